@@ -1,5 +1,5 @@
-// Files of the formats' own libraries, and compressed ones, cut at every byte. The formats whose damage is a matter of
-// their own (TFRecord, tar, RecordIO, MDS, Parquet) are cut in their own tests, too.
+// Files written by the formats' own libraries, and compressed ones, truncated at every byte. Formats with their own
+// damage handling (TFRecord, tar, RecordIO, MDS, Parquet) have further tests.
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using testing::check_cut_anywhere;
 using testing::TemporaryFolder;
 
-// The fixture `name`, a file or a folder, copied.
+// A copy of the fixture `name`, a file or folder.
 fs::path copy_of(const TemporaryFolder& folder, const std::string& name) {
   const fs::path to = folder.path() / fs::path(name).filename();
   fs::copy(testing::fixture(name), to, fs::copy_options::recursive);
@@ -26,7 +26,7 @@ fs::path copy_of(const TemporaryFolder& folder, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("arrays cut at any byte are refused or hold what they held") {
+TEST_CASE("arrays truncated at any byte are refused or keep their records") {
   const TemporaryFolder folder;
   for (const char* const name : {"npy", "idx"}) {
     const fs::path set = copy_of(folder, name);
@@ -35,7 +35,7 @@ TEST_CASE("arrays cut at any byte are refused or hold what they held") {
   }
 }
 
-TEST_CASE("CIFAR files cut at any byte are refused or hold what they held") {
+TEST_CASE("CIFAR files truncated at any byte are refused or keep their records") {
   const TemporaryFolder folder;
   std::string bytes;
   for (int record = 0; record < 2; ++record)
@@ -46,7 +46,7 @@ TEST_CASE("CIFAR files cut at any byte are refused or hold what they held") {
   check_cut_anywhere(folder.path() / "test_batch.bin", [&] { return open_dataset(folder.str()); });
 }
 
-TEST_CASE("compressed shards cut at any byte are refused or hold what they held") {
+TEST_CASE("compressed shards truncated at any byte are refused or keep their records") {
   const TemporaryFolder folder;
   for (const char* const name : {"webdataset/cls.tar.gz", "webdataset/cls.tar.zst", "webdataset/frames.tar.zst"}) {
     const fs::path shard = copy_of(folder, name);
@@ -58,7 +58,7 @@ TEST_CASE("compressed shards cut at any byte are refused or hold what they held"
   }
 }
 
-TEST_CASE("a tar shard cut at any byte is refused or holds what it held") {
+TEST_CASE("a tar shard truncated at any byte is refused or keeps its records") {
   const TemporaryFolder folder;
   const auto first = testing::TarText().file("0.jpg", "a").file("0.cls", "0");
   folder.write("small.tar", testing::TarText(first).file("1.jpg", "b").file("1.cls", "1").end());

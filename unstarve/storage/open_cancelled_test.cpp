@@ -1,4 +1,4 @@
-// Opening data can be stopped, and leaves nothing behind.
+// Opening a dataset can be cancelled without leaving files.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 using testing::MemoryBytes, testing::refusal, testing::TarText, testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
-TEST_CASE("whoever wishes to stop before data are opened gets no data set, and no index is written") {
+TEST_CASE("cancelling before opening returns no dataset and writes no index") {
   const TemporaryFolder folder;
   folder.write("photos/cat/1.jpg", "x");
   folder.write("photos/dog/1.jpg", "x");
@@ -38,7 +38,7 @@ TEST_CASE("whoever wishes to stop before data are opened gets no data set, and n
   CHECK(fs::exists(folder.str("train.tar.unstarve-index")));
 }
 
-// Asks to stop when it is read first.
+// Requests cancelling at the first read.
 class StoppingBytes final : public ByteSource {
  public:
   StoppingBytes(std::uint64_t size, std::stop_source& stop) : size_(size), stop_(stop) {}
@@ -59,7 +59,7 @@ class StoppingBytes final : public ByteSource {
   mutable std::atomic<std::uint64_t> read_{0};
 };
 
-TEST_CASE("a wish to stop amid the index of a shard ends it within a piece") {
+TEST_CASE("cancelling while a shard is indexed stops within one piece") {
   std::stop_source stop;
   const auto zeros = std::make_shared<StoppingBytes>(std::uint64_t{1} << 40, stop);
   const CancelScope scope(stop.get_token());

@@ -1,5 +1,5 @@
 #pragma once
-// The formats that `unstarve pack` writes: one constant table. A new one is one file (tfrecord_writer.h, ...) and a row.
+// The formats that `unstarve pack` writes: one constant table. A new format is one file and a row.
 //
 // Threads: constants and free functions.
 

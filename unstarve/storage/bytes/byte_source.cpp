@@ -40,7 +40,7 @@ bool has_scheme(std::string_view text) noexcept {
 std::string shown_name(const std::string& text) {
   if (!text.starts_with("http://") && !text.starts_with("https://")) return text;
   const std::size_t begin = text.find("://") + 3, query = std::min(text.find('?'), text.size());
-  const std::size_t at = text.rfind('@', query);  // behind the path's first '/', too: a password may hold one
+  const std::size_t at = text.rfind('@', query);  // also after the first '/': a password may contain one
   const std::size_t host = at == std::string::npos ? begin : at + 1;
   return text.substr(0, begin) + text.substr(host, query - host) + (query < text.size() ? "?..." : "");
 }

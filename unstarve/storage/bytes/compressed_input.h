@@ -1,10 +1,10 @@
 #pragma once
-// The stored bytes of a compressed stream as its decoder takes them: from one offset on to the source's end.
+// The stored bytes of a compressed stream, from an offset to the end, in the pieces that its decoder consumes.
 //
-// Ownership: borrows the source; owns a piece of it where it is not mapped.
+// Ownership: borrows the source; owns one piece of it if it is not mapped.
 // Threads:   one at a time. Failure: Error(kIo) of the source.
-// Cost:      nothing is copied where the source is mapped; else pieces of kFirstPieceBytes, each twice as long as the
-//            one before up to kLargestPieceBytes, so that a short read fetches little and a long one asks seldom.
+// Cost:      nothing is copied if the source is mapped; else pieces start at kFirstPieceBytes and double up to
+//            kLargestPieceBytes, so that a short read fetches little and a long one makes few requests.
 
 #include <cstdint>
 #include <span>
@@ -22,13 +22,14 @@ class CompressedInput {
   // Precondition: offset <= source.size(). Borrows `source`.
   CompressedInput(const ByteSource& source, std::uint64_t offset) : source_(source), position_(offset) {}
 
-  // What comes next: at least `least` bytes, fewer only where the source ends; none at its end. Valid until the next
-  // call. Precondition: least <= kFirstPieceBytes.
+  // The next bytes: at least `least`, fewer only near the end of the source; none at the end. Valid until the next
+  //                 call.
+  // Precondition: least <= kFirstPieceBytes.
   [[nodiscard]] std::span<const std::uint8_t> next(std::size_t least = 1);
-  // Precondition: `count` bytes were given by next().
+  // Consumes `count` bytes. Precondition: next() returned at least as many.
   void take(std::size_t count) noexcept;
 
-  // Offset in the source of what comes next.
+  // Offset in the source of the next byte.
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return piece_.capacity(); }
 
@@ -36,7 +37,7 @@ class CompressedInput {
   const ByteSource& source_;
   std::uint64_t position_;
   std::vector<std::uint8_t> piece_;
-  std::size_t begin_ = 0, end_ = 0;  // of what is left in piece_
+  std::size_t begin_ = 0, end_ = 0;  // of the unread bytes in piece_
 };
 
 }  // namespace unstarve

@@ -1,5 +1,5 @@
 #pragma once
-// CRC-32 as in IEEE 802.3, zlib and PNG (polynomial 0x04C11DB7, reflected): guards files that unstarve writes.
+// CRC-32 as in IEEE 802.3, zlib and PNG (polynomial 0x04C11DB7, reflected): the checksum of files that unstarve writes.
 //
 // Threads: pure function. Cost: one pass, 8 bytes per step.
 
@@ -8,7 +8,7 @@
 
 namespace unstarve {
 
-// Of `bytes`, or of what came before (`crc` is its result) and then `bytes`.
+// Of `bytes`, appended to data whose result is `crc`.
 [[nodiscard]] std::uint32_t crc32(std::span<const std::uint8_t> bytes, std::uint32_t crc = 0) noexcept;
 
 }  // namespace unstarve

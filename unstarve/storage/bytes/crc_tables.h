@@ -1,6 +1,5 @@
 #pragma once
-// A 32-bit CRC by table look-ups, eight bytes at a step, for any reflected polynomial: what crc32.cpp and crc32c.cpp
-// share.
+// A 32-bit CRC by table look-ups, eight bytes per step, for any reflected polynomial. Used by crc32.cpp and crc32c.cpp.
 //
 // Source: "slicing by 8", Kounavis and Berry, "Novel table lookup-based algorithms for high-performance CRC
 // generation", IEEE Transactions on Computers 57(11), 2008. Threads: pure functions. Failure: none.
@@ -31,7 +30,7 @@ using CrcTables = std::array<std::array<std::uint32_t, 256>, 8>;
   return tables;
 }
 
-// Of what came before (`crc` is its result, 0 for nothing) and then `bytes`.
+// Of `bytes`, appended to data whose result is `crc` (0 for no data).
 [[nodiscard]] inline std::uint32_t crc_by_tables(const CrcTables& tables, std::span<const std::uint8_t> bytes,
                                                  std::uint32_t crc) noexcept {
   crc = ~crc;

@@ -1,5 +1,5 @@
 #pragma once
-// An open file descriptor, closed when it goes. Movable, not copyable. Threads: as an int.
+// An open file descriptor, closed by the destructor. Movable, not copyable. Threads: as an int.
 
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ class FileDescriptor {
 
   [[nodiscard]] int get() const noexcept { return descriptor_; }
   [[nodiscard]] bool valid() const noexcept { return descriptor_ >= 0; }
-  // Gives the descriptor up: the caller closes it.
+  // Releases ownership: the caller closes the descriptor.
   [[nodiscard]] int release() noexcept { return std::exchange(descriptor_, -1); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers in little-endian byte order, read from and appended to bytes. Threads: pure functions.
+// Reads and appends numbers in little-endian byte order. Threads: pure functions.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,11 @@
 #pragma once
-// A local file as a ByteSource: mapped, so that records are handed out without copying.
+// A local file as a ByteSource: mapped, so records are returned without copying.
 //
-// Ownership: the map lives as long as the object; the descriptor is closed once the map stands.
-// Failure:   Error(kIo) when the file is missing, unreadable or no regular file (a pipe cannot be read by ranges).
-// Cost:      opening is open, fstat, mmap. What is not in the page cache is read ahead as the kernel likes: measured on
-//            a cold file of 110 kB records in random order, that gives 6,000 records/s, pread 4,000, MADV_POPULATE_READ
-//            5,000, MADV_WILLNEED before each record 2,800, and MADV_RANDOM (a request per page) 330.
+// Ownership: the map lives as long as the object; the descriptor is closed after mapping.
+// Failure:   Error(kIo) if the file is missing, unreadable or not a regular file (a pipe cannot be read by ranges).
+// Cost:      opening is open, fstat, mmap. Reads outside the page cache use the kernel's default readahead: for a cold
+//            file of 110 kB records in random order it gives 6,000 records/s; pread 4,000, MADV_POPULATE_READ 5,000,
+//            MADV_WILLNEED before each record 2,800, MADV_RANDOM (a request per page) 330.
 
 #include "unstarve/storage/bytes/byte_source.h"
 
@@ -29,7 +29,7 @@ class LocalBytes final : public ByteSource {
   std::string path_;
   SourceStamp stamp_;
   const std::uint8_t* data_ = nullptr;
-  std::size_t mapped_bytes_ = 0;  // with the page behind
+  std::size_t mapped_bytes_ = 0;  // with the page after the end
 };
 
 }  // namespace unstarve

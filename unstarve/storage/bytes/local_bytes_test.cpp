@@ -47,7 +47,7 @@ TEST_CASE("a local file is read by ranges and mapped") {
   CHECK(std::string(bytes->mapped().begin(), bytes->mapped().end()) == text);
 }
 
-TEST_CASE("behind the end of a mapped file bytes may be read, at a page's end too") {
+TEST_CASE("bytes after the end of a mapped file are readable, also at a page boundary") {
   TemporaryFolder folder;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   for (const std::size_t size : {std::size_t{1}, page - 1, page, 3 * page}) {
@@ -60,7 +60,7 @@ TEST_CASE("behind the end of a mapped file bytes may be read, at a page's end to
   }
 }
 
-TEST_CASE("what is no regular file is refused with its path") {
+TEST_CASE("anything but a regular file is refused with its path") {
   TemporaryFolder folder;
   check_refused(folder.str("none"), ErrorKind::kIo, "No such file");
   check_refused(folder.str(), ErrorKind::kIo, "Is a directory");
@@ -71,7 +71,7 @@ TEST_CASE("what is no regular file is refused with its path") {
   CHECK(open_bytes(folder.str("empty"))->mapped().empty());
 }
 
-TEST_CASE("bytes are looked at forward alike whether they are mapped or not") {
+TEST_CASE("forward reads return the same bytes with and without a map") {
   std::string text;
   for (int i = 0; i < 3'000'000; ++i) text += static_cast<char>(i * 31 >> 8 ^ i);
   text += std::string(kForwardPieceBytes, 'z') + "the end";

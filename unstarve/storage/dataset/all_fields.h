@@ -1,11 +1,9 @@
 #pragma once
-// A data set without its projection: equal records, read by read_all() with all that lies beside image and label.
+// A dataset without its projection: the same records, read by read_all() together with every field that read() ignores.
+// It measures what ignoring them saves (the pass dead_field_removal, switched off).
 //
-// For who wants to see what leaving the rest alone saves (pass dead_field_removal, switched off).
-//
-// Ownership: shares the data set.
-// Threads and failure: as Dataset.
-// Cost:      records are read one by one, also by read_many(), and hints are not followed.
+// Ownership: shares the dataset. Threads and failure: as Dataset.
+// Cost:      records are read one by one, also by read_many(); hints are ignored.
 
 #include <cstdint>
 #include <memory>
@@ -16,7 +14,7 @@ namespace unstarve {
 
 class AllFields : public Dataset {
  public:
-  // Stored bytes that were brought and dropped so far.
+  // Stored bytes read and dropped so far.
   [[nodiscard]] virtual std::uint64_t dropped_bytes() const = 0;
 };
 

@@ -17,8 +17,7 @@ namespace {
 
 using testing::copy_of, testing::refusal, testing::TarText, testing::TemporaryFolder;
 
-// A shard whose samples have a label before and a caption behind their images; its last caption is larger than what is
-// read at once.
+// A shard whose samples have a label before and a caption after their images. The last caption is larger than one read.
 std::string captioned(const TemporaryFolder& folder, const std::string& name, std::uint64_t samples) {
   TarText tar;
   for (std::uint64_t i = 0; i < samples; ++i) {
@@ -31,7 +30,7 @@ std::string captioned(const TemporaryFolder& folder, const std::string& name, st
   return folder.str(name);
 }
 
-// Bytes of the images and of the headers before them.
+// Bytes of the images and their headers.
 std::uint64_t used_bytes(const Dataset& data) {
   std::uint64_t bytes = 0;
   RecordBuffer record;
@@ -42,7 +41,7 @@ std::uint64_t used_bytes(const Dataset& data) {
   return bytes;
 }
 
-// Reads every record of both; the same records.
+// Reads every record of both datasets and compares them.
 void check_equal(const Dataset& data, const Dataset& all) {
   RecordBuffer one, other;
   for (std::uint64_t id = 0; id < data.size(); ++id) {
@@ -52,7 +51,7 @@ void check_equal(const Dataset& data, const Dataset& all) {
   }
 }
 
-TEST_CASE("all members of a shard are read, each byte once, and the records stay what they are") {
+TEST_CASE("all members of a shard are read, each byte once, and records are unchanged") {
   const TemporaryFolder folder;
   const std::string file = captioned(folder, "a.tar", 20);
   const auto data = open_dataset(file);
@@ -62,7 +61,7 @@ TEST_CASE("all members of a shard are read, each byte once, and the records stay
   CHECK(all->dropped_bytes() == std::filesystem::file_size(file) - used_bytes(*data));
 }
 
-TEST_CASE("of several sources each is read whole") {
+TEST_CASE("every concatenated source is read completely") {
   const TemporaryFolder folder;
   const std::string first = captioned(folder, "a.tar", 5), second = captioned(folder, "b.tar", 7);
   const auto data = concatenate({open_dataset(first), open_dataset(second)}, {"a", "b"});
@@ -72,14 +71,14 @@ TEST_CASE("of several sources each is read whole") {
         std::filesystem::file_size(first) + std::filesystem::file_size(second) - used_bytes(*data));
 }
 
-TEST_CASE("where a record is its image alone nothing more is read") {
+TEST_CASE("nothing more is read if a record is only its image") {
   const auto data = open_dataset("synthetic:classes=3,images=20,size=16,seed=1");
   const auto all = with_all_fields(data);
   check_equal(*data, *all);
   CHECK(all->dropped_bytes() == 0);
 }
 
-TEST_CASE("a damaged record is told as ever, and its neighbours read on") {
+TEST_CASE("a damaged record fails as without all fields, and its neighbours are readable") {
   const TemporaryFolder folder;
   const std::string file = captioned(folder, "a.tar", 5);
   const auto data = open_dataset(file);
@@ -96,7 +95,7 @@ TEST_CASE("a damaged record is told as ever, and its neighbours read on") {
   CHECK_NOTHROW(all->read(3, record));
 }
 
-TEST_CASE("a data set with all its fields keeps the contract of a data set") {
+TEST_CASE("a dataset read with all fields passes the conformance suite") {
   const TemporaryFolder folder;
   testing::check_dataset({[&](std::uint64_t samples) {
                             const std::string name = std::to_string(samples) + ".tar";

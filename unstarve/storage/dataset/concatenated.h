@@ -1,12 +1,12 @@
 #pragma once
-// Several data sets as one: the records of the first, then those of the second, and so on.
+// Several datasets as one: the records of the first, then those of the second, and so on.
 //
-// Classes:   data sets that name their classes share those of equal names; the others' follow in the order of the data
-//            sets, and labels are renumbered so. Data sets that name none keep their numbers.
-// Fields:    image, and label where they have labels. Ownership: shares the data sets. Threads, cost: as theirs.
-// Failure:   concatenate() throws Error(kArgument) when no data set is given or when some hold encoded images and
-//            others pixels, some labels and others none, some names of classes and others none. read() as the data
-//            set's own; Error(kInput) for a label that is none of its data set's classes.
+// Classes:   classes of equal names are merged; new names are numbered in the order of the datasets, and labels are
+//            renumbered accordingly. Datasets without class names keep their numbers.
+// Fields:    image, and label if they have labels. Ownership: shares the datasets. Threads, cost: as theirs.
+// Failure:   concatenate() throws Error(kArgument) if no dataset is given or if only some of them have encoded images,
+//            labels or class names. read() fails as the dataset's own, and throws Error(kInput) for a label that is not
+//            one of its classes.
 
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace unstarve {
 
-// `names`: what each is called in messages, as many as `parts`; `operation`: what their messages begin with.
+// `names`: one per part, for messages; `operation`: the beginning of messages.
 [[nodiscard]] std::shared_ptr<const Dataset> concatenate(std::vector<std::shared_ptr<const Dataset>> parts,
                                                          const std::vector<std::string>& names,
                                                          const std::string& operation = "mix");

@@ -1,14 +1,14 @@
 #pragma once
-// What tells data sets apart that have equally many records: 8 bytes, four digests of 16 bits.
+// A fingerprint that distinguishes datasets with equal numbers of records: 8 bytes, four digests of 16 bits.
 //
 //   format | class names | where sources begin | names of shards and records
 //
-// Of shards the file names and in which order how many records lie in each; of records the names and offsets of a few:
-// the first and the last of every source, and some spread over all. No path above a file's class folder or shard, no
-// time and no size of anything is in it, so that it is the same wherever the data lie. Equal for equal data; of two
-// data sets that differ in one of the four alone, one pair in 65536 is taken for equal.
+// The last digest covers, for shards, the file names and the number of records in each, in order; for records, names
+// and offsets of a few: the first and last of every source and some in between. Folders above a shard or class folder,
+// times and sizes are left out, so the identity does not depend on where the data are stored. Equal for equal data; two
+// datasets that differ in only one of the four parts have equal identities with probability 1/65536.
 //
-// Threads: plain functions. Failure: none. Cost: some 20 records' places, and all shards' and classes' names.
+// Threads: plain functions. Failure: none. Cost: about 20 record locations, and the names of all shards and classes.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ namespace unstarve {
 
 // Never 0.
 [[nodiscard]] std::uint64_t data_identity(const Dataset& data);
-// What two identities differ in, for people: "format, class names"; empty where they are equal.
+// What differs between two identities, for messages: "format, class names"; empty if they are equal.
 [[nodiscard]] std::string identities_differ_in(std::uint64_t one, std::uint64_t other);
 
 }  // namespace unstarve

@@ -7,7 +7,7 @@
 namespace unstarve {
 namespace {
 
-// Records that are files of classes, or lie in shards of `each` records.
+// Records are files in class folders, or are stored in shards of `each` records.
 class NamedSet final : public Dataset {
  public:
   std::string root = "/data";
@@ -38,7 +38,7 @@ class NamedSet final : public Dataset {
   std::vector<Field> fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}};
 };
 
-TEST_CASE("data are the same wherever they lie, and others are told by what differs") {
+TEST_CASE("the identity does not depend on the folder, and a different one names what differs") {
   const NamedSet folder;
   const std::uint64_t identity = data_identity(folder);
   const auto differs = [&](const NamedSet& other) { return identities_differ_in(data_identity(other), identity); };
@@ -59,7 +59,7 @@ TEST_CASE("data are the same wherever they lie, and others are told by what diff
   CHECK(differs(other).find("sizes of the sources") != std::string::npos);
 }
 
-TEST_CASE("shards are told by their names and by how many records lie in each") {
+TEST_CASE("the identity of shards depends on their names and record counts") {
   NamedSet shards;
   shards.shard = "x-";
   const std::uint64_t identity = data_identity(shards);
@@ -74,7 +74,7 @@ TEST_CASE("shards are told by their names and by how many records lie in each") 
   CHECK(identities_differ_in(data_identity(other), identity) == "names or order of shards and records");
 }
 
-TEST_CASE("sources in another order are other data, also of equal sizes") {
+TEST_CASE("the identity depends on the order of sources of equal sizes") {
   const auto cats = std::make_shared<NamedSet>();
   const auto cows = std::make_shared<NamedSet>();
   cows->prefix = "cow-";

@@ -1,13 +1,13 @@
 #pragma once
-// A data set: so many records of the same fields, each read in place by its id, in any order, by many threads at once.
+// A dataset: N records with the same fields. Any thread reads any record by its id, in any order.
 //
-// Ids are 0 .. size() - 1, stable for the same data. A record's values lie either in the data set's own memory (mapped
-// files, generated) or in the caller's RecordBuffer; either way they are valid until the next read into that buffer.
+// Ids are 0 .. size() - 1, stable for the same data. The values of a record are views of the dataset's memory (mapped
+// files, generated samples) or of the caller's RecordBuffer, valid until the next read into that buffer.
 //
-// Threads:   read() and everything const may be called by any number of threads, each with its own RecordBuffer.
-// Failure:   Error(kIo) when the bytes cannot be read, Error(kInput) when the record is damaged; the message names file
-//            and offset or member. Damage that only decoding shows is not looked for here.
-// Cost:      read() allocates only while the RecordBuffer is still growing to its largest record.
+// Threads:   read() and all const functions may be called concurrently, each thread with its own RecordBuffer.
+// Failure:   Error(kIo) if bytes cannot be read, Error(kInput) if the record is damaged; the message names the file and
+//            the offset or member. Damage that only a decoder can find is not checked.
+// Cost:      read() allocates only until the RecordBuffer has grown to the largest record.
 
 #include <cstdint>
 #include <memory>
@@ -43,18 +43,18 @@ struct Value {
   std::int64_t integer = 0;
 };
 
-// What one read() fills: values in the order of Dataset::fields(), and the memory some of them lie in.
+// The result of read(): values in the order of Dataset::fields(), and memory for values that are copied.
 struct RecordBuffer {
   std::vector<Value> values;
   AlignedBytes storage;
 };
 
-// For who has used the values: those that lie in a mapped file were the file's (core/map_guard.h), else Error(kIo).
+// Call after using the values. Throws Error(kIo) if a mapped file was truncated meanwhile (core/map_guard.h).
 void check_maps(const RecordBuffer& record);
 
-// A file that holds many records, and the id of its first one.
+// A file of many records, and the id of its first record.
 struct DataFile {
-  std::string path;  // or URL; as location() shows it, without what may be secret
+  std::string path;  // or URL, without credentials, as in location()
   std::uint64_t first = 0;
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
@@ -67,67 +67,65 @@ class Dataset {
   [[nodiscard]] virtual std::string format() const = 0;
   [[nodiscard]] virtual std::uint64_t size() const = 0;
   [[nodiscard]] virtual const std::vector<Field>& fields() const = 0;
-  // Class names in the order of their numbers; empty where the format has none.
+  // Class names by class number; empty if the format has none.
   [[nodiscard]] virtual const std::vector<std::string>& classes() const = 0;
-  // Bytes of all records as stored, or 0 when learning it would cost a pass over the data.
+  // Stored bytes of all records; 0 if computing it would require a pass over the data.
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
-  // Where record `id` lies. Precondition: id < size(). The same for equal data; a place of its own for each
-  // record, unless the data are given twice.
+  // Equal for equal data, and different for each record unless the same data are given twice.
+  // Precondition: id < size().
   [[nodiscard]] virtual RecordLocation record_location(std::uint64_t id) const = 0;
-  // The same for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17 at offset 52241".
+  // As text for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17 at offset 52241".
   [[nodiscard]] std::string location(std::uint64_t id) const { return to_string(record_location(id)); }
 
-  // What went wrong so far without failing anything, a line each: indexes that could not be kept.
+  // Problems so far that did not cause a failure, one line each: indexes that could not be saved.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 
-  // The label of record `id` where an index in memory has it; nothing where the record would have to be read.
+  // The label of record `id` if an index in memory has it; nothing if the record would have to be read.
   [[nodiscard]] virtual std::optional<std::int64_t> known_label(std::uint64_t id) const {
     (void)id;
     return {};
   }
-  // The upright size of record `id`'s image, likewise.
+  // The upright image size of record `id`, likewise.
   [[nodiscard]] virtual std::optional<Size> known_size(std::uint64_t id) const {
     (void)id;
     return {};
   }
-  // Names of what the records hold besides fields() and read() leaves alone, where a schema tells: other columns.
+  // Names of stored fields that read() ignores, if a schema lists them: other columns.
   [[nodiscard]] virtual std::vector<std::string> unread_fields() const { return {}; }
-  // Where the data sets that this one was put together from begin, and size() at the end (concatenated.h).
+  // The first id of each dataset that this one concatenates, then size() (concatenated.h).
   [[nodiscard]] virtual std::vector<std::uint64_t> parts() const { return {0, size()}; }
 
-  // The shards, in the order of their records, where the data lie in such; empty where each record is a file, where
-  // nothing lies in files, and where a format has no use for it.
+  // The shards in record order; empty if each record is a file, if there are no files, or if the format has no use for
+  // the list.
   [[nodiscard]] virtual std::vector<DataFile> files() const { return {}; }
 
   // Precondition: id < size().
   virtual void read(std::uint64_t id, RecordBuffer& record) const = 0;
-  // Several at once, for formats that can join or overlap the requests; ids and records are equally long.
+  // Reads several records, for formats that can merge or overlap requests. `ids` and `records` have equal lengths.
   virtual void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const;
-  // As read(), and brings the stored bytes that it leaves alone as well, those of other columns and members, to drop
-  // them: what a reader does that does not know which are wanted (all_fields.h). Returns how many; 0 where read()
-  // brings all there is.
+  // As read(), and also reads and drops the stored bytes that read() ignores (other columns and members). Returns their
+  // number; 0 if read() reads everything. For measurements (all_fields.h).
   virtual std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const {
     read(id, record);
     return 0;
   }
 
-  // A hint that record `id` is read next by this thread. Formats whose records lie in memory, small and one far from
-  // the other, return them for the thread to fetch to its cache meanwhile (core/cache_fetch.h); nothing for others,
-  // which begin what they can begin. Never fails, never blocks; does nothing unless overridden.
+  // A hint that this thread reads record `id` next. Formats with small records in memory return the record's bytes, for
+  // the thread to fetch into its CPU cache (core/cache_fetch.h); others start what they can and return nothing. Never
+  // fails or blocks.
   virtual std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept {
     (void)id;
     return {};
   }
 
-  // How many reads at once the place of the data rewards: 0 where reading hardly waits (generated, in memory, in the
-  // page cache), some dozens for a disk or a server. Looks at a few records; may take milliseconds.
+  // The number of concurrent reads that pays: 0 if reads hardly wait (generated, in memory, in the page cache), some
+  // dozens for a disk or a server. Samples a few records; may take milliseconds.
   [[nodiscard]] virtual int reads_in_flight() const { return 0; }
-  // How many it could reward at most when what is read lies nowhere near: reading ahead may then be begun with them
-  // while a run is going on. 0: reading never waits (generated, in memory), or waits for what more reads at once would
-  // not hasten.
+  // The number of concurrent reads that could pay if nothing is cached, so that read-ahead may start during a run. 0 if
+  // reads never wait, or if more concurrent reads would not help.
   [[nodiscard]] virtual int most_reads_in_flight() const { return 0; }
 
-  // Index of the first field of `kind`, -1 if none.
+  // Index of the first field of `kind`; -1 if there is none.
   [[nodiscard]] int field_index(FieldKind kind) const;
 };
 

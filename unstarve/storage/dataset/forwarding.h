@@ -1,8 +1,9 @@
 #pragma once
-// What a data set around another one says of itself: what the inner one says. Reading is left to whoever derives.
+// Base of a dataset that wraps another and describes itself as the inner dataset does. Derived classes implement
+// read().
 //
-// `Base`: the interface that it is known by, derived from Dataset.
-// Ownership: keeps the inner data set. Threads and failure: as the inner data set.
+// `Base`: its public interface, derived from Dataset.
+// Ownership: shares the inner dataset. Threads and failure: as the inner dataset.
 
 #include <cstdint>
 #include <memory>

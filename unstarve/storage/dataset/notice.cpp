@@ -11,7 +11,7 @@ struct Notices {
   NoticeSink sink;
 };
 
-// Never destroyed: threads of other process-wide objects may tell something while the process ends.
+// Never destroyed: threads of other process-wide objects may emit notices while the process exits.
 Notices& notices() {
   static Notices* const all = new Notices;
   return *all;

@@ -1,10 +1,9 @@
 #pragma once
-// Notices: what goes wrong without failing anything, such as an index that cannot be kept or a disk cache that is full.
-// Libraries never print, so they are told to whoever runs the process.
+// Notices: problems that do not cause a failure, such as an index that cannot be saved or a full disk cache. Libraries
+// never print; a notice goes to the sink of the process.
 //
-// Threads: both functions may be called by any thread at any time; the sink is called by one at a time, and must not
-// tell
-//          notices itself, nor throw.
+// Threads: both functions may be called concurrently. The sink is called by one thread at a time; it must neither emit
+//          notices nor throw.
 
 #include <functional>
 #include <string>
@@ -13,8 +12,8 @@ namespace unstarve {
 
 using NoticeSink = std::function<void(const std::string& text)>;
 
-// The process's sink; an empty one, as in the beginning, drops what is told. Waits for a call of the one before to
-// return.
+// Replaces the sink of the process, after a running call of the previous one has returned. An empty sink, which is the
+// default, drops notices.
 void set_notice_sink(NoticeSink sink);
 void emit_notice(const std::string& text);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The constants of the index sidecar's layout, drawn in index_sidecar.h. Shared by its reader and its writer.
+// Constants of the layout of the index sidecar (drawn in index_sidecar.h), for its reader and writer.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@ inline constexpr std::size_t kHeaderBytes = 56;
 inline constexpr std::size_t kSectionBytes = 48;
 inline constexpr std::size_t kMaxSections = 64;
 inline constexpr std::size_t kRecordBytes = 32;
-inline constexpr std::size_t kBlockRecords = 1024;  // share a checksum: 32 KiB are checked in some 10 us
+inline constexpr std::size_t kBlockRecords = 1024;  // per checksum: 32 KiB are checked in about 10 us
 inline constexpr std::size_t kBlockCrcBytes = 4;
 inline constexpr std::size_t kBlobEntryBytes = 16;
 inline constexpr std::size_t kBlobCheckedBytes = 12;  // of the entry

@@ -1,8 +1,8 @@
 #pragma once
-// The class names of a packed folder: tar and RecordIO shards hold class numbers only, the manifest.json that
-// `unstarve pack` writes beside them holds the names.
+// The class names of a packed folder: tar and RecordIO shards contain only class numbers; the manifest.json that
+// `unstarve pack` writes next to them has the names.
 //
-// Threads: free function. Failure: Error(kIo) and Error(kInput), with the manifest's path, for one that cannot be read.
+// Threads: free function. Failure: Error(kIo) and Error(kInput), with the manifest's path, if it cannot be read.
 
 #include <span>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace unstarve {
 
-// Of the manifest in the folder of these shards, near or far, by class number; empty where there is none, or none that
-// `unstarve pack` wrote, or one that does not list each of the shards. `shards` as open_bytes() takes them; those of
-// URLs with a query are asked for none, since a query may be good for one object alone.
-// Cost: of URLs a request, two where there is a manifest.
+// The names by class number from the manifest in the folder or bucket of these shards; empty if there is none, if
+// `unstarve pack` did not write it, or if it does not list all of `shards` (paths or URLs as for open_bytes()). URLs
+// with a query have none, since a query may be valid for one object only.
+// Cost: one request for URLs, two if there is a manifest.
 [[nodiscard]] std::vector<std::string> pack_classes(std::span<const std::string> shards);
 
 }  // namespace unstarve

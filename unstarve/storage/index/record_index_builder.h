@@ -1,5 +1,5 @@
 #pragma once
-// Collects what a scan finds and writes it down as the bytes of an index (record_index.h has the layout).
+// Collects the result of a scan and writes the bytes of an index (layout: record_index.h).
 //
 // Threads: one at a time.
 
@@ -17,9 +17,9 @@ class RecordIndexBuilder final : public RecordSink {
   void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view reason) override;
 
   [[nodiscard]] std::uint64_t size() const noexcept { return records_.size(); }
-  // Where the last record ends.
+  // The end of the last record.
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
-  // `points` are the seek points of a compressed shard.
+  // `points`: the seek points of a compressed shard.
   [[nodiscard]] std::string finish(const Fingerprint& fingerprint, const std::string& made_by, Compression compression,
                                    std::string points, const std::string& shard);
 
@@ -36,7 +36,7 @@ class RecordIndexBuilder final : public RecordSink {
   std::uint64_t end_ = 0;
   std::uint32_t numbers_below_ = 0;
   std::map<std::uint32_t, std::string> numbered_names_;
-  std::unordered_map<std::string, std::uint32_t> names_;  // of records that have a name only
+  std::unordered_map<std::string, std::uint32_t> names_;  // of records with only a class name
   std::vector<std::string> names_in_order_;
   Decoder decoder_;
 };

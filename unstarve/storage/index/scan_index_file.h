@@ -3,13 +3,13 @@
 //
 //   train-00000.tar     train-00000.tar.jpeg.unstarve-index
 //
-// The layout is that of scan_index_store.h, complete: an entry for each record of the shard, in its order, and the key
-// is the shard's length. What is found is not trusted: the decoder compares it with the image.
+// The layout is that of scan_index_store.h, complete: one entry per record in the order of the shard; the key is the
+// length of the shard. The contents are not trusted: the decoder compares them with the image.
 //
-// Threads:   as plain data; ScanIndexFile is shared as const.
-// Failure:   a file that is of another shard, damaged in its head or not to be read is not used, and it is told why; a
-//            damaged index is told.
-// Cost:      a map of the file and no descriptor; find() sums the index, some 300 bytes.
+// Threads:   as plain data; a ScanIndexFile is shared as const.
+// Failure:   a file of another shard, with a damaged header, or unreadable is not used, and the reason is returned; a
+//            damaged index is reported.
+// Cost:      a map of the file and no descriptor; find() computes a checksum of the index, about 300 bytes.
 
 #include <cstdint>
 #include <memory>
@@ -23,28 +23,28 @@
 
 namespace unstarve {
 
-// The name of a shard's file of indexes.
+// The path of a shard's file of scan indexes.
 [[nodiscard]] std::string scan_index_beside(const std::string& shard);
 
-// Collects the indexes of a shard while it is written.
+// Collects the scan indexes of a shard while it is written.
 class ScanIndexBuilder {
  public:
-  // Of the next record; empty for one that has none.
+  // Adds the index of the next record; empty if it has none.
   void add(std::span<const std::uint8_t> index);
-  // Whether no record has one.
+  // Whether no record has an index.
   [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  // The file's bytes, for a shard of so many.
+  // The bytes of the file for a shard of `shard_bytes`.
   [[nodiscard]] std::string file(std::uint64_t shard_bytes) const;
 
  private:
-  std::vector<std::uint32_t> lengths_;  // of each record's
-  std::string bytes_;                   // one after the other
+  std::vector<std::uint32_t> lengths_;  // of the index of each record
+  std::string bytes_;                   // concatenated
 };
 
-// Such a file's bytes, borrowed.
+// A view of the bytes of such a file.
 class ScanIndexView {
  public:
-  // Why `file` is not one of a shard with so many records and bytes; empty where it is.
+  // Why `file` does not belong to a shard with `records` and `shard_bytes`; empty if it does.
   [[nodiscard]] static std::string why_not_of(std::span<const std::uint8_t> file, std::uint64_t records,
                                               std::uint64_t shard_bytes);
   [[nodiscard]] static bool is_of(std::span<const std::uint8_t> file, std::uint64_t records,
@@ -66,11 +66,11 @@ class ScanIndexView {
 
 class ScanIndexFile {
  public:
-  // Null where the local shard has none, and where it has one that is not used: then `why_not` names it and tells why,
-  // else it is empty.
+  // Null if the local shard has no file, or one that cannot be used: then `why_not` has its path and the reason, else
+  // it is empty.
   [[nodiscard]] static std::shared_ptr<const ScanIndexFile> open(const std::string& shard, std::uint64_t records,
                                                                  std::string& why_not);
-  // Copies the index to `bytes`, none where there is none, or a damaged one. Precondition: record < records.
+  // Copies the index to `bytes`; nothing if there is none or it is damaged. Precondition: record < records.
   [[nodiscard]] FoundIndex find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const;
 
  private:
@@ -80,7 +80,7 @@ class ScanIndexFile {
   ScanIndexView view_;
 };
 
-// Records [first, first + records) of a data set that have their indexes in a file beside their shard.
+// Records [first, first + records) of a dataset whose scan indexes are in a file next to their shard.
 struct ScanIndexPart {
   std::uint64_t first = 0;
   std::uint64_t records = 0;
@@ -88,11 +88,11 @@ struct ScanIndexPart {
 };
 
 struct BroughtIndexes {
-  std::vector<ScanIndexPart> parts;   // in the order of their records
-  std::vector<std::string> not_used;  // of each file that is there and is not used: which, and why
+  std::vector<ScanIndexPart> parts;   // in record order
+  std::vector<std::string> not_used;  // path and reason of each file that exists but is not used
 };
 
-// Of all shards of a data set that have one. Of URLs none is looked for.
+// The scan index files of all shards of a dataset. Ignores URLs.
 [[nodiscard]] BroughtIndexes brought_indexes(const Dataset& data);
 
 }  // namespace unstarve

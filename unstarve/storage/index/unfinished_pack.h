@@ -1,5 +1,5 @@
 #pragma once
-// Whether shards lie in a folder that `unstarve pack` has not filled to its end: then some of the set may be missing.
+// Detects folders that `unstarve pack` has not completed, so that shards may be missing.
 //
 // Threads: free function.
 
@@ -9,10 +9,10 @@
 
 namespace unstarve {
 
-// The folder in DST where a pack keeps its state until all shards and the manifest are there (jobs/pack/pack_folder.h).
+// The folder in DST with the state of a pack until all shards and the manifest are written (jobs/pack/pack_folder.h).
 inline constexpr const char* kPackWorkName = ".unstarve-pack";
 
-// A note for each folder of `shards` that holds one, also told to who runs the process (notice.h). Of URLs none.
+// One note for each folder of `shards` with an unfinished pack, also emitted as a notice (notice.h). Ignores URLs.
 // Cost: one stat for each folder.
 [[nodiscard]] std::vector<std::string> note_unfinished_packs(std::span<const std::string> shards);
 

@@ -1,12 +1,12 @@
 #pragma once
-// Many reads of local files at once, so that a disk has work queued while the processor waits for none of them.
+// Concurrent reads of local files: the disk always has queued requests, and the CPU waits for none of them.
 //
-//   io_uring    one system call for a batch; used where the kernel and the container allow it
-//   pread pool  as many threads as reads are to be in flight; everywhere
+//   io_uring    one system call for a batch; used if the kernel and the container allow it
+//   pread pool  one thread per read in flight; works everywhere
 //
-// Threads:   one at a time per reader. Failure: each read has its own result; making a reader by kind throws
-//            Error(kMissing) when the kernel refuses io_uring, and Error(kArgument) for a depth outside of 1 .. 1024.
-// Cost:      io_uring: no thread, one entry of a ring per read; pool: `depth` threads that sleep between batches.
+// Threads:   one at a time per reader. Failure: each read has its own result. open_batch_reader() throws
+//            Error(kMissing) if io_uring is requested and refused, Error(kArgument) for a depth outside of 1 .. 1024.
+// Cost:      io_uring: no thread, one ring entry per read; pool: `depth` threads that sleep between batches.
 
 #include <cstdint>
 #include <memory>
@@ -18,12 +18,12 @@ struct FileRead {
   int descriptor = -1;
   std::uint64_t offset = 0;
   std::span<std::uint8_t> out;
-  // Bytes read, fewer than asked for only at the file's end; or a negative errno.
+  // Bytes read, fewer than requested only at the end of the file; or a negative errno.
   std::int64_t result = 0;
 };
 
 enum class BatchReaderKind {
-  kBest,  // io_uring, or the pool where it is refused; name() tells which it is
+  kBest,  // io_uring, or the pool if io_uring is refused; see name()
   kUring,
   kThreads,
 };
@@ -32,18 +32,18 @@ class BatchReader {
  public:
   virtual ~BatchReader() = default;
   [[nodiscard]] virtual const char* name() const noexcept = 0;
-  // Runs all reads, at most the reader's depth of them at a time; returns when the last has its result.
+  // Runs all reads, at most `depth` at a time, and returns when the last has its result.
   virtual void read(std::span<FileRead> reads) = 0;
 };
 
 [[nodiscard]] std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth);
 
-// The error that the kernel refuses this process io_uring with (io_uring_setup(2)); 0 where it gives it. Asks anew each
-// time.
+// The error with which the kernel refuses io_uring to this process (io_uring_setup(2)), 0 if it is available. Asks the
+// kernel at every call.
 [[nodiscard]] int uring_refusal() noexcept;
 
-// The calling thread's own reader of the best kind, made at its first use, with kThreadReads in flight: as many as the
-// loader's read-ahead asks of each of its threads, since a pool has a thread for each.
+// The calling thread's own reader of kind kBest, created at its first use, with kThreadReads in flight: as many as each
+// read-ahead thread of the loader requests, since a pool has one thread per read.
 inline constexpr int kThreadReads = 4;
 [[nodiscard]] BatchReader& thread_batch_reader();
 

@@ -21,7 +21,7 @@ std::vector<std::uint8_t> made_up(std::size_t size) {
   return bytes;
 }
 
-// Readers that this machine has: io_uring may be refused.
+// The readers available on this machine: io_uring may be refused.
 std::vector<std::unique_ptr<BatchReader>> readers(int depth) {
   std::vector<std::unique_ptr<BatchReader>> all;
   all.push_back(open_batch_reader(BatchReaderKind::kThreads, depth));
@@ -39,7 +39,7 @@ std::vector<std::unique_ptr<BatchReader>> readers(int depth) {
 
 }  // namespace
 
-TEST_CASE("a batch of reads brings every range, whatever the depth", "[storage]") {
+TEST_CASE("a batch of reads fills every range at any depth", "[storage]") {
   const testing::TemporaryFolder folder;
   const auto bytes = made_up(300'000);
   folder.write("file", std::span<const std::uint8_t>(bytes));
@@ -67,7 +67,7 @@ TEST_CASE("a batch of reads brings every range, whatever the depth", "[storage]"
   }
 }
 
-TEST_CASE("a read that fails tells why and does not hold up the others", "[storage]") {
+TEST_CASE("a failing read reports the reason and does not affect the others", "[storage]") {
   const testing::TemporaryFolder folder;
   folder.write("file", "0123456789");
   const FileDescriptor file(::open(folder.str("file").c_str(), O_RDONLY | O_CLOEXEC));

@@ -10,7 +10,7 @@
 namespace unstarve::remote {
 namespace {
 
-// Files of this kind have a few hundred bytes; a larger one is something else.
+// Such files have a few hundred bytes; a larger one is something else.
 constexpr std::size_t kLargestIniFile = std::size_t{1} << 20;
 
 using Section = std::map<std::string, std::string>;
@@ -32,11 +32,11 @@ IniFile read_ini(const Environment& environment, const char* variable, const cha
   return parse_ini(read_text_file(path), path.string());
 }
 
-// What both files say about one profile.
+// The settings of one profile in both files.
 struct Profile {
   std::string name;
   bool found = false;
-  Section values;    // of both files, those of `credentials` count more
+  Section values;    // of both files; `credentials` takes precedence
   Section services;  // of the [services NAME] it refers to
 };
 
@@ -116,7 +116,7 @@ IniFile parse_ini(std::string_view text, const std::string& file_name) {
   }
   IniFile file;
   Section* section = nullptr;
-  std::string parent;  // the name whose value was empty, for indented lines below it
+  std::string parent;  // the name with an empty value, for the indented lines below it
   int line_number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

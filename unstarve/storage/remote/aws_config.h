@@ -1,20 +1,21 @@
 #pragma once
-// The settings of the AWS tools that say who asks, and where: the environment first, then the profile's sections in
+// Credentials and endpoint from the settings of the AWS tools: the environment first, then the profile's sections in
 // ~/.aws/credentials and ~/.aws/config.
 //
-//   who     AWS_ACCESS_KEY_ID + AWS_SECRET_ACCESS_KEY [+ AWS_SESSION_TOKEN], else aws_access_key_id, ... of the profile
-//   region  AWS_REGION, else AWS_DEFAULT_REGION, else `region`
-//   where   AWS_ENDPOINT_URL_S3, else AWS_ENDPOINT_URL, else endpoint_url of the profile's [services NAME] for s3, else
-//           `endpoint_url`
-//   how     addressing_style under `s3 =`: auto, path or virtual
-//   files   AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name others; AWS_PROFILE names the profile, else "default"
+//   key       AWS_ACCESS_KEY_ID + AWS_SECRET_ACCESS_KEY [+ AWS_SESSION_TOKEN], else those of the profile
+//   region    AWS_REGION, else AWS_DEFAULT_REGION, else `region`
+//   endpoint  AWS_ENDPOINT_URL_S3, else AWS_ENDPOINT_URL, else endpoint_url of the profile's [services NAME] for s3,
+//             else `endpoint_url`
+//   style     addressing_style under `s3 =`: auto, path or virtual
+//   files     AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name others
+//   profile   AWS_PROFILE, else "default"
 //
-// Roles, SSO, web identities, instance metadata and credential_process are not followed. A profile that has only those
-// is an Error with the remedy, rather than a request without a signature.
+// Roles, SSO, web identities, instance metadata and credential_process are not supported. A profile with only those is
+// an Error that names the remedy, instead of a request without a signature.
 //
-// Threads: pure functions (but for reading the files and the environment).
-// Failure: Error(kInput) with file and line, never with the line's text; Error(kArgument) for half a key pair or for a
-//          profile that was named but is not there.
+// Threads: pure functions, apart from reading the files and the environment.
+// Failure: Error(kInput) with file and line, but never the text of the line; Error(kArgument) for half a key pair or
+//          for a profile that was named but does not exist.
 
 #include <functional>
 #include <map>
@@ -26,13 +27,12 @@
 
 namespace unstarve::remote {
 
-// The value of an environment variable, nothing when it is unset or empty.
+// The value of an environment variable; nothing if it is unset or empty.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 [[nodiscard]] Environment process_environment();
 
-// section -> name -> value. An indented line under `s3 =` is named "s3.<its name>". Sections named twice are joined;
-// the
-// later value of a name counts.
+// section -> name -> value. An indented line under `s3 =` is named "s3.<its name>". Repeated sections are merged; the
+// last value of a name is used.
 using IniFile = std::map<std::string, std::map<std::string, std::string>>;
 [[nodiscard]] IniFile parse_ini(std::string_view text, const std::string& file_name);
 

@@ -36,7 +36,7 @@ constexpr const char* kConfig =
 
 }  // namespace
 
-TEST_CASE("the environment counts before files, and the named profile before the default") {
+TEST_CASE("the environment takes precedence over files, and the named profile over the default") {
   testing::TemporaryFolder home;
   home.write(".aws/credentials", kCredentials);
   home.write(".aws/config", kConfig);
@@ -67,14 +67,14 @@ TEST_CASE("the environment counts before files, and the named profile before the
   CHECK(set.endpoint_url == "http://f");
 }
 
-TEST_CASE("files elsewhere, and none at all") {
+TEST_CASE("files may be elsewhere or absent") {
   testing::TemporaryFolder folder;
   folder.write("c", "[default]\naws_access_key_id=I\naws_secret_access_key=S\n");
   CHECK(read_aws_settings(environment_of({{"AWS_SHARED_CREDENTIALS_FILE", folder.str("c")}})).key->secret == "S");
   CHECK_FALSE(read_aws_settings(environment_of({})).key);
 }
 
-TEST_CASE("what cannot be used is an error that shows no secret") {
+TEST_CASE("unusable settings are an error without secrets") {
   testing::TemporaryFolder home;
   home.write(".aws/credentials", kCredentials);
   home.write(".aws/config", kConfig);
@@ -96,7 +96,7 @@ TEST_CASE("what cannot be used is an error that shows no secret") {
   CHECK_THROWS_AS(parse_ini(std::string((1 << 20) + 1, '\n'), "f"), Error);
 }
 
-TEST_CASE("a settings file cut short anywhere is read or refused, never more than it says") {
+TEST_CASE("a truncated settings file is parsed or refused") {
   const std::string whole = kConfig;
   for (std::size_t length = 0; length <= whole.size(); ++length) {
     try {
@@ -108,7 +108,7 @@ TEST_CASE("a settings file cut short anywhere is read or refused, never more tha
   }
 }
 
-TEST_CASE("buckets are named in the host name or in the path") {
+TEST_CASE("buckets are addressed by host name or by path") {
   AwsSettings settings;
   const auto url = [&](BucketAddressing addressing, const char* bucket, const char* key) {
     const BucketAddress address = address_of(settings, addressing, "eu-west-1", bucket, key);

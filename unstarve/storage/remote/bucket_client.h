@@ -1,11 +1,9 @@
 #pragma once
-// Who asks for the objects of buckets, and where: makes the signed HTTP requests for s3:// and gs://.
+// Signed HTTP requests for objects of buckets, s3:// and gs://.
 //
-// Credentials are read when first needed and again every minute, so that a file with temporary ones may be renewed
-// while
-// a job runs.
-// Threads: every function from any thread. Failure: Error(kArgument) for settings that make no sense (see
-// aws_config.h).
+// Credentials are read at the first request and again every minute, so that a file with temporary ones may be renewed
+// while a job runs.
+// Threads: all functions may be called concurrently. Failure: Error(kArgument) for invalid settings (aws_config.h).
 
 #include <chrono>
 #include <mutex>
@@ -20,14 +18,14 @@
 
 namespace unstarve::remote {
 
-// Where an object is asked for.
+// The address of an object.
 struct BucketAddress {
   std::string scheme;  // "http" or "https"
   std::string host;    // host[:port], as in the Host header
   std::string path;    // percent-encoded, begins with '/'
 };
 
-// `region` may be empty: us-east-1. Error(kArgument) for an endpoint that is no http(s):// URL.
+// `region` may be empty: us-east-1. Error(kArgument) if the endpoint is not an http(s):// URL.
 [[nodiscard]] BucketAddress address_of(const AwsSettings& settings, BucketAddressing addressing,
                                        const std::string& region, const std::string& bucket, const std::string& key);
 
@@ -36,11 +34,11 @@ class BucketClient {
   BucketClient(Scheme scheme, bool anonymous, BucketAddressing addressing, Environment environment);
 
   // GET of `key` ("" for the bucket itself) with `query` and `headers`, signed now unless there are no credentials.
-  // `region`: of the bucket where it is known to differ from the settings'.
+  // `region`: of the bucket, if known to differ from the settings.
   [[nodiscard]] HttpRequest request(const std::string& bucket, const std::string& key, std::vector<NameValue> query,
                                     std::vector<NameValue> headers, const std::string& region = "") const;
 
-  // What to add to a refusal: how to give credentials, when requests are not signed; else nothing.
+  // A suffix for messages about refused requests: how to provide credentials if requests are not signed; else empty.
   [[nodiscard]] std::string why_unsigned() const;
 
  private:

@@ -1,15 +1,15 @@
 #pragma once
 // One file of the disk cache: a range of one object, with a checksum per block so that a part of it can be read and
-// checked without reading the rest.
+// checked alone.
 //
 //   0   "USTCACH1"
-//   8   offset in the object            16  length, at least 1          (little-endian, as all numbers)
-//   24  bytes per block: 65536          28  CRC-32 of all that comes before the data, these 4 bytes as 0
+//   8   offset in the object            16  length, at least 1          (all numbers little-endian)
+//   24  bytes per block: 65536          28  CRC-32 of everything before the data, with these 4 bytes as 0
 //   32  SHA-256 of the object's identity
 //   64  CRC-32 of each block
 //   ... the data, up to the end of the file
 //
-// Threads: free functions on files of their own. Failure: as told; a damaged file is an expected outcome.
+// Threads: free functions, on different files. Failure: returned as values; a damaged file is an expected outcome.
 
 #include <array>
 #include <cstdint>
@@ -25,18 +25,18 @@ inline constexpr std::uint32_t kCacheBlockBytes = 65536;
 
 enum class EntryRead {
   kRead,
-  kAbsent,   // no such file (any more)
-  kDamaged,  // it is not what was written
+  kAbsent,   // no such file
+  kDamaged,  // its contents differ from what was written
 };
 
-// Bytes [offset, offset + out.size()) of the object from the entry at `path`, which must hold them: it is the entry
-// [entry_offset, entry_offset + entry_length) of `object`. A file that cannot be read counts as damaged. Marks
-// the entry as used now, where that was last done more than 10 seconds ago.
+// Reads bytes [offset, offset + out.size()) of the object from the entry at `path`, which has the bytes [entry_offset,
+// entry_offset + entry_length) of `object` and must include the range. A file that cannot be read counts as damaged.
+// Updates the entry's time of last use if it is older than 10 seconds.
 [[nodiscard]] EntryRead read_cache_entry(const std::filesystem::path& path, const Sha256& object,
                                          std::uint64_t entry_offset, std::uint64_t entry_length, std::uint64_t offset,
                                          std::span<std::uint8_t> out);
 
-// What comes before the data of an entry of `bytes` at `offset`.
+// The part before the data of an entry with `bytes` at `offset`.
 [[nodiscard]] std::vector<std::uint8_t> cache_entry_head(const Sha256& object, std::uint64_t offset,
                                                          std::span<const std::uint8_t> bytes);
 [[nodiscard]] std::uint64_t cache_entry_head_bytes(std::uint64_t length) noexcept;

@@ -24,7 +24,7 @@ std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begi
 
 }  // namespace
 
-TEST_CASE("any part of an entry reads back, and an entry cut short anywhere is damaged") {
+TEST_CASE("any part of an entry is readable, and a truncated entry is damaged") {
   testing::TemporaryFolder folder;
   const std::vector<std::uint8_t> bytes = pattern(2 * kCacheBlockBytes + 77);
   const Sha256 id = sha256("object");
@@ -51,7 +51,7 @@ TEST_CASE("any part of an entry reads back, and an entry cut short anywhere is d
   }
 }
 
-TEST_CASE("what is stored is served, also in part, and what is missing is told exactly") {
+TEST_CASE("stored ranges are served, also in part, and missing ranges are returned exactly") {
   testing::TemporaryFolder folder;
   const auto cache = std::make_shared<DiskCache>(folder.path() / "cache", 100 << 20, nullptr);
   const std::vector<std::uint8_t> bytes = pattern(1000);
@@ -72,14 +72,14 @@ TEST_CASE("what is stored is served, also in part, and what is missing is told e
     const bool known = (at >= 100 && at < 150) || (at >= 200 && at < 350);
     CHECK(out[at - 50] == (known ? bytes[at] : 0));
   }
-  // Another object knows nothing of it; another view of the same one does, also of what came since it was made.
+  // Another object has none of it; another view of the same object has it, including later additions.
   CHECK(DiskCache::Object(cache, "other").read({100, std::span(out).first(50)}).size() == 1);
   DiskCache::Object view(cache, "object");
   object.store(900, std::span(bytes).subspan(900, 10));
   CHECK(view.read({900, std::span(out).first(10)}).empty());
 }
 
-TEST_CASE("usage is right after storing, damage and removal, and found again when it was lost") {
+TEST_CASE("usage is correct after storing, damage and removal, and is recomputed when lost") {
   testing::TemporaryFolder folder;
   const std::vector<std::uint8_t> bytes = pattern(10'000);
   {
@@ -103,7 +103,7 @@ TEST_CASE("usage is right after storing, damage and removal, and found again whe
   CHECK(cache->usage_bytes() == 4 * 12288);
 }
 
-TEST_CASE("what a killed process left behind is removed by the next that is alone") {
+TEST_CASE("files of a killed process are removed by the next process that is alone") {
   testing::TemporaryFolder folder;
   const std::vector<std::uint8_t> bytes = pattern(10'000);
   const auto write_usage = [&](std::uint64_t usage, std::uint64_t writing) {
@@ -117,7 +117,7 @@ TEST_CASE("what a killed process left behind is removed by the next that is alon
     DiskCache::Object(cache, "object").store(0, bytes);
     folder.write("ab/.partial-1-1", "half");
     write_usage(12288 + 99999, 1);
-    DiskCache other(folder.path(), 1 << 20, nullptr);  // not alone: somebody may be writing
+    DiskCache other(folder.path(), 1 << 20, nullptr);  // not alone: another process may be writing
     CHECK(other.usage_bytes() == 12288 + 99999);
     CHECK(std::filesystem::exists(folder.path() / "ab/.partial-1-1"));
   }
@@ -126,7 +126,7 @@ TEST_CASE("what a killed process left behind is removed by the next that is alon
   CHECK_FALSE(std::filesystem::exists(folder.path() / "ab/.partial-1-1"));
 }
 
-TEST_CASE("threads that fill a small cache stay within its limit and read nothing wrong") {
+TEST_CASE("threads that fill a small cache stay within its limit and read correct bytes") {
   testing::TemporaryFolder folder;
   constexpr std::uint64_t kLimit = 1 << 20;
   const auto cache = std::make_shared<DiskCache>(folder.path(), kLimit, nullptr);

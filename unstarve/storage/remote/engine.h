@@ -1,14 +1,14 @@
 #pragma once
-// Brings many ranges at once: one thread that owns all connections and lets every waiting caller's requests share them.
+// Fetches many ranges concurrently: one thread owns all connections, which the requests of all callers share.
 //
 //   fetch() ─▶ queue ─▶ active: an attempt, perhaps a hedge ─▶ done, or ─▶ waiting for the next attempt ─▶ queue
 //
-// At most `in_flight` attempts run; hedges come on top, at most a tenth as many (and one). The queue is served in
-// order.
+// At most `in_flight` attempts run, plus hedges: at most a tenth as many (and one). The queue is served in order.
 //
-// Threads:   fetch() and statistics() from any thread; fetch() blocks. The destructor must not run during a fetch().
-// Failure:   fetch() throws the first Error of its batch, once nothing writes into the caller's memory any more.
-// Cost:      two thread switches and one wake-up per fetch(), whatever the number of ranges.
+// Threads:   fetch() and statistics() may be called concurrently; fetch() blocks. The destructor must not run during a
+//            fetch().
+// Failure:   fetch() throws the first Error of its batch, when nothing writes into the caller's memory any more.
+// Cost:      two thread switches and one wake-up per fetch(), for any number of ranges.
 
 #include <atomic>
 #include <condition_variable>
@@ -39,14 +39,14 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // All of them, or the first Error; Error(kCancelled) when the caller's wish to stop (core/cancel.h) comes first.
+  // Completes all fetches or throws the first Error; Error(kCancelled) if core/cancel.h requests it first.
   void fetch(std::span<Fetch> fetches);
-  // The engine's part of them.
+  // The counters that the engine maintains.
   [[nodiscard]] RemoteStatistics statistics() const;
 
  private:
-  // An Error on its way to another thread. Copies of one share their text, and ThreadSanitizer cannot see that
-  // libstdc++ counts the owners atomically.
+  // An Error for another thread. Copies of an Error share their text, and ThreadSanitizer does not see that libstdc++
+  // counts the owners atomically.
   struct Failure {
     ErrorKind kind;
     std::string message;
@@ -85,7 +85,7 @@ class Engine {
   LatencyTracker latency_;
   void* multi_;  // CURLM
 
-  // The engine thread's own.
+  // Used by the engine thread only.
   std::deque<JobPtr> queue_;
   std::vector<JobPtr> active_, waiting_;
   std::vector<std::unique_ptr<Transfer>> idle_;
@@ -96,7 +96,7 @@ class Engine {
   mutable std::mutex mutex_;
   std::vector<JobPtr> submitted_;
   bool stopping_ = false;
-  std::optional<Failure> dead_;  // why the thread ended before its time
+  std::optional<Failure> dead_;  // why the thread ended early
 
   std::atomic<std::uint64_t> requests_{0}, retries_{0}, hedges_{0}, hedges_won_{0}, connections_{0}, received_bytes_{0};
   std::thread thread_;

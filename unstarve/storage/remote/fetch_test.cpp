@@ -7,7 +7,7 @@
 
 namespace unstarve::remote {
 
-TEST_CASE("ranges that touch share a request up to the limit, others do not") {
+TEST_CASE("adjacent ranges share a request up to the limit") {
   std::vector<std::uint8_t> memory(100);
   const auto out = [&](std::size_t count) { return std::span(memory).first(count); };
   const std::array<ReadRange, 6> wanted{
@@ -22,7 +22,7 @@ TEST_CASE("ranges that touch share a request up to the limit, others do not") {
   CHECK(plan[3].first == 30);
 }
 
-TEST_CASE("a long range is split into parts of about one length that cover it exactly") {
+TEST_CASE("a long range is split into parts of similar length that cover it exactly") {
   std::vector<std::uint8_t> memory(1001);
   const std::array<ReadRange, 1> wanted{{{7, memory}}};
   const auto plan = plan_ranges(wanted, 100, 50);
@@ -38,7 +38,7 @@ TEST_CASE("a long range is split into parts of about one length that cover it ex
   CHECK(at == 7 + 1001);
 }
 
-TEST_CASE("what is written in pieces lands in the spans in order, from any offset") {
+TEST_CASE("pieces are written to the spans in order, from any offset") {
   std::array<std::uint8_t, 20> bytes{};
   std::iota(bytes.begin(), bytes.end(), std::uint8_t{1});
   for (std::size_t offset = 0; offset <= 20; ++offset) {

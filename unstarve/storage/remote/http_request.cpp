@@ -5,7 +5,7 @@
 namespace unstarve::remote {
 namespace {
 
-// No header that is heeded is longer; what is longer is not kept.
+// Longer values are ignored; no header in use is that long.
 constexpr std::size_t kLongestValue = 1024;
 
 }  // namespace

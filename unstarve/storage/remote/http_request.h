@@ -1,5 +1,5 @@
 #pragma once
-// One HTTP GET and what its reply must be. Plain values.
+// One HTTP GET and the requirements on its reply. Plain values.
 
 #include <cstdint>
 #include <optional>
@@ -17,36 +17,36 @@ struct HttpRequest {
   bool follow_redirects = false;
 };
 
-// The headers of a reply that are heeded; empty where they were not sent.
+// The headers of a reply that are used; empty if they were not sent.
 struct ReplyHeaders {
   long status = 0;
   std::string etag, last_modified, content_range, bucket_region;
   std::optional<std::uint64_t> content_length;
 };
 
-// What an object was when it was opened.
+// The version of an object when it was opened.
 struct ObjectPin {
   std::uint64_t bytes = 0;
   std::string etag, last_modified;
 
-  // An ETag that promises equal bytes: "..." without W/ in front (RFC 9110, 8.8.3).
+  // Whether the ETag guarantees equal bytes: "..." without a leading W/ (RFC 9110, 8.8.3).
   [[nodiscard]] bool strong() const noexcept { return etag.size() >= 2 && etag.front() == '"'; }
 };
 
-// Content-Range (RFC 9110, 14.4): "bytes FIRST-LAST/TOTAL", "bytes */TOTAL", or with '*' for a total that is unknown.
+// Content-Range (RFC 9110, 14.4): "bytes FIRST-LAST/TOTAL", "bytes */TOTAL", or '*' for an unknown total.
 struct ContentRange {
   bool unsatisfied = false;  // "*/TOTAL"
   std::uint64_t first = 0, last = 0;
   std::optional<std::uint64_t> total;
 };
-// Nothing when it is not one, its first is beyond its last or its last beyond its total.
+// Nothing if it is malformed, or if not first <= last < total.
 [[nodiscard]] std::optional<ContentRange> parse_content_range(std::string_view value);
 
-// Puts one header line ("Name: value", with or without its line end) where it belongs; a status line ("HTTP/...")
-// begins anew, as after a redirect.
+// Adds one header line ("Name: value", with or without its line end); a status line ("HTTP/...") resets the headers, as
+// after a redirect.
 void take_header_line(std::string_view line, ReplyHeaders& headers);
 
-// Why a reply cannot be part of the object that was opened, or nothing.
+// Why a reply does not belong to the opened version of the object; nothing if it does.
 [[nodiscard]] std::optional<std::string> difference_from(const ObjectPin& pin, const ReplyHeaders& headers);
 
 }  // namespace unstarve::remote

@@ -4,7 +4,7 @@
 
 namespace unstarve::remote {
 
-TEST_CASE("Content-Range in every form that there is") {
+TEST_CASE("Content-Range is parsed in every form") {
   const auto range = parse_content_range(" Bytes 10-19/100 ");
   REQUIRE(range);
   CHECK(range->first == 10);
@@ -20,7 +20,7 @@ TEST_CASE("Content-Range in every form that there is") {
   }
 }
 
-TEST_CASE("the last answer's headers count, and only clean ones") {
+TEST_CASE("the headers of the last reply are used, without malformed ones") {
   ReplyHeaders headers;
   for (const char* line :
        {"HTTP/1.1 302 Found\r\n", "ETag: \"old\"\r\n", "Content-Length: 5\r\n", "\r\n", "HTTP/2 206 \r\n",
@@ -38,7 +38,7 @@ TEST_CASE("the last answer's headers count, and only clean ones") {
   CHECK(headers.status == 0);
 }
 
-TEST_CASE("a reply of another version is told from the pinned one") {
+TEST_CASE("a reply of another version differs from the pinned one") {
   const ObjectPin pin{10, "\"a\"", "Monday"};
   ReplyHeaders same;
   same.etag = "\"a\"";

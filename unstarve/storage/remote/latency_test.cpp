@@ -4,7 +4,7 @@
 
 namespace unstarve::remote {
 
-TEST_CASE("a size class says nothing before it has seen enough") {
+TEST_CASE("a size class has no percentile before enough durations") {
   LatencyTracker tracker;
   for (int i = 0; i < 15; ++i) tracker.add(1000, 5);
   CHECK_FALSE(tracker.p95_ns(1000));
@@ -14,7 +14,7 @@ TEST_CASE("a size class says nothing before it has seen enough") {
   CHECK_FALSE(tracker.p95_ns(1024));
 }
 
-TEST_CASE("the percentile is that of the last durations, not of all there ever were") {
+TEST_CASE("the percentile covers the last durations only") {
   LatencyTracker tracker;
   for (int i = 1; i <= 64; ++i) tracker.add(100, i);
   CHECK(tracker.p95_ns(100) == 61);  // 0.95 * 64 = 60.8
@@ -22,7 +22,7 @@ TEST_CASE("the percentile is that of the last durations, not of all there ever w
   CHECK(tracker.p95_ns(100) == 1000);
 }
 
-TEST_CASE("sizes at both ends have a class") {
+TEST_CASE("the smallest and largest sizes have a class") {
   LatencyTracker tracker;
   for (int i = 0; i < 16; ++i) {
     tracker.add(0, 1);

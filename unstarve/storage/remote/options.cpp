@@ -13,7 +13,7 @@ namespace {
   throw Error(ErrorKind::kArgument, name + "=" + value + ": expected " + expected);
 }
 
-// Sets `target` where the variable is set.
+// Sets `target` if the variable is set.
 template <class Number>
 void read_number(const remote::Environment& environment, const char* name, Number& target) {
   const auto text = environment(name);

@@ -1,34 +1,29 @@
 #pragma once
 // Objects behind a URL as ByteSources: http://, https://, s3://bucket/key, gs://bucket/key.
 //
-//   open() ─▶ RemoteSource ─ read_many() ─▶ DiskCache? ─ the ranges it lacks ─▶ Engine: one thread, many ranges in
-//   flight
+//   open() ─▶ RemoteSource ─ read_many() ─▶ DiskCache? ─ missing ranges ─▶ Engine: one thread, many ranges in flight
 //
-// What is read:  exactly the ranges asked for. Ranges that touch are joined up to `join_bytes`, long ones are split at
-//                `split_bytes`. A server that ignores ranges is read from the object's start and cut off after the
-//                range:
-//                slow, but never more in memory than was asked for.
-// Which object:  size, ETag and Last-Modified are taken when it is opened and demanded of every later reply (If-Match,
-//                then compared): an object that is replaced meanwhile is an Error, never a mixture.
-// Connections:   kept and shared by all sources of a store; HTTP/2 over TLS where it is offered.
-// Retries:       lost or refused connections, time-outs, HTTP 408, 429, 500, 502, 503, 504 and replies that contradict
-//                themselves, after a wait that doubles and is jittered, or the one that Retry-After demands. A reply
-//                cut
-//                short is continued where it broke.
-// Hedging:       a range that takes `hedge_factor` times the 95th percentile of those of its size (see latency.h) is
-//                asked for once more over a new connection; whichever is complete first counts.
-// Credentials:   s3:// as credentials.h tells; without any, requests are not signed. gs:// goes to Google's
-//                S3-compatible interface with the HMAC key in GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. http(s)://
-//                takes
+// Reads:         exactly the requested ranges. Adjacent ranges are joined up to `join_bytes`, long ones are split at
+//                `split_bytes`. From a server that ignores ranges the object is read from its start and cut off after
+//                the range: slow, but never with more in memory than was requested.
+// Consistency:   size, ETag and Last-Modified are recorded at open and required of every later reply (If-Match, then
+//                compared): an object that is replaced meanwhile is an Error, never a mixture.
+// Connections:   kept alive and shared by all sources of a store; HTTP/2 over TLS if offered.
+// Retries:       lost or refused connections, timeouts, HTTP 408, 429, 500, 502, 503, 504 and inconsistent replies,
+//                after a wait that doubles and is jittered, or the one of Retry-After. A truncated reply is continued
+//                where it ended.
+// Hedging:       a range that takes `hedge_factor` times the 95th percentile of its size class (latency.h) is requested
+//                a second time over a new connection; the first complete reply is used.
+// Credentials:   s3:// as aws_config.h; without any, requests are not signed. gs:// uses Google's S3-compatible
+//                interface with the HMAC key in GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. http(s):// takes
 //                user:password@ from the URL and follows up to 5 redirects, never from https to http.
 // Disk cache:    disk_cache.h.
 //
-// Threads:   everything may be called by any number of threads; one engine thread serves them all. Sources keep what
-//            they need of their store alive.
-// Failure:   Error(kArgument) for a URL or an option that makes no sense, Error(kIo) with URL, offset and reason once
-// all
-//            attempts are used up, Error(kMissing) from every function in a build without libcurl. No message shows a
-//            password, key, token or the values in a URL's query.
+// Threads:   all functions may be called concurrently; one engine thread serves them. Sources share the parts of their
+//            store that they need.
+// Failure:   Error(kArgument) for an invalid URL or option, Error(kIo) with URL, offset and reason after all attempts,
+//            Error(kMissing) from every function in a build without libcurl. Messages contain no password, key, token
+//            or value of a query.
 
 #include <chrono>
 #include <cstddef>
@@ -49,56 +44,56 @@ struct RemoteUrl;
 struct ObjectPin;
 }  // namespace remote
 
-// How the bucket is named: http://endpoint/bucket/key or http://bucket.endpoint/key. kAuto: in the host name at
-// Amazon's own endpoints (but for names with dots, which its certificates do not cover), else in the path.
+// http://endpoint/bucket/key or http://bucket.endpoint/key. kAuto: in the host name for Amazon's own endpoints (except
+// names with dots, which its certificates do not cover), else in the path.
 enum class BucketAddressing { kAuto, kPath, kVirtualHost };
 
 struct RemoteOptions {
-  std::size_t in_flight = 64;  // requests at once, over all sources of the store
+  std::size_t in_flight = 64;  // concurrent requests of all sources of the store
   std::uint64_t split_bytes = std::uint64_t{8} << 20;
   std::uint64_t join_bytes = std::uint64_t{512} << 10;
 
   int attempts = 8;                           // per request
   std::chrono::milliseconds first_wait{100};  // before the second attempt; doubles
   std::chrono::milliseconds longest_wait{10'000};
-  std::optional<std::uint64_t> jitter_seed;  // of the waits' random half; nothing: one of the system's
+  std::optional<std::uint64_t> jitter_seed;  // for the random half of waits; nothing: a random seed
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::seconds stall_timeout{20};            // this long below 1 kB/s ends an attempt
   std::chrono::milliseconds total_timeout{300'000};  // for a request with all its attempts
   double hedge_factor = 3;                           // 0: never
   std::chrono::milliseconds hedge_floor{50};         // never earlier than this
 
-  bool anonymous = false;  // do not sign, whatever credentials there are
+  bool anonymous = false;  // do not sign, even with credentials
   BucketAddressing addressing = BucketAddressing::kAuto;
   std::string ca_bundle;  // PEM file of certificate authorities; empty: the system's
 
   std::filesystem::path cache_folder;  // empty: no disk cache
   std::uint64_t cache_bytes = std::uint64_t{50} << 30;
-  // Told once when the disk cache has to be passed by (disk full, folder not writable), from any thread.
+  // Called once, by any thread, if the disk cache is bypassed (disk full, folder not writable).
   std::function<void(const std::string&)> on_warning;
 };
 
-// The defaults, changed by
+// The defaults, overridden by
 //   UNSTARVE_REMOTE_IN_FLIGHT, UNSTARVE_REMOTE_ATTEMPTS, UNSTARVE_REMOTE_TIMEOUT_S (total)    whole numbers
 //   UNSTARVE_REMOTE_CACHE, UNSTARVE_REMOTE_CACHE_BYTES                                       a folder, and its limit
 //   UNSTARVE_S3_ADDRESSING=auto|path|virtual, UNSTARVE_S3_ANONYMOUS=1
 //   AWS_CA_BUNDLE, else CURL_CA_BUNDLE, else SSL_CERT_FILE                                   a PEM file
-// http_proxy, https_proxy, all_proxy and no_proxy are heeded by libcurl itself.
+// libcurl itself uses http_proxy, https_proxy, all_proxy and no_proxy.
 [[nodiscard]] RemoteOptions remote_options_from_environment();
 
 struct RemoteObject {
   std::string url;  // s3://bucket/key or gs://bucket/key
   std::uint64_t bytes = 0;
-  std::string etag{};  // as the list tells it; empty where it does not
+  std::string etag{};  // as listed; empty if not listed
 };
 
-// What begins with a prefix, up to the next '/'.
+// The objects and folders that begin with a prefix, up to the next '/'.
 struct RemoteLevel {
   std::vector<RemoteObject> objects;
-  std::vector<std::string> folders;  // URLs, with the '/' at their end
+  std::vector<std::string> folders;  // URLs with a trailing '/'
 };
 
-// Counted since the store was made.
+// Counters since the store was constructed.
 struct RemoteStatistics {
   std::uint64_t requests = 0;  // attempts and hedges included
   std::uint64_t retries = 0;
@@ -115,21 +110,20 @@ class RemoteStore {
   RemoteStore(const RemoteStore&) = delete;
   RemoteStore& operator=(const RemoteStore&) = delete;
 
-  // One round trip. Error(kIo) for an object that is not there or may not be read.
+  // One round trip. Error(kIo) for an object that is missing or may not be read.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const std::string& url) const;
-  // One that was listed: without a round trip, where the list told its ETag.
+  // A listed object: no round trip if the list has its ETag.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const RemoteObject& listed) const;
-  // As open(url); null for one that is not there or that the server refuses (stores refuse what is missing to those who
-  // may not list, by S3 and by https alike).
+  // As open(url), but null if the object is missing or refused: without the permission to list, servers refuse missing
+  // objects.
   [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url) const;
-  // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in the order of their keys; a page of
-  // 1000 per round trip.
+  // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in key order; 1000 per round trip.
   [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;
-  // The same of one level: a page has 1000 objects and folders, however many lie in these.
+  // One level of that list: 1000 objects and folders per round trip, however many objects the folders contain.
   [[nodiscard]] RemoteLevel list_level(const std::string& prefix_url) const;
   [[nodiscard]] RemoteStatistics statistics() const;
 
-  // The one that serves the process, made by its first use with remote_options_from_environment(). Its warnings are
+  // The store of the process, constructed at its first use with remote_options_from_environment(). Its warnings are
   // notices (notice.h).
   [[nodiscard]] static RemoteStore& of_process();
 
@@ -142,7 +136,7 @@ class RemoteStore {
   std::shared_ptr<Parts> parts_;
 };
 
-// By the process's store.
+// Functions of RemoteStore::of_process().
 [[nodiscard]] std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url);
 [[nodiscard]] std::shared_ptr<const ByteSource> find_remote_bytes(const std::string& url);
 [[nodiscard]] std::shared_ptr<const ByteSource> open_listed_bytes(const RemoteObject& listed);

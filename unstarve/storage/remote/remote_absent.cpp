@@ -1,4 +1,4 @@
-// A build without libcurl, OpenSSL or expat: the one place that says so.
+// All functions of remote.h in a build without libcurl, OpenSSL or expat.
 #include "unstarve/core/error.h"
 #include "unstarve/storage/remote/remote.h"
 
@@ -19,7 +19,7 @@ struct RemoteStore::Parts {};
 RemoteOptions remote_options_from_environment() { throw missing("remote options"); }
 RemoteStore::RemoteStore(RemoteOptions) { throw missing("remote store"); }
 RemoteStore::~RemoteStore() = default;
-// The URL is left out of the messages: taking its secrets out needs the parser that this build lacks.
+// Messages omit the URL: this build has no parser to remove its secrets.
 std::shared_ptr<const ByteSource> RemoteStore::open(const std::string&) const { throw missing("open URL"); }
 std::shared_ptr<const ByteSource> RemoteStore::open(const RemoteObject&) const { throw missing("open URL"); }
 std::shared_ptr<const ByteSource> RemoteStore::find(const std::string&) const { throw missing("open URL"); }

@@ -7,7 +7,7 @@
 
 namespace unstarve {
 
-TEST_CASE("without libcurl remote objects are missing, with the remedy, and no secret of the URL is shown") {
+TEST_CASE("without libcurl, opening a URL fails with the remedy and without its secrets") {
   const auto refusal = [](auto call) { return testing::refusal(call, ErrorKind::kMissing); };
   const std::string open = refusal([] { (void)open_remote_bytes("https://user:secret@host/file"); });
   CHECK_THAT(open, Catch::Contains("libcurl4-openssl-dev"));

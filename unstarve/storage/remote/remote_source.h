@@ -1,5 +1,5 @@
 #pragma once
-// One remote object as a ByteSource: plans the requests for what is wanted, asks the disk cache first, then the engine.
+// One remote object as a ByteSource: plans the requests for ranges, reads the disk cache first, then the engine.
 //
 // Threads, failure: as ByteSource.
 
@@ -15,7 +15,7 @@ namespace unstarve::remote {
 
 class RemoteSource final : public ByteSource {
  public:
-  // Makes the request for bytes [first, first + length) of the object.
+  // Returns the request for bytes [first, first + length) of the object.
   using MakeRequest = std::function<HttpRequest(std::uint64_t first, std::uint64_t length)>;
 
   // `cached` may be null.

@@ -14,15 +14,15 @@ namespace unstarve::remote {
 namespace {
 
 constexpr std::size_t kDeepest = 16;
-// A key has at most 1024 bytes, three times that when encoded; tokens and messages are shorter than that in practice.
+// A key has at most 1024 bytes, three times that when encoded; tokens and messages are shorter in practice.
 constexpr std::size_t kLongestText = 8192;
 
-// Calls back with the path ("/ListBucketResult/Contents/Key") and text of every element that ends.
+// Calls ended() with the path ("/ListBucketResult/Contents/Key") and text of every element.
 class ElementReader {
  public:
   virtual ~ElementReader() = default;
 
-  // Nothing when it went well, else the reason.
+  // Nothing on success, else the reason.
   std::optional<std::string> read(std::string_view xml) {
     const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(XML_ParserCreate(nullptr),
                                                                               &XML_ParserFree);
@@ -122,7 +122,7 @@ class ListReader final : public ElementReader {
       page.objects.back().key = text;
       has_key_ = !text.empty();
     }
-    // Some servers leave the quotes out here.
+    // Some servers omit the quotes here.
     if (rest == "Contents/ETag" && !text.empty())
       page.objects.back().etag = text.back() == '"' ? text : "\"" + text + "\"";
     if (rest == "Contents/Size") {
@@ -152,7 +152,7 @@ class ErrorReader final : public ElementReader {
   }
 };
 
-// Encoded keys have '+' for a space, as in forms. False when the encoding is broken.
+// Encoded keys have '+' for a space, as in forms. False if the encoding is invalid.
 bool decode_key(std::string& key) {
   std::replace(key.begin(), key.end(), '+', ' ');
   std::optional<std::string> decoded = percent_decode(key);
@@ -192,7 +192,7 @@ std::string s3_error_text(std::string_view xml) noexcept {
         text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
     return text;
   } catch (const std::exception&) {
-    return {};  // a message without the server's words
+    return {};  // the message then omits the server's text
   }
 }
 

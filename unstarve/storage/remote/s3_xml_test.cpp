@@ -31,7 +31,7 @@ std::string replaced(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("a page of a list") {
+TEST_CASE("a page of a list is parsed") {
   const ListPage page = parse_list_page(kPage, "s3://b/");
   REQUIRE(page.objects.size() == 2);
   CHECK(page.objects[0].key == "a b+c&");
@@ -44,11 +44,11 @@ TEST_CASE("a page of a list") {
   CHECK(page.objects[1].bytes == UINT64_MAX);
   CHECK(page.truncated);
   CHECK(page.continuation_token == "t&1");
-  // Keys are decoded only where they were encoded.
+  // Keys are decoded only if they are encoded.
   CHECK(parse_list_page(replaced("<EncodingType>url</EncodingType>", ""), "x").objects[0].key == "a+b%2Bc%26");
 }
 
-TEST_CASE("a page of one level has the prefixes of what is below") {
+TEST_CASE("a page of one level has the prefixes of the levels below") {
   const std::string below =
       "<CommonPrefixes><Prefix>p/a+%2B/</Prefix></CommonPrefixes>"
       "<CommonPrefixes><Prefix>p/z/</Prefix></CommonPrefixes><NextContinuationToken>";
@@ -58,7 +58,7 @@ TEST_CASE("a page of one level has the prefixes of what is below") {
   CHECK(parse_list_page(kPage, "s3://b/").prefixes.empty());  // the page's own is none
 }
 
-TEST_CASE("a page that is not what it should be is refused with the reason") {
+TEST_CASE("a malformed page is refused with the reason") {
   CHECK_THAT(reason(""), Catch::Contains("no element found"));
   CHECK_THAT(reason("<html></html>"), Catch::Contains("no <ListBucketResult>"));
   CHECK_THAT(reason(replaced("<Size>12</Size>", "")), Catch::Contains("without its Key or Size"));
@@ -82,7 +82,7 @@ TEST_CASE("a page that is not what it should be is refused with the reason") {
   for (std::size_t length = 0; length < kPage.size(); ++length) CHECK(reason(kPage.substr(0, length)) != "accepted");
 }
 
-TEST_CASE("an error is told by its code and message alone") {
+TEST_CASE("an error text has only the code and message") {
   CHECK(s3_error_text("<Error><Code>AccessDenied</Code><Message>No\nway</Message><AWSAccessKeyId>SECRET"
                       "</AWSAccessKeyId></Error>") == "AccessDenied: No way");
   CHECK(s3_error_text("<Error><Code>X</Code></Error>") == "X");

@@ -20,7 +20,7 @@ Sha256 hmac_sha256(std::span<const std::uint8_t> key, std::string_view text) {
   Sha256 out;
   unsigned length = 0;
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-  const unsigned char none = 0;  // a null key would mean "the previous one"
+  const unsigned char none = 0;  // a null key means "the previous key"
   const void* key_bytes = key.empty() ? &none : key.data();
   if (HMAC(EVP_sha256(), key_bytes, static_cast<int>(key.size()), bytes, text.size(), out.data(), &length) == nullptr ||
       length != out.size()) {

@@ -21,7 +21,7 @@ std::string timestamp(std::int64_t unix_seconds) {
   return std::string(text.data(), length);
 }
 
-// Runs of blanks inside a value count as one.
+// Runs of blanks within a value are collapsed.
 std::string canonical_value(std::string_view value) {
   std::string out;
   for (const char c : trim(value)) {

@@ -1,12 +1,12 @@
 #pragma once
-// AWS Signature Version 4 in request headers, as S3 wants it: the path is encoded once and not normalised, the body's
-// hash is sent along. Bodies are always empty here.
+// AWS Signature Version 4 in request headers, in the form for S3: the path is encoded once and not normalised, and the
+// hash of the body is sent. Bodies are always empty here.
 //
 //   AWS General Reference, "Create a signed AWS API request":
-//   canonical request ─ SHA-256 ─▶ string to sign ─ HMAC under a key derived from secret, day, region, service ─▶
+//   canonical request ─ SHA-256 ─▶ string to sign ─ HMAC with a key derived from secret, day, region, service ─▶
 //   Authorization
 //
-// Threads: pure function. Cost: some 10 us (5 HMACs).
+// Threads: pure function. Cost: about 10 us (5 HMACs).
 
 #include <cstdint>
 #include <string>
@@ -25,13 +25,13 @@ struct SigningKey {
 
 struct UnsignedRequest {
   std::string method = "GET";
-  std::string host;                // host[:port] as it will be sent
+  std::string host;                // host[:port] as sent
   std::string path;                // percent-encoded
   std::vector<NameValue> query;    // not encoded, in any order
   std::vector<NameValue> headers;  // besides Host; all are signed
 };
 
-// The query in its canonical order and encoding: what must follow the '?' of the URL.
+// The query in canonical order and encoding, as required after the '?' of the URL.
 [[nodiscard]] std::string canonical_query(std::vector<NameValue> query);
 
 // The headers to add to request.headers: X-Amz-Date, X-Amz-Content-SHA256, X-Amz-Security-Token (with a token) and

@@ -1,5 +1,5 @@
 #pragma once
-// Small operations on the text of URLs and headers. ASCII only, whatever the locale. Threads: pure functions.
+// Text functions for URLs and headers. ASCII only, independent of the locale. Threads: pure functions.
 
 #include <cstdint>
 #include <optional>
@@ -10,17 +10,17 @@
 namespace unstarve::remote {
 
 [[nodiscard]] std::string lower(std::string_view text);
-// Without spaces, tabs and line ends at both ends.
+// Removes spaces, tabs and line ends at both ends.
 [[nodiscard]] std::string_view trim(std::string_view text) noexcept;
-// Digits only, all of them, no overflow; else nothing.
+// Nothing unless `text` consists of digits and does not overflow.
 [[nodiscard]] std::optional<std::uint64_t> parse_decimal(std::string_view text) noexcept;
-// RFC 3986's unreserved characters stay, all others become %XX; '/' stays too where `keep_slash`.
+// Encodes all but RFC 3986's unreserved characters as %XX; '/' is unchanged if `keep_slash`.
 [[nodiscard]] std::string percent_encode(std::string_view text, bool keep_slash);
 // Nothing for a '%' without two hexadecimal digits.
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text);
 // Lower-case hexadecimal digits.
 [[nodiscard]] std::string hex(std::span<const std::uint8_t> bytes);
-// Whether it holds a control character (below 32, or 127).
+// Whether `text` contains a control character (below 32, or 127).
 [[nodiscard]] bool has_control(std::string_view text) noexcept;
 
 }  // namespace unstarve::remote

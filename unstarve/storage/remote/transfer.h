@@ -1,9 +1,9 @@
 #pragma once
-// One HTTP exchange of a fetch on a libcurl easy handle: one attempt, or one hedge. The only header with libcurl in it.
+// One HTTP exchange of a fetch on a libcurl easy handle: an attempt or a hedge. The only header that includes libcurl.
 //
-// Ownership: owns its handle, which is used again by the next start(). Threads: the engine's thread only.
-// Memory:    bytes of a range go straight to where they are wanted; of other bodies at most 16 KiB or the document's
-//            limit are kept. A body that does not end where it must is cut off.
+// Ownership: owns its handle, which the next start() reuses. Threads: the engine's thread only.
+// Memory:    bytes of a range are written directly to the caller's memory; of other bodies at most 16 KiB or the
+//            document's limit are stored. A body that is too long is cut off.
 
 #include <chrono>
 #include <cstdint>
@@ -26,25 +26,24 @@ struct Verdict {
 
 class Transfer {
  public:
-  explicit Transfer(const RemoteOptions& options);  // Error(kMemory) when libcurl has no handle to give
+  explicit Transfer(const RemoteOptions& options);  // Error(kMemory) if libcurl cannot create a handle
   ~Transfer();
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  // Prepares the handle for the bytes of `fetch` from `done` on; into memory of its own when `apart` is true. The
-  // caller
-  // adds easy() to its multi handle.
+  // Prepares the handle for the bytes of `fetch` from `done` on; writes to the transfer's own memory if `apart`. The
+  // caller adds easy() to its multi handle.
   void start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::milliseconds time_left, void* owner);
   [[nodiscard]] CURL* easy() const noexcept { return easy_; }
   [[nodiscard]] static void* owner_of(CURL* easy);
 
-  // After libcurl has finished with it.
+  // Call after libcurl has completed the transfer.
   [[nodiscard]] Verdict verdict(CURLcode code);
-  // Bytes of the range that have come, checked against the pin.
+  // Bytes of the range received and checked against the pin.
   [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
   [[nodiscard]] std::uint64_t body_bytes() const noexcept { return body_bytes_; }
   [[nodiscard]] long connections_opened() const;
-  // Of a transfer `apart` that is done: its bytes to where they are wanted. Of a document: its reply and body.
+  // Copies the bytes of a completed transfer `apart` to the fetch; for a document, its reply and body.
   void deliver();
 
  private:
@@ -68,14 +67,14 @@ class Transfer {
   Fetch* fetch_ = nullptr;
   std::uint64_t done_ = 0;    // of the fetch before this transfer
   std::uint64_t wanted_ = 0;  // from then on; 0 for a document
-  std::uint64_t skip_ = 0;    // bytes of a whole body that come before the range
+  std::uint64_t skip_ = 0;    // bytes of a whole object before the range
   std::uint64_t received_ = 0, body_bytes_ = 0;
   ScatterWriter writer_;
   std::vector<std::uint8_t> apart_;
   bool is_apart_ = false;
-  bool judged_ = false;    // the headers have been looked at
-  bool accepted_ = false;  // and the body is the range
-  bool cut_ = false;       // we ended it, having enough
+  bool judged_ = false;    // the headers were checked
+  bool accepted_ = false;  // and the body has the range
+  bool cut_ = false;       // ended early because all bytes were received
   std::optional<Verdict> refusal_;
   std::string kept_body_;
 };

@@ -1,11 +1,11 @@
 #pragma once
-// The URLs that are read, taken apart.
+// Parses the supported URLs.
 //
-//   http[s]://[user[:password]@]host[:port]/path[?query]      path and query as they are sent: already percent-encoded
-//   s3://bucket/key, gs://bucket/key                          the key as it is: nothing in it is decoded, '?' is a
-//   letter
+//   http[s]://[user[:password]@]host[:port]/path[?query]      path and query as sent: already percent-encoded
+//   s3://bucket/key, gs://bucket/key                          the key is literal: nothing is decoded, '?' has no
+//   meaning
 //
-// Threads: pure functions. Failure: Error(kArgument) with the reason, but without the user part and the query.
+// Threads: pure functions. Failure: Error(kArgument) with the reason, without the user part and the query.
 
 #include <string>
 #include <string_view>
@@ -20,10 +20,10 @@ struct RemoteUrl {
   std::string authority;    // host[:port]
   std::string path;         // begins with '/'
   std::string query;        // without the '?'
-  std::string bucket, key;  // of s3 and gs, where the above are empty
+  std::string bucket, key;  // of s3 and gs; the above are empty then
 
   [[nodiscard]] bool is_bucket() const noexcept { return scheme == Scheme::kS3 || scheme == Scheme::kGs; }
-  // What is requested, without the user part; http and https only.
+  // The URL to request, without the user part; http and https only.
   [[nodiscard]] std::string request_url() const;
   // For messages: no user part, and "..." for every value in the query.
   [[nodiscard]] std::string display_name() const;

@@ -6,7 +6,7 @@
 
 namespace unstarve::remote {
 
-TEST_CASE("http URLs are taken apart, and shown without secrets") {
+TEST_CASE("http URLs are parsed, and shown without secrets") {
   const RemoteUrl url = parse_remote_url("HTTPS://me:p%40ss@host:8443/a/b%20c?X-Amz-Signature=abc&flag&v=1#part");
   CHECK(url.scheme == Scheme::kHttps);
   CHECK(url.user == "me:p@ss");
@@ -17,7 +17,7 @@ TEST_CASE("http URLs are taken apart, and shown without secrets") {
   CHECK(parse_remote_url("http://host?q").request_url() == "http://host/?q");
 }
 
-TEST_CASE("keys of buckets stay as they are") {
+TEST_CASE("keys of buckets are not decoded") {
   const RemoteUrl url = parse_remote_url("s3://my-bucket.x/a//b%20c?d#e f");
   CHECK(url.bucket == "my-bucket.x");
   CHECK(url.key == "a//b%20c?d#e f");
@@ -25,7 +25,7 @@ TEST_CASE("keys of buckets stay as they are") {
   CHECK(parse_remote_url("gs://b").key.empty());
 }
 
-TEST_CASE("URLs that make no sense are refused without showing what may be secret") {
+TEST_CASE("invalid URLs are refused without showing secrets") {
   for (const char* bad : {"",
                           "file",
                           "ftp://h/",

@@ -1,8 +1,8 @@
 #pragma once
-// The options of a data set: "synthetic:classes=10,images=2000,size=32,seed=1" of one that is made, and
-// "data/*.tfrecord#image=photo,label=y" of one that is read.
+// Options after the name of a dataset: "synthetic:classes=10,images=2000,size=32,seed=1" for a generated one,
+// "data/*.tfrecord#image=photo,label=y" for stored data.
 //
-// Threads: a value. Failure: Error(kArgument) that names the text, the option, what was found and what was expected.
+// Threads: a value. Failure: Error(kArgument) with the text, the option, the value and the expected values.
 
 #include <cstdint>
 #include <map>
@@ -12,16 +12,16 @@ namespace unstarve {
 
 class SourceOptions {
  public:
-  // `text` is the name alone, or "name:key=value,key=value" (or with another separator); each key once.
+  // `text` is the name alone, or "name:key=value,key=value" with `separator` for ':'. Each key may occur once.
   explicit SourceOptions(const std::string& text, char separator = ':');
 
-  // The value of `key` as a whole number in [low, high], `otherwise` when it was not given.
+  // The value of `key` as a whole number in [low, high]; `otherwise` if the key is absent.
   [[nodiscard]] std::uint64_t take(const std::string& key, std::uint64_t otherwise, std::uint64_t low,
                                    std::uint64_t high);
-  // The value of `key` as it stands, not empty; `otherwise` when it was not given.
+  // The value of `key`, not empty; `otherwise` if the key is absent.
   [[nodiscard]] std::string take_text(const std::string& key, const std::string& otherwise);
   [[nodiscard]] bool empty() const noexcept { return values_.empty(); }
-  // Call when all options were taken: throws for one that nobody knows.
+  // Throws if an option was not taken. Call last.
   void refuse_rest() const;
 
   // Whether `text` is `name` or begins with "name:".

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: text to compress, and a compressed stream with its points and the source of what it holds.
+// For tests: text to compress, and a compressed stream with its seek points and its output as a ByteSource.
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace unstarve::testing {
 
-// Half of it compresses, half of it does not, as in a file of photographs and their labels.
+// Half compressible, half not, as a file of photographs and labels.
 inline std::string mixed(std::size_t bytes) {
   Random random(11, 0, 0, 0);
   std::string text;
@@ -36,7 +36,7 @@ struct IndexedStream {
   std::shared_ptr<const ByteSource> output;
 };
 
-// One pass in steps of `step`, then random access.
+// One pass in steps of `step` bytes, then random access.
 inline IndexedStream index_stream(const std::string& stored, Access access, std::size_t step = 1000) {
   IndexedStream stream{std::make_shared<MemoryBytes>(stored, access), detect_compression(bytes_of(stored)), "",
                        nullptr};

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: seek points of a compressed stream, damaged everywhere.
+// For tests: damages each seek point of a compressed stream.
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace unstarve::testing {
 
-// Points with one bit turned over in each of their first `bytes` bytes give the text, or an Error(kInput).
+// Flips one bit in each of the first `bytes` bytes of the points: reads give the text or throw Error(kInput).
 inline void check_damaged_points(const IndexedStream& stream, const std::string& text, std::size_t bytes) {
   int wrong = 0;
   for (std::size_t at = 0; at < bytes; ++at) {

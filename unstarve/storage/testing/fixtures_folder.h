@@ -1,6 +1,6 @@
 #pragma once
-// For tests: the files that the formats' own libraries wrote (tests/fixtures/formats/make.py), which all hold the same
-// five samples.
+// For tests: files written by the formats' own libraries (tests/fixtures/formats/make.py), each with the same five
+// samples.
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,6 @@
 #pragma once
-// For tests and fuzz targets: bytes in memory as ForwardBytes that keeps parsers to the rules: offsets that fall end
-// the process, and what was given before lies in freed memory after the next call (a sanitizer tells who still reads
-// it).
+// For tests and fuzz targets: bytes in memory as ForwardBytes that enforces its contract. A decreasing offset aborts,
+// and each call frees the bytes of the previous one, so that a sanitizer reports late reads.
 
 #include <algorithm>
 #include <cstdlib>

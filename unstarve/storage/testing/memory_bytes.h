@@ -1,5 +1,5 @@
 #pragma once
-// For tests and fuzz targets: bytes in memory as a ByteSource, mapped or to be read by ranges.
+// For tests and fuzz targets: bytes in memory as a ByteSource, mapped or read by ranges.
 //
 // Ownership: owns the bytes. Threads: as ByteSource.
 

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a fresh folder that is removed with everything in it, and files to put there.
+// For tests: a new temporary folder, removed with its contents, and helpers to write files to it.
 
 #include <cstdint>
 #include <cstdlib>
@@ -30,7 +30,7 @@ class TemporaryFolder {
   [[nodiscard]] std::string str(std::string_view below = "") const {
     return below.empty() ? path_.string() : (path_ / below).string();
   }
-  // Writes `below`, making its folders.
+  // Writes `below` and creates its folders.
   void write(std::string_view below, std::string_view contents) const {
     const std::filesystem::path file = path_ / below;
     std::filesystem::create_directories(file.parent_path());

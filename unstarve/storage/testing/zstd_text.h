@@ -13,8 +13,8 @@ namespace unstarve::testing {
 
 struct ZstdSettings {
   int level = 3;
-  int window_log = 0;     // 0: what the level takes
-  bool checksum = false;  // as the zstd program writes it, and libraries do not
+  int window_log = 0;     // 0: the default of the level
+  bool checksum = false;  // the zstd program writes one, libraries do not
 };
 
 inline std::string zstandard(std::string_view text, const ZstdSettings& settings = {}) {
@@ -25,7 +25,7 @@ inline std::string zstandard(std::string_view text, const ZstdSettings& settings
   std::string out(::ZSTD_compressBound(text.size()), '\0');
   ZSTD_outBuffer room{out.data(), out.size(), 0};
   ZSTD_inBuffer in{text.data(), text.size(), 0};
-  // By halves, so that the size is not known at the start and the window is as large as the settings say.
+  // In halves, so that the size is unknown at the start and the window is as large as configured.
   in.size = text.size() / 2;
   std::size_t left = ::ZSTD_compressStream2(state, &room, &in, ZSTD_e_continue);
   in.size = text.size();
