@@ -89,7 +89,7 @@ std::string to_text(const PackResult& result, const std::filesystem::path& folde
   constexpr std::size_t kShown = 20;
   text += fmt::format("  skipped    {}\n", skipped.size());
   for (std::size_t i = 0; i < std::min(skipped.size(), kShown); ++i) {
-    text += fmt::format("    {}: {}\n", printable(place_text(skipped[i])), printable(skipped[i].reason));
+    text += fmt::format("    {}: {}\n", printable(location_text(skipped[i])), printable(skipped[i].reason));
   }
   if (skipped.size() > kShown) text += fmt::format("    ... and {} more, in --json\n", skipped.size() - kShown);
   return text;

@@ -64,7 +64,7 @@ TEST_CASE("a name that is not UTF-8 goes through the quarantine list and comes b
   CHECK(ExcludeList(folder.path() / "old.jsonl", keys).holds({.file = photos + "/cat/1.jpg"}, keys));
   for (const char* const wrong : {"", "6", "6x", "+6", "636"}) {
     const nlohmann::ordered_json json = {{"file", "x"}, {"file_bytes", wrong}};
-    CHECK_THROWS_WITH(quarantine_entry_from_json(json, "l"), Catch::Contains("\"file_bytes\" is no name in hex"));
+    CHECK_THROWS_WITH(quarantine_entry_from_json(json, "l"), Catch::Contains("\"file_bytes\" is not a name in hex"));
   }
 }
 

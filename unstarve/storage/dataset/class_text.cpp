@@ -11,9 +11,9 @@ std::optional<ClassText> parse_class(std::string_view text, std::size_t max_byte
   if (text.size() > max_bytes || text.find_first_of(std::string_view("\n\0", 2)) != std::string_view::npos) {
     return std::nullopt;
   }
-  ClassText told;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), told.number);
-  if (failed == std::errc() && end == text.data() + text.size()) return told;
+  ClassText parsed;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), parsed.number);
+  if (failed == std::errc() && end == text.data() + text.size()) return parsed;
   return ClassText{-1, text};
 }
 

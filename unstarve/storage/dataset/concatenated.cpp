@@ -13,11 +13,11 @@ class Concatenated final : public Dataset {
  public:
   Concatenated(std::vector<std::shared_ptr<const Dataset>> parts, const std::vector<std::string>& names,
                const std::string& operation) {
-    // Throws unless `is` says of data set i what `expected` says of the first.
-    const auto agree = [&](std::size_t i, const std::string& what, bool is, bool expected) {
-      if (is == expected) return;
-      throw Error(ErrorKind::kArgument, operation + ": " + names[is ? i : 0] + " " + what + ", " + names[is ? 0 : i] +
-                                            " does not; expected the same of all sources");
+    // Throws unless dataset i and the first dataset agree on `property`.
+    const auto agree = [&](std::size_t i, const std::string& property, bool actual, bool expected) {
+      if (actual == expected) return;
+      throw Error(ErrorKind::kArgument, operation + ": " + names[actual ? i : 0] + " " + property + ", " +
+                                            names[actual ? 0 : i] + " does not; expected the same for all sources");
     };
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Dataset& data = *parts[i];
@@ -46,7 +46,7 @@ class Concatenated final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::vector<std::uint64_t> parts() const override { return begin_; }
-  // Where each part is made of shards: elsewhere records would stand between them.
+  // Empty unless every part consists of shards: other records would be missing from the list.
   [[nodiscard]] std::vector<DataFile> files() const override {
     std::vector<DataFile> all;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -94,21 +94,21 @@ class Concatenated final : public Dataset {
   }
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override {
     std::vector<std::uint64_t> own;
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> positions;
     std::vector<RecordBuffer> buffers(ids.size());
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       own.clear();
-      places.clear();
+      positions.clear();
       for (std::size_t i = 0; i < ids.size(); ++i) {
         if (part_of(ids[i]) != part) continue;
         std::swap(buffers[own.size()], records[i]);
         own.push_back(ids[i] - begin_[part]);
-        places.push_back(i);
+        positions.push_back(i);
       }
       if (!own.empty()) parts_[part].data->read_many(own, std::span(buffers).first(own.size()));
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        std::swap(buffers[i], records[places[i]]);
-        rearrange(part, ids[places[i]], records[places[i]]);
+      for (std::size_t i = 0; i < positions.size(); ++i) {
+        std::swap(buffers[i], records[positions[i]]);
+        rearrange(part, ids[positions[i]], records[positions[i]]);
       }
     }
   }
@@ -141,18 +141,18 @@ class Concatenated final : public Dataset {
  private:
   struct Part {
     std::shared_ptr<const Dataset> data;
-    int image, label;                  // its fields
-    std::vector<std::int64_t> labels;  // from its numbers of classes to ours; empty where they are equal
+    int image, label;                  // field indexes
+    std::vector<std::int64_t> labels;  // its class numbers -> merged class numbers; empty if they are equal
   };
 
   void number_classes(Part& part) {
     const std::vector<std::string>& own = part.data->classes();
     bool equal = true;
     for (std::size_t c = 0; c < own.size(); ++c) {
-      const auto [place, added] = numbers_.try_emplace(own[c], static_cast<std::int64_t>(classes_.size()));
+      const auto [entry, added] = numbers_.try_emplace(own[c], static_cast<std::int64_t>(classes_.size()));
       if (added) classes_.push_back(own[c]);
-      part.labels.push_back(place->second);
-      equal = equal && place->second == static_cast<std::int64_t>(c);
+      part.labels.push_back(entry->second);
+      equal = equal && entry->second == static_cast<std::int64_t>(c);
     }
     if (equal) part.labels.clear();
   }

@@ -9,7 +9,7 @@
 namespace unstarve {
 namespace {
 
-// Its fields, their order, its classes and labels are as given; pixels lie in the buffer.
+// Fields, their order, classes and labels are parameters; pixels are stored in the buffer.
 class ListedSet final : public Dataset {
  public:
   ListedSet(std::vector<Field> fields, std::vector<std::string> classes, std::vector<std::int64_t> labels)
@@ -38,10 +38,10 @@ class ListedSet final : public Dataset {
 };
 
 using Labels = std::vector<std::int64_t>;
-const std::vector<Field> kUsual{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}};
+const std::vector<Field> kImageAndLabel{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}};
 
 std::shared_ptr<const Dataset> listed(std::vector<std::string> classes, Labels labels,
-                                      std::vector<Field> fields = kUsual) {
+                                      std::vector<Field> fields = kImageAndLabel) {
   return std::make_shared<ListedSet>(std::move(fields), std::move(classes), std::move(labels));
 }
 
@@ -55,7 +55,7 @@ Labels labels_of(const Dataset& data) {
   return labels;
 }
 
-TEST_CASE("a concatenation is a data set") {
+TEST_CASE("a concatenation passes the conformance suite") {
   testing::check_dataset({[](std::uint64_t samples) -> std::shared_ptr<const Dataset> {
                             if (samples == 0) return concatenate({}, {});
                             const auto part = [](std::uint64_t images, int seed) {
@@ -80,18 +80,18 @@ TEST_CASE("classes are merged by name, labels renumbered, fields put in order") 
   RecordBuffer record;
   data->read(5, record);
   CHECK(record.values[0].pixels.at(0, 0, 0) == 2);
-  // Several at once, of both.
+  // Several records of both parts.
   const std::vector<std::uint64_t> ids{6, 0, 3, 2, 6};
   std::vector<RecordBuffer> records(ids.size());
   data->read_many(ids, records);
   for (std::size_t i = 0; i < ids.size(); ++i) CHECK(records[i].values[1].integer == labels_of(*data)[ids[i]]);
 }
 
-TEST_CASE("data without class names keep their numbers") {
+TEST_CASE("datasets without class names keep their label numbers") {
   CHECK(labels_of(*concatenate({listed({}, {7, 3}), listed({}, {1, 7})}, {"a", "b"})) == Labels{7, 3, 1, 7});
 }
 
-TEST_CASE("data sets that do not go together are refused by name") {
+TEST_CASE("incompatible datasets are refused by name") {
   const auto one = listed({"cat"}, {0});
   const auto both = [&](std::shared_ptr<const Dataset> other) {
     return concatenate({one, std::move(other)}, {"a", "b"});

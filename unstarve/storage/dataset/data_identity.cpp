@@ -7,12 +7,12 @@
 namespace unstarve {
 namespace {
 
-constexpr std::uint64_t kSpread = 16;  // records looked at beside the sources' first and last
+constexpr std::uint64_t kSpread = 16;  // records besides the first and last of each source
 constexpr int kBits = 16;
 constexpr std::array<std::string_view, 4> kParts{"format", "class names", "number, order or sizes of the sources",
                                                  "names or order of shards and records"};
 
-// FNV-1a over texts and numbers, each told from the next by its length.
+// FNV-1a over texts and numbers; each text is preceded by its length.
 class Digest {
  public:
   void add(std::uint64_t number) {
@@ -31,7 +31,7 @@ class Digest {
   std::uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-// The last `components` of a path or URL, without what follows '?'.
+// The last `components` of a path or URL, without the query of a URL.
 std::string_view end_of(std::string_view path, int components) {
   if (path.find("://") != std::string_view::npos) path = path.substr(0, path.find('?'));
   std::size_t begin = path.size();
@@ -47,11 +47,12 @@ std::uint64_t of_records(const Dataset& data, const std::vector<std::uint64_t>& 
     digest.add(shard.first);
   }
   const auto add = [&](std::uint64_t id) {
-    const RecordLocation place = data.record_location(id);
-    digest.add(end_of(place.file, place.number || place.offset ? 1 : 2));  // a file that is a record: with its class
-    digest.add(place.member);
-    digest.add(place.number.value_or(0));
-    digest.add(place.offset.value_or(0));
+    const RecordLocation location = data.record_location(id);
+    const bool is_file = !location.number && !location.offset;  // then the class folder counts, too
+    digest.add(end_of(location.file, is_file ? 2 : 1));
+    digest.add(location.member);
+    digest.add(location.number.value_or(0));
+    digest.add(location.offset.value_or(0));
   };
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
     if (parts[i] == parts[i + 1]) continue;

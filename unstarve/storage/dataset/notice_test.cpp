@@ -7,10 +7,10 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("notices go to the sink of the moment, one at a time, and are dropped without one") {
-  emit_notice("nobody listens");
-  std::vector<std::string> told;
-  set_notice_sink([&](const std::string& text) { told.push_back(text); });
+TEST_CASE("notices go to the current sink, one at a time, and are dropped without a sink") {
+  emit_notice("no sink");
+  std::vector<std::string> received;
+  set_notice_sink([&](const std::string& text) { received.push_back(text); });
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {
@@ -19,10 +19,10 @@ TEST_CASE("notices go to the sink of the moment, one at a time, and are dropped 
       });
     }
   }
-  CHECK(told == std::vector<std::string>(400, "x"));
+  CHECK(received == std::vector<std::string>(400, "x"));
   set_notice_sink({});
   emit_notice("late");
-  CHECK(told.size() == 400);
+  CHECK(received.size() == 400);
 }
 
 }  // namespace

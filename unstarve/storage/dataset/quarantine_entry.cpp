@@ -18,7 +18,7 @@ std::string hex_of(const std::string& bytes) {
   return text;
 }
 
-// Nothing for text that is none.
+// Nothing if `text` is not hexadecimal.
 std::optional<std::string> bytes_of_hex(const std::string& text) {
   std::string bytes;
   for (std::size_t at = 0; at < text.size(); at += 2) {
@@ -33,14 +33,14 @@ std::optional<std::string> bytes_of_hex(const std::string& text) {
 
 }  // namespace
 
-QuarantineEntry quarantine_entry(const RecordLocation& place, std::string reason) {
-  // The number of a file that a manifest names is that of the manifest's row.
-  if (!place.offset && place.number && place.list.empty())
-    return {.file = place.file, .record = place.number, .reason = std::move(reason)};
-  return {.file = place.file, .offset = place.offset.value_or(0), .reason = std::move(reason)};
+QuarantineEntry quarantine_entry(const RecordLocation& location, std::string reason) {
+  // With a manifest, the number is the row of the manifest.
+  if (!location.offset && location.number && location.list.empty())
+    return {.file = location.file, .record = location.number, .reason = std::move(reason)};
+  return {.file = location.file, .offset = location.offset.value_or(0), .reason = std::move(reason)};
 }
 
-std::string place_text(const QuarantineEntry& entry) {
+std::string location_text(const QuarantineEntry& entry) {
   if (entry.record) return fmt::format("{} record {}", entry.file, *entry.record);
   return entry.offset.value_or(0) == 0 ? entry.file : fmt::format("{} at offset {}", entry.file, *entry.offset);
 }
@@ -54,9 +54,9 @@ nlohmann::ordered_json to_json(const QuarantineEntry& entry) {
   return json;
 }
 
-std::string quarantine_line(const RecordLocation& place, std::string reason) {
-  // Names and reasons may hold any bytes.
-  return to_json(quarantine_entry(place, std::move(reason)))
+std::string quarantine_line(const RecordLocation& location, std::string reason) {
+  // Names and reasons may contain any bytes.
+  return to_json(quarantine_entry(location, std::move(reason)))
              .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
          "\n";
 }
@@ -65,26 +65,26 @@ QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, c
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorKind::kInput, where + ": " + what + R"(; expected {"file": "...", "offset": 0, "reason": "..."})");
   };
-  if (!json.is_object()) refuse("it is no JSON object");
+  if (!json.is_object()) refuse("not a JSON object");
   QuarantineEntry entry;
   const auto text = [&](const char* key) {
-    if (!json.contains(key) || !json[key].is_string()) refuse(fmt::format("\"{}\" is missing, or no text", key));
+    if (!json.contains(key) || !json[key].is_string()) refuse(fmt::format("\"{}\" is missing or not a string", key));
     return json[key].get<std::string>();
   };
   const auto number = [&](const char* key) -> std::optional<std::uint64_t> {
     if (!json.contains(key) || json[key].is_null()) return std::nullopt;
-    if (!json[key].is_number_unsigned()) refuse(fmt::format("\"{}\" is no whole number", key));
+    if (!json[key].is_number_unsigned()) refuse(fmt::format("\"{}\" is not a whole number", key));
     return json[key].get<std::uint64_t>();
   };
   entry.file = text("file");
   if (json.contains("file_bytes")) {
     const std::optional<std::string> bytes = bytes_of_hex(text("file_bytes"));
-    if (!bytes || bytes->empty()) refuse("\"file_bytes\" is no name in hexadecimal");
+    if (!bytes || bytes->empty()) refuse("\"file_bytes\" is not a name in hexadecimal");
     entry.file = *bytes;
   }
   entry.offset = number("offset");
   entry.record = number("record");
-  if (entry.offset && entry.record) refuse("it has both \"offset\" and \"record\"");
+  if (entry.offset && entry.record) refuse("found both \"offset\" and \"record\"");
   if (!entry.record) entry.offset = entry.offset.value_or(0);
   if (json.contains("reason")) entry.reason = text("reason");
   return entry;

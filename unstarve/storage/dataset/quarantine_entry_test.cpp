@@ -9,28 +9,28 @@
 
 namespace unstarve {
 
-TEST_CASE("a quarantine entry is read as it was written, and refused when it is none") {
-  for (const RecordLocation& place :
+TEST_CASE("a quarantine entry round-trips through JSON, and malformed entries are refused") {
+  for (const RecordLocation& location :
        std::vector<RecordLocation>{{.file = "a b.jpg"},
                                    {.file = "x.tar", .member = "m", .number = 5, .offset = 9},
                                    {.file = "x.parquet", .number = 0}}) {
-    const QuarantineEntry entry = quarantine_entry(place, "why");
+    const QuarantineEntry entry = quarantine_entry(location, "why");
     CHECK(quarantine_entry_from_json(to_json(entry), "here") == entry);
   }
-  CHECK(place_text(quarantine_entry({.file = "x.tar", .member = "m", .number = 5, .offset = 9}, "")) ==
+  CHECK(location_text(quarantine_entry({.file = "x.tar", .member = "m", .number = 5, .offset = 9}, "")) ==
         "x.tar at offset 9");
-  CHECK(place_text(quarantine_entry({.file = "x.parquet", .number = 70}, "")) == "x.parquet record 70");
-  CHECK(place_text(quarantine_entry({.file = "1.jpg", .number = 70, .list = "l.csv"}, "")) == "1.jpg");
+  CHECK(location_text(quarantine_entry({.file = "x.parquet", .number = 70}, "")) == "x.parquet record 70");
+  CHECK(location_text(quarantine_entry({.file = "1.jpg", .number = 70, .list = "l.csv"}, "")) == "1.jpg");
 
   const auto refused = [](const char* json, const char* what) {
     CHECK_THROWS_WITH(quarantine_entry_from_json(nlohmann::ordered_json::parse(json), "list: line 2"),
                       Catch::StartsWith("list: line 2: ") && Catch::Contains(what) && Catch::Contains("expected"));
   };
-  refused("[]", "no JSON object");
+  refused("[]", "not a JSON object");
   refused(R"({"offset":1})", "\"file\" is missing");
-  refused(R"({"file":1})", "\"file\" is missing, or no text");
-  refused(R"({"file":"a","offset":-1})", "\"offset\" is no whole number");
-  refused(R"({"file":"a","record":"1"})", "\"record\" is no whole number");
+  refused(R"({"file":1})", "\"file\" is missing or not a string");
+  refused(R"({"file":"a","offset":-1})", "\"offset\" is not a whole number");
+  refused(R"({"file":"a","record":"1"})", "\"record\" is not a whole number");
   refused(R"({"file":"a","offset":1,"record":1})", "both");
   refused(R"({"file":"a","reason":1})", "\"reason\"");
 }

@@ -2,16 +2,16 @@
 
 namespace unstarve {
 
-std::string to_string(const RecordLocation& place) {
-  std::string text = place.file;
-  if (!place.member.empty()) text += " " + place.member;
-  if (!place.list.empty()) {
-    text += " (" + place.list;
-    if (place.number) text += " row " + std::to_string(*place.number);
+std::string to_string(const RecordLocation& location) {
+  std::string text = location.file;
+  if (!location.member.empty()) text += " " + location.member;
+  if (!location.list.empty()) {
+    text += " (" + location.list;
+    if (location.number) text += " row " + std::to_string(*location.number);
     return text + ")";
   }
-  if (place.number) text += " record " + std::to_string(*place.number);
-  if (place.offset) text += " at offset " + std::to_string(*place.offset);
+  if (location.number) text += " record " + std::to_string(*location.number);
+  if (location.offset) text += " at offset " + std::to_string(*location.offset);
   return text;
 }
 
