@@ -39,7 +39,7 @@ def pools():
 
 @pytest.fixture
 def load(pools):
-    """un.DataLoader with the kept helpers."""
+    """un.DataLoader with shared helpers."""
     import torch
 
     import unstarve as un

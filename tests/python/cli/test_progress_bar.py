@@ -20,9 +20,9 @@ SLOW = ["sleep:ms=20,images=48,size=8", "--format", "webdataset", "--threads", "
 
 
 def run_on_terminal(arguments, columns=80, signal_at=None):
-    """Runs the program with standard error on a terminal: its exit code, its output and what the terminal was sent.
+    """Runs the program with standard error on a terminal. Returns exit code, output and the bytes sent to the terminal.
 
-    With `signal_at`, SIGINT is sent as soon as the terminal was sent that text."""
+    With `signal_at`, SIGINT is sent when that text appears."""
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen([os.environ["UNSTARVE"], *map(str, arguments)], stdin=subprocess.DEVNULL,
@@ -46,7 +46,7 @@ def run_on_terminal(arguments, columns=80, signal_at=None):
 
 
 class Screen:
-    """The lines that a terminal shows after what it was sent, and every content that its last line had."""
+    """Returns the lines that the terminal shows at the end, and every content of its last line."""
 
     def __init__(self, sent):
         self.lines, self.drawn = [""], []
@@ -78,12 +78,12 @@ def test_pack_shows_progress_speed_and_remaining_time(tmp_path):
     assert screen.lines == [""]  # nothing of it stays
     shown = bars(screen)
     assert shown[0]["what"] == f"opening {SLOW[0]}"
-    told = [(RECORDS.fullmatch(bar["what"]), bar) for bar in shown[1:]]
-    counts = [int(match["done"]) for match, _ in told]
+    report = [(RECORDS.fullmatch(bar["what"]), bar) for bar in shown[1:]]
+    counts = [int(match["done"]) for match, _ in report]
     assert counts == sorted(set(counts)) and (counts[0], counts[-1]) == (0, 48)
     assert all(count % 8 == 0 for count in counts)
-    assert {match["total"] for match, _ in told} == {"48"}
-    for match, bar in told:
+    assert {match["total"] for match, _ in report} == {"48"}
+    for match, bar in report:
         done = int(match["done"])
         assert abs(int(bar["percent"]) - 100 * done / 48) <= 0.5
         assert len(bar["bar"]) == 30
@@ -94,8 +94,8 @@ def test_pack_shows_progress_speed_and_remaining_time(tmp_path):
             assert 0 < float(match["rate"].replace(" ", "")) <= 50
             assert re.fullmatch(r"\d+ s|\d+:\d\d min", bar["left"])
     # 8 of 48 took 160 ms or more, so the other 40 take 800 ms or more.
-    assert told[1][1]["left"] != "0 s"
-    assert told[-1][1]["left"] == "0 s"
+    assert report[1][1]["left"] != "0 s"
+    assert report[-1][1]["left"] == "0 s"
 
 
 @pytest.mark.parametrize("columns", [60, 20])
@@ -105,22 +105,22 @@ def test_on_a_narrow_terminal_it_stays_on_one_line(tmp_path, columns):
     screen = Screen(sent)
     assert screen.lines == [""]
     assert max(map(len, screen.drawn)) == columns - 1
-    if columns == 60:  # the bar gives way, not the figures
-        told = bars(screen)[1:]
-        assert all(RECORDS.fullmatch(bar["what"]) for bar in told)
-        assert len(told[-1]["bar"]) < len(told[0]["bar"]) == 30
+    if columns == 60:  # the bar shrinks, not the figures
+        report = bars(screen)[1:]
+        assert all(RECORDS.fullmatch(bar["what"]) for bar in report)
+        assert len(report[-1]["bar"]) < len(report[0]["bar"]) == 30
 
 
 def test_installed_packages_are_not_counted(tmp_path):
-    """The share and the rate are of what this run has to do."""
+    """Percentage and rate refer to the work of this run."""
     half = [*SLOW, "--shard-mb", "0.00001"]
     command = [os.environ["UNSTARVE"], "pack", half[0], str(tmp_path / "dst"), *half[1:]]
     subprocess.run([*command, "--part", "1/2"], check=True, stdout=subprocess.DEVNULL)
     code, _, sent = run_on_terminal(command[1:])
     assert code == 0, sent
-    told = [RECORDS.fullmatch(bar["what"]) for bar in bars(Screen(sent))[1:]]
-    assert {int(match["total"]) for match in told} == {24}
-    assert (int(told[0]["done"]), int(told[-1]["done"])) == (0, 24)
+    report = [RECORDS.fullmatch(bar["what"]) for bar in bars(Screen(sent))[1:]]
+    assert {int(match["total"]) for match in report} == {24}
+    assert (int(report[0]["done"]), int(report[-1]["done"])) == (0, 24)
 
 
 def test_an_error_does_not_overlap_the_progress_bar(tmp_path):

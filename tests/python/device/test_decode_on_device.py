@@ -98,7 +98,7 @@ def test_each_rank_has_the_hosts_part(photographs):
 
 
 def files_of(pipeline, epoch=0, batch=0, size=8):
-    """{id: whether it stayed a file} of what is left of an epoch, as the device gets it."""
+    """Returns {id: whether the device receives a file} for the rest of an epoch."""
     loader = pipeline.device("cpu", operations="device", decode="hybrid", decode_share=0.5).batch(size, last="keep")
     host = loader.host_part(1, decode=_core.decode_balance(loader.spec))
     host.set_epoch(epoch, batch)

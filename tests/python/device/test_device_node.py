@@ -72,7 +72,7 @@ def test_to_torch_uses_the_device_of_the_pipeline():
     ({"device": torch.device("cpu")}, WHOLE),
     ({"operations": "device"}, WHOLE),
     ({"decode_share": 0.75}, WHOLE | {"decode_share": 0.75}),
-    # What depends on an argument that is given begins anew.
+    # Settings that depend on a given argument return to their defaults.
     ({"decode": "hardware"}, {"name": "cpu", "operations": "device", "decode": "hardware"}),
     ({"decode": "host"}, {"name": "cpu", "operations": "device", "decode": "host"}),
     ({"operations": "host"}, {"name": "cpu", "operations": "host"}),

@@ -117,8 +117,8 @@ CACHED_EPOCHS = """
             for images, labels in loader:
                 digest.update(images.tobytes() + labels.tobytes())
             digests.append(digest.hexdigest())
-        told = [str(each.message) for each in caught]
-        print(json.dumps([digests, told, loader.explain(), loader.memory().get("cache, in a file", [0])[0]]))
+        report = [str(each.message) for each in caught]
+        print(json.dumps([digests, report, loader.explain(), loader.memory().get("cache, in a file", [0])[0]]))
 """
 
 
@@ -131,16 +131,16 @@ def test_a_full_cache_of_pixels_changes_no_batch(source, disk, size, reason):
         return json.loads(done.stdout)
 
     small = disk(size)
-    expected, told, _, _ = epochs("")
-    assert told == []
-    digests, told, explained, _ = epochs(small.path / "cache")
+    expected, report, _, _ = epochs("")
+    assert report == []
+    digests, report, explained, _ = epochs(small.path / "cache")
     assert digests == expected
-    (notice,) = told
+    (notice,) = report
     assert re.fullmatch(rf"the cache {small.path}/cache/\S+ takes no more: {reason}: No space left on device", notice)
     assert notice in explained
     small.grow("50M")
-    digests, told, _, kept = epochs(small.path / "cache")
-    assert (digests, told) == (expected, [])
+    digests, report, _, kept = epochs(small.path / "cache")
+    assert (digests, report) == (expected, [])
     assert kept >= 200 * 96 * 96 * 3
 
 
@@ -157,8 +157,8 @@ def test_an_index_without_disk_space_is_built_in_memory_with_a_warning(source, t
     command = [os.environ["UNSTARVE"], "inspect", small.path / "data.tar", "--json"]
     done = small.run(command, env=environment)
     assert done.returncode == 0
-    told = json.loads(done.stdout)
-    assert (told["samples"], told["corrupt"], len(told["notes"])) == (200, [], 1)
+    report = json.loads(done.stdout)
+    assert (report["samples"], report["corrupt"], len(report["notes"])) == (200, [], 1)
     assert "cannot be kept" in done.stderr and "No space left on device" in done.stderr
     assert not [path for path in small.seen.rglob("*") if "index" in path.name and path.is_file()]
     (small.seen / "filler").unlink()

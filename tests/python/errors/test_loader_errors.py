@@ -122,7 +122,7 @@ def test_batches_without_good_samples_are_omitted_from_every_epoch(tmp_path, ord
             for epoch in range(3):
                 assert loader.epoch == epoch
                 assert [len(labels) for _, labels in loader] == [size] * many
-    # The state behind the last good batch, and one before: what is left, if anything, and then whole epochs.
+    # The state after the last good batch, and an earlier one: the rest of the epoch, if any, then whole epochs.
     with pipeline.batch(2) as loader:
         states = [loader.state_dict() for _ in loader]
     for state, left in ((states[-1], 0), (states[-2], 1), (states[0], 9)):
@@ -135,7 +135,7 @@ def test_batches_without_good_samples_are_omitted_from_every_epoch(tmp_path, ord
         list(loader)
 
 
-@pytest.mark.parametrize(("chain", "told"), [
+@pytest.mark.parametrize(("chain", "message"), [
     (lambda p: p.shuffle(3).shuffle(), r"^shuffle: order.shuffle was already set to True by shuffle\(\); exp"),
     (lambda p: p.shuffle().sequential(), "^sequential: order.shuffle was already set to True by shuffle"),
     (lambda p: p.sequential().repeat(2).shuffle(1), "^shuffle: order.shuffle was already set to False by sequential"),
@@ -161,8 +161,8 @@ def test_batches_without_good_samples_are_omitted_from_every_epoch(tmp_path, ord
      "passes.cache was already set to False"),
     (lambda p: p.batch(2).batch(3), "batch"),
 ])
-def test_setting_a_value_twice_is_rejected(chain, told):
-    with pytest.raises((un.errors.ArgumentError, AttributeError), match=told):
+def test_setting_a_value_twice_is_rejected(chain, message):
+    with pytest.raises((un.errors.ArgumentError, AttributeError), match=message):
         chain(un.open(SMALL))
 
 
@@ -177,7 +177,7 @@ def test_steps_that_accumulate_may_be_repeated():
     assert [*map(list, spec["operations"])] == [["horizontal_flip"]] * 2 and len(spec["batch_operations"]) == 2
     # What is shared stays as it was: a step on one branch is none on the other.
     assert start.shuffle(1).batch(2).spec != start.shuffle(2).batch(2).spec
-    # normalize() leaves the type to output(), wherever it stands.
+    # output() sets the type, before or after normalize().
     for both in (start.normalize(*un.CIFAR10).output("bfloat16", "NHWC"), start.normalize(*un.CIFAR10),
                  start.output("float32", "NHWC").normalize(*un.CIFAR10)):
         loader = both.batch(2)
@@ -253,7 +253,7 @@ def test_explain_counts_the_images_of_each_decoder(tmp_path):
 
     assert not decoded()
     copies(loader)
-    counts = decoded()  # of the next epoch too, as far as it has got
+    counts = decoded()  # including prefetched samples of the next epoch
     least = {"own JPEG decoder": 5, "libpng": 1, "libjpeg-turbo: progressive": 2,
              "libjpeg-turbo: neither greyscale nor YCbCr": 1}
     assert counts.keys() == least.keys() and all(counts[name] >= least[name] for name in least)
@@ -419,13 +419,13 @@ def test_methods_of_a_loader_are_rejected_on_a_pipeline_with_a_hint():
         pipeline.to_torch("cpu")
     with pytest.raises(AttributeError, match="'Pipeline' object has no attribute 'resise'") as caught:
         pipeline.resise(224)
-    assert caught.value.name == "resise" and caught.value.obj is pipeline  # by which Python asks: did you mean resize?
+    assert caught.value.name == "resise" and caught.value.obj is pipeline  # used for "did you mean resize?"
     with pytest.raises(un.errors.ArgumentError,
                        match="mix: found <unstarve.Pipeline: .*>; expected a list of pipelines"):
         un.mix(pipeline)
     with pytest.raises(TypeError, match="'Pipeline' object is not iterable"):
         iter(pipeline)
-    # Trainers ask so what they were given.
+    # Trainers check the type of their loader like this.
     assert not isinstance(pipeline, Iterable) and not hasattr(pipeline, "__iter__")
     assert isinstance(pipeline.batch(10), Iterable)
 

@@ -13,7 +13,7 @@ from seccomp_support import IO_URING_SETUP, refusing
 
 ANSWERS = {"EPERM": errno.EPERM, "ENOSYS": errno.ENOSYS}
 
-# Reading ahead is asked for, as the files lie in the page cache: it is then that files of a folder are read in batches.
+# read_ahead is set explicitly because the files are in the page cache; only then is a folder read in batches.
 EPOCH = """
     import hashlib, sys
     import unstarve as un
@@ -69,7 +69,7 @@ def test_an_epoch_has_the_same_bytes(folder):
     plain = run(epoch, None)
     assert plain.returncode == 0, plain.stderr
     assert len(plain.stdout.strip()) == 64
-    # Killed where it asks for a ring: reading this way does ask for one.
+    # The process is killed when it requests a ring, which proves that it does.
     assert run(epoch, [None]).returncode == -signal.SIGSYS
     for answer in ANSWERS.values():
         refused = run(epoch, [answer])

@@ -12,7 +12,7 @@ from loader_support import SMALL
 
 
 def shards(folder, count=3, samples=8):
-    """Tar files of JPEG images with labels; where their indexes would lie there are folders."""
+    """Tar files of labelled JPEG images; folders occupy the paths of their indexes."""
     from PIL import Image
 
     for shard in range(count):
@@ -31,7 +31,7 @@ def shards(folder, count=3, samples=8):
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
-    """The cache folder's place is taken by a file."""
+    """A file occupies the path of the cache folder."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     return tmp_path
@@ -46,10 +46,10 @@ def test_each_notice_is_a_warning_once_at_the_user_s_line(nowhere):
             assert sum(len(labels) for _, labels in loader) == 24
         again = un.open(path).batch(4)
         next(iter(again))
-    told = [warning for warning in caught if warning.category is un.DataWarning]
-    assert len(told) == len(caught) == 3
-    assert {warning.filename for warning in told} == {__file__}
-    assert sorted(str(warning.message) for warning in told) == sorted(loader.notes)
+    report = [warning for warning in caught if warning.category is un.DataWarning]
+    assert len(report) == len(caught) == 3
+    assert {warning.filename for warning in report} == {__file__}
+    assert sorted(str(warning.message) for warning in report) == sorted(loader.notes)
     assert all("cannot be kept" in note and f"part-{i}.tar" in note for i, note in enumerate(sorted(loader.notes)))
 
 
@@ -81,10 +81,10 @@ def told_by_calls_in_each_epoch(pipeline, before=lambda loader, epoch: None, epo
 
 
 def test_to_torch_per_epoch_warns_that_the_epoch_is_the_same():
-    epochs, told = told_by_calls_in_each_epoch(un.open(SMALL).shuffle(0))
+    epochs, report = told_by_calls_in_each_epoch(un.open(SMALL).shuffle(0))
     assert epochs[0] == epochs[1] == epochs[2]
-    assert len(told) == 2 and "to_torch() was called again at epoch 0" in str(told[0].message)
-    assert told[0].filename == __file__
+    assert len(report) == 2 and "to_torch() was called again at epoch 0" in str(report[0].message)
+    assert report[0].filename == __file__
 
 
 @pytest.mark.parametrize("pipeline, before", [

@@ -19,7 +19,7 @@ RECORDS = 40
 
 
 def as_reader(*arguments, cache):
-    """Runs the program as one who may not write the data, with `cache` for its cache folder."""
+    """Runs the program as a user without write access to the data, with the cache folder `cache`."""
     who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     environment = {key: value for key, value in os.environ.items() if key != "HOME"} | {"XDG_CACHE_HOME": str(cache)}
     return subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], capture_output=True, text=True, check=False,
@@ -52,7 +52,7 @@ def world():
 
 
 def pack(world, format, *more):
-    """Shards in world/data, without any index that lies beside them."""
+    """Shards in world/data without indexes."""
     run = {"check": True, "stdout": subprocess.DEVNULL}
     subprocess.run([os.environ["UNSTARVE"], "synth", world / "src", "--classes", "2", "--images", str(RECORDS),
                     "--size",                    "32"], **run)
@@ -66,7 +66,7 @@ def close(folder):
 
 
 def spoil(shard):
-    """Other bytes of the same size and time: an index that was kept still fits, and one that is made now is not it."""
+    """Replaces the data by bytes of the same size and time: a stored index still matches, a new one would differ."""
     status = shard.stat()
     shard.write_bytes(shard.read_bytes()[:1024].ljust(status.st_size, b"\0"))
     os.utime(shard, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -79,7 +79,7 @@ def files_below(folder):
 @pytest.mark.parametrize("format", ["tfrecord", "webdataset"])
 def test_an_existing_index_is_used(world, format):
     shard = pack(world, format)
-    subprocess.run([os.environ["UNSTARVE"], "inspect", shard], check=True, stdout=subprocess.DEVNULL)  # keeps it
+    subprocess.run([os.environ["UNSTARVE"], "inspect", shard], check=True, stdout=subprocess.DEVNULL)  # caches it
     assert shard.with_name(shard.name + ".unstarve-index").exists()
     before = files_below(world / "data")
     close(world / "data")
@@ -119,7 +119,7 @@ def test_without_a_writable_cache_it_warns_and_reads_all_records(world, format):
 
 
 def test_existing_scan_indexes_are_used_and_others_are_cached(world):
-    """What `index` and the first epoch keep is looked for in the same places."""
+    """`index` and the first epoch store indexes in the same locations."""
     pack(world, "webdataset")
     close(world / "src")
 
@@ -128,7 +128,7 @@ def test_existing_scan_indexes_are_used_and_others_are_cached(world):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    close(world)  # the index of a folder lies beside it
+    close(world)  # the index of a folder is next to it
     first = index()
     assert (first["made"], first["there"]) == (RECORDS, 0)
     assert first["place"].startswith(str(world / "cache"))
@@ -141,7 +141,7 @@ def test_existing_scan_indexes_are_used_and_others_are_cached(world):
     assert (beside["made"], beside["there"]) == (0, RECORDS)
     assert Path(beside["place"]).parent == world
     assert files_below(world / "cache") == []
-    # One that had to be made anew would have no place, which is told.
+    # A rebuilt index would have no location, with a warning.
     first, second = sorted((world / "src").rglob("*.jpg"))[:2]
     shutil.copy(first, second)
     done = as_reader("index", world / "src", "--json", cache=world / "cache")
@@ -155,7 +155,7 @@ def test_the_records_are_those_of_the_files(world):
     close(world / "data")
     close(world / "cache")
     done = as_reader("pack", shard, "/proc/none", "--format", "tfrecord", cache=world / "cache")
-    assert "/proc/none" in done.stderr  # a folder that cannot be written is an error for what is made
+    assert "/proc/none" in done.stderr  # an output folder that is not writable is an error
     out = world / "out"
     out.mkdir()
     out.chmod(0o777)

@@ -79,7 +79,7 @@ def test_pack_resumes_after_a_kill_with_the_same_result(source, tmp_path, format
         with process.stderr:
             assert process.returncode in (0, -signal.SIGKILL), process.stderr.read()
         interrupted += process.returncode != 0
-        # Whatever has a final name is whole: it is what the uninterrupted run made.
+        # Every file with a final name is complete and equal to that of the uninterrupted run.
         if killed.exists():
             for path in killed.iterdir():
                 if path.name != ".unstarve-pack":

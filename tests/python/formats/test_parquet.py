@@ -64,8 +64,8 @@ def test_files_rewritten_by_pyarrow_read_the_same(packed, tmp_path):
     for source in (str(packed / "packed" / "*.parquet"), str(tmp_path / "all.parquet")):
         done = run("inspect", source, "--json", cwd=packed)
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        seen.append({key: told[key] for key in ("format", "samples", "classes", "corrupt")})
+        report = json.loads(done.stdout)
+        seen.append({key: report[key] for key in ("format", "samples", "classes", "corrupt")})
     assert seen[0] == seen[1]
     assert seen[0]["samples"] == 40
     assert seen[0]["corrupt"] == []

@@ -65,9 +65,9 @@ def test_headers_tell_sizes_to_filters_and_inspect(folder):
     wanted = sum(min(image.shape[:2]) >= 60 for image in pillows(folder))
     assert 0 < wanted < 32
     assert len(un.open(folder).filter(min_side=60).center_crop(32).batch(1)) == wanted
-    told = json.loads(subprocess.run([os.environ["UNSTARVE"], "inspect", folder, "--json"], capture_output=True,
+    report = json.loads(subprocess.run([os.environ["UNSTARVE"], "inspect", folder, "--json"], capture_output=True,
                                      check=True).stdout)
-    assert told["samples"] == 32 and told["encodings"] == {"webp": 32} and not told["corrupt"]
+    assert report["samples"] == 32 and report["encodings"] == {"webp": 32} and not report["corrupt"]
 
 
 @pytest.mark.parametrize("format", ["webdataset", "tfrecord"])

@@ -24,7 +24,7 @@ def unstarve(*arguments, code=0):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """A shard of 300 pictures of noise, some 3 MB, and what packing it gives."""
+    """A shard of 300 noise images, about 3 MB, and its packed result."""
     folder = tmp_path_factory.mktemp("zstd")
     draw = random.Random(5)
     shard = folder / "train.tar"
@@ -60,8 +60,8 @@ def test_compressed_shards_equal_plain_ones(plain, tmp_path, way):
         for path in sorted((plain.parent / "packed").glob("*.rec")):
             assert filecmp.cmp(path, tmp_path / "packed" / path.name, shallow=False)
         shutil.rmtree(tmp_path / "packed")
-    told = json.loads(unstarve("inspect", shard, "--json").stdout)
-    assert (told["format"], told["samples"], told["corrupt"]) == ("webdataset", SAMPLES, [])
+    report = json.loads(unstarve("inspect", shard, "--json").stdout)
+    assert (report["format"], report["samples"], report["corrupt"]) == ("webdataset", SAMPLES, [])
 
 
 def test_shuffled_reading_is_the_same(plain, tmp_path):
@@ -93,9 +93,9 @@ def test_a_truncated_shard_yields_its_complete_records_and_names_the_end(plain, 
     if part < 0.1:
         assert done.returncode == 3 and "ends within a frame" in done.stderr
         return
-    told = json.loads(done.stdout)
-    assert told["samples"] == pytest.approx(SAMPLES * part, abs=20)
-    assert len(told["corrupt"]) == 1 and "ends within a frame" in json.dumps(told["corrupt"])
+    report = json.loads(done.stdout)
+    assert report["samples"] == pytest.approx(SAMPLES * part, abs=20)
+    assert len(report["corrupt"]) == 1 and "ends within a frame" in json.dumps(report["corrupt"])
 
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "formats"
@@ -107,7 +107,7 @@ def test_files_written_by_the_reference_libraries(tmp_path, name):
     mds = name == "mds-zstd"
     packed = []
     for kind, source in ("plain", "mds" if mds else "webdataset/cls.tar"), ("zstd", name):
-        (tmp_path / kind).mkdir()  # the fixtures get no index beside them
+        (tmp_path / kind).mkdir()  # keeps indexes out of the fixtures folder
         copy = tmp_path / kind / Path(source).name
         (shutil.copytree if mds else shutil.copy)(FIXTURES / source, copy)
         unstarve("pack", copy, tmp_path / kind / "out", "--format", "recordio")

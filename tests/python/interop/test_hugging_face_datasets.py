@@ -90,6 +90,6 @@ def test_images_decode_and_rows_stream(datasets, loaded, packed):
 
 def test_files_written_by_hugging_face_are_read(loaded, tmp_path):
     loaded["train"].to_parquet(str(tmp_path / "again.parquet"), batch_size=7)
-    told = json.loads(unstarve("inspect", tmp_path / "again.parquet", "--json"))
-    assert (told["format"], told["samples"], told["classes"], told["corrupt"]) == ("parquet", len(loaded["train"]),
-                                                                                     CLASSES, [])
+    report = json.loads(unstarve("inspect", tmp_path / "again.parquet", "--json"))
+    assert [report[key] for key in ("format", "samples", "classes", "corrupt")] == [
+        "parquet", len(loaded["train"]), CLASSES, []]

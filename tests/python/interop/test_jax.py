@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-# A second device of the processor stands for an accelerator: arrays of the host have to be sent there.
+# A second CPU device simulates an accelerator: host arrays must be sent to it.
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
 jax = pytest.importorskip("jax", reason="JAX is not installed: make test-frameworks")
 
@@ -21,7 +21,7 @@ def test_arrays_on_the_host_are_zero_copy_views():
     expected = [(images.copy(), labels.copy()) for images, labels in loader]
     run = loader.to_jax(jax.devices("cpu")[0])
     run.set_epoch(0)
-    given = list(run)  # kept: memory grows with those
+    given = list(run)  # held batches
     assert len(run) == len(given) == 4
     for (images, labels), (theirs, their_labels) in zip(given, expected, strict=True):
         assert images.dtype == jnp.float32 and labels.dtype == jnp.int32

@@ -52,9 +52,9 @@ def test_a_cluster_packs_the_same_shards_as_one_machine(source):
     # Relative paths: tasks run in other folders.
     done = run_module(source.parent, "pack", "src", "many", *OPTIONS, "--parts", 4, "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["complete"] and told["records"] == 90
-    assert told["shards_made"] == told["shards_in_all"] == len(told["shards"]) > 4
+    report = json.loads(done.stdout)
+    assert report["complete"] and report["records"] == 90
+    assert report["shards_made"] == report["shards_in_all"] == len(report["shards"]) > 4
     names = sorted(path.name for path in one.iterdir())
     assert names == sorted(path.name for path in (source.parent / "many").iterdir())
     assert filecmp.cmpfiles(one, source.parent / "many", names, shallow=False)[0] == names
@@ -91,12 +91,12 @@ def test_other_parts_are_packed_if_one_fails(source, monkeypatch):
     assert "part 1/3" not in done.stderr and "part 3/3" not in done.stderr
     made = {path: path.stat().st_mtime_ns for path in (source.parent / "rest").glob("*.tar")}
     assert made
-    # The next run makes what is missing, and only that.
+    # The next run packs only what is missing.
     monkeypatch.setenv("UNSTARVE", os.environ["REAL"])
     done = run_module(source.parent, *arguments, "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["complete"] and told["shards_found"] == len(made)
+    report = json.loads(done.stdout)
+    assert report["complete"] and report["shards_found"] == len(made)
     assert {path: path.stat().st_mtime_ns for path in made} == made
 
 

@@ -32,7 +32,7 @@ def lightning():
 
 @pytest.fixture
 def fit(lightning, tmp_path):
-    """Trains; gives the sums of every batch's pixels, which tell batches apart, and the trainer."""
+    """Trains. Returns the sum of pixels of every batch, which identifies it, and the trainer."""
 
     class Module(lightning.LightningModule):
         def __init__(self, classes, stop_after, seen):
@@ -84,7 +84,7 @@ def test_lightning_trains_two_epochs_and_goes_on_in_mid_epoch(fit, photographs, 
 
 @pytest.fixture
 def hugging_face(photographs, tmp_path):
-    """Trains two epochs by a loader; gives the sums of every batch's pixels and the number of steps."""
+    """Trains two epochs. Returns the sum of pixels of every batch and the number of steps."""
     transformers = pytest.importorskip("transformers", reason="it is not installed: make test-frameworks")
     pytest.importorskip("accelerate", reason="it is not installed: pip install accelerate")
 

@@ -11,7 +11,7 @@ from unstarve.errors import ArgumentError
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """45 PNG files of three classes, no two sizes alike: their pixels are what must come out."""
+    """45 PNG files of three classes and different sizes, whose pixels must be preserved."""
     image = pytest.importorskip("PIL.Image")
     path = tmp_path_factory.mktemp("photographs")
     random = np.random.default_rng(1)

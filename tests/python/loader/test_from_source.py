@@ -93,7 +93,7 @@ def test_filters_mixtures_ranks_and_resume(photographs):
 
 
 class Together:
-    """Pixels; notes how many calls there were at once. Threads of the loader wait until so many have been here."""
+    """Pixels. Records the number of concurrent calls; calls wait until this many are in progress."""
 
     def __init__(self, together):
         self.lock, self.inside, self.most = threading.Lock(), 0, 0
@@ -137,11 +137,11 @@ def test_exceptions_of_an_object_have_a_traceback_or_are_skipped(photographs):
                                            for key, value in bad.items()})
     with un.from_source(source).sequential().resize((8, 8)).errors("skip").batch(10) as loader:
         assert [labels.tolist() for _, labels in loader] == [[0, 1, 2, 3, 4, 9]]
-        told = dict((sample, reason) for sample, _, reason in loader.bad_samples())
-    assert "LookupError" in told[5] and "Encoded[6]" in told[6]
+        report = dict((sample, reason) for sample, _, reason in loader.bad_samples())
+    assert "LookupError" in report[5] and "Encoded[6]" in report[6]
     assert ("Encoded[7]: found ndarray of format 'B' and shape (3, 3); expected bytes of an encoded image, as in"
-            in told[7])
-    assert "Encoded[8]: found a label of type str; expected an integer" in told[8]
+            in report[7])
+    assert "Encoded[8]: found a label of type str; expected an integer" in report[8]
 
 
 @pytest.mark.parametrize(("source", "message"), [
@@ -167,9 +167,9 @@ def test_exceptions_of_an_object_may_contain_any_text(photographs):
     with un.from_source(Unnamed(photographs, 6)).sequential().resize((8, 8)).errors("skip").batch(6) as loader:
         (_, labels), = loader
         assert len(labels) == 4
-        told = [reason for _, _, reason in loader.bad_samples()]
-    assert len(told) == 2
-    assert all(reason.endswith("ValueError: cannot read c\\udce9 \\ud83d caf\u00e9") for reason in told)
+        report = [reason for _, _, reason in loader.bad_samples()]
+    assert len(report) == 2
+    assert all(reason.endswith("ValueError: cannot read c\\udce9 \\ud83d caf\u00e9") for reason in report)
 
 
 def test_a_first_sample_that_raises_is_a_bad_sample(photographs):

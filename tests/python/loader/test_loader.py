@@ -88,7 +88,7 @@ def test_batch_operations_give_targets(tmp_path):
     mixed = copies(pipeline.label_smoothing(0.2).mixup(alpha=1).batch(20))
     for (images, labels, _), (blended, targets, _) in zip(plain, mixed, strict=True):
         smooth = np.eye(10)[labels] * 0.8 + 0.02
-        # The weight that the targets tell is the one of the pixels.
+        # Targets and pixels have the same weight.
         two = next(i for i in range(20) if labels[i] != labels[i - 1])
         weight = (targets[two, labels[two]] - 0.02) / 0.8
         np.testing.assert_allclose(targets, weight * smooth + (1 - weight) * np.roll(smooth, 1, 0), atol=1e-5)
@@ -130,7 +130,7 @@ def test_methods_equal_the_operations_of_their_names():
 
 
 def test_pixels_covered_by_erasing_and_cutout_are_normalised_to_zero() -> None:
-    """As torchvision's RandomErasing(value=0) does behind Normalize; the device's part begins with the same pixels."""
+    """As torchvision's RandomErasing(value=0) after Normalize; the device's part begins with the same pixels."""
     start = un.open(SMALL).shuffle(0).resize((32, 32)).erasing(1, (0.3, 0.3), (1, 1)).cutout(6)
     mean, std = (0.485, 0.456, 0.1), (0.229, 0.224, 0.225)
     images, _ = next(iter(start.normalize(mean, std).batch(8)))

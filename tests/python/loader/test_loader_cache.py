@@ -14,9 +14,9 @@ def test_caches_change_nothing(tmp_path):
             assert equal(copies(loader), epoch)
         assert "cache (exact): applied" in loader.explain()
     assert "by cache.what auto: a sample takes" in loader.explain()
-    told = pipeline.cache("pixels", folder=tmp_path / "told").batch(7)
-    assert "cache (exact): applied" in told.explain()
-    assert not (tmp_path / "told").exists()  # telling makes none
+    explained = pipeline.cache("pixels", folder=tmp_path / "explained").batch(7)
+    assert "cache (exact): applied" in explained.explain()
+    assert not (tmp_path / "explained").exists()  # explain() creates no cache
 
 
 def test_the_automatic_cache_avoids_reads_in_the_second_epoch(photographs):
@@ -44,7 +44,7 @@ def test_the_automatic_cache_avoids_reads_in_the_second_epoch(photographs):
                 made.append(source.calls)
             return made[2] - made[1], loader.explain()
 
-    again, told = calls(1024)
-    assert again == 0 and "cache (exact): applied" in told
-    again, told = calls(1)  # a fiftieth of their pixels, a third of the records, whose reads are little beside decoding
-    assert again > 24 and "by cache.what auto: a sample takes" in told
+    again, report = calls(1024)
+    assert again == 0 and "cache (exact): applied" in report
+    again, report = calls(1)  # 2 % of the pixels, a third of the records; reading is cheap compared with decoding
+    assert again > 24 and "by cache.what auto: a sample takes" in report

@@ -30,10 +30,10 @@ def test_ctrl_c_works_while_data_are_opened(tmp_path):
                 assert process.poll() is None
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=120)
+            _, report = process.communicate(timeout=120)
         finally:
             process.kill()
-    assert told.endswith("KeyboardInterrupt\n") and process.returncode == -signal.SIGINT
+    assert report.endswith("KeyboardInterrupt\n") and process.returncode == -signal.SIGINT
     assert [path.name for path in tmp_path.iterdir()] == [shard.name]
 
 
@@ -51,15 +51,15 @@ def test_ctrl_c_works_while_a_server_does_not_answer():
                         break
                     except TimeoutError:
                         if process.poll() is not None:
-                            told = process.stderr.read()
-                            assert "MissingError" in told, told
+                            report = process.stderr.read()
+                            assert "MissingError" in report, report
                             pytest.skip("this build reads nothing remote")
                 process.send_signal(signal.SIGINT)
-                _, told = process.communicate(timeout=120)
+                _, report = process.communicate(timeout=120)
                 connection.close()
             finally:
                 process.kill()
-    assert told.endswith("KeyboardInterrupt\n") and process.returncode == -signal.SIGINT
+    assert report.endswith("KeyboardInterrupt\n") and process.returncode == -signal.SIGINT
 
 
 def test_batches_may_be_held():
@@ -69,7 +69,7 @@ def test_batches_may_be_held():
     kept = list(loader.batches())
     assert equal(kept, expected)
     del loader
-    assert equal(kept, expected)  # the arrays keep their memory
+    assert equal(kept, expected)  # the arrays keep their memory alive
 
 
 def test_a_plain_loop_has_memory_for_three_batches():

@@ -60,11 +60,11 @@ def test_to_torch_counts_its_batches_on_a_gpu():
     torch = pytest.importorskip("torch")
     loader = un.open(SMALL).shuffle(0).random_resized_crop(64).options(memory_limit=60 * MB, threads=1).batch(100)
     values = 100 * 3 * 64 * 64
-    # Of each value: three batches as they are given, and what the one that is sent is made of.
+    # Per value: three batches, and the temporary memory of the one that is sent.
     for dtype, each in ((torch.uint8, 3), (torch.float32, 3 * 4 + 1), (torch.bfloat16, 3 * 2 + 1 + 4)):
         assert f", on the device {each * values / MB:.1f}" in loader.to_torch("cuda", dtype=dtype).explain()
     assert "on the device" not in loader.to_torch("cpu").explain()
-    # Two batches of what the kernels make.
+    # Two batches of kernel results.
     limited = loader.to_torch("cpu", dtype=torch.float16, operations="device").explain()
     assert f", on the device {2 * 2 * values / MB:.1f}" in limited
 
@@ -74,13 +74,13 @@ def test_held_batches_are_released_in_time():
     kept = []
     for images, _, _ in loader.batches():
         kept.append(images)
-        if len(kept) > 2:  # a window of batches: the older ones are given back
+        if len(kept) > 2:  # holds two batches and releases older ones
             kept.pop(0)
     assert len(kept) == 2
 
 
 def test_a_loop_that_holds_all_batches_gets_a_warning():
-    for _ in range(2):  # every loader tells it
+    for _ in range(2):  # every loader warns
         loader = un.open(SMALL).options(memory_limit=5 * MB, threads=2).batch(20)
         kept = []
         with warnings.catch_warnings():

@@ -128,7 +128,7 @@ def accepted(rng):
     spec = made(SCHEMA, rng)
     order = spec.get("order", {})
     order["world"] = order.get("rank", 0) + 1
-    order.pop("shuffle", None)  # what follows wants it
+    order.pop("shuffle", None)  # required by the next step
     order.pop("window" if order.get("balance") else "class_weights", None)
     if spec.get("mix"):
         spec.pop("source", None)
@@ -161,7 +161,7 @@ def accepted(rng):
     for step in spec.get("operations", []):
         for parameters in step.values() if isinstance(step, dict) else ():
             for name, values in (parameters or {}).items():
-                if isinstance(values, dict):  # a schedule, whose rounded values may be none of the operation's
+                if isinstance(values, dict):  # rounded values of a schedule may be invalid for the operation
                     values.pop("multiple", None)
                     values = values["schedule"]["0"]
                 if isinstance(values, list):  # the least and the most
@@ -234,7 +234,7 @@ def test_every_field_of_the_schema_is_tested():
 
 
 def sound_beside(keys, rng):
-    """A spec to put a wrong value into, with what the field cannot be without."""
+    """Returns a valid spec with the settings that the field requires."""
     spec = accepted(rng)
     for node in ("cache", "mix", "batch", "device"):
         spec.pop(node, None)
@@ -294,14 +294,14 @@ def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
         if text is not None:
             assert node in text and word in text and "expected" in text
             by_data = keys in (("order", "rank"), ("order", "world")) and wrong in (3, 0)
-            # Below the magnitude, and the size, that stand beside them.
+            # Less than the given magnitude and size.
             by_other = keys[2:4] in (("rand_augment", "num_magnitude_bins"), ("resize", "max_size")) and wrong == 3
             assert by_data or by_other or not VALIDATOR.is_valid(spec), spec
             refused += 1
         elif VALIDATOR.is_valid(spec):
             continue
         else:
-            # The schema alone is strict about types: what is no text, or a list of one number.
+            # Only the schema is strict about types: values that are not text, or a list of one number.
             assert isinstance(wrong, (int, float, str, list)), spec
     assert refused >= 5
     spec = sound_beside(keys, rng)

@@ -101,7 +101,7 @@ def test_lighting_adds_the_same_colour_everywhere() -> None:
         ours, _ = apply(pixels, "lighting", sample=sample)
         assert (ours == ours[0, 0]).all()
         seen.add(tuple(int(v) for v in ours[0, 0]))
-    # The first principal component is lightness: most of what is added is the same in all channels.
+    # The first principal component is lightness: it adds nearly the same to all channels.
     added = np.array(sorted(seen)) - 128
     assert len(seen) > 20
     assert np.abs(added.mean(axis=1)).std() > np.abs(added - added.mean(axis=1, keepdims=True)).std()
@@ -143,7 +143,7 @@ def test_erasing_and_cutout_take_a_colour_or_noise() -> None:
         counts = np.stack([np.bincount(values[:, c], minlength=256) for c in range(3)])
         expected = len(values) / 256
         assert ((counts - expected) ** 2 / expected).sum(axis=1).max() < 256 + 6 * np.sqrt(2 * 255)
-        # Nothing that one value tells of another: channels, neighbours, samples.
+        # Values are independent: between channels, neighbours and samples.
         between = np.corrcoef(np.concatenate([values[:-1], values[1:]], axis=1).T) - np.eye(6)
         assert np.abs(between).max() < 6 / np.sqrt(len(values))
 

@@ -63,7 +63,7 @@ def test_rotation_is_pillows(degrees: float, interpolation: str) -> None:
     for pixels in pictures(3):
         ours, _ = apply(pixels, f"rotation:degrees={degrees}:interpolation={interpolation}:fill=9,130,250")
         theirs = np.asarray(Image.fromarray(pixels).rotate(degrees, resample=how, fillcolor=(9, 130, 250)))
-        # Pillow adds up the nearest pixel's place along a row in 1/65536 of a pixel.
+        # Pillow accumulates the position of the nearest pixel along a row in units of 1/65536 pixel.
         mostly(differences(ours, theirs), 1, 0.002 if interpolation == "bilinear" else 0.01)
 
 
@@ -94,7 +94,7 @@ def test_affine_equals_the_definition_of_torch(interpolation: str) -> None:
 @pytest.mark.parametrize("given", GOLDEN["affine"], ids=lambda given: f"{given['angle']}-{given['shear']}")
 @pytest.mark.parametrize("interpolation,fill", [("nearest", (0,)), ("bilinear", (77, 5, 210))])
 def test_affine_equals_pillow_with_the_matrix_of_torchvision(given: dict, interpolation: str, fill: tuple) -> None:
-    """Moves are drawn, so the one is looked for that torchvision would have made of the same numbers."""
+    """Finds the transform of torchvision that matches the one drawn."""
     width, height = GOLDEN["size"]
     (move_x, move_y), (a, b, c, d, e, f) = given["translate"], given["matrix"]
     pixels = make_policies.picture()
@@ -115,7 +115,7 @@ def test_affine_equals_pillow_with_the_matrix_of_torchvision(given: dict, interp
                 shares[x, y] = (differences(ours, theirs) > 1).mean()
         least = sorted(shares.values())
         assert least[0] <= (0.01 if interpolation == "nearest" else 0.002), (sample, least[0])
-        assert least[1] > 0.02  # no other move is as near
+        assert least[1] > 0.02  # no other transform is as close
 
 
 def test_affine_translates_by_up_to_its_fraction_of_the_sides() -> None:

@@ -14,7 +14,7 @@ CLASSES, SIDE = 10, 32
 
 
 def batches(make, count=20, dtype="float32", layout="NCHW"):
-    """Pairs of a plain batch and what became of it: images as float32 of NCHW, one-hot labels, targets."""
+    """Yields pairs of a plain batch and its mixed form: float32 NCHW images, one-hot labels, targets."""
     pipeline = un.open(SMALL).shuffle(2).output(dtype, layout)
     for (images, labels, ids), (mixed, targets, again) in zip(
             copies(pipeline.batch(count)), copies(make(pipeline).batch(count)), strict=True):
@@ -32,7 +32,7 @@ def weight_of(hot, targets):
     return float(targets[two][hot[two] > 0])
 
 
-# One unit of what the type can tell of values up to 1 (bytes: half of one, halves to even).
+# One unit in the last place of the dtype for values up to 1 (uint8: half a unit, ties to even).
 @pytest.mark.parametrize("dtype,layout,off", [("float32", "NCHW", 3e-7), ("float32", "NHWC", 3e-7),
                                               ("float16", "NCHW", 2**-11), ("uint8", "NHWC", 0.5001)])
 @pytest.mark.parametrize("alpha", [0.2, 1.0])

@@ -150,7 +150,7 @@ def test_short_side_resize_gives_torchvisions_size() -> None:
 
 
 def test_resize_with_max_size_equals_torchvision() -> None:
-    """Equal to what its Resize(size, max_size) made, tests/golden/make_policies.py."""
+    """Equal to the recorded results of Resize(size, max_size); see tests/golden/make_policies.py."""
     for given in GOLDEN["bounded"]:
         pixels = make_policies.picture(*given["size"])
         ours, _ = apply(pixels, f"resize:size={given['short']}:max_size={given['max_size']}")
@@ -205,7 +205,7 @@ def test_pad_crop_pads_as_torchvision_does(mode: str, padding: tuple[int, ...]) 
                for y in range(len(padded) - 5) for x in range(padded.shape[1] - 7)}
     seen = {windows[apply(pixels, operation, sample=sample)[0].tobytes()] for sample in range(30)}
     assert len(seen) > (1 if mode == "constant" and left == 30 else 10)  # mostly of one colour
-    # Of a mirrored image with colours put off, the border is made of what it looks like.
+    # After a mirror and a colour change, the border uses the changed pixels.
     mirrored, _ = apply(pixels, "horizontal_flip:probability=1", "invert:probability=1", operation, sample=2)
     inverted = np.ascontiguousarray(255 - pixels[:, ::-1])
     chained = [apply(inverted, "horizontal_flip:probability=0", "invert:probability=0", operation, sample=2)[0]]
@@ -229,7 +229,7 @@ def test_horizontal_flip_mirrors() -> None:
 def test_stored_floats_are_torchs_normalised_ones(layout: str) -> None:
     pixels = noise(113, 47)
     mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
-    # In float64, rounded once: within an ulp or two of what any order of float32 operations gives.
+    # Computed in float64 and rounded once: within two ulps of float32 operations in any order.
     expected = (torch.from_numpy(pixels).double() / 255 - mean.double()) / std.double()
     if layout == "nchw":
         expected = expected.permute(2, 0, 1)
@@ -251,7 +251,7 @@ def test_a_training_chain_resizes_flips_and_normalises() -> None:
 
 
 def test_an_evaluation_pipeline_equals_torchvision() -> None:
-    """Equal to what torchvision made of the same pictures, tests/golden/make_policies.py."""
+    """Equal to the recorded results of torchvision; see tests/golden/make_policies.py."""
     for given in GOLDEN["resizes"]:
         pixels = make_policies.picture(*given["size"])
         ours, _ = apply(pixels, f"resize:size={given['short']}", f"center_crop:size={given['crop']}")

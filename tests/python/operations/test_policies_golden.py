@@ -62,7 +62,7 @@ def changed(image: Image.Image, name: str, magnitude: float, fill: tuple[int, ..
 
 def results(pixels: np.ndarray, magnitudes: dict[str, list[float]],
             fill: tuple[int, ...] = (0, 0, 0)) -> dict[tuple[str, float], np.ndarray]:
-    """Everything that one change can make of the picture; `magnitudes` without signs."""
+    """Returns all possible results of one operation; `magnitudes` have no signs."""
     image = Image.fromarray(pixels)
     made = {(name, 0.0): np.asarray(changed(image, name, 0)) for name in PLAIN}
     for name, values in magnitudes.items():
@@ -218,7 +218,7 @@ def test_perspective_equals_pillow_with_the_same_corners() -> None:
         inside = seen[..., 2] == 200
         u, v = (seen[inside][:, channel] + 0.5 for channel in (0, 1))
         px, py = x[inside] + 0.5, y[inside] + 0.5
-        # u (g x + h y + 1) = a x + b y + c, likewise v: linear in a .. h. Each place is half a pixel off at most.
+        # u (g x + h y + 1) = a x + b y + c, likewise v: linear in a .. h. Each position is off by at most half a pixel.
         zeros, ones = np.zeros_like(px), np.ones_like(px)
         rows = np.concatenate([np.stack([px, py, ones, zeros, zeros, zeros, -u * px, -u * py], axis=1),
                                np.stack([zeros, zeros, zeros, px, py, ones, -v * px, -v * py], axis=1)])

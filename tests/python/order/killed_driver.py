@@ -36,7 +36,7 @@ def few_left(variant, kept):
 
 
 def loaders(variant, folder, kept, choice):
-    """The ranks' loaders at the kept state."""
+    """Returns the loaders of all ranks at the saved state."""
     world = 1 if few_left(variant, kept) else choice.randint(1, 3)
     size = choice.randint(1, 12)
     options = variant.options(choice)
@@ -61,7 +61,7 @@ def child(variant, path, seed, pipe):
                 kept["used"] += next(batches)
             kept["states"] = [loader.state_dict() for loader in ranks]
             if len(kept["states"]) > 1 and all(state == kept["states"][0] for state in kept["states"]):
-                del kept["states"][1:]  # but in relaxed order one rank's tells all
+                del kept["states"][1:]  # except in relaxed order, the states of all ranks are equal
             if ranks[0].epoch != epoch:
                 kept["epochs"].append(kept["used"])
                 kept["used"] = []

@@ -23,7 +23,7 @@ PHOTOS = "photos"  # a folder of 120 in the current one
 @dataclass
 class Variant:
     length: int  # samples of an epoch
-    chain: Callable  # of a folder, in which it may keep a cache: the pipeline up to batch()
+    chain: Callable  # maps a folder (for a cache) to the pipeline up to batch()
     holds: Callable  # of the ids of a whole epoch, counted: whether they are as they should be
     batch: dict = field(default_factory=dict)  # other arguments of batch()
     workers: bool = False  # whether workers make its samples, not the library's threads alone
@@ -44,8 +44,8 @@ class Variant:
 
 
 def given(loader):
-    """Of each batch of one epoch, the samples: (id, checksum of what was made of it)."""
-    if not hasattr(loader, "batches"):  # of from_torch: batches are what its function makes
+    """Returns the samples of each batch of an epoch: (id, checksum of the result)."""
+    if not hasattr(loader, "batches"):  # from_torch: batches are the results of its function
         for ids, drawn in loader:
             yield [(int(i), int(value)) for i, value in zip(ids, drawn, strict=True)]
         return
@@ -60,7 +60,7 @@ def given(loader):
         yield batch
 
 
-# --- what an epoch has ------------------------------------------------------------------------------------------------
+# --- expected epochs --------------------------------------------------------------------------------------------------
 
 
 def once(samples):
@@ -102,7 +102,7 @@ def with_number(sample, rng):
 
 
 class Numbers:
-    """A map-style dataset, whose samples are their indices."""
+    """A map-style dataset whose samples are their indices."""
 
     def __len__(self):
         return 200

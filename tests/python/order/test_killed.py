@@ -21,7 +21,7 @@ DRIVER = Path(__file__).with_name("killed_driver.py")
 
 
 def kill(folder, name, kills):
-    """Epochs that were finished, after at least so many kills."""
+    """Returns the finished epochs after at least this many kills."""
     if name == "from_torch" and find_spec("torch") is None:
         pytest.skip("torch is not installed")
     if name == "cache":

@@ -72,7 +72,7 @@ def test_resumes_with_other_ranks_and_batch_sizes(drop_last):
     assert used == order[:84]
     # 116 samples are left: five full batches of 20, or a sixth of 16.
     assert rest == order[84:184] if drop_last else rest == order[84:]
-    # Twice over: what was left of what was left.
+    # Twice: the rest of the rest.
     again = loaders(1, 13)[0]
     after[0].load_state_dict(state)
     following = after[0].batches()
@@ -122,7 +122,7 @@ def test_an_invalid_epoch_is_rejected(epoch, message):
 
 
 class Counted:
-    """So many tiny images, and how many were asked for."""
+    """N tiny images; counts reads."""
 
     def __init__(self, samples):
         self.samples, self.reads = samples, 0
@@ -167,7 +167,7 @@ def test_resuming_late_in_an_epoch_reads_no_more_than_early(kind):
         _, labels, ids = next(loader.batches())
         given = [int(i) for i in ids], [int(label) for label in labels]
         loader.close()
-        # The batch, one more while the loop has it, and the first sample, whose size is asked for.
+        # The batch, a prefetched one, and the first sample, whose size is read.
         assert 16 <= sum(one.reads for one in sources) - before <= 2 * 16 + 1
         if kind not in ("mixed", "of three ranks"):
             assert given[1] == [i % 7 for i in given[0]]
@@ -195,7 +195,7 @@ def test_a_state_of_other_data_is_rejected_but_the_location_may_differ(tmp_path)
 
 
 def taken(loader, batches):
-    """The state after so many batches."""
+    """Returns the state after N batches."""
     iterator = iter(loader)
     for _ in range(batches):
         next(iterator)

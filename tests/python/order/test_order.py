@@ -171,7 +171,7 @@ def test_weights_may_change_after_a_resume_and_sources_continue():
         counts = collections.Counter(ids[(ids >= begin) & (ids < end)])
         whole = given // (end - begin)
         assert counts.total() == given and set(counts.values()) <= {whole, whole + 1}
-    # A state behind the change leads to the same.
+    # A state after the change resumes identically.
     again = mixed(0.1, 0.9)
     again.load_state_dict(state)
     assert equal(copies(again), [tuple(batch) for batch in after[61 - 24:]])
@@ -200,7 +200,7 @@ def test_the_state_of_many_sources_is_small_and_their_weights_may_change(sources
     changed.load_state_dict(state)
     batches = changed.batches()
     after = [next(batches)[2].copy() for _ in range(300)]
-    # Each source goes on in its pass where it was, so that after whole blocks none of its samples came twice more often
+    # Each source continues its pass, so that after whole blocks none of its samples occurred twice more often
     # than another.
     start = changed.state_dict()["mix"][-1][0]
     block = int(re.search(r"of each (\d+) from", changed.explain())[1])
@@ -218,7 +218,7 @@ def test_the_state_of_many_sources_is_small_and_their_weights_may_change(sources
 
 
 def test_new_weights_in_relaxed_order_neither_skip_nor_repeat_samples():
-    # A tenth of the samples sleeps, so that others overtake it, also into the blocks behind.
+    # A tenth of the samples sleeps, so that others bypass it, also into later blocks.
     slow, fast = "sleep:ms=3,images=70,size=8", "synthetic:classes=10,images=300,size=8"
 
     def mixed(*weights, order="exact"):
@@ -253,13 +253,13 @@ def test_new_weights_in_relaxed_order_neither_skip_nor_repeat_samples():
 def test_a_state_of_another_order_is_rejected():
     state = un.open(SMALL).batch(10).state_dict()
     assert set(state) == {"version", "epoch", "samples", "seed", "shuffle", "dataset", "data"}
-    for pipeline, told in ((un.open(SMALL).shuffle(0, window=9), "window 0, but this loader has 9"),
-                           (un.open(SMALL).repeat(2), "repeat 1, but this loader has 2"),
-                           (un.open(SMALL).balance(), "balance false, but this loader has true"),
-                           (un.open(SMALL).filter(labels=[1]), "other samples took part"),
-                           (un.mix([un.open(SMALL)], [1]), "other samples took part")):
+    for pipeline, message in ((un.open(SMALL).shuffle(0, window=9), "window 0, but this loader has 9"),
+                              (un.open(SMALL).repeat(2), "repeat 1, but this loader has 2"),
+                              (un.open(SMALL).balance(), "balance false, but this loader has true"),
+                              (un.open(SMALL).filter(labels=[1]), "other samples took part"),
+                              (un.mix([un.open(SMALL)], [1]), "other samples took part")):
         loader = pipeline.batch(10)
-        with pytest.raises(un.errors.ArgumentError, match=told):
+        with pytest.raises(un.errors.ArgumentError, match=message):
             loader.load_state_dict(state)
         loader.load_state_dict(loader.state_dict())
     kept = un.open(SMALL).filter(labels=[1])
@@ -316,47 +316,47 @@ def test_classes_are_named_in_any_bytes(tmp_path, name):
         with pytest.raises(un.errors.ArgumentError, match="source.filter.labels: .* is no UTF-8"):
             un.from_yaml(text)
     # Bytes of a name, a text that is none, and a class twice.
-    for wrong, told in ((lambda: data.filter(b"dog"),
-                         r"filter\(labels\): found b'dog'; expected a class number, or the name .* 'dog'"),
-                        (lambda: data.balance({b"dog": 1}), r"balance\(weights\): found b'dog'"),
-                        (lambda: data.filter(3.5), r"filter\(labels\): found 3.5; expected an integer"),
-                        (lambda: data.filter(-1), r"filter\(labels\): found -1; expected 0 or more"),
-                        (lambda: data.filter("\ud83d"), "expected UTF-8 text"),
-                        (lambda: data.balance({1: 2, "1": 3}), "the share of class 1 was already set to 2.0")):
-        with pytest.raises(un.errors.ArgumentError, match=told):
+    for wrong, message in ((lambda: data.filter(b"dog"),
+                            r"filter\(labels\): found b'dog'; expected a class number, or the name .* 'dog'"),
+                           (lambda: data.balance({b"dog": 1}), r"balance\(weights\): found b'dog'"),
+                           (lambda: data.filter(3.5), r"filter\(labels\): found 3.5; expected an integer"),
+                           (lambda: data.filter(-1), r"filter\(labels\): found -1; expected 0 or more"),
+                           (lambda: data.filter("\ud83d"), "expected UTF-8 text"),
+                           (lambda: data.balance({1: 2, "1": 3}), "the share of class 1 was already set to 2.0")):
+        with pytest.raises(un.errors.ArgumentError, match=message):
             wrong()
     assert ids_of(data.filter(np.int64(label)).batch(3, last="keep")) == ids_of(data.filter(str(label)).batch(3))
 
 
 def test_invalid_arguments_are_rejected_by_the_step():
     data, nan = un.open(SMALL), float("nan")
-    for wrong, told in ((lambda: data.take(0), "take"), (lambda: data.repeat(0), "repeat"),
-                        (lambda: data.filter(), "found no condition; expected labels"),
-                        (lambda: data.filter(labels=[]), "found no condition; expected labels"),
-                        (lambda: data.filter(min_side=-1), "filter.min_side.: found -1"),
-                        (lambda: data.filter(max_aspect=nan), "max_aspect"),
-                        (lambda: data.filter(max_aspect=0.5).batch(1), "max_aspect: 0.5, expected 1"),
-                        (lambda: data.filter(min_side=9, max_side=8).batch(1), "9 is above max_side 8"),
-                        (lambda: data.filter(labels=1).filter(labels=2), "labels was already set"),
-                        (lambda: data.take(5).filter(labels=1), r"filter\(\) after take\(\)"),
-                        (lambda: data.filter("catt").batch(1), 'source.filter.labels: found "catt"'),
-                        (lambda: data.shuffle(window=-1), "shuffle.window."),
-                        (lambda: data.sequential().balance(), "order.balance"),
-                        (lambda: data.balance({"x": nan}), "balance.weights"),
-                        (lambda: data.balance({"x": 1}).batch(1), "order.class_weights.x"),
-                        (lambda: data.balance(epoch=0), "epoch"), (lambda: un.mix([]), "no source"),
-                        (lambda: un.mix([data, data], [1]), r"mix\(weights\): found 1 for 2 pipelines"),
-                        (lambda: un.mix([data, data], [1, nan]), "weights.1."),
-                        (lambda: un.mix([data, data], [1, -1]), "weights.1."),
-                        (lambda: un.mix([data, data], [0, 0]), "all weights are 0"),
-                        (lambda: un.mix([data, data], earlier=[[1, 1]]), "expected the current weights"),
-                        (lambda: un.mix([data, data], [1, 2], earlier=[[1]]), "earlier.0..: found 1 for 2 pipelines"),
-                        (lambda: un.mix([data, data], [1, 2], earlier=[[1, nan]]), "earlier.0..1."),
-                        (lambda: un.mix([data, data], [1, 1e-9]).batch(1), "millionth"),
-                        (lambda: un.mix([data.shuffle(1)], [1]), "filter.. and take.. only"),
-                        (lambda: un.mix([data, data], [1, 1]).sequential().batch(1), "order.shuffle"),
-                        (lambda: un.mix([data]).take(3), r"take\(\) after mix")):
-        with pytest.raises(un.errors.ArgumentError, match=told):
+    for wrong, message in ((lambda: data.take(0), "take"), (lambda: data.repeat(0), "repeat"),
+                           (lambda: data.filter(), "found no condition; expected labels"),
+                           (lambda: data.filter(labels=[]), "found no condition; expected labels"),
+                           (lambda: data.filter(min_side=-1), "filter.min_side.: found -1"),
+                           (lambda: data.filter(max_aspect=nan), "max_aspect"),
+                           (lambda: data.filter(max_aspect=0.5).batch(1), "max_aspect: 0.5, expected 1"),
+                           (lambda: data.filter(min_side=9, max_side=8).batch(1), "9 is above max_side 8"),
+                           (lambda: data.filter(labels=1).filter(labels=2), "labels was already set"),
+                           (lambda: data.take(5).filter(labels=1), r"filter\(\) after take\(\)"),
+                           (lambda: data.filter("catt").batch(1), 'source.filter.labels: found "catt"'),
+                           (lambda: data.shuffle(window=-1), "shuffle.window."),
+                           (lambda: data.sequential().balance(), "order.balance"),
+                           (lambda: data.balance({"x": nan}), "balance.weights"),
+                           (lambda: data.balance({"x": 1}).batch(1), "order.class_weights.x"),
+                           (lambda: data.balance(epoch=0), "epoch"), (lambda: un.mix([]), "no source"),
+                           (lambda: un.mix([data, data], [1]), r"mix\(weights\): found 1 for 2 pipelines"),
+                           (lambda: un.mix([data, data], [1, nan]), "weights.1."),
+                           (lambda: un.mix([data, data], [1, -1]), "weights.1."),
+                           (lambda: un.mix([data, data], [0, 0]), "all weights are 0"),
+                           (lambda: un.mix([data, data], earlier=[[1, 1]]), "expected the current weights"),
+                           (lambda: un.mix([data, data], [1, 2], earlier=[[1]]), "earlier.0..: found 1 for 2"),
+                           (lambda: un.mix([data, data], [1, 2], earlier=[[1, nan]]), "earlier.0..1."),
+                           (lambda: un.mix([data, data], [1, 1e-9]).batch(1), "millionth"),
+                           (lambda: un.mix([data.shuffle(1)], [1]), "filter.. and take.. only"),
+                           (lambda: un.mix([data, data], [1, 1]).sequential().batch(1), "order.shuffle"),
+                           (lambda: un.mix([data]).take(3), r"take\(\) after mix")):
+        with pytest.raises(un.errors.ArgumentError, match=message):
             wrong()
     with pytest.raises(un.errors.InputError, match="leaves none of 203"):
         data.filter(min_side=9).batch(1)

@@ -96,7 +96,7 @@ def test_any_number_of_ranks_resumes_from_the_states_of_all_ranks(before, after)
         loader.load_state_dict(checkpoint)
         rest += taken(loader, len(loader) + 1)
         assert loader.epoch == 1
-    # Ranks get equally many: what fills up the last batch comes again.
+    # Ranks get equally many: samples that fill the last batch are repeated.
     assert sorted({*used, *rest}) == list(range(SAMPLES)) and not set(used) & set(rest[:-after])
     assert len(used) + len(rest) < SAMPLES + after
 

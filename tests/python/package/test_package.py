@@ -23,7 +23,7 @@ def test_versions_agree_everywhere():
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """What pip makes of the tree."""
+    """The wheel that pip builds from the tree."""
     pytest.importorskip("scikit_build_core")
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
@@ -50,8 +50,8 @@ def test_the_wheel_installs_alone_and_loads(wheel, tmp_path):
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run([python, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True,
                           check=False)
-    told, file = done.stdout.splitlines() if done.returncode == 0 else (done.stderr, "")
-    assert told == "(4, 3, 8, 8) float32 [0, 0, 1, 1] None" and Path(file).is_relative_to(tmp_path / "venv")
+    report, file = done.stdout.splitlines() if done.returncode == 0 else (done.stderr, "")
+    assert report == "(4, 3, 8, 8) float32 [0, 0, 1, 1] None" and Path(file).is_relative_to(tmp_path / "venv")
 
 
 @pytest.mark.long

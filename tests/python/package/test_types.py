@@ -35,7 +35,7 @@ def test_the_stub_is_that_of_the_module():
 def test_package_and_a_program_that_uses_it_pass_mypy():
     pytest.importorskip("mypy")
     pytest.importorskip("torch")
-    # Kept beside the build: reading torch's declarations anew takes ten seconds.
+    # A cache next to the build: reading torch's declarations takes ten seconds.
     cache = Path(_core.__file__).resolve().parents[2] / "mypy"
     done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache,
                            "--no-error-summary", "python/unstarve", PROGRAM.relative_to(ROOT)], cwd=ROOT,

@@ -168,7 +168,7 @@ def test_augmentation_is_the_same_for_any_number_of_workers(load):
 
 
 def test_persistent_workers_keep_the_dataset_and_get_new_seeds():
-    # With helpers of its own: those of another loader would keep that one's dataset.
+    # With its own helpers: those of another loader would keep the other dataset.
     loader = un.DataLoader(Random(), batch_size=6, num_workers=2, persistent_workers=True)
     first, second = list(loader), list(loader)
     loader.close()
@@ -210,7 +210,7 @@ def test_a_slow_sample_delays_only_its_own_batch(load):
     loader = load(Uneven(samples=48), batch_size=8, num_workers=2, prefetch_factor=3, collate_fn=identity)
     made = collections.Counter(pid for batch in loader for _, pid in batch)
     assert sum(made.values()) == 48
-    # Whoever had the slow one did little else, where batches dealt in turn give each helper a half.
+    # The helper with the slow sample did little else; with static assignment each would make half.
     assert min(made.values()) <= 16
 
 

@@ -102,7 +102,7 @@ def test_close_and_deletion_end_the_helpers():
     with pytest.raises(ZeroDivisionError):
         for _ in loader:
             raise ZeroDivisionError
-    child = os.fork()  # a process that was forked meanwhile holds copies of the sockets
+    child = os.fork()  # the forked process holds copies of the sockets
     if child == 0:
         time.sleep(60)
         os._exit(0)

@@ -124,12 +124,12 @@ IN_BATCHES = BatchSampler(SEQUENCE, 3, False)
 def test_invalid_arguments_are_rejected_as_by_torch(options):
     options = dict(options)
     dataset = Count() if options.pop("stream", False) else Kinds()
-    told = []
+    report = []
     for make in both():
         with pytest.raises((ValueError, TypeError)) as caught:
             make(dataset, **options)
-        told.append((caught.type, re.sub("0x[0-9a-f]+", "", str(caught.value))))
-    assert told[0] == told[1]
+        report.append((caught.type, re.sub("0x[0-9a-f]+", "", str(caught.value))))
+    assert report[0] == report[1]
 
 
 def test_attributes_are_not_assigned_later():
@@ -271,7 +271,7 @@ def test_the_length_of_a_stream(load):
     loader = load(Count(), num_workers=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(list(loader)) == 40  # nobody has asked for the length
+        assert len(list(loader)) == 40  # the length was not requested
     assert len(loader) == 20
     iterator = iter(loader)
     with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from unstarve.workers.pool import IdlePool  # noqa: E402
 
 
 class Reads(Kinds):
-    """Its samples are their indices; counts how many were asked for."""
+    """Samples are their indices; counts reads."""
 
     reads = 0
 
@@ -45,7 +45,7 @@ def test_resumes_after_every_batch(workers, generator, load):
             states.append(loader.state_dict())
     resumed = make()
     for at, state in enumerate(states[:-1]):
-        torch.manual_seed(8 if at == 0 else 12345)  # what the global generator is otherwise used for is its own matter
+        torch.manual_seed(8 if at == 0 else 12345)  # other uses of the global generator are not restored
         resumed.load_state_dict(state)
         rest = list(resumed)
         if generator or at % 4:

@@ -96,7 +96,7 @@ def test_resumes_with_other_ranks_and_batch_sizes(shuffled):
     dropping.load_state_dict(state)
     batches = iter(dropping)
     assert next(batches)[0].tolist() == whole[18:26]
-    again = part(5, last="drop", workers=2)  # of what was left of what was left
+    again = part(5, last="drop", workers=2)  # the rest of the rest
     again.load_state_dict(dropping.state_dict())
     assert numbers(again) == [whole[26:31], whole[31:36]]
     ending = part(20, last="drop")
@@ -238,11 +238,11 @@ def test_invalid_steps_of_a_torch_pipeline_are_rejected(make, message):
 
 def test_setting_a_value_twice_is_rejected():
     start = un.from_torch(Kinds(samples=12))
-    for wrong, told in ((lambda: start.shuffle(3).shuffle(), "^shuffle: shuffle was already set to True by shuffle"),
-                        (lambda: start.shuffle().sequential(), "^sequential: shuffle was already set to True by shu"),
-                        (lambda: start.sequential().map(len).shuffle(), "already set to False by sequential"),
-                        (lambda: start.shard(1, 2).shard(0, 2), "^shard: rank was already set to 1 by shard"),
-                        (lambda: start.options(workers=0).options(workers=1), "^options: workers was already set")):
-        with pytest.raises(un.errors.ArgumentError, match=told):
+    for wrong, message in ((lambda: start.shuffle(3).shuffle(), "^shuffle: shuffle was already set to True by shuffle"),
+                           (lambda: start.shuffle().sequential(), "^sequential: shuffle was already set to True by sh"),
+                           (lambda: start.sequential().map(len).shuffle(), "already set to False by sequential"),
+                           (lambda: start.shard(1, 2).shard(0, 2), "^shard: rank was already set to 1 by shard"),
+                           (lambda: start.options(workers=0).options(workers=1), "^options: workers was already set")):
+        with pytest.raises(un.errors.ArgumentError, match=message):
             wrong()
     assert len(start.map(len).map(str).options(workers=0).options(prefetch=1).batch(3)) == 4

@@ -68,7 +68,7 @@ def test_dlpack_consumers_share_memory_and_keep_it_alive(consumer):
     held = loader.memory()["batches"][0]
     assert held >= len(taken) * expected[0][0].nbytes
     loader.close()
-    # The loader has gone on and ended, the arrays are gone: what took them has the batches still.
+    # The loader has ended and the arrays are deleted; the tensors still hold the batches.
     for ours, batch in zip(taken, expected, strict=True):
         batch[0][0, 0, 0, 0] = 7
         for mine, theirs in zip(ours, batch, strict=True):

@@ -54,7 +54,7 @@ def samples_of(batch):
 
 
 def looped(loader):
-    """The batches of an epoch, the first of the next, and the state behind them."""
+    """Returns the batches of an epoch, the first of the next, and the state after them."""
     epoch = [samples_of(batch) for batch in loader]
     assert len(epoch) == len(loader)
     batches = iter(loader)
@@ -73,7 +73,7 @@ def main():
         counts = [torch.zeros(1, dtype=torch.int64) for _ in range(torch.distributed.get_world_size())]
         torch.distributed.all_gather(counts, torch.tensor([len(seen[name]["epoch"])]))
         seen[name]["counts"] = [int(count) for count in counts]
-        if name == "relaxed":  # in mid-epoch each rank knows only what it gave itself
+        if name == "relaxed":  # within an epoch each rank knows only its own samples
             seen[name]["states"] = [None for _ in counts]
             torch.distributed.all_gather_object(seen[name]["states"], seen[name]["state"])
         del loader

@@ -8,7 +8,7 @@ from servers import Swift, has_swift
 
 @pytest.fixture(scope="module")
 def swift(tmp_path_factory, objects):
-    """Swift's S3 interface; its bucket `data` has what the module's own fixture `objects` tells, {key: bytes}."""
+    """Swift's S3 interface; its bucket `data` contains the module's fixture `objects`, {key: bytes}."""
     if not has_swift():
         pytest.fail("python3-swift is missing: make setup installs it")
     with Swift(tmp_path_factory.mktemp("swift")) as server:

@@ -55,11 +55,11 @@ class _Proxy:
 class FaultProxy(_Proxy):
     """Forwards GETs. Requests whose number (0: the first) is a key of `faults` suffer that fault, others `always`.
 
-    A fault is a dictionary of: status, headers (an answer instead of the server's), reset (after so many bytes of the
-    body), stall (seconds, before the body's byte `at`), short (so many bytes less, told rightly by Content-Length),
-    long (so many more), lie (Content-Length tells so many more than come), replace (headers of the answer), drop
-    (request headers), delay (seconds before the answer).
-    `requests` keeps the head of every request.
+    A fault is a dictionary of: status, headers (an answer instead of the server's), reset (after this many bytes of the
+    body), stall (seconds, before the body's byte `at`), short (this many bytes less, with a correct Content-Length),
+    long (this many more), lie (Content-Length declares this many more than are sent), replace (headers of the
+    response), drop (request headers), delay (seconds before the response).
+    `requests` holds the head of every request.
     """
 
     def __init__(self, upstream_port, faults=None, always=None):
@@ -111,9 +111,9 @@ class FaultProxy(_Proxy):
             body = body[:-fault["short"]]
         if "long" in fault:
             body += b"x" * fault["long"]
-        told = {"content-length": str(len(body) + fault.get("lie", 0))} | fault.get("replace", {})
-        lines = [line for line in lines if line.split(":")[0].lower() not in told]
-        lines += [f"{name}: {value}" for name, value in told.items() if value is not None]
+        report = {"content-length": str(len(body) + fault.get("lie", 0))} | fault.get("replace", {})
+        lines = [line for line in lines if line.split(":")[0].lower() not in report]
+        lines += [f"{name}: {value}" for name, value in report.items() if value is not None]
         await asyncio.sleep(fault.get("delay", 0))
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
         if "stall" in fault:
@@ -133,7 +133,7 @@ class FaultProxy(_Proxy):
 class ShapedLink(_Proxy):
     """A link of `bytes_per_second` towards the client, shared by all connections, and a round trip of `rtt` seconds.
 
-    Every byte is half a round trip under way, and a new connection costs one more, as the handshake does. There is no
+    Every byte travels for half a round trip; a new connection costs one more, as a handshake does. There is no
     slow start and no loss.
     """
 

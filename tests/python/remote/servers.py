@@ -78,7 +78,7 @@ http {{
 
 
 class Nginx:
-    """Debian's nginx; `www` is what it serves, `url` and `tls_url` where (certificate: `cert`)."""
+    """Debian's nginx: serves the folder `www` at `url` and `tls_url` (certificate: `cert`)."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -143,7 +143,7 @@ class Swift:
             config=Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required", proxies={}))
 
     def environment(self, **more):
-        """What tells the tested program of the server and its key."""
+        """Settings of the tested program for the server and its key."""
         return {"AWS_ACCESS_KEY_ID": self.KEY, "AWS_SECRET_ACCESS_KEY": self.SECRET,
                 "AWS_ENDPOINT_URL": self.endpoint} | more
 

@@ -20,7 +20,7 @@ def test_exact_ranges(nginx, probe, content):
     before = probe.statistics()["received_bytes"]
     ranges = [(0, 1), (BYTES - 1, 1), (5, 0), (17, 70_001), (1000, 10), (1010, 10)]
     check(probe, source, content, ranges)
-    # Nothing but what was asked for was sent.
+    # Only the requested bytes were sent.
     assert probe.statistics()["received_bytes"] - before == sum(n for _, n in ranges)
     check(probe, source, content, [(0, BYTES)])
 
@@ -31,7 +31,7 @@ def test_many_ranges_from_one_and_from_many_callers(nginx, content):
         check(probe, source, content, random_ranges(600, 100_000))
         check(probe, source, content, random_ranges(600, 100_000, 1), threads=24)
         statistics = probe.statistics()
-        assert statistics["connections"] <= 64  # kept and shared
+        assert statistics["connections"] <= 64  # reused and shared
         assert statistics["retries"] == 0
 
 
@@ -180,7 +180,7 @@ def test_retry_after_is_honoured(nginx, content):
     with FaultProxy(nginx.port, {1: {"status": 503, "headers": {"Retry-After": "1"}}}) as proxy, Probe() as probe:
         source = probe.open(proxy.url + "/data.bin")
         assert probe.read(source, [(0, 10)])["seconds"] >= 1.0
-        # One that exceeds the total time is an error at once.
+        # A request that exceeds the total time fails immediately.
     with FaultProxy(nginx.port, {0: {}}, {"status": 503, "headers": {"Retry-After": "900"}}) as proxy, Probe() as probe:
         source = probe.open(proxy.url + "/data.bin")
         started = time.monotonic()

@@ -81,7 +81,7 @@ def test_the_cache_stays_within_its_limit_and_evicts_the_oldest(nginx, content, 
             assert disk_bytes(tmp_path) <= limit
         kept = {int(path.name.split("-")[0]) // 100_000 for path in entries(tmp_path)}
         assert 0 in kept and 1 not in kept and 24 in kept
-        # One that would take more than a tenth is not kept.
+        # An object larger than a tenth of the cache is not stored.
         check(probe, source, content, [(0, 1_000_000)])
         assert disk_bytes(tmp_path) <= limit
 
@@ -142,7 +142,7 @@ def test_a_full_disk_skips_the_cache_with_one_warning(nginx, content, tmp_path):
             (warning,) = probe.statistics()["warnings"]
             assert "No space left" in warning
             received = probe.statistics()["received_bytes"]
-            check(probe, source, content, [(0, 100_000)])  # what fitted is still served
+            check(probe, source, content, [(0, 100_000)])  # stored objects are still served
             assert probe.statistics()["received_bytes"] == received
         assert entries(disk.seen) and not list(disk.seen.rglob(".partial*"))
         disk.grow("20M")

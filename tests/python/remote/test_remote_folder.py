@@ -20,7 +20,7 @@ def cifar(record):
 
 @pytest.fixture(scope="module")
 def near(tmp_path_factory):
-    """A folder of data sets, which lies in the bucket `data`, too."""
+    """A folder of datasets, also in the bucket `data`."""
     folder = tmp_path_factory.mktemp("near")
     photos = sorted(path.read_bytes() for path in (FIXTURES / "images").iterdir())
     names = ["cat/b.jpg", "cat/a.JPEG", "cat/deep/a.jpg", "cat/deep.er/a.jpg", "Dog/1 +&ß.jpg", "Dog/.hidden.jpg",
@@ -53,14 +53,14 @@ SETS = [("photos", ""), ("splits", "train"), ("splits", "val"), ("npy", ""), ("i
 
 @pytest.mark.parametrize("name, split", SETS)
 def test_remote_data_equal_local_data(unstarve, near, tmp_path, name, split):
-    told = []
+    report = []
     for root in near, "s3://data":
         options = ["--split", split] if split else []
-        told.append(json.loads(unstarve("inspect", f"{root}/{name}", "--json", *options)) | {"path": ""})
-        assert told[-1]["corrupt"] == []
+        report.append(json.loads(unstarve("inspect", f"{root}/{name}", "--json", *options)) | {"path": ""})
+        assert report[-1]["corrupt"] == []
         source = ["--from-split", split] if split else []
-        unstarve("pack", f"{root}/{name}", tmp_path / str(len(told)), "--format", "webdataset", *source)
-    assert told[0] == told[1]
+        unstarve("pack", f"{root}/{name}", tmp_path / str(len(report)), "--format", "webdataset", *source)
+    assert report[0] == report[1]
     files = sorted(path.name for path in (tmp_path / "1").iterdir())
     assert files == sorted(path.name for path in (tmp_path / "2").iterdir())
     shards = [file for file in files if file.endswith(".tar")]
@@ -69,28 +69,28 @@ def test_remote_data_equal_local_data(unstarve, near, tmp_path, name, split):
 
 def test_an_image_costs_one_request(unstarve, swift):
     with FaultProxy(port_of(swift.endpoint)) as proxy:
-        told = json.loads(unstarve("inspect", "s3://data/photos/", "--json",
+        report = json.loads(unstarve("inspect", "s3://data/photos/", "--json",
                               AWS_ENDPOINT_URL=proxy.url))
         heads = [head.splitlines()[0] for head in proxy.requests]
-    assert told["samples"] == 7 and told["classes"] == 3
+    assert report["samples"] == 7 and report["classes"] == 3
     lists = [head for head in heads if "list-type=2" in head]
-    assert len(lists) == 1 + told["classes"]
-    assert len(heads) - len(lists) == told["samples"]
+    assert len(lists) == 1 + report["classes"]
+    assert len(heads) - len(lists) == report["samples"]
 
 
 def test_an_object_that_is_replaced_after_the_list_is_an_error(unstarve, swift):
     with FaultProxy(port_of(swift.endpoint), {4: {"replace": {"etag": '"another"'}}}) as proxy:
-        told = json.loads(unstarve("inspect", "s3://data/photos/", "--json", "--threads", 1,
+        report = json.loads(unstarve("inspect", "s3://data/photos/", "--json", "--threads", 1,
                               AWS_ENDPOINT_URL=proxy.url))
-    assert len(told["corrupt"]) == 1
-    assert "changed" in told["corrupt"][0]["reason"]
+    assert len(report["corrupt"]) == 1
+    assert "changed" in report["corrupt"][0]["reason"]
 
 
 def test_an_unusable_decoder_is_reported(unstarve):
-    told = json.loads(unstarve("inspect", "s3://data/damaged", "--json"))
-    assert told["samples"] == 2
-    assert [record["location"] for record in told["corrupt"]] == ["s3://data/damaged/a/empty.jpg"]
-    assert "0 bytes; expected an image" in told["corrupt"][0]["reason"]
+    report = json.loads(unstarve("inspect", "s3://data/damaged", "--json"))
+    assert report["samples"] == 2
+    assert [record["location"] for record in report["corrupt"]] == ["s3://data/damaged/a/empty.jpg"]
+    assert "0 bytes; expected an image" in report["corrupt"][0]["reason"]
     assert "no image in 1 folders" in unstarve("inspect", "s3://data/imageless", code=3)
     splits = unstarve("inspect", "s3://data/splits/", code=3)
     assert "the subfolders are splits (train, val); expected classes" in splits

@@ -78,21 +78,21 @@ def objects(near):
 
 @pytest.fixture(scope="module")
 def has_parquet(tmp_path_factory):
-    told = run_program(tmp_path_factory.mktemp("cache"), "doctor", "--json").stdout
-    return json.loads(told)["build"]["arrow"] is not None
+    report = run_program(tmp_path_factory.mktemp("cache"), "doctor", "--json").stdout
+    return json.loads(report)["build"]["arrow"] is not None
 
 
 def packed(cache, folder, source, **environment):
-    """What `pack` makes of it: the bytes of its shards, and the number of records."""
-    told = json.loads(run_program(cache, "pack", source, folder, "--format", "recordio", "--json",
+    """Returns the bytes of the packed shards and the number of records."""
+    report = json.loads(run_program(cache, "pack", source, folder, "--format", "recordio", "--json",
                                   **environment).stdout)
-    assert told["complete"] and told["skipped"] == []
-    return [(folder / shard).read_bytes() for shard in told["shards"]], told["records"]
+    assert report["complete"] and report["skipped"] == []
+    return [(folder / shard).read_bytes() for shard in report["shards"]], report["records"]
 
 
 @pytest.fixture(scope="module")
 def expected(near, tmp_path_factory):
-    """packed() from near of a format by its name, done once."""
+    """Returns packed() of the local data of a format, computed once."""
     done = {}
 
     def of(name):

@@ -34,7 +34,7 @@ def shard(name, samples):
     return out.getvalue()
 
 
-# The number of samples tells which shards were taken.
+# The number of samples identifies the shards.
 SHARDS = {"set/train-2.tar": 1, "set/train-10.tar": 2, "set/val-0.tar": 4, "set/deep/train-3.tar": 8,
           "set/.train-4.tar": 16, "other/odd[1]*.tar": 32, "other/odd1x.tar": 64}
 
@@ -53,9 +53,9 @@ def objects():
 
 
 def samples(unstarve, url, *options, **more):
-    told = json.loads(unstarve("inspect", url, "--json", *options, **more))
-    assert told["corrupt"] == []
-    return told["samples"]
+    report = json.loads(unstarve("inspect", url, "--json", *options, **more))
+    assert report["corrupt"] == []
+    return report["samples"]
 
 
 @pytest.mark.parametrize("pattern, expected", {
@@ -101,11 +101,11 @@ def test_folders_named_by_wildcards(unstarve):
     """Opened one by one and joined, as local ones are."""
     assert samples(unstarve, "s3://data/f*t/") == 3 + 5
     assert samples(unstarve, "s3://data/{flat,man?}/#label=cls") == 3 + 5 + 45
-    told = json.loads(unstarve("inspect", "s3://data/runs/*/", "--json"))
-    assert (told["format"], told["samples"], told["classes"]) == ("2 sources, the first image folder", 5, 3)
+    report = json.loads(unstarve("inspect", "s3://data/runs/*/", "--json"))
+    assert (report["format"], report["samples"], report["classes"]) == ("2 sources, the first image folder", 5, 3)
     assert samples(unstarve, "s3://data/runs/2*/") == 2
-    told = unstarve("inspect", "s3://data/runs/x*/", code=3)
-    assert "none of the 0 folders that begin with s3://data/runs/x matches" in told
+    report = unstarve("inspect", "s3://data/runs/x*/", code=3)
+    assert "none of the 0 folders that begin with s3://data/runs/x matches" in report
 
 
 def test_missing_files_and_unknown_formats_are_rejected(unstarve):
@@ -147,7 +147,7 @@ def test_folders_that_do_not_match_are_not_listed(unstarve, swift):
         client.put_object(Bucket="data", Key=key, Body=shard(key[5:7], samples_of))
     lists = []
     for run in range(2):
-        for i in range(30):  # a page and a half beside the folders that match, and in them
+        for i in range(30):  # a page and a half next to the matching folders, and in them
             for folder in "wide/b", "wide/a1/old":
                 client.put_object(Bucket="data", Key=f"{folder}/train-{run}-{i}.tar", Body=b"x")
         with FaultProxy(port_of(swift.endpoint)) as proxy:

@@ -24,7 +24,7 @@ def run(tmp_path):
 
 @pytest.fixture(scope="module")
 def private(nginx):
-    """URL of a folder that asks for a password, with shards, an MDS folder and a manifest in it."""
+    """URL of a password-protected folder with shards, an MDS folder and a manifest."""
     folder = nginx.www / "private" / "data"
     shutil.copytree(FIXTURES / "mds", folder / "mds")
     shutil.copytree(FIXTURES / "images", folder / "images")
@@ -37,8 +37,8 @@ def private(nginx):
 
 @pytest.mark.parametrize("name", ["mds/index.json", "list.csv", "cls.tar"])
 def test_passwords_apply_to_every_shard(private, run, name):
-    told = json.loads(run("inspect", f"{private}/{name}", "--json"))
-    assert told["samples"] == 5 and told["corrupt"] == []
+    report = json.loads(run("inspect", f"{private}/{name}", "--json"))
+    assert report["samples"] == 5 and report["corrupt"] == []
 
 
 @pytest.mark.parametrize("arguments", [
@@ -61,10 +61,10 @@ def test_no_output_and_no_file_name_shows_a_secret(private, run, tmp_path, argum
     code = arguments[-1] if isinstance(arguments[-1], int) else 0
     given = [str(tmp_path / "packed") if text == "DST" else text.format(private)
              for text in arguments if isinstance(text, str)]
-    told = run(*given, code=code)
+    report = run(*given, code=code)
     kept = [str(path) for path in tmp_path.rglob("*")]
     written = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
-    for text in [told, *kept, *written]:
+    for text in [report, *kept, *written]:
         assert "s3cr3t" not in text and "pass%20word" not in text
 
 
@@ -79,13 +79,13 @@ def test_the_classes_of_packed_data_are_read_remotely(nginx, run, tmp_path):
     run("pack", tmp_path / "src", nginx.www / "packed", "--format", "webdataset")
     names = []
     for place in nginx.www / "packed", f"{nginx.url}/packed":
-        told = json.loads(run("inspect", f"{place}/data-00000.tar", "--json"))
-        names.append([count["name"] for count in told["class_counts"]])
+        report = json.loads(run("inspect", f"{place}/data-00000.tar", "--json"))
+        names.append([count["name"] for count in report["class_counts"]])
     assert names == [["cat", "dog"]] * 2
 
 
 def test_a_server_that_denies_missing_objects_is_supported(nginx, run):
-    """As the buckets of those who may read and not list, by https: what may lie beside a file is just not there."""
+    """Like an https bucket without list permission: optional files next to the data are missing."""
     folder = nginx.www / "refuses-what-is-missing"
     folder.mkdir()
     shutil.copy(FIXTURES / "webdataset" / "cls.tar", folder)
@@ -109,26 +109,26 @@ def test_the_folder_of_a_bucket_needs_no_slash(unstarve):
 
 def test_a_denied_request_without_credentials_says_so(swift, run):
     place = {"AWS_ENDPOINT_URL": swift.endpoint}
-    told = run("inspect", "s3://data/webdataset/cls.tar", code=3, **place)
-    assert "asked without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in told
-    told = run("inspect", "s3://data/webdataset/cls.tar", code=3, UNSTARVE_S3_ANONYMOUS="1",
+    report = run("inspect", "s3://data/webdataset/cls.tar", code=3, **place)
+    assert "asked without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in report
+    report = run("inspect", "s3://data/webdataset/cls.tar", code=3, UNSTARVE_S3_ANONYMOUS="1",
                **swift.environment())
-    assert "as UNSTARVE_S3_ANONYMOUS demands" in told
-    told = run("inspect", "gs://data/webdataset/cls.tar", code=3, GS_ENDPOINT_URL=swift.auto_endpoint)
-    assert "set GS_ACCESS_KEY_ID" in told
-    told = run("inspect", "s3://data/webdataset/cls.tar", code=3,
+    assert "as UNSTARVE_S3_ANONYMOUS demands" in report
+    report = run("inspect", "gs://data/webdataset/cls.tar", code=3, GS_ENDPOINT_URL=swift.auto_endpoint)
+    assert "set GS_ACCESS_KEY_ID" in report
+    report = run("inspect", "s3://data/webdataset/cls.tar", code=3,
                **swift.environment(AWS_SECRET_ACCESS_KEY="wr0ng"))
-    assert "without credentials" not in told and "wr0ng" not in told
+    assert "without credentials" not in report and "wr0ng" not in report
 
 
 @pytest.mark.parametrize("url", ["s3://data/webdataset/{cls,json}.tar", "s3://data/webdataset/*.tar",
                                  "s3://data/webdataset"])
 def test_the_io_probe_reads_one_of_several_objects(unstarve, url):
-    told = json.loads(unstarve("inspect", url, "--io", "--seconds", "0.1", "--json"))
-    assert told["reader"] == "ranges" and told["note"].startswith("measured by s3://data/webdataset/")
-    assert all(row["reads_per_s"] > 0 for row in told["rows"])
+    report = json.loads(unstarve("inspect", url, "--io", "--seconds", "0.1", "--json"))
+    assert report["reader"] == "ranges" and report["note"].startswith("measured by s3://data/webdataset/")
+    assert all(row["reads_per_s"] > 0 for row in report["rows"])
 
 
 def test_the_io_probe_says_when_all_objects_are_small(unstarve):
-    told = unstarve("inspect", "s3://data/mds", "--io", code=3)
-    assert "found no object of 4 KiB or more to read from; 0 folders, 3 files" in told
+    report = unstarve("inspect", "s3://data/mds", "--io", code=3)
+    assert "found no object of 4 KiB or more to read from; 0 folders, 3 files" in report

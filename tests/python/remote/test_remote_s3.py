@@ -91,9 +91,9 @@ def test_without_credentials_requests_are_not_signed(nginx, content):
 
 
 def test_the_region_that_the_server_reports_is_used(swift, nginx, content):
-    told = {"status": 301, "headers": {"x-amz-bucket-region": "auto"}}
+    report = {"status": 301, "headers": {"x-amz-bucket-region": "auto"}}
     port = port_of(swift.auto_endpoint)
-    with FaultProxy(port, {0: told}) as proxy, Probe(swift.environment(AWS_ENDPOINT_URL=proxy.url)) as probe:
+    with FaultProxy(port, {0: report}) as proxy, Probe(swift.environment(AWS_ENDPOINT_URL=proxy.url)) as probe:
         check(probe, probe.open("s3://data/data.bin"), content, [(10, 10)])
         assert "/us-east-1/s3/" in proxy.requests[0] and "/auto/s3/" in proxy.requests[2]
 

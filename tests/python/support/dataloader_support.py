@@ -68,7 +68,7 @@ class Stream(torch.utils.data.IterableDataset):
 
 
 class Counting(torch.utils.data.IterableDataset):
-    """With a state of its own: it goes on where the state was taken, without reading what was before."""
+    """Has its own state: resumes without reading earlier samples."""
 
     def __init__(self):
         self.at, self.read = 0, 0

@@ -22,7 +22,7 @@ class Count(IterableDataset):
 
 
 class Parts(Count):
-    """Of so many samples each worker."""
+    """Yields N samples in each worker."""
 
     def __init__(self, parts):
         super().__init__(sum(parts))
@@ -38,7 +38,7 @@ class Broken(IterableDataset):
 
 
 class Bulk(Dataset):
-    """Asked for lists of indices at once."""
+    """Receives lists of indices."""
 
     def __len__(self):
         return 35

@@ -73,7 +73,7 @@ class Faulty:
 
 
 class Encoded:
-    """Records of a data set, as a database would give them."""
+    """Records of a dataset, like rows of a database."""
 
     def __init__(self, path, samples, labelled=True, bad=None):
         self.path, self.samples, self.labelled, self.bad = path, samples, labelled, bad or {}

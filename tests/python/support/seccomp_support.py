@@ -17,8 +17,8 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def refusing(call: int, answer: int | None) -> Callable[[], None]:
-    """What subprocess's preexec_fn has to do so that system call number `call` fails with the errno `answer`; None
-    kills the process that makes it. Skips the test on machines whose calls are not known here."""
+    """Returns a preexec_fn for subprocess with which system call number `call` fails with the errno `answer`; None
+    kills the process that makes it. Skips the test on unknown architectures."""
     architecture = _AUDIT_ARCH.get(platform.machine())
     if architecture is None:
         pytest.skip(f"no seccomp filter is known here for {platform.machine()}")
@@ -34,7 +34,7 @@ def refusing(call: int, answer: int | None) -> Callable[[], None]:
         (_RETURN, 0, 0, _ALLOW),
     ]
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in instructions))
-    # struct sock_fprog: the number of instructions and, aligned, their place.
+    # struct sock_fprog: the number of instructions and, aligned, their address.
     described = ctypes.create_string_buffer(struct.pack("HP", len(instructions), ctypes.addressof(program)))
 
     def refuse(_keep: object = program) -> None:

@@ -76,7 +76,7 @@ def test_if_one_child_fails_to_start_the_others_end():
     assert started[0].process.poll() is not None
 
 
-# Two-sided 95 % points from the usual printed table.
+# Two-sided 95 % quantiles from the standard table.
 @pytest.mark.parametrize("degrees, expected",
                          [(1, 12.706), (4, 2.776), (5, 2.571), (7, 2.365), (15, 2.131), (60, 2.000)])
 def test_student_t_agrees_with_the_printed_table(degrees, expected):

@@ -68,7 +68,7 @@ def test_where_sudo_refuses_it_prints_the_list(tree: Path) -> None:
     assert result.returncode == 4
     assert "sudo refuses" in result.stderr
     assert "install -y --no-install-recommends g++ cmake\n" in result.stderr
-    assert "sudo -n true" in calls(tree)  # nobody is there to be asked for a password
+    assert "sudo -n true" in calls(tree)  # never prompts for a password
 
 
 def test_setup_shows_the_size_before_installing_and_reports_failures(tree: Path) -> None:
@@ -98,7 +98,7 @@ def test_on_another_system_it_prints_the_list(tree: Path) -> None:
 
 def test_an_old_python_is_rejected_clearly(tree: Path) -> None:
     stub(tree, "dpkg-query", "echo -n installed")
-    # Stands for Python 3.9: fails the version check, tells its version.
+    # Simulates Python 3.9: fails the version check and prints its version.
     for name in ("python3", "oldpython"):
         stub(tree, name, '[ "$1" = --version ] && echo "Python 3.9.2" || exit 1')
     env_python = tree / "bin" / "oldpython"

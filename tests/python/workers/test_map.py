@@ -27,7 +27,7 @@ def chain(*functions, data=DATA, **options):
     return pipeline.options(**{"workers": 0, **options})
 
 
-# --- what comes out ---------------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------------------
 
 
 def test_functions_receive_pixels_and_label_and_return_any_array():
@@ -218,7 +218,7 @@ def test_pixels_are_cached_in_a_file_that_all_workers_share(photographs, tmp_pat
     assert same(batches(kept.options(workers=2).batch(10)), expected) and list(tmp_path.iterdir())
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", KINDS)
@@ -313,7 +313,7 @@ def test_a_killed_helper_ends_the_loop_and_the_next_loop_starts_new_helpers():
 
 def test_close_while_a_function_sleeps():
     loader = un.open(DATA).sequential().map(Faulty(4, "sleep")).options(workers=1).batch(2)
-    iterator, waits, told = iter(loader), threading.Event(), []
+    iterator, waits, report = iter(loader), threading.Event(), []
     assert next(iterator)[1].tolist() == [0, 1]
     pids = loader._engine._pool.pids
 
@@ -321,14 +321,14 @@ def test_close_while_a_function_sleeps():
         waits.set()
         with pytest.raises(un.errors.CancelledError) as caught:
             list(iterator)
-        told.append(str(caught.value))
+        report.append(str(caught.value))
 
     thread = threading.Thread(target=wait)
     thread.start()
     waits.wait()
     loader.close()
     thread.join()
-    assert len(told) == 1 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert len(report) == 1 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 def test_unpicklable_functions_are_rejected_by_name():
