@@ -43,6 +43,9 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=4.0, help="minimum length of a block (default 4)")
     parser.add_argument("--cores", type=int, default=0, help="CPU cores for each side (default: all usable)")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="build folder (default build)")
+    parser.add_argument("--against", type=Path, metavar="BUILD",
+                        help="compare with the same side of another build of ours instead of with the peer: "
+                             "BUILD/bench/unstarve_peer_bench. For changes that must not cost speed.")
     parser.add_argument("--retune", action="store_true", help="measure the peers' settings again")
     parser.add_argument("--no-install", action="store_true", help="do not install missing environments")
     parser.add_argument("--check", action="store_true",
@@ -65,7 +68,6 @@ class Bench:
         self.options = options
         usable = sorted(os.sched_getaffinity(0))
         self.cores = set(usable[: options.cores] if options.cores else usable)
-        self.program = options.build / "bench" / "unstarve_peer_bench"
         self.settings_file = options.build / "bench-settings.json"
         self.folders = {"": (None, "none")}
 
@@ -89,11 +91,12 @@ class Bench:
             job["precision"] = "bfloat16" if bfloat16_is_native() else "float32"
         return job
 
-    def ours(self, mode, job, cores=None):
-        if not self.program.exists():
-            raise SystemExit(f"bench: {self.program} is missing; build it with: "
-                             f"cmake --build {self.options.build} --target unstarve_peer_bench")
-        return Child([self.program, mode, json.dumps(job)], cores or self.cores, ROOT)
+    def ours(self, mode, job, cores=None, build=None):
+        program = (build or self.options.build) / "bench" / "unstarve_peer_bench"
+        if not program.exists():
+            raise SystemExit(f"bench: {program} is missing; build it with: "
+                             f"cmake --build {build or self.options.build} --target unstarve_peer_bench")
+        return Child([program, mode, json.dumps(job)], cores or self.cores, ROOT)
 
     def process_per_core(self, mode, job):
         return ChildGroup([functools.partial(self.ours, mode, job | {"cores": 1}, {core})
@@ -148,6 +151,8 @@ class Bench:
         peer_job = job | dict(comparison.peer_options)
         if isinstance(comparison.ours, str):
             start_ours = functools.partial(self.ours, comparison.ours, job)
+            if self.options.against:
+                return start_ours, functools.partial(start_ours, build=self.options.against), {}
         else:
             _, module, *settings = comparison.ours
             start_ours = functools.partial(self.python, module, job, settings[0] if settings else {})
@@ -161,6 +166,7 @@ class Bench:
     def run(self, comparison):
         line = {"name": comparison.name, "status": "measured", "ours": None, "peer": None, "unit": comparison.unit,
                 "ratio": None, "low": None, "high": None,
+                "against": str(self.options.against or ""),
                 "command": "make bench ONLY=" + shlex.quote(f"^{re.escape(comparison.name)}$".replace("\\-", "-")),
                 "pairs": 0, "seconds": self.options.seconds, "job": comparison.job,
                 "machine": record.machine(len(self.cores))}
@@ -230,7 +236,8 @@ def main():
                 print(comparison.name, "unavailable:", failure, flush=True)
             continue
         line = bench.run(comparison)
-        record.append(options.build, line)
+        if not options.against:  # the tables of docs/benchmarks.md hold comparisons with peers
+            record.append(options.build, line)
         print(report(line), flush=True)
     for name in alone if not options.check else []:
         say(f"{name} ...")
