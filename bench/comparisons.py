@@ -92,8 +92,6 @@ COMPARISONS = (
                data="photographs", peer_options=(("without", "scale_into_decode"),)),
     Comparison("pass/operation_fusion", CIFAR, ("ours", "loader"), data="cifar",
                peer_options=(("without", "operation_fusion"),)),
-    Comparison("pass/batch_fusion", CIFAR, ("ours", "loader"), data="cifar",
-               peer_options=(("without", "batch_fusion"),)),
     Comparison("loader-overhead", IMAGENET, ("ours", "bare"), data="photographs"),
     Comparison("tfrecord-read/tf.data", TFRECORD, _python("tf_records"), ours="records", data="tfrecord"),
     Comparison("tfrecord-read/memcpy", TFRECORD, ("ours", "record-memcpy"), ours="records", data="tfrecord"),

@@ -4,7 +4,8 @@
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/executor/sample_worker.h"
+#include "unstarve/pipeline/executor/plan_run.h"
+#include "unstarve/pipeline/executor/sample_program.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {
@@ -14,14 +15,15 @@ class BareSide final : public Side {
  public:
   explicit BareSide(const Job& job)
       : threads_(job.at("cores")),
-        plan_(make_plan(pipeline_of(job), open_dataset(pipeline_of(job).source.path, pipeline_of(job).source.split),
-                        threads_)) {
+        run_(plan_run(pipeline_of(job), open_dataset(pipeline_of(job).source.path, pipeline_of(job).source.split),
+                      {threads_})),
+        resources_(open_resources(run_.plan, run_.data)) {
     for (int thread = 0; thread < threads_; ++thread)
-      lanes_.push_back({SampleWorker(plan_), static_cast<std::uint64_t>(thread)});
-    batch_ = static_cast<std::uint64_t>(plan_.spec.batch.size);
+      lanes_.push_back({SampleProgram(run_.plan, resources_), static_cast<std::uint64_t>(thread)});
+    batch_ = static_cast<std::uint64_t>(run_.plan.spec.batch.size);
     // As many batches as the loader's ring holds, so that both write to as much memory.
-    slots_ = batch_ * static_cast<std::uint64_t>(plan_.spec.execution.prefetch + 2);
-    memory_ = allocate_pageable(slots_ * lanes_[0].worker.sample_bytes());
+    slots_ = batch_ * static_cast<std::uint64_t>(run_.plan.execution.prefetch + 2);
+    memory_ = allocate_pageable(slots_ * lanes_[0].program.sample_bytes());
   }
 
   Block run(double seconds) override {
@@ -32,28 +34,30 @@ class BareSide final : public Side {
   }
 
   nlohmann::json check(const std::optional<std::string>&) override {
-    return {{"samples_in_memory", slots_}, {"sample_bytes", lanes_[0].worker.sample_bytes()}};
+    return {{"samples_in_memory", slots_}, {"sample_bytes", lanes_[0].program.sample_bytes()}};
   }
 
  private:
   struct Lane {
-    SampleWorker worker;
+    SampleProgram program;
     std::uint64_t position;
     StageTotals totals{};
   };
 
   void step(Lane& lane) {
     const std::uint64_t batch = lane.position / batch_;
-    const std::uint64_t epoch = batch / plan_.order.batches_per_epoch();
-    const auto order = plan_.order.epoch(static_cast<std::uint32_t>(epoch));
-    const std::uint64_t id = order.id(batch % plan_.order.batches_per_epoch(), lane.position % batch_);
-    std::uint8_t* pixels = memory_->data() + lane.position % slots_ * lane.worker.sample_bytes();
-    lane.worker.run(id, static_cast<std::uint32_t>(epoch), pixels, lane.totals, false);
+    const std::uint64_t epoch = batch / run_.order.batches_per_epoch();
+    const auto order = run_.order.epoch(static_cast<std::uint32_t>(epoch));
+    const std::uint64_t id = order.id(batch % run_.order.batches_per_epoch(), lane.position % batch_);
+    std::uint8_t* pixels = memory_->data() + lane.position % slots_ * lane.program.sample_bytes();
+    (void)lane.program.make({id, static_cast<std::uint32_t>(epoch)}, lane.totals, false);
+    (void)lane.program.store(pixels, lane.totals, false);
     lane.position += static_cast<std::uint64_t>(threads_);
   }
 
   int threads_;
-  Plan plan_;
+  PlannedRun run_;
+  Resources resources_;
   std::deque<Lane> lanes_;
   std::uint64_t batch_ = 0;
   std::uint64_t slots_ = 0;

@@ -53,7 +53,7 @@ class LoaderSide final : public Side {
         loader_(spec_, open_dataset(spec_.source.path, spec_.source.split), *device_, {}) {
     (void)next();
     // The first epoch builds the scan indexes that later epochs use.
-    if (loader_.plan().scan_index)
+    if (loader_.resources().scan_index)
       for (std::uint64_t i = 0; i < loader_.batches_per_epoch(); ++i) (void)next();
   }
 

@@ -8,7 +8,7 @@
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {
@@ -28,7 +28,7 @@ class MemcpySide final : public Side {
  public:
   explicit MemcpySide(const Job& job) : threads_(job.at("cores")), samples_(job.at("batch")) {
     const PipelineSpec spec = pipeline_of(job);
-    const Plan plan = make_plan(spec, open_dataset(spec.source.path, spec.source.split), threads_);
+    const Plan plan = plan_run(spec, open_dataset(spec.source.path, spec.source.split), {threads_}).plan;
     sample_bytes_ = Storer(spec.output).sample_bytes(plan.sample_size);
     const std::size_t batch = static_cast<std::size_t>(samples_) * sample_bytes_;
     batches_ = kCacheMultiple * last_level_cache_bytes() / batch + 1;

@@ -21,6 +21,7 @@
 #include "unstarve/pipeline/device/decode_balance.h"
 #include "unstarve/pipeline/device/device_decoder.h"
 #include "unstarve/pipeline/device/device_operations.h"
+#include "unstarve/pipeline/plan/first_on_device.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve::python {

@@ -40,9 +40,9 @@
 #include "unstarve/device/device.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_schema.h"
@@ -349,9 +349,11 @@ NB_MODULE(_core, m) {
         const nb::gil_scoped_release release;
         PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
         spec.cache = {};  // a cache does not change shapes
-        const Plan plan = make_plan(std::move(spec), std::move(dataset), read_topology().usable(), Caches::kDryRun,
-                                    {std::move(samples), {}}, Consumer::kHost, 0, true);
-        return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.classes);
+        RunOptions options;
+        options.usable_cores = read_topology().usable();
+        options.grow = true;
+        const Plan plan = plan_run(std::move(spec), std::move(dataset), options, {std::move(samples), {}}).plan;
+        return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.target_classes());
       },
       "spec"_a, "dataset"_a, "samples"_a);
   m.def("schema", &spec_schema);
@@ -361,9 +363,12 @@ NB_MODULE(_core, m) {
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples, std::uint64_t per_value,
          std::uint64_t fixed, bool decodes) {
         const nb::gil_scoped_release release;
-        return explain(make_plan(pipeline_from_yaml(text, "pipeline"), std::move(dataset), read_topology().usable(),
-                                 Caches::kDryRun, {std::move(samples), {}}, Consumer::kHost, 0, true,
-                                 {per_value, fixed, decodes}));
+        RunOptions options;
+        options.usable_cores = read_topology().usable();
+        options.grow = true;
+        options.on_device = {per_value, fixed, decodes};
+        return explain(
+            plan_run(pipeline_from_yaml(text, "pipeline"), std::move(dataset), options, {std::move(samples), {}}));
       },
       "spec"_a, "dataset"_a, "samples"_a, "per_value"_a = 0, "fixed"_a = 0, "decodes"_a = false);
   m.def("operations", [] {

@@ -18,7 +18,8 @@
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
-#include "unstarve/pipeline/executor/sample_worker.h"
+#include "unstarve/pipeline/executor/plan_run.h"
+#include "unstarve/pipeline/executor/sample_program.h"
 #include "unstarve/pipeline/order/run_order.h"
 #include "unstarve/pipeline/order/run_state.h"
 #include "unstarve/pipeline/order/sample_facts.h"
@@ -58,8 +59,7 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
   std::vector<SamplePredicate> filters(predicates.size());
   for (std::size_t i = 0; i < predicates.size(); ++i)
     if (const Predicate& predicate = predicates[i])
-      filters[i] = {predicate->first,
-                  [&predicate](std::vector<std::uint32_t>& ids) { filter_ids(predicate, ids); }};
+      filters[i] = {predicate->first, [&predicate](std::vector<std::uint32_t>& ids) { filter_ids(predicate, ids); }};
   const nb::gil_scoped_release release;
   check_spec(spec);
   const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
@@ -169,24 +169,24 @@ class SampleReader {
   SampleReader(const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
     PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
     const nb::gil_scoped_release release;
-    plan_ = std::make_unique<Plan>(
-        make_plan(std::move(spec), std::move(dataset), 1, Caches::kOpened, {std::move(samples), {}}));
-    if (!plan_->later.empty())
-      throw Error(ErrorKind::kArgument,
-                  "operations: found a schedule before map(); expected constant values");
+    PlannedRun run = plan_run(std::move(spec), std::move(dataset), {}, {std::move(samples), {}});
+    plan_ = std::make_unique<Plan>(std::move(run.plan));
+    resources_ = open_resources(*plan_, run.data);
+    if (plan_->stages.size() > 1)
+      throw Error(ErrorKind::kArgument, "operations: found a schedule before map(); expected constant values");
     plan_->any_size = true;
   }
 
   nb::tuple make(std::uint64_t id, std::uint32_t draw) {
-    if (id >= plan_->dataset->size()) throw nb::index_error("sample id");
+    if (id >= resources_.dataset->size()) throw nb::index_error("sample id");
     auto memory = std::make_unique<AlignedBytes>();
     std::int64_t label = 0;
     Size size;
     {
       const nb::gil_scoped_release release;
-      std::unique_ptr<SampleWorker> worker = take();
+      std::unique_ptr<SampleProgram> worker = take();
       StageTotals totals;
-      label = worker->make(id, draw, totals, false);
+      label = worker->make({id, draw}, totals, false);
       size = worker->made_size();
       memory->reserve_discard(std::max<std::size_t>(worker->made_bytes(), 1));
       worker->store(memory->data(), totals, false);
@@ -198,25 +198,25 @@ class SampleReader {
 
   [[nodiscard]] std::string location(std::uint64_t id) const {
     const nb::gil_scoped_release release;
-    return plan_->dataset->location(id);
+    return resources_.dataset->location(id);
   }
 
  private:
-  std::unique_ptr<SampleWorker> take() {
+  std::unique_ptr<SampleProgram> take() {
     {
       const std::lock_guard lock(mutex_);
       if (!idle_.empty()) {
-        std::unique_ptr<SampleWorker> worker = std::move(idle_.back());
+        std::unique_ptr<SampleProgram> worker = std::move(idle_.back());
         idle_.pop_back();
         return worker;
       }
     }
-    return std::make_unique<SampleWorker>(*plan_);
+    return std::make_unique<SampleProgram>(*plan_, resources_);
   }
 
   // bfloat16 is represented as uint16, which NumPy supports.
   [[nodiscard]] nb::object array(std::unique_ptr<AlignedBytes> memory, Size made) const {
-    const StoreFormat& output = plan_->spec.output;
+    const StoreFormat& output = plan_->output;
     const auto height = static_cast<std::size_t>(made.height), width = static_cast<std::size_t>(made.width);
     const std::size_t channels = kChannels;
     const bool last = output.layout == Layout::kNhwc;
@@ -234,8 +234,9 @@ class SampleReader {
   }
 
   std::unique_ptr<Plan> plan_;
+  Resources resources_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<SampleWorker>> idle_;
+  std::vector<std::unique_ptr<SampleProgram>> idle_;
 };
 
 }  // namespace

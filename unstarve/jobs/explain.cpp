@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "unstarve/observe/format.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/sources.h"
 
 namespace unstarve {
@@ -26,8 +27,8 @@ std::string usable_cores(const Topology& topology) {
 }
 
 ExplainedSetting threads(const ExecutionSpec& asked, const Plan& plan, const Topology& topology) {
-  ExplainedSetting setting{"execution.threads", fmt::format("{}", plan.spec.execution.threads), ""};
-  if (plan.tuned) {
+  ExplainedSetting setting{"execution.threads", fmt::format("{}", plan.execution.threads), ""};
+  if (plan.execution.tuned) {
     setting.reason = asked.cpu_limit > 0 && asked.cpu_limit < topology.usable()
                          ? fmt::format("execution.cpu_limit {} to begin with, tuned while it runs", asked.cpu_limit)
                          : std::string("all usable cores to begin with, tuned while it runs");
@@ -47,7 +48,7 @@ ExplainedSetting prefetch(const ExecutionSpec& asked, const Plan& plan, const Ex
   } else {
     setting.reason = asked.prefetch == ExecutionSpec{}.prefetch ? "the default" : "as asked for";
     setting.reason += ": so many batches are made while the consumer works on one";
-    if (plan.tuned) setting.reason += ", to begin with, tuned while it runs";
+    if (plan.execution.tuned) setting.reason += ", to begin with, tuned while it runs";
   }
   setting.reason += "; with the consumer's two, " + format_bytes(result.memory_bytes) + " of memory";
   return setting;
@@ -61,11 +62,11 @@ ExplainedSetting decided(std::string name, std::string value, const Plan& plan, 
 }
 
 ExplainedSetting read_ahead(const Plan& plan) {
-  return decided("execution.read_ahead", fmt::format("{}", plan.spec.execution.read_ahead), plan, "read_ahead");
+  return {"execution.read_ahead", fmt::format("{}", plan.execution.read_ahead), plan.execution.read_ahead_reason};
 }
 
 ExplainedSetting cache(const Plan& plan) {
-  const CacheWhat what = plan.spec.cache.what;
+  const CacheWhat what = plan.cache.what;
   return decided("cache.what",
                  what == CacheWhat::kPixels    ? "pixels"
                  : what == CacheWhat::kEncoded ? "encoded"
@@ -82,16 +83,16 @@ ExplainedSetting pinned(const ExecutionSpec& asked, const std::string& device) {
   return setting;
 }
 
-ExplainedSetting batch(const PipelineSpec& spec, const Plan& plan) {
+ExplainedSetting batch(const PipelineSpec& spec, const Order& order) {
   ExplainedSetting setting{"batch.size", fmt::format("{}", spec.batch.size), ""};
   const auto global = static_cast<std::uint64_t>(spec.batch.size) * static_cast<std::uint64_t>(spec.order.world);
-  const std::uint64_t over = plan.order.length() % global;
-  setting.reason = fmt::format("{} an epoch", plan.order.batches_per_epoch());
+  const std::uint64_t over = order.length() % global;
+  setting.reason = fmt::format("{} an epoch", order.batches_per_epoch());
   if (spec.order.world > 1) setting.reason += fmt::format(" on each of {} ranks", spec.order.world);
   if (over > 0 && spec.batch.last == LastBatch::kDrop) {
     setting.reason += fmt::format("; its last {} samples are left out by batch.last: drop", over);
   } else if (over > 0) {
-    setting.reason += fmt::format("; the last has {}", plan.order.batch_samples(plan.order.batches_per_epoch() - 1));
+    setting.reason += fmt::format("; the last has {}", order.batch_samples(order.batches_per_epoch() - 1));
     if (spec.batch.last == LastBatch::kPad) setting.reason += ", repeated to full size";
   }
   return setting;
@@ -131,26 +132,30 @@ ExplainedSetting errors(const ErrorSpec& spec) {
 
 ExplainResult explain_settings(const Settings& settings, const std::string& device,
                                std::shared_ptr<const Dataset> dataset, const Topology& topology) {
-  const Plan plan = make_plan(settings.pipeline, std::move(dataset), topology.usable(), Caches::kDryRun, {},
-                              device.starts_with("cuda") ? Consumer::kNormalises : Consumer::kHost);
+  RunOptions options;
+  options.usable_cores = topology.usable();
+  options.consumer = device.starts_with("cuda") ? Consumer::kNormalises : Consumer::kHost;
+  const PlannedRun run = plan_run(settings.pipeline, std::move(dataset), options);
+  const Plan& plan = run.plan;
+  const Stage& stage = plan.stages[0];
   ExplainResult result;
   result.settings = settings;
-  result.format = plan.dataset->format();
-  result.samples = plan.samples->size();
-  result.classes = plan.dataset->classes().size();
-  result.encoded = plan.encoded;
-  result.image = plan.sizes.front();
-  for (std::size_t i = 0; i < plan.operations.size(); ++i)
+  result.format = plan.data.format;
+  result.samples = plan.data.samples;
+  result.classes = plan.data.classes;
+  result.encoded = plan.data.encoded;
+  result.image = stage.sizes.front();
+  for (std::size_t i = 0; i < stage.operations.size(); ++i)
     result.operations.push_back(
-        {plan.spec.operations[i], plan.sizes[i], plan.sizes[i + 1], plan.operations[i]->random()});
+        {plan.spec.operations[i], stage.sizes[i], stage.sizes[i + 1], stage.operations[i]->random()});
   result.sample_size = plan.sample_size;
-  result.batches = plan.order.batches_per_epoch();
+  result.batches = run.order.batches_per_epoch();
   result.batch_bytes =
-      Storer(plan.spec.output).sample_bytes(plan.sample_size) * static_cast<std::uint64_t>(plan.spec.batch.size);
-  result.memory_bytes = result.batch_bytes * (static_cast<std::uint64_t>(plan.spec.execution.prefetch) + kHeldBatches);
+      Storer(plan.output).sample_bytes(plan.sample_size) * static_cast<std::uint64_t>(plan.spec.batch.size);
+  result.memory_bytes = result.batch_bytes * (static_cast<std::uint64_t>(plan.execution.prefetch) + kHeldBatches);
   result.passes = plan.passes;
   result.decode = decode_notes(plan);
-  result.plan = explain(plan);
+  result.plan = explain(run);
 
   const ExecutionSpec& asked = settings.pipeline.execution;
   result.chosen = {threads(asked, plan, topology),
@@ -158,7 +163,7 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
                    read_ahead(plan),
                    cache(plan),
                    pinned(asked, device),
-                   batch(settings.pipeline, plan),
+                   batch(settings.pipeline, run.order),
                    output(settings.pipeline.output),
                    errors(settings.pipeline.errors)};
   return result;

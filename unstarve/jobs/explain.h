@@ -4,7 +4,7 @@
 // machine and the data decided.
 //
 // Nothing is started and no cache file is made; the headers of the first records are read.
-// Threads: one caller. Failure: as open_dataset() and make_plan().
+// Threads: one caller. Failure: as open_dataset() and plan_run().
 
 #include <cstddef>
 #include <cstdint>

@@ -55,7 +55,7 @@ TEST_CASE("the plan's sizes, memory and passes are told") {
   CHECK(named("crop_into_decode"));
   CHECK(named("scale_into_decode"));
   CHECK(named("cache"));
-  CHECK(named("read_ahead"));
+  CHECK(named("operation_fusion"));
 }
 
 TEST_CASE("the number of threads is told with what limits it") {

@@ -15,7 +15,7 @@
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/pipeline/passes/scan_index_place.h"
+#include "unstarve/pipeline/plan/scan_index_files.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/index/scan_index_store.h"
 
@@ -108,7 +108,7 @@ void add(const Chunk& chunk, IndexingResult& result) {
 
 // Of the data of `spec`, for their records.
 std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Dataset& data) {
-  const auto [places, why_none] = scan_index_places(spec);
+  const auto [places, why_none] = scan_index_files(spec);
   BroughtIndexes brought = brought_indexes(data);
   for (const std::string& why : brought.not_used) emit_notice(why);
   std::uint64_t covered = 0;

@@ -53,8 +53,8 @@ ScanIndexCounts first_epoch(const SourceSpec& source) {
   const auto device = open_device("cpu");
   Loader loader(spec, open_dataset(source.path, source.split), *device, {{}, 1});
   while (loader.next()) continue;
-  REQUIRE(loader.plan().scan_index);
-  return loader.plan().scan_index->counts();
+  REQUIRE(loader.resources().scan_index);
+  return loader.resources().scan_index->counts();
 }
 
 }  // namespace

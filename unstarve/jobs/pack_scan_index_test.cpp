@@ -8,6 +8,8 @@
 #include "unstarve/jobs/verify.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
+#include "unstarve/pipeline/executor/resources.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
@@ -64,7 +66,7 @@ Epoch first_epoch(const PipelineSpec& spec) {
   Loader loader(spec, open_dataset(spec.source.path, spec.source.split), *device, {{}, 1});
   Epoch epoch;
   while (auto batch = loader.next()) epoch.batches.push_back(see(*batch));
-  if (const auto store = loader.plan().scan_index) epoch.counts = store->counts();
+  if (const auto store = loader.resources().scan_index) epoch.counts = store->counts();
   return epoch;
 }
 
@@ -224,8 +226,8 @@ TEST_CASE("a shard's file of indexes that is not used is told, and its images ge
   REQUIRE(told.size() == 2);
   CHECK_THAT(told[0], Contains(why));
   // Where nothing is opened, too.
-  const Plan plan = make_plan(spec_of(dst.string()), open_dataset(dst.string()), 2, Caches::kDryRun);
-  CHECK_THAT(explain(plan), Contains(why + ", and 1 more like it"));
+  const PlannedRun run = plan_run(spec_of(dst.string()), open_dataset(dst.string()), {2});
+  CHECK_THAT(explain(run), Contains(why + ", and 1 more like it"));
 }
 
 TEST_CASE("PNG has no scan index, and a pack of PNG alone no file of them") {

@@ -7,7 +7,7 @@
 namespace unstarve {
 
 LoaderSource::LoaderSource(std::unique_ptr<Loader> loader)
-    : loader_(std::move(loader)), output_(loader_->plan().spec.output) {}
+    : loader_(std::move(loader)), output_(loader_->plan().output) {}
 
 bool LoaderSource::next(HostBatch& batch) {
   current_.reset();  // its slot may be what the loader waits for

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from unstarve import _core
-from unstarve.arguments import check_bool, check_channels, reject_repeated
+from unstarve.arguments import check_channels, reject_repeated
 from unstarve.schedules import Schedule
 from unstarve.spec_json import spec_json
 from unstarve.steps.base import Steps
@@ -35,18 +35,13 @@ class OperationSteps(Steps):
 
     # --- decoding and operations ------------------------------------------------------------------------------------
 
-    def decode(self, *, crop_only: bool = True, reduced_scale: bool = False, max_pixels: int = 1 << 28) -> Self:
+    def decode(self, *, max_pixels: int = 1 << 28) -> Self:
         """Decodes JPEG, PNG and WebP to upright RGB. Optional: encoded images are decoded anyway.
 
         Args:
-            crop_only: Decode only the region that the first operation reads. Exact.
-            reduced_scale: Decode at 1/2, 1/4 or 1/8 scale where the result is still at least as large as the target.
-                Approximate.
             max_pixels: An image whose header declares more pixels is a bad sample; no memory is allocated for it.
         """
-        return self._with("decode", decode={"crop_only": check_bool("decode(crop_only)", crop_only),
-                                            "reduced_scale": check_bool("decode(reduced_scale)", reduced_scale),
-                                            "max_pixels": max_pixels})
+        return self._with("decode", decode={"max_pixels": max_pixels})
 
     def random_resized_crop(self, size: int | tuple[int, int] | Schedule, *, scale: tuple[float, float] = (0.08, 1.0),
                             ratio: tuple[float, float] = (3 / 4, 4 / 3), interpolation: str = "bilinear",

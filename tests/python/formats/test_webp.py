@@ -54,7 +54,7 @@ def test_pixels_equal_those_of_pillow(folder):
 
 def test_decoding_only_the_crop_gives_the_same_pixels(folder):
     def batches(crop_only):
-        pipeline = un.open(folder).shuffle(seed=2).decode(crop_only=crop_only).random_resized_crop(24)
+        pipeline = un.open(folder).shuffle(seed=2).passes(crop_into_decode=crop_only).random_resized_crop(24)
         return [images.copy() for images, _, _ in pipeline.output("uint8", "NHWC").batch(8).batches()]
 
     for alone, whole in zip(batches(True), batches(False), strict=True):

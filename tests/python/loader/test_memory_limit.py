@@ -86,8 +86,8 @@ def test_a_loop_that_holds_all_batches_gets_a_warning():
         with warnings.catch_warnings():
             warnings.simplefilter("error", un.DataWarning)
             with pytest.raises(un.DataWarning,
-                               match=r"the loop waits for itself: it keeps all \d+ batches of 0.2 MB that "
-                                                     "execution.memory_limit_mb: 5 has room for"):
+                               match=r"the consumer still holds all \d+ batch buffers of 0.2 MB that "
+                                     "execution.memory_limit_mb: 5 permits"):
                 kept.extend(images for images, _ in loader)
         kept.clear()
         assert sum(1 for _ in loader) == len(loader)

@@ -31,7 +31,7 @@ def said(spec):
 def chains():
     start = un.open(SMALL).shuffle(seed=(1 << 64) - 1)
     yield start
-    yield un.open(SMALL).sequential().shard(2, 5).decode(crop_only=False, reduced_scale=True, max_pixels=10_000)
+    yield un.open(SMALL).sequential().shard(2, 5).decode(max_pixels=10_000).passes(crop_into_decode=False, scale_into_decode=True)
     yield start.random_resized_crop(24, scale=(0.1, 0.9)).flip(0.3).normalize(*un.CIFAR10)
     yield start.resize(20).center_crop(16).pad_crop(16, padding=2).resize((8, 9)).output("bfloat16", "NHWC")
     yield start.resize(20, interpolation="bicubic", antialias=False).rotation(interpolation="nearest").center_crop(16)

@@ -165,7 +165,7 @@ def test_every_documented_comparison_exists_with_its_peer():
                  "train-resnet18-224/compile",
                  "train-cifar-32/eager"}
     promised |= {f"pass/{name}" for name in ("crop_into_decode", "crop_into_resize", "resize_into_decode", "scan_index",
-                                             "scale_into_decode", "operation_fusion", "batch_fusion")}
+                                             "scale_into_decode", "operation_fusion")}
     promised |= {f"{side}{kind}/libjpeg-turbo-{what}" for side, what in (("decode-crop", "full"), ("entropy", "skip"))
                  for kind in ("", "-indexed", "-avx2", "-indexed-avx2")}
     promised |= {"first-batch/torch", "python-iteration", "scheduling", "overlap-90", "stragglers", "stragglers/exact"}

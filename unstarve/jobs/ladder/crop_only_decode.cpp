@@ -1,4 +1,5 @@
 #include "unstarve/jobs/ladder/rung.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
 
 // Only the part of an image that its crop shows is decoded; the pixels are the same.
 namespace unstarve {
@@ -6,7 +7,7 @@ namespace {
 
 std::string not_applicable(const RungContext& context, const Settings& current) {
   if (!context.encoded) return "samples are stored as pixels";
-  if (current.pipeline.decode.crop_only) return "already on";
+  if (is_enabled(current.pipeline, "crop_into_decode")) return "already on";
   if (current.pipeline.operations.empty() || current.pipeline.operations[0].name.find("crop") == std::string::npos ||
       current.pipeline.operations[0].name == "pad_crop")
     return "the first operation reads the whole image";
@@ -15,7 +16,7 @@ std::string not_applicable(const RungContext& context, const Settings& current) 
 
 std::vector<Candidate> candidates(const RungContext&, const Settings& current) {
   Settings settings = current;
-  settings.pipeline.decode.crop_only = true;
+  settings.pipeline.passes.erase("crop_into_decode");
   return {{settings, "whole image -> crop only"}};
 }
 

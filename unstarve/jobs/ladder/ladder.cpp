@@ -294,7 +294,8 @@ Settings base_of(Settings settings) {
   settings.pipeline.output.type = ElementType::kFloat32;
   settings.pipeline.output.layout = Layout::kNchw;
   settings.pipeline.execution = {1, 0, false};
-  settings.pipeline.decode.crop_only = settings.pipeline.decode.reduced_scale = false;
+  settings.pipeline.passes["crop_into_decode"] = false;
+  settings.pipeline.passes.erase("scale_into_decode");
   return settings;
 }
 

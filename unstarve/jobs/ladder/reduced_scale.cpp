@@ -1,4 +1,5 @@
 #include "unstarve/jobs/ladder/rung.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
 
 // JPEG decoded at 1/2, 1/4 or 1/8 where the crop is at least that much larger than the target. Approximate: the inverse
 // transform's own low-pass stands in for part of the antialiasing filter.
@@ -7,7 +8,7 @@ namespace {
 
 std::string not_applicable(const RungContext& context, const Settings& current) {
   if (!context.encoded) return "samples are stored as pixels";
-  if (current.pipeline.decode.reduced_scale) return "already on";
+  if (is_enabled(current.pipeline, "scale_into_decode")) return "already on";
   for (const OpSpec& operation : current.pipeline.operations)
     if (operation.name == "random_resized_crop" || operation.name == "resize") return {};
   return "no operation makes images smaller";
@@ -15,7 +16,7 @@ std::string not_applicable(const RungContext& context, const Settings& current) 
 
 std::vector<Candidate> candidates(const RungContext&, const Settings& current) {
   Settings settings = current;
-  settings.pipeline.decode.reduced_scale = true;
+  settings.pipeline.passes["scale_into_decode"] = true;
   return {{settings, "full size -> power-of-two size"}};
 }
 

@@ -57,7 +57,7 @@ StepParts Rig::step() {
   std::optional<Batch> batch = loader_->next();
   if (!batch) throw Error(ErrorKind::kCancelled, "the loader was closed");
   const std::int64_t got = steady_clock().now_ns();
-  if (trainer_) trainer_->load(host_batch(*batch, loader_->plan().spec.output));
+  if (trainer_) trainer_->load(host_batch(*batch, loader_->plan().output));
   const std::int64_t copied = steady_clock().now_ns();
   compute();
   parts.wait_ns = got - start;
@@ -92,7 +92,7 @@ Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts) {
 Block Rig::run_resident(double seconds, int min_steps) {
   step();
   if (trainer_) {
-    trainer_->load(host_batch(*held_, loader_->plan().spec.output));
+    trainer_->load(host_batch(*held_, loader_->plan().output));
     trainer_->synchronise();
   }
   Block block;

@@ -27,13 +27,10 @@
 #include "unstarve/codecs/nvjpeg/decode_split.h"
 #include "unstarve/codecs/nvjpeg/nvjpeg_decoder.h"
 #include "unstarve/pipeline/device/decode_rate_fit.h"
+#include "unstarve/pipeline/plan/sample_extent.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
-
-// Of a sample whose file lies in its place in a batch, for a device to decode: bytes, and the image's height and width.
-// Bytes 0: there are pixels, as ever.
-using FileExtent = std::array<std::int32_t, 3>;
 
 // The pixels of a file for the device have at most so many times the bytes of a sample's place.
 inline constexpr std::size_t kMostDecoded = 8;
@@ -47,9 +44,9 @@ class DecodeBalance {
   // Of the host, all of which decode.
   void set_host_threads(int threads);
   // Whether the device gets sample `id`, whose image would come from a file of `header`; `host_pixels`: what the host
-  // would decode of it; `place`: bytes of a sample in a batch.
+  // would decode of it; `sample_bytes`: of a sample in a batch.
   [[nodiscard]] bool to_device(std::uint32_t epoch, std::uint64_t id, const ImageHeader& header, std::size_t bytes,
-                               std::int64_t host_pixels, std::size_t place);
+                               std::int64_t host_pixels, std::size_t sample_bytes);
   // What decoding took: one thread of the host for a file, the device for the files of a batch.
   void host_took(std::size_t bytes, std::int64_t pixels, double seconds);
   void device_took(std::span<const FileExtent> files, double seconds);

@@ -91,12 +91,13 @@ TEST_CASE("files that the device cannot take stay, and it is told why", "[decode
   CHECK_FALSE(goes(png, 5000));
   CHECK(DecodeBalance(NvjpegBackend::kHybrid, 7, 1).to_device(0, 1, progressive, 5000, 1000, kPlace));
   all.count_refused("a.jpg", "BAD_JPEG");
-  CHECK(all.explain() ==
-        "decode      a share of 1 of the files that the device can take, by their samples\n"
-        "decode      2 of 8 files went to the device; 6 could not: EXIF orientation 6 (2); images of more than 8 times "
-        "their place (1); larger files than their place in a batch (1); png, not JPEG (1); several scans, which JPEG "
-        "engines do not support (1)\n"
-        "decode      1 refused by nvJPEG and decoded by the host; the latest: a.jpg: BAD_JPEG\n");
+  CHECK(
+      all.explain() ==
+      "decode      a share of 1 of the files that the device can take, by their samples\n"
+      "decode      2 of 8 files went to the device; 6 could not: EXIF orientation 6 (2); files larger than a sample of "
+      "the batch (1); images of more than 8 times the bytes of a sample (1); png, not JPEG (1); several scans, which "
+      "JPEG engines do not support (1)\n"
+      "decode      1 refused by nvJPEG and decoded by the host; the latest: a.jpg: BAD_JPEG\n");
 }
 
 // What is measured of files of 100 kB and 187,500 pixels.

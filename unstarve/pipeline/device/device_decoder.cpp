@@ -90,7 +90,7 @@ std::span<const SourceImage> DeviceDecoder::decode(std::span<const std::uint64_t
 std::string DeviceDecoder::explain() const {
   return fmt::format("decode      by nvJPEG {}, backend {}{}; the rest by the host\n", options_.library.version(),
                      to_string(options_.balance->backend()),
-                     options_.library.to_host() ? ", stood in for by a library on the host" : "") +
+                     options_.library.to_host() ? ", replaced by a library on the host" : "") +
          options_.balance->explain();
 }
 

@@ -16,6 +16,7 @@
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/device/device_operations.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/first_on_device.h"
 
 namespace unstarve {
 namespace {
@@ -112,7 +113,7 @@ TEST_CASE("samples whose files are decoded behind the bus are the host's", "[gpu
   }
   const Made by_rates = run_with_files(augmented(2), dataset, {}, on_host(), *device);
   CHECK(by_rates.pixels == expected.pixels);
-  CHECK_THAT(by_rates.told, Contains("decode      by nvJPEG 0.0.0, backend hybrid, stood in for by a library on the "
+  CHECK_THAT(by_rates.told, Contains("decode      by nvJPEG 0.0.0, backend hybrid, replaced by a library on the "
                                      "host; the rest by the host\n") &&
                                 Contains("as many files on the device as measured rates say"));
 }
@@ -191,7 +192,7 @@ TEST_CASE("where a device decodes the policies for bad samples have to fail", "[
   PipelineSpec spec = augmented(2);
   spec.errors.policy = OnError::kReplace;
   CHECK_THROWS_WITH(run_with_files(spec, std::make_shared<JpegSet>(16), 1, on_host(), *device),
-                    Contains("errors.policy: replace, expected fail"));
+                    Contains("errors.policy: replace; expected fail"));
 }
 
 TEST_CASE("nvJPEG's own samples are near the host's, or it is said why there are none", "[gpu][decode]") {

@@ -11,6 +11,7 @@
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/replace_means.h"
 #include "unstarve/ops/schedule.h"
+#include "unstarve/pipeline/plan/first_on_device.h"
 
 namespace unstarve {
 namespace {
@@ -52,37 +53,6 @@ Size size_after_first(const Operations& operations, std::size_t count) {
 }
 
 }  // namespace
-
-std::size_t first_on_device(const PipelineSpec& spec) {
-  if (!spec.batch_operations.empty())
-    refuse(
-        fmt::format("batch_operations[0]: {} blends batches on the host, where operations run on a device they are "
-                    "made behind it; expected none",
-                    spec.batch_operations[0].name));
-  if (spec.batch.pad.to != PadTo::kNothing)
-    refuse("batch.pad: samples of several sizes, expected none where operations run on a device");
-  const bool every_sample_once = spec.mix.empty() && spec.order.repeat == 1 && spec.order.epoch == 0 &&
-                                 !spec.order.balance && spec.order.class_weights.empty();
-  if (!every_sample_once)
-    refuse(
-        "order: a mixture, repeat, epoch, balance or class_weights, expected every sample once in an epoch where "
-        "operations run on a device");
-  std::size_t first = 0;
-  for (const std::uint32_t epoch : epochs_of(spec.operations)) {
-    bool fixed = false;
-    for (std::size_t i = 0; i < spec.operations.size(); ++i) {
-      const auto operation = make_operation(at_epoch(spec.operations[i], epoch));
-      if (!fixed || !operation->runs_on_gpu()) first = std::max(first, i + 1);
-      fixed = fixed || operation->fixed_output();
-    }
-    if (!fixed)
-      refuse(fmt::format(
-          "operations: none gives all samples one size{}, expected random_resized_crop, center_crop or such "
-          "a one before the operations of a device",
-          epoch == 0 ? "" : fmt::format(" in epoch {}", epoch)));
-  }
-  return first;
-}
 
 DeviceOperations::DeviceOperations(const PipelineSpec& spec, gpu::OutputType type, Device& device,
                                    std::unique_ptr<DeviceDecoder> decoder)
@@ -137,7 +107,7 @@ void DeviceOperations::enter(const Stage& stage) {
 std::string DeviceOperations::explain() const {
   const Operations operations = operations_at(specs_, 0);
   Size size = stages_.front().in;
-  std::string lines = fmt::format("bus         {}x{} uint8; behind it one kernel per batch, by the host's draws\n",
+  std::string lines = fmt::format("bus         {}x{} uint8; then one kernel per batch, with the host's draws\n",
                                   size.width, size.height);
   for (std::size_t i = first_; i < operations.size(); ++i) {
     const Size made = size_after(*operations[i], size);

@@ -35,11 +35,6 @@
 
 namespace unstarve {
 
-// The number of the first operation for the device, in every epoch; that of all operations where only normalising is
-// left. Throws where no operation gives all samples of an epoch one size, for batch operations and padding, and where
-// an epoch is another thing than every sample once: a sample's draws are then not its epoch's.
-[[nodiscard]] std::size_t first_on_device(const PipelineSpec& spec);
-
 class DeviceOperations {
  public:
   // The output is the spec's but for its type. `device` must outlive it.

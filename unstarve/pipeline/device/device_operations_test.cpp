@@ -10,6 +10,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/first_on_device.h"
 
 namespace unstarve {
 namespace {
@@ -113,11 +114,11 @@ TEST_CASE("the device's part begins where all samples have one size", "[gpu]") {
   CHECK(first({resize, crop}) == 2);
   CHECK(first({jitter, resize, crop, flip, jitter}) == 3);
   CHECK(first({{"resize", {{"size", {50, 60}}}}, jitter, crop}) == 1);
-  CHECK_THROWS_WITH(first({resize, flip}), Contains("operations: none gives all samples one size"));
+  CHECK_THROWS_WITH(first({resize, flip}), Contains("operations: no operation has a fixed output size"));
   const OpSpec square_then_short{"resize", {{"size", scheduled({{0, {50, 60}}, {5, {50}}})}}};
   CHECK(first({square_then_short, jitter, crop}) == 3);
-  CHECK_THROWS_WITH(first({square_then_short, flip}), Contains("none gives all samples one size in epoch 5"));
-  CHECK_THROWS_WITH(first({}), Contains("operations: none gives all samples one size"));
+  CHECK_THROWS_WITH(first({square_then_short, flip}), Contains("no operation has a fixed output size in epoch 5"));
+  CHECK_THROWS_WITH(first({}), Contains("operations: no operation has a fixed output size"));
 }
 
 TEST_CASE("what the device does is told, operation by operation", "[gpu]") {
@@ -125,7 +126,7 @@ TEST_CASE("what the device does is told, operation by operation", "[gpu]") {
   spec.operations.push_back({"resize", {{"size", {20, 30}}}});
   const auto device = open_device("cpu");
   CHECK(DeviceOperations(spec, gpu::OutputType::kFloat32, *device).explain() ==
-        "bus         48x48 uint8; behind it one kernel per batch, by the host's draws\n"
+        "bus         48x48 uint8; then one kernel per batch, with the host's draws\n"
         "device      horizontal_flip: 48x48 -> 48x48, random\n"
         "device      color_jitter: 48x48 -> 48x48, random\n"
         "device      rand_augment: 48x48 -> 48x48, random\n"
@@ -157,7 +158,7 @@ TEST_CASE("what a device could not know is refused by its node", "[gpu]") {
   CHECK_THAT(refused([](PipelineSpec& spec) {
                spec.batch_operations.push_back({"mixup", {}});
              }),
-             Contains("batch_operations[0]: mixup blends batches"));
+             Contains("batch_operations[0]: mixup works on batches"));
   CHECK(refused([](PipelineSpec& spec) { spec.order.window = 10; }).empty());
 }
 

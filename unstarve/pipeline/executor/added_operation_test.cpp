@@ -9,7 +9,7 @@
 #include "unstarve/ops/base/window.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
-#include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_schema.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
@@ -79,7 +79,7 @@ TEST_CASE("an operation of the program's own is in specs, batches, help and sche
 
   const PipelineSpec spec = spec_of("negative: {probability: 0.5}", 1);
   CHECK(pipeline_from_yaml(to_yaml(spec), "again") == spec);
-  CHECK_THAT(explain(make_plan(spec, data, 1)),
+  CHECK_THAT(explain(plan_run(spec, data, {1})),
              Contains("operation   negative probability=0.5: 40x40 -> 40x40, random"));
   CHECK_THAT(spec_schema(), Contains("turns values round"));
   CHECK(operations().back().name == "negative");

@@ -45,7 +45,8 @@ TEST_CASE("batch operations without classes, or with a label beyond them, are re
   PipelineSpec spec = small_spec(7);
   spec.batch_operations = {{"mixup", {}}};
   const auto device = open_device("cpu");
-  CHECK_THROWS_WITH(Loader(spec, std::make_shared<JpegSet>(21), *device, {}), Catch::Matchers::Contains("no classes"));
+  CHECK_THROWS_WITH(Loader(spec, std::make_shared<JpegSet>(21), *device, {}),
+                    Catch::Matchers::Contains("no class labels"));
   Loader loader(spec, std::make_shared<JpegSet>(21, std::set<std::uint64_t>{}, 5), *device, {{}, 1});
   CHECK_THROWS_WITH(loader.next(), Catch::Matchers::Contains("expected 0 to 4"));
   spec.batch_operations = {{"mixup", {{"alpha", {-1}}}}};

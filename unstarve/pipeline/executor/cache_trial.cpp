@@ -13,8 +13,9 @@
 #include "unstarve/core/thread_time.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/autotune/choose_cache.h"
-#include "unstarve/pipeline/executor/sample_worker.h"
-#include "unstarve/pipeline/passes/pixel_file.h"
+#include "unstarve/pipeline/executor/plan_run.h"
+#include "unstarve/pipeline/executor/sample_program.h"
+#include "unstarve/pipeline/plan/pixel_cache_file.h"
 
 namespace unstarve {
 namespace {
@@ -39,7 +40,9 @@ class Looked final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return from_->fields(); }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return from_->classes(); }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
-  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override { return from_->record_location(ids_[id]); }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
+    return from_->record_location(ids_[id]);
+  }
   void read(std::uint64_t id, RecordBuffer& record) const override { record.values = records_[id].values; }
 
   // Keeps a copy; throws what reading failed by.
@@ -77,22 +80,22 @@ struct ReadTimes {
   double again_cpu = 0;
 };
 
-ReadTimes look_at_some(const Plan& plan, std::uint64_t room, Looked& looked) {
-  const std::uint64_t samples = plan.samples->size(), most = std::min(samples, kTrialSamples);
+ReadTimes look_at_some(const RunData& data, std::uint64_t room, Looked& looked) {
+  const std::uint64_t samples = data.samples->size(), most = std::min(samples, kTrialSamples);
   const std::uint64_t stride = most == kTrialSamples ? 7 : 1;  // so that the first few are spread, too
   ReadTimes times;
   RecordBuffer record;
   const std::int64_t start = steady_clock().now_ns();
   for (std::uint64_t i = 0; i < most; ++i) {
     if (looked.size() >= kLeastSamples && steady_clock().now_ns() - start > kEnoughNs) break;
-    const std::uint64_t id = plan.samples->id(i * stride % most * samples / most);
+    const std::uint64_t id = data.samples->id(i * stride % most * samples / most);
     try {
       const std::int64_t first_ns = steady_clock().now_ns();
-      plan.dataset->read(id, record);
+      data.dataset->read(id, record);
       looked.keep(id, record);  // touches what lies in a map
       times.first += seconds_since(first_ns);
       const std::int64_t cpu_ns = thread_cpu_ns(), again_ns = steady_clock().now_ns();
-      plan.dataset->read(id, record);
+      data.dataset->read(id, record);
       times.again += seconds_since(again_ns);
       times.again_cpu += static_cast<double>(thread_cpu_ns() - cpu_ns) * 1e-9;
     } catch (const Error&) {
@@ -104,8 +107,14 @@ ReadTimes look_at_some(const Plan& plan, std::uint64_t room, Looked& looked) {
   return {times.first / count, times.again / count, times.again_cpu / count};
 }
 
-// The same operations over other records, one sample at a time.
-Plan trial_plan(const Plan& plan, std::shared_ptr<const Looked> looked, const CacheSpec& cache, Consumer consumer) {
+// The same operations over the trial's records, one sample at a time.
+struct TrialRun {
+  Plan plan;
+  Resources resources;
+};
+
+std::unique_ptr<TrialRun> trial_run(const Plan& plan, std::shared_ptr<const Looked> looked, const CacheSpec& cache,
+                                    const RunOptions& run) {
   PipelineSpec spec;
   spec.order.seed = plan.spec.order.seed;
   spec.decode = plan.spec.decode;
@@ -117,29 +126,34 @@ Plan trial_plan(const Plan& plan, std::shared_ptr<const Looked> looked, const Ca
   spec.batch.size = 1;
   spec.execution.threads = 1;
   spec.execution.read_ahead = 0;
-  Plan trial = make_plan(std::move(spec), std::move(looked), 1, Caches::kOpened, {}, consumer);
-  trial.any_size = true;
-  trial.memory.worker = plan.memory.worker;
-  trial.larger_images = plan.larger_images;
+  RunOptions alone;
+  alone.consumer = run.consumer;
+  PlannedRun planned = plan_run(std::move(spec), std::move(looked), alone);
+  auto trial = std::make_unique<TrialRun>();
+  trial->plan = std::move(planned.plan);
+  trial->plan.any_size = true;
+  trial->plan.memory.worker = plan.memory.worker;
+  trial->resources = open_resources(trial->plan, planned.data);
+  if (plan.memory.limit > 0) trial->resources.larger_images = std::make_shared<MemoryPool>(plan.memory.larger_images);
   return trial;
 }
 
-// Each sample's time; of the fastest of `rounds`. A sample that fails takes none.
-std::vector<double> times_of(const Plan& trial, int rounds) {
-  SampleWorker worker(trial);
+// The time of each sample, in seconds; of the fastest of `rounds`. A failed sample takes 0.
+std::vector<double> times_of(const TrialRun& trial, int rounds) {
+  SampleProgram program(trial.plan, trial.resources);
   AlignedBytes pixels;
-  std::vector<double> times(trial.dataset->size(), 0);
+  std::vector<double> times(trial.plan.data.records, 0);
   for (int round = 0; round < rounds; ++round)
     for (std::uint64_t id = 0; id < times.size(); ++id) {
       StageTotals totals;
       const std::int64_t start = steady_clock().now_ns();
       try {
-        (void)worker.make(id, 0, totals, false);
+        (void)program.make({id, 0}, totals, false);
       } catch (const Error&) {
         continue;
       }
-      pixels.reserve_discard(std::max<std::size_t>(worker.made_bytes(), 1));
-      worker.store(pixels.data(), totals, false);
+      pixels.reserve_discard(std::max<std::size_t>(program.made_bytes(), 1));
+      program.store(pixels.data(), totals, false);
       const double seconds = seconds_since(start);
       times[id] = round == 0 ? seconds : std::min(times[id], seconds);
     }
@@ -157,7 +171,7 @@ double mean(const std::vector<double>& times) {
 
 // Bytes that its file may take; one that is there has them already.
 double file_room(const Plan& plan) {
-  const std::filesystem::path file = pixel_file_of(plan).path;
+  const std::filesystem::path file = pixel_cache_file(plan).path;
   std::filesystem::path folder = file.parent_path();
   std::error_code missing;
   while (!std::filesystem::exists(folder, missing) && folder.has_relative_path()) folder = folder.parent_path();
@@ -171,9 +185,10 @@ double file_room(const Plan& plan) {
 // Before the last place, from the fewest pixels on.
 std::vector<int> earlier_places(const Plan& plan) {
   if (plan.spec.cache.after >= 0) return {};
-  const auto pixels = [&](std::size_t i) { return std::int64_t{plan.sizes[i].width} * plan.sizes[i].height; };
+  const std::vector<Size>& sizes = plan.stages[0].sizes;
+  const auto pixels = [&](std::size_t i) { return std::int64_t{sizes[i].width} * sizes[i].height; };
   std::vector<int> places;
-  const std::size_t last = pixel_file_of(plan).operations;
+  const std::size_t last = pixel_cache_file(plan).operations;
   std::int64_t fewest = pixels(last);
   for (std::size_t i = last; i-- > 0;) {
     if (pixels(i) >= fewest) continue;
@@ -183,47 +198,49 @@ std::vector<int> earlier_places(const Plan& plan) {
   return places;
 }
 
-autotune::CacheProfile measure(const Plan& plan, std::uint32_t epochs, Consumer consumer) {
+autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
+  const Plan& plan = trial.plan;
   const CacheSpec& cache = plan.spec.cache;
   const double requested = static_cast<double>(cache.limit_mb) * 1e6;
   const double available = kMemoryPart * static_cast<double>(read_machine_facts().memory_available_bytes);
   const bool limited = plan.memory.limit > 0;
   autotune::CacheProfile profile;
-  profile.samples = static_cast<double>(plan.samples->size());
-  profile.epoch_samples = static_cast<double>(plan.order.batches_per_epoch()) * plan.spec.batch.size;
-  profile.epochs = static_cast<int>(std::min<std::uint32_t>(epochs, std::numeric_limits<int>::max()));
+  profile.samples = static_cast<double>(plan.data.samples);
+  profile.epoch_samples = static_cast<double>(trial.batches_per_epoch) * plan.spec.batch.size;
+  profile.epochs = static_cast<int>(std::min<std::uint32_t>(run.epochs, std::numeric_limits<int>::max()));
   profile.memory_bytes = limited ? static_cast<double>(plan.memory.cache) : std::min(requested, available);
   if (!cache.folder.empty()) profile.file_bytes = std::min({requested, available, file_room(plan)});
   if (autotune::repeated_part(profile.samples, profile.epoch_samples, profile.epochs) <= 0) return profile;
 
-  const auto looked = std::make_shared<Looked>(plan.dataset);
+  const auto looked = std::make_shared<Looked>(trial.data.dataset);
   const std::uint64_t room = limited ? std::min<std::uint64_t>(kTrialBytes, plan.memory.cache / 2) : kTrialBytes;
-  const ReadTimes read = look_at_some(plan, room, *looked);
+  const ReadTimes read = look_at_some(trial.data, room, *looked);
   if (looked->size() == 0) return profile;
   const auto count = static_cast<double>(looked->size());
   const double record_bytes = static_cast<double>(looked->bytes()) / count;
-  const int reads = std::max(
-      1, plan.spec.execution.read_ahead >= 0 ? plan.spec.execution.read_ahead : plan.dataset->reads_in_flight());
+  const int reads =
+      std::max(1, plan.spec.execution.read_ahead >= 0 ? plan.spec.execution.read_ahead : plan.data.reads_in_flight);
   const double met_s = record_bytes * profile.samples <= available ? read.again : std::max(read.first, read.again);
   const double read_s = std::max(met_s / reads, std::min(met_s, read.again_cpu));
 
-  const Plan plain = trial_plan(plan, looked, {}, consumer);
-  const std::vector<double> plain_times = times_of(plain, 2);
+  const auto plain = trial_run(plan, looked, {}, run);
+  const std::vector<double> plain_times = times_of(*plain, 2);
   const double made_s = mean(plain_times);
   if (!(made_s > 0)) return profile;
   profile.sample_s = read_s + made_s;
   profile.encoded = {made_s, profile.sample_s, 0, record_bytes + kTablePerSample};  // its keeping is a copy
-  if (plain.scale_into_decode || room < 1'000'000) return profile;
-  Plan full = trial_plan(plan, looked, {CacheWhat::kPixels, "", 1}, consumer);
-  full.pixel_cache = open_pixel_store({}, "", looked->size(), 1);  // a page, that hardly any sample fits into
-  const double whole_s = mean(times_of(full, 2));
+  if (decode_step(plain->plan)->reduction == Reduction::kAllowed || room < 1'000'000) return profile;
+  const auto full = trial_run(plan, looked, {CacheWhat::kPixels, "", 1}, run);
+  full->resources.pixel_cache =
+      open_pixel_store({}, "", looked->size(), 1);  // a page, that hardly any sample fits into
+  const double whole_s = mean(times_of(*full, 2));
   const auto made = std::count_if(plain_times.begin(), plain_times.end(), [](double time) { return time > 0; });
   const auto cost_of = [&](int after) -> autotune::CacheCost {
-    const Plan kept = trial_plan(plan, looked, {CacheWhat::kPixels, "", room / 1'000'000, after}, consumer);
-    const double filling_s = mean(times_of(kept, 1));
-    const CacheCounts counts = kept.pixel_cache->counts();
+    const auto kept = trial_run(plan, looked, {CacheWhat::kPixels, "", room / 1'000'000, after}, run);
+    const double filling_s = mean(times_of(*kept, 1));
+    const CacheCounts counts = kept->resources.pixel_cache->counts();
     if (counts.records < static_cast<std::uint64_t>(made)) return {};  // it has no room for even these
-    return {mean(times_of(kept, 2)), read_s + whole_s, std::max(0.0, filling_s - whole_s),
+    return {mean(times_of(*kept, 2)), read_s + whole_s, std::max(0.0, filling_s - whole_s),
             static_cast<double>(counts.bytes) / static_cast<double>(counts.records) + kTablePerSample};
   };
   profile.pixels = cost_of(cache.after);
@@ -233,14 +250,10 @@ autotune::CacheProfile measure(const Plan& plan, std::uint32_t epochs, Consumer 
 
 }  // namespace
 
-void decide_cache(Plan& plan, std::uint32_t epochs, Consumer consumer) {
-  CacheSpec& cache = plan.spec.cache;
-  if (!plan.encoded) {
-    cache = {};
-    plan.cache_chosen = "the samples are stored as pixels, which need no cache";
-    return;
-  }
-  const autotune::CacheProfile profile = measure(plan, epochs, consumer);
+CacheDecision decide_cache(const CacheTrial& trial, const RunOptions& run) {
+  if (!trial.plan.data.encoded) return {{}, "samples are stored as pixels and need no cache"};
+  CacheSpec cache = trial.plan.spec.cache;
+  const autotune::CacheProfile profile = measure(trial, run);
   autotune::CacheChoice choice = autotune::choose_cache(profile);
   const auto memory_mb = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(profile.memory_bytes / 1e6));
   switch (choice.tier) {
@@ -254,7 +267,7 @@ void decide_cache(Plan& plan, std::uint32_t epochs, Consumer consumer) {
       if (choice.after >= 0) cache.after = choice.after;
       break;
   }
-  plan.cache_chosen = std::move(choice.reason);
+  return {std::move(cache), std::move(choice.reason)};
 }
 
 }  // namespace unstarve

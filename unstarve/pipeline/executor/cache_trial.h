@@ -1,24 +1,23 @@
 #pragma once
-// cache.what auto: tries on some samples what each cache would save, and writes the one that pays into the spec.
+// cache.what: auto. Measures on a few samples what each kind of cache would save, and chooses the one that pays.
 //
-//   some records, read twice ──▶ made without a cache, and with one of pixels ──▶ CacheProfile ──▶ choose_cache()
+//   some records, read twice ──▶ processed without a cache, and with a cache of pixels ──▶ CacheProfile ──▶ choose_cache()
 //
-// Pixels are tried at the last place that they may be kept at, before the first random operation, and at every place
-// before it where they are fewer than at all later ones: elsewhere a cache would hold fewer samples and save less of
-// each.
+// A cache of pixels is tried after the last operation before the first random one, and after every earlier operation
+// whose output has fewer pixels than all later ones: elsewhere a cache would hold fewer samples and save less of each.
 //
-// What is measured is one thread's work on up to kTrialSamples samples that are spread over those that take part; of
-// reading, that of a record met again: from the page cache where the data fit into it, else as it was met first, and
-// shared among the reads in flight that the data reward. A file is expected to be read from the page cache, and is
-// given no more samples than that can keep. decode.reduced_scale makes other pixels than a cache of them holds: then
-// there is none of pixels, so that a choice by measurement never decides about bits.
+// One thread processes up to kTrialSamples samples, spread over the data. Reading counts as it will be when a record is
+// read again: from the page cache where the data fit into it, else as the first time, divided by the reads in flight
+// that the data benefit from. A file is expected to be read from the page cache, and holds no more samples than that.
+// With scale_into_decode there is no cache of pixels: a cache would change pixels, and a measurement must not.
 //
-// Threads: the caller's. Memory: at most kTrialBytes of records and as much of pixels, freed at the end; within the
-// cache's part where memory is limited.
-// Cost:    some 50 ms for photographs and a place; where reading takes long, some 10 reads.
-// Failure: samples that cannot be read or decoded do not count; what else fails leaves it.
+// Threads: the caller's. Memory: at most kTrialBytes of records and as many of pixels, freed at the end; under a memory
+// limit within the cache's part.
+// Cost:    about 50 ms for photographs and each position; where reading is slow, about 10 reads.
+// Failure: samples that cannot be read or decoded do not count; other errors are thrown.
 
 #include <cstdint>
+#include <string>
 
 #include "unstarve/pipeline/plan/plan.h"
 
@@ -27,8 +26,17 @@ namespace unstarve {
 inline constexpr std::uint64_t kTrialSamples = 16;
 inline constexpr std::uint64_t kTrialBytes = 64'000'000;
 
-// Precondition: plan.spec.cache.what is kAuto, and the plan is made but for its passes. Afterwards it is one of the
-// others, and plan.cache_chosen tells why. `epochs`: that will be run; 0: many.
-void decide_cache(Plan& plan, std::uint32_t epochs, Consumer consumer);
+struct CacheTrial {
+  Plan plan;  // as built, before any pass, with cache.what: auto
+  const RunData& data;
+  std::uint64_t batches_per_epoch = 0;
+};
+
+struct CacheDecision {
+  CacheSpec cache;  // never auto
+  std::string reason;
+};
+
+[[nodiscard]] CacheDecision decide_cache(const CacheTrial& trial, const RunOptions& run);
 
 }  // namespace unstarve

@@ -12,6 +12,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
+#include "unstarve/pipeline/executor/resources.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/storage/open.h"
 
@@ -101,12 +103,11 @@ TEST_CASE("auto cache: none where a small part fits, and none for a single epoch
   const auto inner = photographs();
   const auto data = std::make_shared<Counted>(inner);
   const auto cache_of = [&](const PipelineSpec& spec, std::uint32_t epochs) {
-    const Plan plan = make_plan(spec, data, 1, Caches::kOpened, {}, Consumer::kHost, epochs);
-    CHECK(plan.encoded_cache == nullptr);
-    CHECK(plan.pixel_cache == nullptr);
+    const Plan plan = plan_run(spec, data, {1, Consumer::kHost, epochs}).plan;
+    CHECK(plan.cache.what == CacheWhat::kNothing);
     CHECK(plan.spec.cache == CacheSpec{});
     CHECK_FALSE(cache_note(plan).applied);
-    CHECK(plan.crop_into_decode);  // nothing is decoded whole for a cache that is not there
+    CHECK(decode_step(plan)->region == DecodeRegion::kSelected);  // no whole images without a cache
     return cache_note(plan).reason;
   };
   // Of real ones a megabyte holds a hundredth of the pixels, of made ones a third.
@@ -122,11 +123,13 @@ TEST_CASE("auto cache: the choice keeps the memory limit, and room for it is no 
   PipelineSpec spec = auto_spec(1000);
   spec.execution.memory_limit_mb = 60;
   spec.execution.prefetch = 1;
-  const Plan plan = make_plan(spec, data, 1);
+  const PlannedRun run = plan_run(spec, data, {1});
+  const Plan& plan = run.plan;
   REQUIRE(plan.spec.cache.what != CacheWhat::kAuto);
-  const std::uint64_t limit = plan.encoded_cache ? plan.encoded_cache->counts().limit
-                              : plan.pixel_cache ? plan.pixel_cache->counts().limit
-                                                 : 0;
+  const Resources resources = open_resources(plan, run.data);
+  const std::uint64_t limit = resources.encoded_cache ? resources.encoded_cache->counts().limit
+                              : resources.pixel_cache ? resources.pixel_cache->counts().limit
+                                                      : 0;
   CHECK(limit <= plan.memory.cache + 4096);
   CHECK(plan.memory.batch * plan.memory.most_batches + plan.memory.worker + plan.memory.larger_images +
             plan.memory.read_ahead + plan.memory.cache <=
@@ -149,7 +152,7 @@ TEST_CASE("auto cache: a file where a folder is named, and its name is that of c
   REQUIRE(made.size() == 1);
 
   const auto slow = std::make_shared<Counted>(inner, std::chrono::milliseconds(2));
-  const Plan told = make_plan(spec, slow, 1, Caches::kDryRun);
+  const Plan told = plan_run(spec, slow, {1}).plan;
   // Records in memory do as well only where decoding is nothing beside a read of 2 ms.
   if (!told.spec.cache.folder.empty()) {
     CHECK_THAT(cache_note(told).reason, Contains(made.front().string()) && Contains("by cache.what auto: "));
@@ -163,10 +166,10 @@ TEST_CASE("auto cache: a file where a folder is named, and its name is that of c
 
 TEST_CASE("auto cache: pixels are never chosen where a reduced decode would make others") {
   PipelineSpec spec = auto_spec();
-  spec.decode.reduced_scale = true;
+  spec.passes["scale_into_decode"] = true;
   const auto slow = std::make_shared<Counted>(photographs(), std::chrono::milliseconds(2));
-  const Plan plan = make_plan(spec, slow, 1);
-  CHECK(plan.scale_into_decode);
+  const Plan plan = plan_run(spec, slow, {1}).plan;
+  CHECK(decode_step(plan)->reduction == Reduction::kAllowed);
   CHECK(plan.spec.cache.what == CacheWhat::kEncoded);
   CHECK_THAT(cache_note(plan).reason, !Contains("pixels"));
 }
@@ -175,16 +178,16 @@ TEST_CASE("auto cache: bad samples do not count, stored pixels and a pass that i
   PipelineSpec spec = auto_spec();
   spec.errors.policy = OnError::kSkip;
   const auto bad = std::make_shared<JpegSet>(32, std::set<std::uint64_t>{0, 7, 14, 31});
-  const Plan plan = make_plan(spec, std::make_shared<Counted>(bad, std::chrono::milliseconds(1)), 1);
+  const Plan plan = plan_run(spec, std::make_shared<Counted>(bad, std::chrono::milliseconds(1)), {1}).plan;
   CHECK(cache_note(plan).applied);
 
   const auto stored = open_dataset("synthetic:classes=2,images=20,size=50,seed=1");
   if (stored->field_index(FieldKind::kEncodedImage) < 0)
-    CHECK_THAT(cache_note(make_plan(spec, stored, 1)).reason, Contains("stored as pixels"));
+    CHECK_THAT(cache_note(plan_run(spec, stored, {1}).plan).reason, Contains("stored as pixels"));
 
   spec.passes["cache"] = false;
   const auto data = std::make_shared<Counted>(std::make_shared<JpegSet>(32));
-  const Plan off = make_plan(spec, data, 1);
+  const Plan off = plan_run(spec, data, {1}).plan;
   CHECK(cache_note(off).reason == "switched off by passes.cache");
   CHECK(off.spec.cache == CacheSpec{});
   CHECK(data->reads == 1);
@@ -200,34 +203,34 @@ TEST_CASE("pixels may be kept after any operation before the first random one, a
   for (const std::string& place : {std::string(), folder.string()})
     for (const int after : {-1, 0, 1, 2}) {
       spec.cache = {CacheWhat::kPixels, place, 100, after};
-      const auto made = make_plan(spec, data, 2, Caches::kDryRun);
-      CHECK(made.cached_operations == static_cast<std::size_t>(after < 0 ? 2 : after));
+      const Plan plan = plan_run(spec, data, {2}).plan;
+      CHECK(plan.cache.operations == static_cast<std::size_t>(after < 0 ? 2 : after));
       CHECK(run(spec, data, {{}, 2}) == expected);
     }
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3);  // -1 is 2
   fs::remove_all(folder);
   spec.cache = {CacheWhat::kPixels, "", 100, 3};
-  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: 3, expected at most 2: pad_crop differs"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: 3, expected at most 2: pad_crop differs"));
   spec.operations.pop_back();
-  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: 3, but there are 2 operations"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: 3, but there are 2 operations"));
   spec.cache.what = CacheWhat::kEncoded;
-  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("cache.after: encoded records are kept before any operation"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: encoded records are kept before any operation"));
 }
 
 TEST_CASE("auto cache: pixels are tried before operations that make them larger, and where they are told to be") {
   const auto slow = std::make_shared<Counted>(std::make_shared<JpegSet>(64), std::chrono::milliseconds(2));
   PipelineSpec spec = auto_spec();
   spec.operations = {{"resize", {{"size", {24, 24}}}}, {"resize", {{"size", {200, 200}}}}, {"horizontal_flip", {}}};
-  const std::string larger = cache_note(make_plan(spec, slow, 1, Caches::kDryRun)).reason;
+  const std::string larger = cache_note(plan_run(spec, slow, {1}).plan).reason;
   CHECK_THAT(larger,
              Contains(", pixels after 1 operations ") && Contains(", pixels ") && !Contains("after 0 operations"));
   spec.cache.after = 0;
-  const Plan told = make_plan(spec, slow, 1, Caches::kDryRun);
+  const Plan told = plan_run(spec, slow, {1}).plan;
   CHECK_THAT(cache_note(told).reason, !Contains("after 1 operations"));
-  if (told.spec.cache.what == CacheWhat::kPixels) CHECK(told.cached_operations == 0);
+  if (told.spec.cache.what == CacheWhat::kPixels) CHECK(told.cache.operations == 0);
   spec.cache.after = -1;
   spec.operations = {{"resize", {{"size", {24, 24}}}}, {"horizontal_flip", {}}};
-  CHECK_THAT(cache_note(make_plan(spec, slow, 1, Caches::kDryRun)).reason, !Contains("after 0 operations"));
+  CHECK_THAT(cache_note(plan_run(spec, slow, {1}).plan).reason, !Contains("after 0 operations"));
 }
 
 TEST_CASE("a cache for which memory has no room leaves the decode of crops alone") {
@@ -239,13 +242,14 @@ TEST_CASE("a cache for which memory has no room leaves the decode of crops alone
     spec.execution.memory_limit_mb = mb;
     std::optional<Plan> plan;
     try {
-      plan.emplace(make_plan(spec, data, 1));
+      plan.emplace(plan_run(spec, data, {1}).plan);
     } catch (const Error&) {
       REQUIRE(mb < 100);
       continue;  // not even the working set
     }
-    CHECK(plan->crop_into_decode == (plan->pixel_cache == nullptr));
-    if (plan->pixel_cache) break;
+    const bool cached = plan->cache.what == CacheWhat::kPixels;
+    CHECK((decode_step(*plan)->region == DecodeRegion::kSelected) == !cached);
+    if (cached) break;
   }
 }
 

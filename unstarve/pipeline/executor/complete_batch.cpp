@@ -45,50 +45,61 @@ void repeat_samples(Slot& slot, std::size_t count, std::size_t sample_bytes, std
 
 }  // namespace
 
-// What is done once all samples of a batch are there, by the thread that did the last of them.
 void Loader::State::complete(Slot& slot) {
   slot.size = plan.size_at(slot.epoch);
-  const std::size_t sample_bytes = storer.sample_bytes(slot.size);
   slot.kept = slot.samples;
   slot.valid = slot.real;
-  if (plan.spec.errors.policy == OnError::kSkip) {
-    slot.valid = static_cast<std::size_t>(
-        std::count(slot.good.begin(), slot.good.begin() + static_cast<std::ptrdiff_t>(slot.real), std::uint8_t{1}));
-    slot.kept = compact(slot, sample_bytes);
+  for (const BatchStep& step : plan.batch_steps) {
+    if (slot.failure || slot.kept == 0) return;
+    std::visit([&](const auto& each) { run(each, slot); }, step);
   }
-  if (slot.failure || slot.kept == 0) return;
-  if (plan.padded) {
-    const std::span<const PixelExtent> sizes(slot.sizes.data(), slot.kept);
-    if (plan.spec.batch.pad.to == PadTo::kLargest) slot.size = largest_of(sizes);
-    pad_samples(slot.memory->data(), sample_bytes, sizes, slot.size, plan.spec.output,
-                fill_pixel(storer, plan.spec.batch.pad.value),
-                slot.memory->data() + static_cast<std::size_t>(plan.spec.batch.size) * sample_bytes);
-  }
-  operate_on_batch(slot);
-  if (plan.spec.batch.last == LastBatch::kPad && !slot.failure)
-    repeat_samples(slot, static_cast<std::size_t>(plan.spec.batch.size), storer.sample_bytes(slot.size), plan.classes);
 }
 
-void Loader::State::operate_on_batch(Slot& slot) {
-  if (plan.batch_operations.empty()) return;
+void Loader::State::run(const CompactStep&, Slot& slot) {
+  const auto good = slot.good.begin();
+  slot.valid =
+      static_cast<std::size_t>(std::count(good, good + static_cast<std::ptrdiff_t>(slot.real), std::uint8_t{1}));
+  slot.kept = compact(slot, storer.sample_bytes(slot.size));
+}
+
+void Loader::State::run(const PadStep&, Slot& slot) {
+  const std::size_t sample_bytes = storer.sample_bytes(slot.size);
+  const std::span<const PixelExtent> sizes(slot.sizes.data(), slot.kept);
+  if (plan.spec.batch.pad.to == PadTo::kLargest) slot.size = largest_of(sizes);
+  pad_samples(slot.memory->data(), sample_bytes, sizes, slot.size, plan.output,
+              fill_pixel(storer, plan.spec.batch.pad.value),
+              slot.memory->data() + static_cast<std::size_t>(plan.spec.batch.size) * sample_bytes);
+}
+
+void Loader::State::run(const OneHotStep&, Slot& slot) {
+  const std::size_t classes = plan.target_classes();
   for (std::size_t i = 0; i < slot.kept; ++i) {
-    if (slot.labels[i] >= 0 && slot.labels[i] < static_cast<std::int64_t>(plan.classes)) continue;
+    if (slot.labels[i] >= 0 && slot.labels[i] < static_cast<std::int64_t>(classes)) continue;
     slot.failure =
-        Error(ErrorKind::kInput, fmt::format("{}: label {}, expected 0 to {} for the batch operations",
-                                             plan.dataset->location(slot.ids[i]), slot.labels[i], plan.classes - 1));
+        Error(ErrorKind::kInput, fmt::format("{}: label {}; expected 0 to {} for the batch operations",
+                                             resources.dataset->location(slot.ids[i]), slot.labels[i], classes - 1));
     return;
   }
-  const std::span targets(slot.targets.data(), slot.kept * plan.classes);
-  write_one_hot({slot.labels.data(), slot.kept}, plan.classes, targets);
-  const BatchPixels pixels{slot.memory->data(),     slot.kept, slot.size,   plan.spec.output.type,
-                           plan.spec.output.layout, targets,   plan.classes};
-  const std::uint64_t place = order.order(slot.epoch).place(slot.batch);
-  const auto& operations = plan.batch_operations_at(slot.epoch);
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    // Streams of the samples' operations count from 0.
-    Random random(plan.spec.order.seed, slot.epoch, place, 0x8000'0000U + static_cast<std::uint32_t>(i));
-    operations[i]->apply(pixels, random);
-  }
+  write_one_hot({slot.labels.data(), slot.kept}, classes, {slot.targets.data(), slot.kept * classes});
+}
+
+void Loader::State::run(const BatchApplyStep& step, Slot& slot) {
+  const std::size_t classes = plan.target_classes();
+  const BatchPixels pixels{slot.memory->data(),
+                           slot.kept,
+                           slot.size,
+                           plan.output.type,
+                           plan.output.layout,
+                           {slot.targets.data(), slot.kept * classes},
+                           classes};
+  // The streams of the samples' operations count from 0.
+  Random random(plan.spec.order.seed, slot.epoch, order.order(slot.epoch).place(slot.batch), 0x8000'0000U + step.op);
+  plan.stage(slot.epoch).batch_operations[step.op]->apply(pixels, random);
+}
+
+void Loader::State::run(const RepeatStep&, Slot& slot) {
+  repeat_samples(slot, static_cast<std::size_t>(plan.spec.batch.size), storer.sample_bytes(slot.size),
+                 plan.target_classes());
 }
 
 }  // namespace unstarve

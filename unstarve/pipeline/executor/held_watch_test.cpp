@@ -81,9 +81,8 @@ TEST_CASE("a consumer that keeps all that fits is told once what it waits for") 
     clock.advance(1);
     CHECK_FALSE(wait());
     REQUIRE(told.size() == 1);
-    CHECK_THAT(told[0], Contains("it keeps all " + std::to_string(kept.size()) +
-                                 " batches of 0.2 MB that "
-                                 "execution.memory_limit_mb: 5 has room for"));
+    CHECK_THAT(told[0], Contains("the consumer still holds all " + std::to_string(kept.size()) +
+                                 " batch buffers of 0.2 MB that execution.memory_limit_mb: 5 permits"));
     clock.advance(10 * kHeldPatienceNs);
     CHECK_FALSE(wait());
     CHECK(told.size() == 1);

@@ -75,8 +75,8 @@ TEST_CASE("who keeps all there is room for is told of the cache, too") {
     clock.advance(kHeldPatienceNs);
   }
   CHECK(kept.size() > loader.plan().memory.most_batches);
-  CHECK_THAT(told, Catch::Contains("it keeps all " + std::to_string(kept.size()) + " batches") &&
-                       Catch::Contains(" MB in the cache, and the next is made when it lets one go"));
+  CHECK_THAT(told, Catch::Contains("holds all " + std::to_string(kept.size()) + " batch buffers") &&
+                       Catch::Contains(" MB in the cache; the next batch is made when it releases one"));
   CHECK(most_of(loader) <= kLimitMb * 1'000'000);
   kept.pop_back();
   CHECK(loader.wait(std::chrono::minutes(1)));

@@ -9,6 +9,7 @@
 
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/executor/loader_state.h"
+#include "unstarve/pipeline/plan/explain.h"
 #include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
@@ -30,10 +31,10 @@ constexpr std::chrono::milliseconds kLookEvery{500};
 constexpr std::int64_t kFirstLookNs = 50'000'000;
 
 // Whether there is something to tune.
-bool looks(const Plan& plan) { return plan.tuned || plan.most_read_ahead > 0; }
+bool looks(const Plan& plan) { return plan.execution.tuned || plan.execution.most_read_ahead > 0; }
 
 int most_prefetch(const Plan& plan) {
-  return plan.tuned ? std::max(plan.spec.execution.prefetch, autotune::Limits().most_prefetch) : 0;
+  return plan.execution.tuned ? std::max(plan.execution.prefetch, autotune::Limits().most_prefetch) : 0;
 }
 
 // The time of one call of the consumer's; it goes with a batch where `slot` is one in the end.
@@ -55,30 +56,33 @@ class ConsumerCall {
 
 }  // namespace
 
-Loader::State::State(Plan the_plan, Device& device, const Options& options, Clock& the_clock, int the_cores)
-    : plan(std::move(the_plan)),
+Loader::State::State(PlannedRun&& run, Device& device, const Options& options, Clock& the_clock, int the_cores)
+    : plan(std::move(run.plan)),
+      epoch_order(std::move(run.order)),
+      resources(open_resources(plan, run.data)),
       clock(the_clock),
-      storer(plan.spec.output),
-      order(plan.order, options.start, options.epochs),
+      storer(plan.output),
+      order(epoch_order, options.start, options.epochs),
       balance(options.decode),
       ring(std::make_shared<SlotRing>(
           order,
           SlotRing::Options{storer.sample_bytes(plan.sample_size), batch_bytes(plan),
-                            static_cast<std::size_t>(plan.spec.batch.size), plan.classes, plan.padded,
-                            plan.spec.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
-                            plan.memory.most_batches, plan.room, window(plan), most_prefetch(plan), balance != nullptr},
+                            static_cast<std::size_t>(plan.spec.batch.size), plan.target_classes(), plan.padded(),
+                            plan.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
+                            plan.memory.most_batches, resources.cache_budget, window(plan), most_prefetch(plan),
+                            balance != nullptr},
           device)),
       tell(options.tell ? options.tell : emit_notice),
       epoch_ends(options.epoch_ends),
       cores(the_cores),
       counters({kStageNames.begin(), kStageNames.end()},
-               plan.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.spec.execution.threads),
-      gate(plan.spec.execution.threads),
+               plan.execution.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.execution.threads),
+      gate(plan.execution.threads),
       started_ns(clock.now_ns()),
       next_look_ns(looks(plan) ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),
-      in_force{plan.spec.execution.threads, plan.spec.execution.prefetch, plan.spec.execution.read_ahead} {
-  if (balance) balance->set_host_threads(plan.spec.execution.threads);
-  if (const int reads = plan.spec.execution.read_ahead; reads > 0) {
+      in_force{plan.execution.threads, plan.execution.prefetch, plan.execution.read_ahead} {
+  if (balance) balance->set_host_threads(plan.execution.threads);
+  if (const int reads = plan.execution.read_ahead; reads > 0) {
     if (plan.spec.execution.order == ExecutionOrder::kRelaxed) {
       start_read_ahead(reads, 0);
       ring->start([this](std::uint64_t before) { ahead()->allow(before); });
@@ -90,7 +94,7 @@ Loader::State::State(Plan the_plan, Device& device, const Options& options, Cloc
     }
   }
   try {
-    start_threads(plan.spec.execution.threads);
+    start_threads(plan.execution.threads);
   } catch (const std::system_error& error) {
     close();  // those that run wait, and are joined before the rest of this goes
     throw Error(ErrorKind::kMemory, std::string("start a loader thread: ") + error.what());
@@ -101,9 +105,10 @@ Loader::State& Loader::State::here() {
   if (forked())
     throw Error(
         ErrorKind::kArgument,
-        fmt::format("the loader was started in process {}, and its threads did not come along into process {}, a "
-                    "fork of it: make a loader there, or start processes by spawn",
-                    process, ::getpid()));
+        fmt::format(
+            "the loader was started in process {}; its threads do not exist in process {}, a fork of it. Create a "
+            "loader there, or start processes by spawn.",
+            process, ::getpid()));
   return *this;
 }
 
@@ -111,14 +116,16 @@ void Loader::State::look_at_held() {
   const std::size_t held = ring->all_held();
   if (!held_watch.look(held > 0, clock.now_ns())) return;
   const double batch = static_cast<double>(plan.memory.batch) / 1e6;
-  const std::uint64_t in_cache = plan.room ? plan.room->size() - plan.room->left() - ring->borrowed_bytes() : 0;
+  const std::uint64_t in_cache =
+      resources.cache_budget ? resources.cache_budget->size() - resources.cache_budget->left() - ring->borrowed_bytes()
+                             : 0;
   const std::string cached =
-      in_cache > 0 ? fmt::format(" beside {:.1f} MB in the cache", static_cast<double>(in_cache) / 1e6) : "";
+      in_cache > 0 ? fmt::format(" and {:.1f} MB in the cache", static_cast<double>(in_cache) / 1e6) : "";
   tell(fmt::format(
-      "the loop waits for itself: it keeps all {} batches of {:.1f} MB that execution.memory_limit_mb: {} has room "
-      "for{}, and the next is made when it lets one go; keep fewer, copy what is to be kept, or raise the limit by "
-      "{:.1f} MB "
-      "for each batch more",
+      "the consumer still holds all {} batch buffers of {:.1f} MB that execution.memory_limit_mb: {} permits{}; the "
+      "next "
+      "batch is made when it releases one. Hold fewer, copy the batches that you keep, or raise the limit by {:.1f} MB "
+      "per batch.",
       held, batch, plan.memory.limit / 1'000'000, cached, batch));
 }
 
@@ -139,23 +146,24 @@ bool Loader::State::leave_out() {
 }
 
 std::optional<Error> Loader::State::failure_of_empty(const Slot& slot) const {
-  const std::uint64_t world = plan.order.world();
-  const bool whole_epoch = ring->last_of_epoch(slot) && left_out + 1 >= plan.order.batches_per_epoch();
+  const std::uint64_t world = epoch_order.world();
+  const bool whole_epoch = ring->last_of_epoch(slot) && left_out + 1 >= epoch_order.batches_per_epoch();
   if (world == 1 && !whole_epoch) return {};
   const std::string reason = [&] {
     std::lock_guard lock(bad_mutex);
     const auto first = bad.find(slot.ids.front());
-    return first == bad.end() ? plan.dataset->location(slot.ids.front()) : first->second;
+    return first == bad.end() ? resources.dataset->location(slot.ids.front()) : first->second;
   }();
   if (world == 1)
-    return Error(ErrorKind::kInput, fmt::format("every sample of epoch {} is bad, errors: skip leaves nothing of it; "
+    return Error(ErrorKind::kInput, fmt::format("every sample of epoch {} is bad, and errors: skip leaves none; "
                                                 "the first of its last batch: {}",
                                                 slot.epoch, reason));
   return Error(
       ErrorKind::kInput,
-      fmt::format("every sample of epoch {} batch {} is bad, and it cannot be left out, since each of {} ranks "
-                  "must have equally many batches: take errors: replace, or larger batches; the first: {}",
-                  slot.epoch, slot.batch, world, reason));
+      fmt::format(
+          "every sample of epoch {} batch {} is bad; expected at least one good sample, because each of {} ranks "
+          "must have equally many batches. Use errors: replace, or larger batches. The first: {}",
+          slot.epoch, slot.batch, world, reason));
 }
 
 Batch::Batch(Batch&& other) noexcept { *this = std::move(other); }
@@ -191,8 +199,8 @@ Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device
         const int cores = read_topology().usable();
         options.on_device.decodes = options.decode != nullptr;
         return std::make_unique<State>(
-            make_plan(std::move(spec), std::move(dataset), cores, Caches::kOpened, options.basis, options.consumer,
-                      options.epochs, options.grow, options.on_device),
+            plan_run(std::move(spec), std::move(dataset),
+                     {cores, options.consumer, options.epochs, options.grow, options.on_device}, options.basis),
             device, options, clock, cores);
       }()) {}
 
@@ -229,12 +237,12 @@ std::optional<Batch> Loader::next() {
   batch.pixel_bytes_ = samples * s.storer.sample_bytes(slot->size);
   batch.labels_ = {slot->labels.data(), samples};
   batch.ids_ = {slot->ids.data(), samples};
-  batch.classes_ = s.plan.classes;
-  batch.targets_ = {slot->targets.data(), samples * s.plan.classes};
+  batch.classes_ = s.plan.target_classes();
+  batch.targets_ = {slot->targets.data(), samples * s.plan.target_classes()};
   batch.size_ = slot->size;
   batch.valid_ = slot->valid;
   if (s.balance) batch.files_ = {slot->files.data(), samples};
-  if (s.plan.padded) batch.sizes_ = {slot->sizes.data(), samples};
+  if (s.plan.padded()) batch.sizes_ = {slot->sizes.data(), samples};
   batch.epoch_ = slot->epoch;
   batch.index_ = slot->batch;
   batch.last_ = s.ring->last_of_epoch(*slot);
@@ -257,7 +265,7 @@ void Loader::close() {
   if (!state_->forked()) state_->close();
 }
 
-std::uint64_t Loader::batches_per_epoch() const { return state_->plan.order.batches_per_epoch(); }
+std::uint64_t Loader::batches_per_epoch() const { return state_->epoch_order.batches_per_epoch(); }
 Size Loader::sample_size() const { return state_->plan.sample_size; }
 std::size_t Loader::memory_bytes() const {
   const State& s = state_->here();
@@ -272,14 +280,14 @@ std::vector<MemoryShare> Loader::memory() const {
   if (plan.limit > 0) {
     const std::uint64_t workers = static_cast<std::uint64_t>(s.gate.open()) * plan.worker;
     shares.push_back({"workers", workers, workers});
-    shares.push_back({"larger images", s.plan.larger_images->borrowed(), plan.larger_images});
+    shares.push_back({"larger images", s.resources.larger_images->borrowed(), plan.larger_images});
   }
   if (plan.device > 0) shares.push_back({"on the device", plan.device, plan.limit > 0 ? plan.device : 0});
   if (const ReadAhead* const reading = s.ahead())
     shares.push_back({"records read ahead", reading->memory_bytes(), plan.read_ahead});
   std::optional<CacheCounts> cache;
-  if (s.plan.encoded_cache) cache = s.plan.encoded_cache->counts();
-  if (s.plan.pixel_cache) cache = s.plan.pixel_cache->counts();
+  if (s.resources.encoded_cache) cache = s.resources.encoded_cache->counts();
+  if (s.resources.pixel_cache) cache = s.resources.pixel_cache->counts();
   if (cache && s.plan.spec.cache.folder.empty()) {
     // Within a limit its part, but for what batches have of it.
     const std::uint64_t most = plan.limit > 0 ? std::min(cache->limit, plan.cache) - borrowed : cache->limit;
@@ -293,6 +301,8 @@ std::vector<MemoryShare> Loader::memory() const {
 bool Loader::forked() const { return state_->forked(); }
 int Loader::threads() const { return state_->gate.open(); }
 const Plan& Loader::plan() const { return state_->plan; }
+const Resources& Loader::resources() const { return state_->resources; }
+const Order& Loader::order() const { return state_->epoch_order; }
 
 Profile Loader::profile() const {
   State& s = state_->here();
@@ -303,25 +313,25 @@ Profile Loader::profile() const {
 }
 
 std::string Loader::explain() const {
-  std::string text = unstarve::explain(state_->plan);
+  const Resources& resources = state_->resources;
+  std::string text = unstarve::explain(state_->plan, *resources.samples, state_->epoch_order);
   if (forked()) return text;
-  if (const auto& all = state_->plan.all_fields)
-    text += fmt::format("fields      {} bytes beside images and labels were read and dropped\n", all->dropped_bytes());
+  for (const std::string& note : resources.notes) text += "resources   " + note + "\n";
   text += state_->decoded.explain();
-  if (const auto& index = state_->plan.scan_index) {
+  if (const auto& index = state_->resources.scan_index) {
     const ScanIndexCounts counts = index->counts();
     text += fmt::format(
         "index       {} crops decoded by it, {} added, {} found wrong{}\n", counts.used, counts.made, counts.wrong,
         counts.other_version == 0 ? ""
                                   : fmt::format(", {} of another version of unstarve{}", counts.other_version,
-                                                index->writable() ? " and made anew" : ", not used"));
+                                                index->writable() ? " and rebuilt" : ", not used"));
     if (!index->note().empty()) text += "index       " + index->note() + "\n";
   }
-  if (const auto& cache = state_->plan.pixel_cache; cache && !cache->note().empty())
+  if (const auto& cache = state_->resources.pixel_cache; cache && !cache->note().empty())
     text += "cache       " + cache->note() + "\n";
   for (const TuningStep& step : profile().tuning)
-    text += fmt::format("tuned       at {:.2f} s: {} threads, {} batches ahead, {} reads in flight; {}\n", step.seconds,
-                        step.threads, step.prefetch, step.read_ahead, step.reason);
+    text += fmt::format("tuned       at {:.2f} s: {} threads, {} batches prefetched, {} reads in flight; {}\n",
+                        step.seconds, step.threads, step.prefetch, step.read_ahead, step.reason);
   return text;
 }
 
@@ -330,7 +340,7 @@ std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
   std::vector<BadSample> list;
   for (const auto& [id, reason] : state_->bad) {
     if (list.size() == most) break;
-    list.push_back({id, state_->plan.dataset->record_location(id), reason});
+    list.push_back({id, state_->resources.dataset->record_location(id), reason});
   }
   return list;
 }

@@ -53,6 +53,7 @@ namespace unstarve {
 
 class SlotRing;
 struct Plan;
+struct Resources;
 struct Slot;
 
 // One batch, borrowed from the ring. Move-only; returning the slot is its destructor's work.
@@ -124,7 +125,7 @@ class Loader {
     // Whether a consumer may keep more than two batches; memory grows with those it keeps. Else next() throws.
     bool grow = false;
     OrderBasis basis{};
-    Consumer consumer = Consumer::kHost;  // plan().spec.output then tells what the batches are
+    Consumer consumer = Consumer::kHost;  // plan().output then tells what the batches are
     // What goes wrong without failing anything; called by the consumer's thread in next() or wait(). Empty:
     // emit_notice() (notice.h). May let go of batches; must not throw.
     std::function<void(const std::string& text)> tell{};
@@ -160,6 +161,8 @@ class Loader {
   [[nodiscard]] std::vector<MemoryShare> memory() const;
   [[nodiscard]] int threads() const;  // that work now
   [[nodiscard]] const Plan& plan() const;
+  [[nodiscard]] const Resources& resources() const;  // caches and indexes that are open
+  [[nodiscard]] const Order& order() const;          // of an epoch, from its beginning
   // Counted since construction; settings and decisions are the latest. Stage "wait" is the consumer's time in next(),
   // "ahead" that of records on their way. Bad samples by id, each once, the first
   // `most` of them; under the fail policy the exception tells.

@@ -26,8 +26,9 @@
 #include "unstarve/pipeline/executor/decode_counts.h"
 #include "unstarve/pipeline/executor/held_watch.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/executor/read_ahead.h"
-#include "unstarve/pipeline/executor/sample_worker.h"
+#include "unstarve/pipeline/executor/sample_program.h"
 #include "unstarve/pipeline/executor/slot_ring.h"
 #include "unstarve/pipeline/plan/plan.h"
 
@@ -44,7 +45,7 @@ struct WorkerTime {
 
 struct Loader::State {
   // `cores`: that the process may use.
-  State(Plan the_plan, Device& device, const Options& options, Clock& the_clock, int cores);
+  State(PlannedRun&& run, Device& device, const Options& options, Clock& the_clock, int cores);
 
   ~State() {
     close();
@@ -97,17 +98,17 @@ struct Loader::State {
   // One sample under the error policy. Throws when the run is to fail by it. bring(): whether worker.record() holds it
   // now; throws what reading it ahead threw.
   template <class Bring>
-  Made make_sample(SampleWorker& worker, Sample sample, const Bring& bring, StageTotals& totals, bool timed);
-  static void write_sample(SampleWorker& worker, const Made& made, Slot& slot, std::size_t index, StageTotals& totals,
+  Made make_sample(SampleProgram& worker, Sample sample, const Bring& bring, StageTotals& totals, bool timed);
+  static void write_sample(SampleProgram& worker, const Made& made, Slot& slot, std::size_t index, StageTotals& totals,
                            bool timed);
   void count(WorkerTime& time, std::size_t samples, const StageTotals& totals);
   // Counts the end of a claim; the last of its batch completes it.
   void finish(const Claim& claim, std::optional<Error> failure, std::size_t failure_index);
 
   // The sample's record by the read-ahead; false where it has none.
-  bool take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals, bool timed);
+  bool take_ahead(SampleProgram& worker, const Slot& slot, std::size_t index, StageTotals& totals, bool timed);
   // Takes records that nobody wants any more, so that the read-ahead can go on to those behind them.
-  void drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end);
+  void drop_ahead(SampleProgram& worker, const Slot& slot, std::size_t begin, std::size_t end);
   void note_bad(std::uint64_t id, const std::string& reason);
   // Tells the consumer, which waits for a batch, where only itself can end that.
   void look_at_held();
@@ -117,11 +118,19 @@ struct Loader::State {
   [[nodiscard]] bool leave_out();
   // Of a batch without samples that is given: what is wrong with that, if anything is.
   [[nodiscard]] std::optional<Error> failure_of_empty(const Slot& slot) const;
+  // Runs the plan's batch steps, in the thread that made the batch's last sample. Each step returns with slot.failure
+  // where the run is to fail.
   void complete(Slot& slot);
-  void operate_on_batch(Slot& slot);  // the operations on whole batches
+  void run(const CompactStep& step, Slot& slot);
+  void run(const PadStep& step, Slot& slot);
+  void run(const OneHotStep& step, Slot& slot);
+  void run(const BatchApplyStep& step, Slot& slot);
+  void run(const RepeatStep& step, Slot& slot);
 
   const pid_t process = ::getpid();
-  Plan plan;
+  const Plan plan;
+  const Order epoch_order;
+  Resources resources;
   Clock& clock;
   Storer storer;
   RunOrder order;

@@ -34,12 +34,12 @@ TEST_CASE("batches are bit-equal for any number of threads and any prefetch") {
 TEST_CASE("decoding only the crop changes no pixel") {
   const auto dataset = std::make_shared<JpegSet>(60);
   PipelineSpec whole = small_spec(20);
-  whole.decode.crop_only = false;
+  whole.passes["crop_into_decode"] = false;
   CHECK(run(small_spec(20), dataset, {{}, 2}) == run(whole, dataset, {{}, 2}));
   PipelineSpec centre = small_spec(20);
   centre.operations = {{"center_crop", {{"size", {32}}}}};
   PipelineSpec centre_whole = centre;
-  centre_whole.decode.crop_only = false;
+  centre_whole.passes["crop_into_decode"] = false;
   CHECK(run(centre, dataset, {{}, 1}) == run(centre_whole, dataset, {{}, 1}));
   // Larger than any image: filled up around the edges.
   centre.operations = centre_whole.operations = {{"center_crop", {{"size", {130}}}}};
@@ -234,7 +234,7 @@ TEST_CASE("specs that do not fit the data are refused before anything runs") {
   spec = small_spec(4);
   spec.operations.clear();  // images of varied sizes cannot form a batch
   spec.order.shuffle = false;
-  CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Catch::Contains("pixels come out of the operations"));
+  CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Catch::Contains("pixels; expected 111x111, the size of the batch"));
   spec = small_spec(4);
   spec.execution.threads = -1;
   CHECK_THROWS_AS(run(spec, dataset, {}), Error);
@@ -258,7 +258,7 @@ TEST_CASE("reduced decoding is used where the crop is at least twice the target"
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   const auto dataset = open_dataset(folder.string());
   const auto exact = run(spec, dataset, {{}, 1});
-  spec.decode.reduced_scale = true;
+  spec.passes["scale_into_decode"] = true;
   const auto reduced = run(spec, dataset, {{}, 1});
   fs::remove_all(folder);
   REQUIRE(exact[0].pixels.size() == reduced[0].pixels.size());

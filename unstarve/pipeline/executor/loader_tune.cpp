@@ -29,10 +29,10 @@ autotune::Limits Loader::State::limits() const {
   limits.least_prefetch = std::min(execution.prefetch, limits.least_prefetch);
   if (execution.prefetch == 0) limits.most_prefetch = 0;
   limits.most_prefetch = std::max(limits.most_prefetch, execution.prefetch);
-  limits.most_read_ahead = plan.most_read_ahead;
+  limits.most_read_ahead = plan.execution.most_read_ahead;
   // In relaxed order samples get their numbers where they are read.
   limits.may_end_ahead = execution.order == ExecutionOrder::kExact;
-  if (!plan.tuned) {
+  if (!plan.execution.tuned) {
     limits.threads = limits.most_threads = execution.threads;
     limits.least_prefetch = limits.most_prefetch = execution.prefetch;
     return limits;
@@ -88,7 +88,7 @@ void Loader::State::begin_read_ahead(int reads, double now_s) {
     const auto begin = [&](std::uint64_t first) {
       if (ahead() != nullptr) return ahead()->resume(first);
       // Room for as many as tuning may come to, since the ring's places do not move.
-      start_read_ahead(plan.most_read_ahead, first);
+      start_read_ahead(plan.execution.most_read_ahead, first);
       return true;
     };
     if (ring->begin_ahead(begin)) return;

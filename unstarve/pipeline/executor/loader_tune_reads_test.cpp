@@ -16,9 +16,9 @@
 
 #include "unstarve/core/thread_time.h"
 #include "unstarve/pipeline/executor/loader_tune_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/order/run_order.h"
-#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 namespace {
@@ -67,7 +67,7 @@ TEST_CASE("reading ahead is begun amid a run whose reads wait, and no bit change
   std::vector<Seen> tuned;
   {
     Loader loader(spec, dataset, *device, {});
-    CHECK_THAT(loader.explain(), Contains("begun while it runs if reads make the threads wait"));
+    CHECK_THAT(loader.explain(), Contains("starts during the run if workers wait for reads"));
     // A step of 40 ms needs six reads of 30 ms in flight: so many threads, or readers and a thread.
     std::size_t further = 0;
     while (further < 30 || tuned.size() < 52) {  // two epochs of bad samples included
@@ -245,11 +245,10 @@ TEST_CASE("reading ahead is not begun where the spec, a limit or the order forbi
   const auto most_of = [&](const auto& change) {
     PipelineSpec spec = tuned_spec(8);
     change(spec);
-    return make_plan(spec, dataset, 2).most_read_ahead;
+    return plan_run(spec, dataset, {2}).plan.execution.most_read_ahead;
   };
   CHECK(most_of([](PipelineSpec&) {}) == 64);
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.read_ahead = 0; }) == 0);
-  CHECK(most_of([](PipelineSpec& spec) { spec.passes["read_ahead"] = false; }) == 0);
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.threads = 2; }) == 64);
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.autotune = false; }) == 0);
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.memory_limit_mb = 100; }) == 0);
@@ -273,7 +272,7 @@ TEST_CASE("with threads given, reads in flight are tuned alone, and no bit chang
   Loader loader(spec, dataset, *device, {});
   CHECK(loader.profile().read_ahead == 64);
   CHECK_THAT(loader.explain(),
-             Contains("64 records in flight, the data lie on a cold disk or a server; to begin with"));
+             Contains("64 records in flight, the data are on a cold disk or on a server; the starting point"));
   // A step of 20 ms takes 400 samples/s, each 2 ms on its way: one in flight.
   std::vector<Seen> seen;
   while (loader.profile().read_ahead > 32) {

@@ -22,7 +22,7 @@ TEST_CASE("samples that sleep get many threads, more batches ahead, and no other
   CHECK(tuned.profile.loader_threads == tuned.profile.tuning.back().threads);
   CHECK(tuned.profile.loader_threads > 8);
   CHECK(tuned.profile.prefetch_batches > 2);
-  CHECK_THAT(tuned.explained, Contains("tuned while it runs"));
+  CHECK_THAT(tuned.explained, Contains("autotuned during the run"));
   CHECK_THAT(tuned.explained, Contains(tuned.profile.tuning.back().reason));
 
   spec.execution.threads = 9;
@@ -118,7 +118,7 @@ TEST_CASE("tuning keeps to the memory limit: threads and batches ahead share wha
     CHECK(held <= 24'000'000);
     CHECK(loader.threads() <= memory.most_threads);
   }
-  CHECK(loader.threads() > loader.plan().spec.execution.threads);
+  CHECK(loader.threads() > loader.plan().execution.threads);
 }
 
 }  // namespace

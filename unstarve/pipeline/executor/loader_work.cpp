@@ -41,7 +41,7 @@ class BringTime {
   }
   void end() {
     if (!timed_) return;
-    constexpr auto kRead = static_cast<std::size_t>(Stage::kRead);
+    constexpr auto kRead = static_cast<std::size_t>(WorkStage::kRead);
     const std::int64_t ns = steady_clock().now_ns() - start_ns_;
     totals_.ns[kRead] += ns;
     if (!totals_.take_cpu) return;
@@ -96,13 +96,14 @@ void Loader::State::start_read_ahead(int reads, std::uint64_t first) {
   // Its readers' own buffers, half as many as the ring's, are within its part of a memory limit.
   const std::uint64_t limit = plan.memory.limit > 0 ? plan.memory.read_ahead * 2 / 3 : plan.memory.read_ahead;
   ReadAhead::Spare spare;
-  if (plan.pixel_cache) spare = [this](std::uint64_t id) { return plan.pixel_cache->find(id).has_value(); };
+  if (resources.pixel_cache) spare = [this](std::uint64_t id) { return resources.pixel_cache->find(id).has_value(); };
   const bool relaxed = plan.spec.execution.order == ExecutionOrder::kRelaxed;
-  readers = std::make_unique<ReadAhead>(plan.dataset, order, ReadAhead::Options{reads, limit, relaxed, first}, spare);
+  readers =
+      std::make_unique<ReadAhead>(resources.dataset, order, ReadAhead::Options{reads, limit, relaxed, first}, spare);
   read_ahead.store(readers.get(), std::memory_order_release);
 }
 
-bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size_t index, StageTotals& totals,
+bool Loader::State::take_ahead(SampleProgram& worker, const Slot& slot, std::size_t index, StageTotals& totals,
                                bool timed) {
   BringTime time(totals, timed);
   const bool is_read = ahead()->take(slot.epoch, slot.batch, index, worker.record());
@@ -110,7 +111,7 @@ bool Loader::State::take_ahead(SampleWorker& worker, const Slot& slot, std::size
   return is_read;
 }
 
-void Loader::State::drop_ahead(SampleWorker& worker, const Slot& slot, std::size_t begin, std::size_t end) {
+void Loader::State::drop_ahead(SampleProgram& worker, const Slot& slot, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     try {
       (void)ahead()->take(slot.epoch, slot.batch, i, worker.record());
@@ -141,13 +142,13 @@ void Loader::State::note_bad(std::uint64_t id, const std::string& reason) {
 }
 
 template <class Bring>
-Loader::State::Made Loader::State::make_sample(SampleWorker& worker, Sample sample, const Bring& bring,
+Loader::State::Made Loader::State::make_sample(SampleProgram& worker, Sample sample, const Bring& bring,
                                                StageTotals& totals, bool timed) {
-  const std::uint64_t total = plan.samples->size();
-  for (std::uint64_t candidate = sample.id, attempts = 0;; candidate = plan.samples->next(candidate)) {
+  const std::uint64_t total = resources.samples->size();
+  for (std::uint64_t candidate = sample.id, attempts = 0;; candidate = resources.samples->next(candidate)) {
     try {
       const bool is_read = attempts == 0 && bring();
-      return {candidate, worker.make(candidate, sample.draw, totals, timed, is_read), true};
+      return {candidate, worker.make({candidate, sample.draw}, totals, timed, is_read), true};
     } catch (const Error& error) {
       if (plan.spec.errors.policy == OnError::kFail) throw;
       note_bad(candidate, error.what());
@@ -157,7 +158,7 @@ Loader::State::Made Loader::State::make_sample(SampleWorker& worker, Sample samp
   }
 }
 
-void Loader::State::write_sample(SampleWorker& worker, const Made& made, Slot& slot, std::size_t index,
+void Loader::State::write_sample(SampleProgram& worker, const Made& made, Slot& slot, std::size_t index,
                                  StageTotals& totals, bool timed) {
   slot.ids[index] = made.id;
   slot.labels[index] = made.label;
@@ -193,7 +194,7 @@ void Loader::State::work(int number) {
 }
 
 void Loader::State::work_in_order(WorkerTime& time) {
-  SampleWorker worker(plan, balance.get(), &decoded);
+  SampleProgram worker(plan, resources, {balance.get(), &decoded});
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;  // a guess until the first claim is done: one sample
@@ -219,7 +220,7 @@ void Loader::State::work_in_order(WorkerTime& time) {
       const Sample sample = next;
       if (i + 1 < end) {
         next = epoch->sample(slot.batch, i + 1);
-        if (!claim->ahead) worker.will_run(next.id);
+        if (!claim->ahead) worker.announce(next.id);
       }
       const bool time_it = sample_ns > kAlwaysTimedNs || ran++ % kTimedEvery == 0;
       failure = failure_of([&] {
@@ -243,7 +244,7 @@ void Loader::State::work_in_order(WorkerTime& time) {
 
 // One sample at a time: those behind a straggler in the same claim would wait for it.
 void Loader::State::work_relaxed(WorkerTime& time) {
-  SampleWorker worker(plan, balance.get(), &decoded);
+  SampleProgram worker(plan, resources, {balance.get(), &decoded});
   std::optional<Order::Epoch> epoch;
   std::uint32_t epoch_number = 0;
   std::int64_t sample_ns = kClaimNs;

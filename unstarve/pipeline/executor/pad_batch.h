@@ -12,10 +12,9 @@
 
 #include "unstarve/ops/store/store.h"
 
-namespace unstarve {
+#include "unstarve/pipeline/plan/sample_extent.h"
 
-// Height and width of a sample before it was padded.
-using PixelExtent = std::array<std::int32_t, 2>;
+namespace unstarve {
 
 // An element per channel, as the storer writes a pixel of three times `value`; the bytes behind are not used.
 using FillPixel = std::array<std::uint8_t, kChannels * sizeof(float)>;

@@ -5,7 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
-#include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 
 namespace unstarve {
@@ -97,7 +97,7 @@ TEST_CASE("images that no batch can hold are bad samples, and without padding al
   PipelineSpec spec = varied_spec(5);
   spec.batch.pad = {PadTo::kSize, {105, 105}, 0};
   const auto dataset = std::make_shared<JpegSet>(30);
-  CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Contains("padded to 105x105 at most") && Contains("batch.pad.size"));
+  CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Contains("expected at most 105x105") && Contains("batch.pad.size"));
   spec.errors.policy = OnError::kSkip;
   spec.batch.last = LastBatch::kPad;
   for (const Seen& batch : run(spec, dataset, {{}, 1})) {
@@ -192,12 +192,14 @@ TEST_CASE("slots are sized for the largest, within a memory limit as well") {
   const auto dataset = std::make_shared<JpegSet>(40);
   PipelineSpec spec = varied_spec(8, 2);
   const auto expected = run(spec, dataset, {{}, 1});
-  const Plan plan = make_plan(spec, dataset, 2);
+  const PlannedRun planned = plan_run(spec, dataset, {2});
+  const Plan& plan = planned.plan;
   Size largest;
-  for (const Size& size : plan.samples->sizes)
+  for (const Size& size : planned.data.samples->sizes)
     largest = {std::max(largest.width, size.width), std::max(largest.height, size.height)};
   CHECK(plan.sample_size == largest);
-  CHECK_THAT(explain(plan), Contains("8 x up to ") && Contains("padding     with 9 to the largest height and width"));
+  CHECK_THAT(explain(planned),
+             Contains("8 x up to ") && Contains("padding     with 9 to the largest height and width"));
   spec.execution.memory_limit_mb = 8;
   CHECK(run(spec, dataset, {{}, 1}) == expected);
 }

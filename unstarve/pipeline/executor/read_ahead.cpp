@@ -53,7 +53,7 @@ ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& ord
     for (std::uint64_t i = 0; i < (reads + chunk_ - 1) / chunk_; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {
     close();  // those that run wait, and are joined before the rest of this goes
-    throw Error(ErrorKind::kMemory, std::string("start a thread that reads ahead: ") + error.what());
+    throw Error(ErrorKind::kMemory, std::string("start a read-ahead thread: ") + error.what());
   }
 }
 

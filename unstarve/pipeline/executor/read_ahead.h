@@ -34,11 +34,10 @@
 
 #include "unstarve/core/profile.h"
 #include "unstarve/pipeline/order/run_order.h"
+#include "unstarve/pipeline/plan/memory_plan.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
-
-inline constexpr std::uint64_t kReadAheadBytes = std::uint64_t{256} << 20;
 
 class ReadAhead {
  public:

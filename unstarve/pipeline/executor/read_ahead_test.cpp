@@ -14,8 +14,8 @@
 #include "unstarve/core/random.h"
 #include "unstarve/core/thread_time.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/executor/slot_ring.h"
-#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/formats/folder/image_folder.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
@@ -391,9 +391,8 @@ TEST_CASE("where the data lie in the page cache nothing is read ahead unless ask
   }
   const auto dataset = std::make_shared<ImageFolder>(folder.path().string());
   CHECK(dataset->reads_in_flight() == 0);
-  const Plan plan = make_plan(ahead_spec(4, -1), dataset, 2);
-  CHECK(plan.spec.execution.read_ahead == 0);
-  CHECK_THROWS_WITH(make_plan(ahead_spec(4, -2), dataset, 2), Catch::Matchers::Contains("execution.read_ahead: -2"));
+  CHECK(plan_run(ahead_spec(4, -1), dataset, {2}).plan.execution.read_ahead == 0);
+  CHECK_THROWS_WITH(plan_run(ahead_spec(4, -2), dataset, {2}), Catch::Matchers::Contains("execution.read_ahead: -2"));
   CHECK(run(ahead_spec(4, 16), dataset, {{}, 2}) == run(ahead_spec(4, 0), dataset, {{}, 2}));
 }
 

@@ -3,7 +3,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
-#include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
@@ -113,7 +113,7 @@ batch_operations:
   for (const std::size_t at : {1u, 6u, 11u, 17u, 25u})
     CHECK(run(spec, dataset, {all[at].position, static_cast<std::uint32_t>(6 - all[at].position.epoch)}) ==
           std::vector<Seen>(all.begin() + static_cast<std::ptrdiff_t>(at), all.end()));
-  CHECK_THAT(explain(make_plan(spec, dataset, 2, Caches::kDryRun)),
+  CHECK_THAT(explain(plan_run(spec, dataset, {2})),
              Catch::Contains("label_smoothing epsilon={0: 0, 2: 0.2}") &&
                  Catch::Contains("from epoch 2: rand_augment magnitude=6; label_smoothing epsilon=0.2; "
                                  "mixup alpha=1.5; samples of 32x40"));
@@ -159,17 +159,18 @@ operations:
   PipelineSpec cached = spec;
   cached.cache.what = CacheWhat::kPixels;
   CHECK(run(cached, dataset, {{}, 3}) == run(spec, dataset, {{}, 3}));
-  CHECK(make_plan(cached, dataset, 2, Caches::kDryRun).cached_operations == 1);
+  CHECK(plan_run(cached, dataset, {2}).plan.cache.operations == 1);
 }
 
 TEST_CASE("the plan tells of every epoch from which on operations change, and has room for the largest") {
   const auto dataset = std::make_shared<JpegSet>(20);
-  const Plan plan = make_plan(scheduled_spec(), dataset, 2, Caches::kDryRun);
+  const PlannedRun planned = plan_run(scheduled_spec(), dataset, {2});
+  const Plan& plan = planned.plan;
   CHECK(plan.sample_size == Size{48, 48});
   CHECK(plan.size_at(0) == Size{24, 24});
   CHECK(plan.size_at(2) == Size{32, 40});
   CHECK(plan.size_at(4'000'000'000U) == Size{48, 48});
-  CHECK_THAT(explain(plan),
+  CHECK_THAT(explain(planned),
              Catch::Contains("random_resized_crop size={0: 24, 1: 40,32, 3: 48}") &&
                  Catch::Contains("from epoch 1: random_resized_crop size=40,32; rand_augment magnitude=4; "
                                  "samples of 32x40"));

@@ -187,8 +187,9 @@ void SlotRing::ask() {
       }
     }
   } else if (taken_ == opened_ && free_.empty() && !exhausted() && !closed_) {
-    throw Error(ErrorKind::kArgument, "all " + std::to_string(slots_.size()) +
-                                          " batches are held by the consumer; destroy one before asking for the next");
+    throw Error(ErrorKind::kArgument,
+                "all " + std::to_string(slots_.size()) +
+                    " batch buffers are held by the consumer. Release one before requesting the next batch.");
   }
   advance();
   if (news) work_.notify_all();

@@ -11,7 +11,6 @@
 #include "unstarve/pipeline/order/output_sizes.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/order/sample_set.h"
-#include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
 namespace {
@@ -55,33 +54,10 @@ class Bounds {
   std::vector<std::int64_t> keep_, drop_;  // ascending
 };
 
-// Where headers are enough nothing is decoded, and there is nothing to tell.
-std::string decoded_note(std::uint64_t images) {
-  return images > 0 ? fmt::format(" and {} images decoded", images) : std::string();
-}
-
-// As one filter, or each of its conditions as one (pass filter_fusion).
-std::vector<FilterSpec> parts_of(const FilterSpec& filter, bool fused) {
-  if (fused) return {filter};
-  std::vector<FilterSpec> parts;
-  if (!filter.labels.empty()) parts.emplace_back().labels = filter.labels;
-  if (!filter.drop_labels.empty()) parts.emplace_back().drop_labels = filter.drop_labels;
-  if (filter.min_side > 0) parts.emplace_back().min_side = filter.min_side;
-  if (filter.max_side > 0) parts.emplace_back().max_side = filter.max_side;
-  if (filter.max_aspect > 0) parts.emplace_back().max_aspect = filter.max_aspect;
-  return parts;
-}
-
 class Chooser {
  public:
   Chooser(const PipelineSpec& spec, const Dataset& dataset, int threads, const Check& check)
-      : spec_(spec),
-        dataset_(dataset),
-        fused_(!is_switched_off(spec, "filter_fusion")),
-        facts_(dataset, threads,
-               is_switched_off(spec, "filter_before_decode") ? FactsFrom::kWholeImages : FactsFrom::kIndexAndHeaders,
-               check, spec.decode.max_pixels),
-        ids_(dataset.size()) {}
+      : spec_(spec), dataset_(dataset), facts_(dataset, threads, check), ids_(dataset.size()) {}
 
   // Appends the ids of a source.
   void source(const SourceSpec& source, const SamplePredicate* predicate, const std::string& node, std::uint64_t begin,
@@ -91,22 +67,15 @@ class Chooser {
       return;
     }
     check_listed(node + ".filter");
-    (void)Bounds(source.filter, node + ".filter", dataset_);  // all conditions together make sense
-    const std::vector<FilterSpec> parts = parts_of(source.filter, fused_);
+    (void)Bounds(source.filter, node + ".filter", dataset_);
     const std::uint64_t before = ids_.size();
     std::uint64_t most = source.take.value_or(end - begin), looked = 0, asked = 0;
-    const std::uint64_t read_before = facts_.read(), decoded_before = facts_.decoded();
+    const std::uint64_t read_before = facts_.read();
     for (std::uint64_t first = begin; first < end && most > 0; first += kStretch) {
       std::vector<std::uint32_t> passing;
       for (std::uint64_t id = first; id < std::min(end, first + kStretch); ++id)
         passing.push_back(static_cast<std::uint32_t>(id));
-      const std::vector<std::uint32_t> stretch = passing;
-      for (const FilterSpec& part : parts) {
-        std::vector<std::uint32_t> ids = stretch, both;
-        looked += pass(part, node, ids);
-        std::set_intersection(passing.begin(), passing.end(), ids.begin(), ids.end(), std::back_inserter(both));
-        passing = std::move(both);
-      }
+      looked += pass(source.filter, node, passing);
       if (predicate != nullptr) {
         asked += passing.size();
         predicate->keep(passing);
@@ -116,8 +85,8 @@ class Chooser {
       most -= passing.size();
     }
     if (looked > 0)
-      notes_.push_back(fmt::format("{}: sizes of {} images, {} records read{} for it before the run", node, looked,
-                                   facts_.read() - read_before, decoded_note(facts_.decoded() - decoded_before)));
+      notes_.push_back(fmt::format("{}: sizes of {} images, {} records read for it before the run", node, looked,
+                                   facts_.read() - read_before));
     if (predicate != nullptr)
       notes_.push_back(fmt::format("{}: {} passes {} of {} samples, asked once before the run", node, predicate->name,
                                    ids_.size() - before, asked));
@@ -220,7 +189,6 @@ class Chooser {
 
   const PipelineSpec& spec_;
   const Dataset& dataset_;
-  const bool fused_;
   SampleFacts facts_;
   SampleIds ids_;
   std::vector<std::string> notes_;

@@ -10,9 +10,9 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/open.h"
@@ -90,24 +90,6 @@ TEST_CASE("headers are compared with bounds, and what cannot be read is left to 
   CHECK(passing({{}, {}, 70, 0, 0}) == expected([](int shorter, int) { return shorter >= 70; }));
   CHECK(passing({{}, {}, 0, 100, 0}) == expected([](int, int longer) { return longer <= 100; }));
   CHECK(passing({{}, {}, 0, 0, 1.25}) == expected([](int shorter, int longer) { return longer <= 1.25 * shorter; }));
-}
-
-TEST_CASE("a filter that looks at whole images decodes none that the run refuses, and chooses the same") {
-  const auto data = jpegs(40, {5});
-  PipelineSpec spec = small_spec(1);
-  spec.source.filter.min_side = 70;
-  const auto by_headers = ids_of(*choose_samples(spec, *data, 3));
-  spec.passes["filter_before_decode"] = false;
-  const auto note_at = [&](int max_pixels) {
-    spec.decode.max_pixels = max_pixels;
-    const auto set = choose_samples(spec, *data, 3);
-    CHECK(ids_of(*set) == by_headers);
-    REQUIRE(set->notes.size() == 1);
-    return set->notes[0];
-  };
-  const std::string read = "source: sizes of 40 images, 40 records read", before = " for it before the run";
-  CHECK(note_at(120 * 120) == read + " and 39 images decoded" + before);
-  CHECK(note_at(40 * 40 - 1) == read + before);
 }
 
 // Every record takes a millisecond.
@@ -254,10 +236,10 @@ TEST_CASE("sources of a mixture keep their filters and shares") {
   CHECK(first == 960);
   for (std::uint64_t id = 40; id < 45; ++id) CHECK(counts[id] == 64);
   CHECK(counts.size() == 13 + 5);
-  const Plan plan = make_plan(spec, data, 2);
-  CHECK_THAT(explain(plan), Contains("18 of 100 take part") && Contains("48 of each 64 from synthetic:"));
+  CHECK_THAT(explain(plan_run(spec, data, {2})),
+             Contains("18 of 100 take part") && Contains("48 of each 64 from synthetic:"));
   spec.mix.pop_back();
-  CHECK_THROWS_WITH(make_plan(spec, data, 2), Contains("mix: 1 sources, but the data set was put together from 2"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("mix: 1 sources, but the data set was put together from 2"));
 }
 
 TEST_CASE("a bad sample is replaced by one that takes part") {
@@ -342,7 +324,7 @@ TEST_CASE("more ranks than samples, with and without the last batch") {
   PipelineSpec spec = small_spec(1);
   spec.source.take = 2;
   spec.order.world = 5;
-  CHECK_THROWS_WITH(make_plan(spec, data, 1), Contains("no full batch: 2 samples"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {1}), Contains("no full batch: 2 samples"));
   spec.batch.last = LastBatch::kKeep;
   std::multiset<std::uint64_t> ids;
   for (spec.order.rank = 0; spec.order.rank < 5; ++spec.order.rank)

@@ -28,7 +28,7 @@ std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& sample
     throw Error(ErrorKind::kArgument, "batch.pad.to: sizes are kept of up to 2^32 records, found " +
                                           std::to_string(samples.records()) + "; expected pad.to: size, or fewer");
   std::vector<Size> sizes(static_cast<std::size_t>(samples.records()));
-  const SampleFacts facts(dataset, threads, FactsFrom::kIndexAndHeaders, check);
+  const SampleFacts facts(dataset, threads, check);
   for (std::uint64_t first = 0; first < samples.size(); first += kStretch) {
     std::vector<std::uint32_t> ids;
     for (std::uint64_t place = first; place < std::min(samples.size(), first + kStretch); ++place)

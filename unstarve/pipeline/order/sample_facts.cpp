@@ -87,36 +87,20 @@ void for_all(std::size_t count, int threads, const Check& check, const Each& eac
 
 }  // namespace
 
-// Of an image that is damaged, or that the run refuses, what its header says counts.
-Size SampleFacts::decode_whole(Decoder& decoder, Size told) const {
-  if (std::int64_t{told.width} * told.height > max_pixels_) return told;
-  decoded_.fetch_add(1, std::memory_order_relaxed);
-  try {
-    Image image;
-    decoder.decode({}, image);
-    return image.size();
-  } catch (const Error&) {
-    return told;
-  }
-}
-
 std::vector<std::optional<std::int64_t>> SampleFacts::labels(std::span<const std::uint32_t> ids) const {
   std::vector<std::optional<std::int64_t>> labels(ids.size());
   std::vector<std::size_t> unknown;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!whole_) labels[i] = dataset_.known_label(ids[i]);
+    labels[i] = dataset_.known_label(ids[i]);
     if (!labels[i]) unknown.push_back(i);
   }
   const int field = dataset_.field_index(FieldKind::kLabel);
   if (unknown.empty() || field < 0) return labels;
   read_ += unknown.size();
-  const int encoded = dataset_.field_index(FieldKind::kEncodedImage);
   for_all(unknown.size(), std::max(threads_, dataset_.reads_in_flight()), check_,
-          [&](Decoder& decoder, RecordBuffer& record, auto i) {
+          [&](Decoder&, RecordBuffer& record, auto i) {
             dataset_.read(ids[unknown[i]], record);
             labels[unknown[i]] = record.values[static_cast<std::size_t>(field)].integer;
-            if (whole_ && encoded >= 0)
-              (void)decode_whole(decoder, decoder.open(record.values[static_cast<std::size_t>(encoded)].bytes).size);
           });
   return labels;
 }
@@ -132,8 +116,7 @@ std::vector<std::optional<ImageFacts>> SampleFacts::images(std::span<const std::
             dataset_.read(ids[i], record);
             const Value& value = record.values[static_cast<std::size_t>(field)];
             if (encoded >= 0) {
-              const Size told = decoder.open(value.bytes).size;
-              images[i] = {whole_ ? decode_whole(decoder, told) : told, value.bytes.size()};
+              images[i] = {decoder.open(value.bytes).size, value.bytes.size()};
             } else {
               const Size size = value.pixels.size();
               images[i] = {size, std::uint64_t{kChannels} * static_cast<std::uint64_t>(size.width) *
@@ -147,7 +130,7 @@ std::vector<std::optional<Size>> SampleFacts::sizes(std::span<const std::uint32_
   std::vector<std::optional<Size>> sizes(ids.size());
   std::vector<std::uint32_t> unknown;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!whole_) sizes[i] = dataset_.known_size(ids[i]);
+    sizes[i] = dataset_.known_size(ids[i]);
     if (!sizes[i]) unknown.push_back(ids[i]);
   }
   if (unknown.empty()) return sizes;

@@ -5,7 +5,6 @@
 // Threads: one caller; works on threads of its own. Failure: a record that cannot be read has no facts; fail() throws
 // what reading it throws. What `check` throws ends the reading: no further record is begun, and it leaves the call.
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,20 +26,11 @@ struct ImageFacts {
 // Asked some ten times a second while records are read, by the caller's thread; throws to end it. Empty: nobody asks.
 using Check = std::function<void()>;
 
-// kWholeImages: without the index and by decoding whole images, to compare with; the facts are the same. An image of
-// more than `max_pixels` is not decoded: its header counts, and the run refuses it.
-enum class FactsFrom { kIndexAndHeaders, kWholeImages };
-
 class SampleFacts {
  public:
   // `threads` to read with; more where the place of the data rewards more reads at once.
-  SampleFacts(const Dataset& dataset, int threads, FactsFrom from = FactsFrom::kIndexAndHeaders, Check check = {},
-              std::int64_t max_pixels = kMaxPixels)
-      : dataset_(dataset),
-        threads_(threads),
-        whole_(from == FactsFrom::kWholeImages),
-        check_(std::move(check)),
-        max_pixels_(max_pixels) {}
+  SampleFacts(const Dataset& dataset, int threads, Check check = {})
+      : dataset_(dataset), threads_(threads), check_(std::move(check)) {}
 
   [[nodiscard]] std::vector<std::optional<std::int64_t>> labels(std::span<const std::uint32_t> ids) const;
   // By their headers.
@@ -49,22 +39,14 @@ class SampleFacts {
   [[nodiscard]] std::vector<std::optional<Size>> sizes(std::span<const std::uint32_t> ids) const;
   // Records that were read for all this.
   [[nodiscard]] std::uint64_t read() const { return read_; }
-  // Images that were decoded for it.
-  [[nodiscard]] std::uint64_t decoded() const { return decoded_; }
   // Of a record without label: throws why.
   void fail(std::uint32_t id) const;
 
  private:
-  // Decodes all of the image that is open, whose header told its size.
-  Size decode_whole(Decoder& decoder, Size told) const;
-
   const Dataset& dataset_;
   const int threads_;
-  const bool whole_;
   const Check check_;
-  const std::int64_t max_pixels_;
   mutable std::uint64_t read_ = 0;
-  mutable std::atomic<std::uint64_t> decoded_{0};
 };
 
 }  // namespace unstarve

@@ -2,56 +2,68 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/passes/pass.h"
-#include "unstarve/pipeline/passes/pixel_file.h"
+#include "unstarve/pipeline/plan/edit.h"
+#include "unstarve/pipeline/plan/pixel_cache_file.h"
 
 namespace unstarve {
 namespace {
 
-// What a cache holds of every sample beside its bytes, kept or not.
-constexpr std::uint64_t kTablePerSample = 40;
+// Bookkeeping of a cache per record, whether the record is cached or not.
+constexpr std::uint64_t kTableBytesPerRecord = 40;
 
-Decision keep(Plan& plan, const PassInput& input) {
-  const CacheSpec& cache = plan.spec.cache;
-  if (!plan.encoded)
-    throw Error(ErrorKind::kArgument, "cache.what: the samples are stored as pixels, which need no cache");
-  const bool limited = plan.memory.limit > 0 && cache.folder.empty();
-  // Its bookkeeping is within its part of the memory limit.
-  const std::uint64_t table = plan.dataset->size() * kTablePerSample;
-  if (limited && plan.memory.cache <= table) {
-    plan.spec.cache = {};
-    return {false, "no room for it within execution.memory_limit_mb"};
-  }
-  if (limited) (void)plan.room->take(table);
-  const std::uint64_t limit = limited ? plan.memory.cache - table : cache.limit_mb * 1'000'000;
-  const std::uint64_t limit_mb = limit / 1'000'000;
-  if (cache.what == CacheWhat::kEncoded) {
-    if (input.caches == Caches::kOpened)
-      plan.dataset = plan.encoded_cache =
-          limited ? cache_encoded(plan.dataset, plan.room) : cache_encoded(plan.dataset, limit);
-    return {true, fmt::format("encoded records, up to {} MB in memory", limit_mb)};
-  }
-  const PixelFile file = pixel_file_of(plan);
-  plan.cached_operations = file.operations;
-  if (input.caches == Caches::kOpened)
-    plan.pixel_cache =
-        open_pixel_store(file.path, file.key, plan.dataset->size(), limit, limited ? plan.room : nullptr);
-  return {true, fmt::format("pixels after {} of {} operations, up to {} MB in {}", plan.cached_operations,
-                            plan.operations.size(), limit_mb, file.path.empty() ? "memory" : file.path.string())};
+// Looks the sample up first, and inserts its pixels after the first `operations` operations.
+void add_cache_steps(Plan& plan, std::size_t operations) {
+  const auto next =
+      operations < plan.spec.operations.size() ? Step(SelectStep{static_cast<OpIndex>(operations)}) : Step(StoreStep{});
+  insert_step(plan, index_of(plan, next), CacheInsertStep{});
+  insert_step(plan, 0, CacheLookupStep{index_of(plan, next) + 1});
 }
 
-Decision apply(Plan& plan, const PassInput& input) {
-  const std::string& chosen = plan.cache_chosen;
+// Sets plan.cache; returns the reason.
+Rewrite add_cache(Plan plan) {
+  const CacheSpec& requested = plan.spec.cache;
+  if (!plan.data.encoded)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("cache.what: {} stores samples as pixels; expected encoded images. Remove the cache.",
+                            plan.data.format));
+  CachePlan cache;
+  cache.what = requested.what;
+  cache.budgeted = plan.memory.limit > 0 && requested.folder.empty();
+  if (cache.budgeted) {
+    cache.table_bytes = plan.data.records * kTableBytesPerRecord;
+    if (plan.memory.cache <= cache.table_bytes)
+      return {std::move(plan), false, "no room for it within execution.memory_limit_mb"};
+  }
+  cache.limit_bytes = cache.budgeted ? plan.memory.cache - cache.table_bytes : requested.limit_mb * 1'000'000;
+  const std::uint64_t limit_mb = cache.limit_bytes / 1'000'000;
+  if (requested.what == CacheWhat::kEncoded) {
+    plan.cache = std::move(cache);
+    return {std::move(plan), true, fmt::format("encoded records, up to {} MB in memory", limit_mb)};
+  }
+  PixelCacheFile file = pixel_cache_file(plan);
+  cache.operations = file.operations;
+  cache.key = std::move(file.key);
+  cache.file = std::move(file.path);
+  plan.cache = std::move(cache);
+  add_cache_steps(plan, plan.cache.operations);
+  std::string reason =
+      fmt::format("pixels after {} of {} operations, up to {} MB in {}", plan.cache.operations,
+                  plan.spec.operations.size(), limit_mb, plan.cache.file.empty() ? "memory" : plan.cache.file.string());
+  return {std::move(plan), true, std::move(reason)};
+}
+
+Rewrite rewrite(Plan plan, const RunOptions&) {
+  const std::string choice = plan.cache_choice;
   if (plan.spec.cache.what == CacheWhat::kNothing)
-    return {false, chosen.empty() ? "not asked for by cache.what" : "none by cache.what auto: " + chosen};
-  Decision decision = keep(plan, input);
-  if (!chosen.empty()) decision.reason += "; by cache.what auto: " + chosen;
-  return decision;
+    return {std::move(plan), false,
+            choice.empty() ? "not requested by cache.what" : "none by cache.what auto: " + choice};
+  Rewrite result = add_cache(std::move(plan));
+  if (!choice.empty()) result.reason += "; by cache.what auto: " + choice;
+  return result;
 }
-
-void leave_out(Plan& plan) { plan.spec.cache = {}; }
 
 }  // namespace
 
-const Pass kCachePass{"cache", true, "keeps records, or pixels before the first random operation", apply, leave_out};
+const Pass kCachePass{"cache", rewrite};
 
 }  // namespace unstarve

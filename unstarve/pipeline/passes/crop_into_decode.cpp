@@ -1,27 +1,28 @@
 #include <fmt/format.h>
 
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/plan/edit.h"
 
 namespace unstarve {
 namespace {
 
-Decision apply(Plan& plan, const PassInput& input) {
-  if (!plan.encoded) return {false, "samples are stored as pixels"};
-  if (plan.spec.cache.what == CacheWhat::kPixels) return {false, "whole images are decoded once, for the cache"};
-  if (!plan.spec.decode.crop_only) return {false, "switched off by decode.crop_only"};
-  if (plan.operations.empty()) return {false, "no operation selects a part"};
-  const bool by_next = plan.crop_into_resize;
-  if (!selects_part(plan, 0, input.probed) && !by_next)
-    return {false, fmt::format("{} reads the whole image", plan.spec.operations[0].name)};
-  plan.crop_into_decode = true;
-  if (by_next)
-    return {true, fmt::format("only what {} reads for {} is decoded", plan.spec.operations[0].name,
-                              plan.spec.operations[1].name)};
-  return {true, fmt::format("only what {} reads is decoded", plan.spec.operations[0].name)};
+Rewrite rewrite(Plan plan, const RunOptions&) {
+  if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
+  const std::string& first = plan.spec.operations[0].name;
+  const auto* const through = find_step<SelectThroughStep>(plan);
+  if (through == nullptr && !selects_part(plan, 0, plan.data.first.header.size)) {
+    std::string reason = first + " reads the whole image";
+    return {std::move(plan), false, std::move(reason)};
+  }
+  std::string reason = through == nullptr ? fmt::format("decodes only the region that {} reads", first)
+                                          : fmt::format("decodes only the region that {} reads for {}", first,
+                                                        plan.spec.operations[through->op].name);
+  select_before_decode(plan).region = DecodeRegion::kSelected;
+  return {std::move(plan), true, std::move(reason)};
 }
 
 }  // namespace
 
-const Pass kCropIntoDecodePass{"crop_into_decode", true, "decodes only the part that the first operation reads", apply};
+const Pass kCropIntoDecodePass{"crop_into_decode", rewrite};
 
 }  // namespace unstarve

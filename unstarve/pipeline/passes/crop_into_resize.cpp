@@ -1,27 +1,31 @@
 #include <fmt/format.h>
 
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/plan/edit.h"
 
 namespace unstarve {
 namespace {
 
-Decision apply(Plan& plan, const PassInput& input) {
-  if (!plan.encoded) return {false, "samples are stored as pixels"};
-  if (plan.spec.cache.what == CacheWhat::kPixels) return {false, "whole images are decoded once, for the cache"};
-  if (plan.operations.size() < 2) return {false, "no operation behind a resize"};
-  const Operation& first = *plan.operations[0];
+Rewrite rewrite(Plan plan, const RunOptions&) {
+  if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
+  if (plan.spec.operations.size() < 2) return {std::move(plan), false, "no operation follows a resize"};
+  const Operation& first = *plan.stages[0].operations[0];
   const std::string &resize = plan.spec.operations[0].name, &crop = plan.spec.operations[1].name;
   Random random(plan.spec.order.seed, 0, 0, 0);
-  const auto resized = first.only_resizes(first.select(input.probed, random).size());
-  if (!resized) return {false, "the first operation does more than resize, or something else"};
-  if (!selects_part(plan, 1, resized->size)) return {false, fmt::format("{} reads all that {} makes", crop, resize)};
-  plan.crop_into_resize = true;
-  return {true, fmt::format("{} makes what {} reads, from the pixels that this takes", resize, crop)};
+  const auto resized = first.only_resizes(first.select(plan.data.first.header.size, random).size());
+  if (!resized) return {std::move(plan), false, "the first operation is not a plain resize"};
+  if (!selects_part(plan, 1, resized->size)) {
+    std::string reason = fmt::format("{} reads the whole output of {}", crop, resize);
+    return {std::move(plan), false, std::move(reason)};
+  }
+  std::string reason = fmt::format("{} computes only the pixels that {} reads", resize, crop);
+  (void)select_before_decode(plan);
+  insert_step(plan, index_of(plan, SelectStep{0}) + 1, SelectThroughStep{1, 0});
+  return {std::move(plan), true, std::move(reason)};
 }
 
 }  // namespace
 
-const Pass kCropIntoResizePass{"crop_into_resize", true, "resizes only to the part that the next operation reads",
-                               apply};
+const Pass kCropIntoResizePass{"crop_into_resize", rewrite};
 
 }  // namespace unstarve

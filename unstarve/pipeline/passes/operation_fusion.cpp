@@ -3,26 +3,26 @@
 #include <algorithm>
 
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/plan/edit.h"
 
 namespace unstarve {
 namespace {
 
-Decision apply(Plan& plan, const PassInput&) {
-  const auto writing = std::count_if(plan.operations.begin(), plan.operations.end(),
-                                     [](const auto& operation) { return operation->writes_pixels(); });
-  const auto waiting = static_cast<std::ptrdiff_t>(plan.operations.size()) - writing;
-  if (waiting == 0) return {false, "no operation crops, pads, mirrors or changes colours alone"};
-  return {true,
-          fmt::format("{} of {} operations write no pixel, they edit the window and the colours that the next one "
-                      "reads",
-                      waiting, plan.operations.size())};
+Rewrite rewrite(Plan plan, const RunOptions&) {
+  const auto& operations = plan.stages[0].operations;
+  const auto lazy = std::count_if(operations.begin(), operations.end(),
+                                  [](const auto& operation) { return !operation->writes_pixels(); });
+  erase_steps(plan, [](const Step& step) { return std::holds_alternative<MaterialiseStep>(step); });
+  if (lazy == 0) return {std::move(plan), false, "no operation only crops, pads, mirrors or changes colours"};
+  std::string reason = fmt::format(
+      "{} of {} operations write no pixels; the next operation reads through their window "
+      "and colour change",
+      lazy, operations.size());
+  return {std::move(plan), true, std::move(reason)};
 }
-
-void leave_out(Plan& plan) { plan.fuse_operations = false; }
 
 }  // namespace
 
-const Pass kOperationFusionPass{"operation_fusion", true,
-                                "crops, pads, mirrors and changes colours without writing pixels", apply, leave_out};
+const Pass kOperationFusionPass{"operation_fusion", rewrite};
 
 }  // namespace unstarve

@@ -1,53 +1,35 @@
 #pragma once
-// One optimisation of a plan: decides whether it applies to this pipeline over these data, and writes it into the plan.
+// A pass: one optimisation, a function from a plan to a plan with one line of explanation.
 //
-// The passes run one after the other in the order of kPasses (passes.cpp) when a plan is made; each leaves a PassNote
-// with its reason, applied or not. A spec switches one off by its name: "passes: {crop_into_decode: false}".
-// Exact passes are proven bit-equal by passes_test.cpp and scan_index_test.cpp; approximate ones change pixels, tell by
-// how much at most (`error`, which approximate_test.cpp holds them to), and stay out unless the spec asks.
+// The passes run in the order of spec/pass_switches.cpp. Each leaves a PassNote, applied or not. A spec switches a pass
+// off by its name: "passes: {crop_into_decode: false}". Exact passes do not change a bit of any batch (passes_test.cpp);
+// approximate passes change pixels by at most their `error` (approximate_test.cpp) and apply only where the spec
+// requests them by name.
+// To add one: its file with its `const Pass`, a declaration and a row in passes.cpp, a row in spec/pass_switches.cpp, a
+// test that batches are equal with and without it, a row in the documentation.
 //
-// Failure: apply() throws Error(kArgument) naming the node of the spec that makes no sense.
-// To add one: a file beside this one with its `const Pass`, declared below, a row in kPasses and in
-// spec/pass_switches.cpp, a test that batches are equal with it and without.
+// Threads: pure. Failure: rewrite() throws Error(kArgument) naming the node of the spec that makes no sense.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "unstarve/pipeline/plan/plan.h"
-#include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
 
-// What a pass decided, and why; without reason it has none to give.
-struct Decision {
+struct Rewrite {
+  Plan plan;
   bool applied = false;
-  std::string reason;
-};
-
-struct PassInput {
-  Size probed;  // of the first sample that can be read
-  Caches caches = Caches::kOpened;
-  Consumer consumer = Consumer::kHost;
+  std::string reason;  // one line, for people
 };
 
 struct Pass {
-  std::string_view name;
-  bool exact = true;
-  std::string_view help;  // one line: what it does
-  Decision (*apply)(Plan& plan, const PassInput& input);
-  // What has to be set where it is switched off; null: nothing.
-  void (*leave_out)(Plan& plan) = nullptr;
-  // Of approximate ones: how far what it makes may be from what there is without it.
-  std::string_view error{};
+  std::string_view name;  // that of its row in spec/pass_switches.cpp, which has its help and error
+  Rewrite (*rewrite)(Plan plan, const RunOptions& run);
 };
 
-extern const Pass kBatchFusionPass;
-extern const Pass kDeadFieldRemovalPass;
-extern const Pass kFilterFusionPass;
-extern const Pass kFilterBeforeDecodePass;
-extern const Pass kInterleavePass;
-extern const Pass kNormaliseOnDevicePass;
 extern const Pass kCachePass;
 extern const Pass kCropIntoResizePass;
 extern const Pass kCropIntoDecodePass;
@@ -55,16 +37,20 @@ extern const Pass kScaleIntoDecodePass;
 extern const Pass kResizeIntoDecodePass;
 extern const Pass kScanIndexPass;
 extern const Pass kOperationFusionPass;
-extern const Pass kReadAheadPass;
+extern const Pass kNormaliseOnDevicePass;
 
-// Whether an operation of the plan may read less than all of its input, judged by an input of this size and one twice
-// as large (crops to a size of their own read all of a smaller one), some draws each: a random one may take it all.
-[[nodiscard]] bool selects_part(const Plan& plan, std::size_t operation, Size input);
-
-// All of them, in the order in which they run.
 [[nodiscard]] std::span<const Pass* const> passes();
 
-// Runs all that the spec does not switch off and writes plan.passes.
-void run_passes(Plan& plan, const PassInput& input);
+// Why no pass can move work of the first operation into decoding; empty where one can.
+[[nodiscard]] std::string why_decoding_is_fixed(const Plan& plan);
+
+// Whether `operation` may read less than all of an input of this size or of one twice as large (crops read all of a
+// smaller image). A random operation is drawn 32 times.
+[[nodiscard]] bool selects_part(const Plan& plan, OpIndex operation, Size input);
+
+// Runs all passes and verifies the plan after each. `after` is called with the plan after every pass.
+// Throws Error(kInternal) when a pass leaves a plan that is not valid.
+[[nodiscard]] Plan run_passes(Plan plan, const RunOptions& run,
+                              const std::function<void(const Plan&, const PassNote&)>& after = {});
 
 }  // namespace unstarve

@@ -8,7 +8,11 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/plan/explain.h"
+#include "unstarve/pipeline/plan/verify.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
 namespace {
@@ -19,82 +23,135 @@ const PassNote& note_of(const Plan& plan, std::string_view name) {
   return *std::find_if(plan.passes.begin(), plan.passes.end(), [&](const PassNote& note) { return note.name == name; });
 }
 
-// Every pass has something to do in it.
+// A pipeline to which every pass applies.
 PipelineSpec busy_spec(CacheWhat cache) {
   PipelineSpec spec = small_spec(7);
   spec.operations.insert(spec.operations.begin() + 1, {"center_crop", {{"size", {40}}}});
   spec.execution.read_ahead = 8;
-  spec.decode.reduced_scale = true;
   spec.cache.what = cache;
   spec.source.filter = {{}, {"3"}, 45, 0, 1.8};
   spec.source.take = 30;
-  spec.passes["normalise_on_device"] = true;
+  spec.passes = {{"scale_into_decode", true}, {"normalise_on_device", true}};
   return spec;
 }
 
-TEST_CASE("names are unique, and each pass describes what it does") {
-  std::set<std::string_view> names;
+TEST_CASE("each pass has one row among the switches, with a unique name and a description") {
   REQUIRE(passes().size() == pass_switches().size());
-  for (std::size_t i = 0; i < passes().size(); ++i) {
-    const Pass* const pass = passes()[i];
-    const PassSwitch& row = pass_switches()[i];
-    CHECK(row.name == pass->name);
-    CHECK(row.help == pass->help);
-    CHECK(row.error == pass->error);
-    CHECK(names.insert(pass->name).second);
-    CHECK_FALSE(pass->help.empty());
-    CHECK(pass->exact == pass->error.empty());  // what is not exact tells by how much it may be off
+  std::set<std::string_view> names;
+  for (const PassSwitch& row : pass_switches()) {
+    CHECK(names.insert(row.name).second);
+    CHECK_FALSE(row.help.empty());
+    CHECK(std::any_of(passes().begin(), passes().end(), [&](const Pass* pass) { return pass->name == row.name; }));
   }
 }
 
 Plan plan_of(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset) {
-  return make_plan(spec, dataset, 2, Caches::kOpened, {}, Consumer::kNormalises);
+  return plan_run(spec, dataset, {2, Consumer::kNormalises}).plan;
 }
 
-// Interleaving is told, and never needed; data in memory have no place for an index.
-bool applies(const Pass& pass) { return pass.name != "interleave" && pass.name != "scan_index"; }
+// Data in memory have no path for an index.
+bool applies(std::string_view pass) { return pass != "scan_index"; }
 
-TEST_CASE("each pass can be switched off singly, and the plan says so") {
+TEST_CASE("each pass can be switched off on its own, and the plan reports it") {
   const auto dataset = std::make_shared<JpegSet>(60);
-  for (const Pass* pass : passes()) {
-    PipelineSpec spec = busy_spec(pass->name == "cache" ? CacheWhat::kEncoded : CacheWhat::kNothing);
-    const auto name = std::string(pass->name);
-    CHECK(note_of(plan_of(spec, dataset), name).applied == applies(*pass));
+  for (const PassSwitch& pass : pass_switches()) {
+    PipelineSpec spec = busy_spec(pass.name == "cache" ? CacheWhat::kEncoded : CacheWhat::kNothing);
+    const auto name = std::string(pass.name);
+    CHECK(note_of(plan_of(spec, dataset), name).applied == applies(name));
     spec.passes[name] = true;
-    CHECK(note_of(plan_of(spec, dataset), name).applied == applies(*pass));
+    CHECK(note_of(plan_of(spec, dataset), name).applied == applies(name));
     spec.passes[name] = false;
     const Plan plan = plan_of(spec, dataset);
     CHECK_FALSE(note_of(plan, name).applied);
     CHECK(note_of(plan, name).reason == "switched off by passes." + name);
-    for (const Pass* other : passes())
-      if (other != pass && other->name != "cache") CHECK(note_of(plan, other->name).applied == applies(*other));
+    for (const PassSwitch& other : pass_switches())
+      if (other.name != name && other.name != "cache") CHECK(note_of(plan, other.name).applied == applies(other.name));
   }
 }
 
-TEST_CASE("passes tell their effect") {
+// The program of a sample, without the names of the operations.
+std::string program_of(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset) {
+  const std::string text = program_text(plan_run(spec, dataset, {2}).plan);
+  return text.substr(12, text.find('\n') - 12);
+}
+
+TEST_CASE("each pass rewrites the program as documented") {
+  const auto dataset = std::make_shared<JpegSet>(60);
+  PipelineSpec spec = small_spec(7);
+  spec.operations = {{"random_resized_crop", {{"size", {48}}}}, {"horizontal_flip", {}}};
+  for (const PassSwitch& pass : pass_switches()) spec.passes[std::string(pass.name)] = false;
+  CHECK(program_of(spec, dataset) ==
+        "Read, Open, Decode(whole), Select(0 random_resized_crop), Apply(0 random_resized_crop), Materialise, "
+        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Materialise, Store");
+  spec.passes["operation_fusion"] = true;
+  CHECK(program_of(spec, dataset) ==
+        "Read, Open, Decode(whole), Select(0 random_resized_crop), Apply(0 random_resized_crop), "
+        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Store");
+  spec.passes["crop_into_decode"] = true;
+  CHECK(program_of(spec, dataset) ==
+        "Read, Open, Select(0 random_resized_crop), Decode(selected), Apply(0 random_resized_crop), "
+        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Store");
+  spec.passes["scale_into_decode"] = true;
+  CHECK(program_of(spec, dataset) ==
+        "Read, Open, Select(0 random_resized_crop), Decode(selected, reduced), Apply(0 random_resized_crop), "
+        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Store");
+  spec.passes["resize_into_decode"] = true;
+  CHECK(program_of(spec, dataset) ==
+        "Read, Open, Select(0 random_resized_crop), DecodeResize(selected, reduced; 0 random_resized_crop), "
+        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Store");
+  spec.operations = {{"resize", {{"size", {56}}}}, {"center_crop", {{"size", {48}}}}, {"horizontal_flip", {}}};
+  spec.passes["crop_into_resize"] = true;
+  CHECK(program_of(spec, dataset) ==
+        "Read, Open, Select(0 resize), SelectThrough(1 center_crop through 0), "
+        "DecodeResize(selected, reduced; 0 resize), Select(1 center_crop), Apply(1 center_crop), "
+        "Select(2 horizontal_flip), Apply(2 horizontal_flip), Store");
+  spec.passes["cache"] = true;
+  spec.cache.what = CacheWhat::kPixels;
+  CHECK(program_of(spec, dataset) ==
+        "CacheLookup(hit: step 9), Read, Open, Decode(whole), Select(0 resize), Apply(0 resize), "
+        "Select(1 center_crop), Apply(1 center_crop), CacheInsert, Select(2 horizontal_flip), "
+        "Apply(2 horizontal_flip), Store");
+}
+
+TEST_CASE("a program with a misplaced, missing or repeated step is not valid") {
+  const auto dataset = std::make_shared<JpegSet>(20);
+  const Plan valid = plan_run(small_spec(7), dataset, {2}).plan;
+  CHECK(violation(valid).empty());
+  for (StepIndex at = 0; at < valid.steps.size(); ++at) {
+    Plan plan = valid;
+    plan.steps.erase(plan.steps.begin() + at);
+    CAPTURE(at);
+    CHECK_FALSE(violation(plan).empty());
+    plan = valid;
+    plan.steps.insert(plan.steps.begin() + at, plan.steps[at]);
+    CHECK_FALSE(violation(plan).empty());
+    if (at + 1 == valid.steps.size()) continue;
+    plan = valid;
+    std::swap(plan.steps[at], plan.steps[at + 1]);
+    CHECK_FALSE(violation(plan).empty());
+  }
+  Plan plan = valid;
+  plan.stages[0].sizes.pop_back();
+  CHECK_THAT(violation(plan), Contains("sizes"));
+}
+
+TEST_CASE("passes report their effect") {
   const auto dataset = std::make_shared<JpegSet>(60);
   const PipelineSpec spec = busy_spec(CacheWhat::kNothing);
-  const Plan plan = plan_of(spec, dataset);
-  CHECK_THAT(note_of(plan, "filter_before_decode").reason, Contains("30 of 60 records take part"));
-  CHECK_THAT(note_of(plan, "filter_fusion").reason, Contains("3 conditions on a sample are decided in one visit"));
-  CHECK_THAT(explain(plan), Contains("pass        scale_into_decode (approximate: photographs differ by "));
-  CHECK(note_of(plan, "dead_field_removal").reason == "2 of 4 columns are not read: caption, licence");
-  CHECK_THAT(note_of(plan, "interleave").reason, Contains("needless"));
-  CHECK_THAT(explain(plan), Contains("pass        interleave (exact): not applied; needless"));
-  // Whose consumer does not normalise, whose values are others than float32, or blended.
-  const auto reason = [&](PipelineSpec other, Consumer consumer) {
-    return note_of(make_plan(std::move(other), dataset, 2, Caches::kOpened, {}, consumer), "normalise_on_device")
-        .reason;
+  const PlannedRun run = plan_run(spec, dataset, {2, Consumer::kNormalises});
+  CHECK_THAT(explain(run), Contains("pass        scale_into_decode (approximate: photographs differ by "));
+  const auto reason = [&](const PipelineSpec& other, Consumer consumer) {
+    return note_of(plan_run(other, dataset, {2, consumer}).plan, "normalise_on_device").reason;
   };
   CHECK_THAT(reason(spec, Consumer::kHost), Contains("on the host"));
   PipelineSpec other = spec;
   other.output.type = ElementType::kBfloat16;
-  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("output.type is another"));
+  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("output.type is not float32"));
   other.output.type = ElementType::kUint8;
-  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("uint8 as they are"));
+  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("uint8 already"));
   other = spec;
   other.passes.clear();
-  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("not asked for"));
+  CHECK_THAT(reason(other, Consumer::kNormalises), Contains("enable it by passes: {normalise_on_device: true}"));
 }
 
 TEST_CASE("a device that normalises as the loader does gets the same values, from a quarter of the bytes") {
@@ -122,85 +179,34 @@ TEST_CASE("exact passes change no bit of any batch") {
   const auto dataset = std::make_shared<JpegSet>(60);
   for (const CacheWhat cache : {CacheWhat::kNothing, CacheWhat::kEncoded, CacheWhat::kPixels}) {
     PipelineSpec spec = busy_spec(cache);
-    spec.decode.reduced_scale = false;
+    spec.passes.erase("scale_into_decode");
     const auto expected = run(spec, dataset, {{}, 2});
-    for (const Pass* pass : passes()) {
-      if (!pass->exact) continue;
+    for (const PassSwitch& pass : pass_switches()) {
+      if (!pass.error.empty()) continue;
       PipelineSpec without = spec;
-      without.passes[std::string(pass->name)] = false;
+      without.passes[std::string(pass.name)] = false;
       CHECK(run(without, dataset, {{}, 2}) == expected);
     }
   }
 }
 
-// Each record has a caption of 10 bytes, which read() leaves alone.
-class CaptionedSet : public JpegSet {
- public:
-  using JpegSet::JpegSet;
-  std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override {
-    captions.fetch_add(1);
-    read(id, record);
-    return 10;
-  }
-  mutable std::atomic<int> captions{0};
-};
-
-TEST_CASE("columns that nothing uses are read where their removal is switched off, and change no bit") {
-  const auto dataset = std::make_shared<CaptionedSet>(60);
-  const auto device = open_device("cpu");
-  for (const CacheWhat cache : {CacheWhat::kNothing, CacheWhat::kEncoded}) {
-    for (const int read_ahead : {0, 8}) {
-      PipelineSpec spec = small_spec(6);
-      spec.execution.read_ahead = read_ahead;
-      spec.cache.what = cache;
-      dataset->captions = 0;
-      const auto expected = run(spec, dataset, {{}, 1});
-      CHECK(dataset->captions == 0);
-      spec.passes["dead_field_removal"] = false;
+TEST_CASE("every subset of exact passes gives the same batches") {
+  const auto dataset = std::make_shared<JpegSet>(20);
+  std::vector<std::string> exact;
+  for (const PassSwitch& pass : pass_switches())
+    if (pass.error.empty() && applies(pass.name)) exact.emplace_back(pass.name);
+  for (const CacheWhat cache : {CacheWhat::kNothing, CacheWhat::kPixels}) {
+    PipelineSpec spec = small_spec(5, 1);
+    spec.operations = {
+        {"resize", {{"size", {56}}}}, {"random_resized_crop", {{"size", {40}}}}, {"horizontal_flip", {}}};
+    spec.cache.what = cache;
+    const auto expected = run(spec, dataset, {{}, 1});
+    for (std::uint32_t subset = 0; subset < 1u << exact.size(); ++subset) {
+      for (std::size_t i = 0; i < exact.size(); ++i) spec.passes[exact[i]] = (subset >> i & 1) != 0;
+      CAPTURE(subset);
       CHECK(run(spec, dataset, {{}, 1}) == expected);
-      CHECK(dataset->captions >= 60);
-
-      dataset->captions = 0;
-      Loader loader(spec, dataset, *device, {{}, 1});
-      while (loader.next()) continue;
-      const std::string text = loader.explain();
-      CHECK(dataset->captions >= 60);  // and the first records, for the plan
-      CHECK_THAT(text, Contains("dead_field_removal (exact): not applied; switched off by passes.dead_field_removal"));
-      CHECK_THAT(text, Contains(std::to_string(10 * dataset->captions) +
-                                " bytes beside images and labels were read and dropped"));
     }
   }
-}
-
-// Its index tells the labels; reads show how the samples were chosen.
-class LabelledSet final : public CountedSet {
- public:
-  using CountedSet::CountedSet;
-  std::optional<std::int64_t> known_label(std::uint64_t id) const override { return static_cast<std::int64_t>(id); }
-};
-
-TEST_CASE("filters take the same samples by headers or by whole images, at once or one after the other") {
-  const LabelledSet dataset(60, {7, 20});
-  PipelineSpec spec = busy_spec(CacheWhat::kNothing);
-  const auto chosen = [&] {
-    dataset.reads = 0;
-    const auto set = choose_samples(spec, dataset, 2);
-    std::vector<std::uint64_t> ids;
-    for (std::uint64_t place = 0; place < set->size(); ++place) ids.push_back(set->id(place));
-    return ids;
-  };
-  const auto expected = chosen();
-  CHECK(expected.size() == 30);
-  CHECK(dataset.reads == 59);  // the index tells the labels, and one is dropped
-  spec.passes = {{"filter_fusion", false}};
-  CHECK(chosen() == expected);
-  CHECK(dataset.reads == 120);  // for two bounds on sizes
-  spec.passes = {{"filter_before_decode", false}};
-  CHECK(chosen() == expected);
-  CHECK(dataset.reads == 119);  // all for their labels, those that are left for their sizes
-  spec.passes["filter_fusion"] = false;
-  CHECK(chosen() == expected);
-  CHECK(dataset.reads == 180);
 }
 
 // The same batches with the pass and without it, and with or without the other one that then decodes less.
@@ -221,7 +227,7 @@ TEST_CASE("a crop goes through the resize before it without changing a bit") {
   for (const std::vector<OpSpec>& chain : chains) {
     PipelineSpec spec = busy_spec(CacheWhat::kNothing);
     spec.operations = chain;
-    spec.decode.reduced_scale = false;
+    spec.passes.erase("scale_into_decode");
     INFO(chain[0].name << ", " << chain[1].name);
     const PassNote note = note_of(plan_of(spec, dataset), "crop_into_resize");
     INFO(note.reason);
@@ -234,7 +240,7 @@ TEST_CASE("a crop goes through the resize before it without changing a bit") {
     spec.passes["crop_into_resize"] = false;
     CHECK(run(spec, dataset, {{}, 2}) == seen);
     // Where the scale is reduced, by the same weights with the pass and without it.
-    spec.decode.reduced_scale = true;
+    spec.passes["scale_into_decode"] = true;
     const auto reduced = run(spec, dataset, {{}, 2});
     spec.passes.erase("crop_into_resize");
     CHECK(run(spec, dataset, {{}, 2}) == reduced);
@@ -260,21 +266,21 @@ TEST_CASE("a crop that has nothing to go through is told why") {
   const auto note = [&](std::vector<OpSpec> operations) {
     PipelineSpec spec = small_spec(7);
     spec.operations = std::move(operations);
-    return note_of(make_plan(spec, dataset, 2), "crop_into_resize");
+    return note_of(plan_run(spec, dataset, {2}).plan, "crop_into_resize");
   };
   const OpSpec resize{"resize", {{"size", {48, 48}}}}, crop{"center_crop", {{"size", {48}}}};
-  CHECK(note({crop}).reason == "no operation behind a resize");
-  CHECK(note({crop, crop}).reason == "the first operation does more than resize, or something else");
-  CHECK(note({resize, {"rotation", {}}}).reason == "rotation reads all that resize makes");
-  CHECK(note({resize, crop}).reason == "resize makes what center_crop reads, from the pixels that this takes");
-  CHECK(note_of(make_plan(small_spec(7), dataset, 2), "crop_into_resize").applied == false);
+  CHECK(note({crop}).reason == "no operation follows a resize");
+  CHECK(note({crop, crop}).reason == "the first operation is not a plain resize");
+  CHECK(note({resize, {"rotation", {}}}).reason == "rotation reads the whole output of resize");
+  CHECK(note({resize, crop}).reason == "resize computes only the pixels that center_crop reads");
+  CHECK(note_of(plan_run(small_spec(7), dataset, {2}).plan, "crop_into_resize").applied == false);
 }
 
 TEST_CASE("a switch that names no pass is refused with the names there are") {
   PipelineSpec spec = small_spec(7);
   spec.passes["crop_in_decode"] = false;
-  CHECK_THROWS_WITH(make_plan(spec, std::make_shared<JpegSet>(60), 2),
-                    Contains("passes.crop_in_decode: there is no such pass") && Contains("crop_into_decode"));
+  CHECK_THROWS_WITH(plan_run(spec, std::make_shared<JpegSet>(60), {2}),
+                    Contains("passes.crop_in_decode: unknown pass") && Contains("crop_into_decode"));
 }
 
 }  // namespace

@@ -2,31 +2,35 @@
 
 #include "unstarve/codecs/decode_plan.h"
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/plan/edit.h"
 
 namespace unstarve {
 namespace {
 
-// Where the first image does not go as most photographs do.
+// A note where the first image is not decoded row by row, unlike most photographs.
 std::string about_first(const ImageHeader& header) {
   if (header.encoding == Encoding::kUnknown) return "";
   const DecodePath path = decode_path(header, 1);
   if (path == DecodePath::kOwn) return "";
-  return fmt::format("; the first image is decoded as a whole, by {}", to_string(path));
+  return fmt::format("; the first image is decoded completely first, by {}", to_string(path));
 }
 
-Decision apply(Plan& plan, const PassInput& input) {
-  if (!plan.encoded) return {false, "samples are stored as pixels"};
-  if (plan.spec.cache.what == CacheWhat::kPixels) return {false, "whole images are decoded once, for the cache"};
-  if (plan.operations.empty() || !plan.operations[0]->only_resizes(input.probed))
-    return {false, "the first operation does more than resize, or something else"};
-  plan.resize_into_decode = true;
-  return {true, fmt::format("{} takes the rows of a baseline JPEG as they are decoded, which are nowhere as "
-                            "a whole{}",
-                            plan.spec.operations[0].name, about_first(plan.first.header))};
+Rewrite rewrite(Plan plan, const RunOptions&) {
+  if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
+  if (!plan.stages[0].operations[0]->only_resizes(plan.data.first.header.size))
+    return {std::move(plan), false, "the first operation is not a plain resize"};
+  const DecodeStep decode = select_before_decode(plan);
+  plan.steps[index_of(plan, decode)] = DecodeResizeStep{decode, 0};
+  erase_steps(plan, [](const Step& step) { return step == Step(ApplyStep{0}); });
+  std::string reason = fmt::format(
+      "{} consumes the rows of a baseline JPEG as they are decoded; the decoded image is "
+      "never held in memory{}",
+      plan.spec.operations[0].name, about_first(plan.data.first.header));
+  return {std::move(plan), true, std::move(reason)};
 }
 
 }  // namespace
 
-const Pass kResizeIntoDecodePass{"resize_into_decode", true, "resizes rows as they are decoded", apply};
+const Pass kResizeIntoDecodePass{"resize_into_decode", rewrite};
 
 }  // namespace unstarve

@@ -5,6 +5,8 @@
 #include "unstarve/core/file.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
+#include "unstarve/pipeline/executor/resources.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -53,7 +55,7 @@ ScanIndexCounts counts_after(const PipelineSpec& spec, std::uint32_t epochs) {
   const auto device = open_device("cpu");
   Loader loader(spec, open_dataset(spec.source.path), *device, {{}, epochs});
   while (loader.next()) continue;
-  const auto store = loader.plan().scan_index;
+  const auto store = loader.resources().scan_index;
   REQUIRE(store);
   return store->counts();
 }
@@ -72,7 +74,7 @@ TEST_CASE("crops that are decoded at a reduced scale use the same index", "[pipe
   const ScanIndexCounts made = counts_after(photos.spec(), 1);  // at full size
   CHECK(made.made == kImages);
   PipelineSpec reduced = photos.spec();
-  reduced.decode.reduced_scale = true;
+  reduced.passes["scale_into_decode"] = true;
   CHECK(counts_after(reduced, 1).used == kImages);
   CHECK(run_epochs(reduced, 2) == run_epochs(without(reduced), 2));
   CHECK_FALSE(run_epochs(reduced, 1) == run_epochs(photos.spec(), 1));  // some of them were reduced
@@ -113,14 +115,14 @@ TEST_CASE("a damaged file of indexes changes no batch and is counted", "[pipelin
   {
     Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
     while (loader.next()) continue;
-    place = loader.plan().scan_index->place();
+    place = loader.resources().scan_index->place();
   }
   std::string file = read_text_file(place);
   for (std::uint64_t id = 0; id < kImages; id += 4) file[32 + 16 * id + 12] ^= 1;  // the checksum of its entry
   write_file_atomically(place, file);
   Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
   while (loader.next()) continue;
-  CHECK(loader.plan().scan_index->counts().wrong == kImages / 4);
+  CHECK(loader.resources().scan_index->counts().wrong == kImages / 4);
   CHECK_THAT(loader.explain(), Contains("18 crops decoded by it, 6 added, 6 found wrong"));
   CHECK(run_epochs(photos.spec(), 1) == expected);
 
@@ -131,7 +133,7 @@ TEST_CASE("a damaged file of indexes changes no batch and is counted", "[pipelin
   CHECK(run_epochs(photos.spec(), 1) == expected);
 }
 
-TEST_CASE("indexes of another version are told as such and made anew", "[pipeline]") {
+TEST_CASE("indexes of another version are counted and rebuilt", "[pipeline]") {
   const Photos photos;
   const auto device = open_device("cpu");
   const std::vector<Seen> expected = run_epochs(without(photos.spec()), 1);
@@ -139,7 +141,7 @@ TEST_CASE("indexes of another version are told as such and made anew", "[pipelin
   {
     // Of a loader that is gone: its workers would make anew what is replaced here.
     const auto store =
-        Loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1}).plan().scan_index;
+        Loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1}).resources().scan_index;
     std::vector<std::uint8_t> index;
     for (std::uint64_t id = 0; id < kImages; ++id) {
       REQUIRE(store->find(id, index));
@@ -151,11 +153,11 @@ TEST_CASE("indexes of another version are told as such and made anew", "[pipelin
   std::vector<Seen> batches;
   while (auto batch = loader.next()) batches.push_back(see(*batch));
   CHECK(batches == expected);
-  const ScanIndexCounts counts = loader.plan().scan_index->counts();
+  const ScanIndexCounts counts = loader.resources().scan_index->counts();
   CHECK(counts.other_version == kImages);
   CHECK(counts.wrong == 0);
   CHECK(counts.made == kImages);
-  CHECK_THAT(loader.explain(), Contains("24 added, 0 found wrong, 24 of another version of unstarve and made anew\n"));
+  CHECK_THAT(loader.explain(), Contains("24 added, 0 found wrong, 24 of another version of unstarve and rebuilt\n"));
   const ScanIndexCounts after = counts_after(photos.spec(), 1);
   CHECK(after.used == kImages);
   CHECK(after.other_version == 0);
@@ -164,8 +166,7 @@ TEST_CASE("indexes of another version are told as such and made anew", "[pipelin
 TEST_CASE("explain tells where the index is kept, or why there is none", "[pipeline]") {
   const Photos photos;
   const auto note = [](const PipelineSpec& spec, const std::shared_ptr<const Dataset>& data) {
-    const Plan plan = make_plan(spec, data, 2, Caches::kDryRun);
-    CHECK_FALSE(plan.scan_index);
+    const Plan plan = plan_run(spec, data, {2}).plan;
     return *std::find_if(plan.passes.begin(), plan.passes.end(),
                          [](const PassNote& pass) { return pass.name == "scan_index"; });
   };
@@ -175,10 +176,10 @@ TEST_CASE("explain tells where the index is kept, or why there is none", "[pipel
   CHECK_THAT(note(small_spec(6), std::make_shared<JpegSet>(10)).reason, Contains("as fast without"));
   PipelineSpec nowhere = photos.spec();
   nowhere.source.path = "";
-  CHECK_THAT(note(nowhere, data).reason, Contains("no place"));
+  CHECK_THAT(note(nowhere, data).reason, Contains("no path or URL"));
   PipelineSpec whole = photos.spec();
-  whole.decode.crop_only = false;
-  CHECK_THAT(note(whole, data).reason, Contains("no crop"));
+  whole.passes["crop_into_decode"] = false;
+  CHECK_THAT(note(whole, data).reason, Contains("not decoded in part"));
 }
 
 }  // namespace unstarve

@@ -5,6 +5,7 @@
 
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
@@ -26,7 +27,7 @@ struct Photograph {
     spec.operations = std::move(operations);
   }
   [[nodiscard]] DecodeNote note(const std::string& name) const {
-    for (const DecodeNote& note : decode_notes(make_plan(spec, open_dataset(spec.source.path), 2, Caches::kDryRun)))
+    for (const DecodeNote& note : decode_notes(plan_run(spec, open_dataset(spec.source.path), {2}).plan))
       if (note.name == name) return note;
     return {};
   }
@@ -46,24 +47,25 @@ TEST_CASE("the decoding of a baseline photograph is told, by rows and columns", 
   CHECK(photograph.note("scale").value == "full");
   CHECK_THAT(photograph.note("scale").reason, Equals("the pass scale_into_decode is not applied"));
   CHECK(photograph.note("part").value == "96x96 at (252, 152) of 600x400");
-  CHECK_THAT(photograph.note("part").reason,
-             Equals("what center_crop reads of 600x400 in epoch 0; rows 9 to 15 of 25 and columns 15 to 21 of 38 of "
-                    "blocks of 16x16"));
+  CHECK_THAT(
+      photograph.note("part").reason,
+      Equals(
+          "the region that center_crop reads of 600x400 in epoch 0; rows 9 to 15 of 25 and columns 15 to 21 of 38 of "
+          "blocks of 16x16"));
   CHECK(photograph.note("index").value == "yes");
 }
 
 TEST_CASE("what a crop reads of a resize is told with both", "[pipeline]") {
   const Photograph photograph({{"resize", {{"size", {200}}}}, {"center_crop", {{"size", {100}}}}});
   CHECK(photograph.note("part").value == "202x202 at (199, 99) of 600x400");
-  CHECK_THAT(
-      photograph.note("part").reason,
-      Contains("what resize reads of 600x400 in epoch 0, for 100x100 at (100, 50) of 300x200 that center_crop reads"));
+  CHECK_THAT(photograph.note("part").reason, Contains("the region that resize reads of 600x400 in epoch 0, for 100x100 "
+                                                      "at (100, 50) of 300x200 that center_crop reads"));
   CHECK(photograph.note("index").value == "yes");
 }
 
 TEST_CASE("a reduced scale is told with what it is for", "[pipeline]") {
   Photograph photograph({{"random_resized_crop", {{"size", {32}}, {"scale", {1, 1}}, {"ratio", {1.5, 1.5}}}}});
-  photograph.spec.decode.reduced_scale = true;
+  photograph.spec.passes["scale_into_decode"] = true;
   CHECK(photograph.note("scale").value == "1/8");
   CHECK_THAT(photograph.note("scale").reason, Contains("are resized to 32x32, and 1/8 has as many pixels"));
   CHECK_THAT(photograph.note("part").value, Contains(" of 75x50"));
@@ -81,24 +83,25 @@ TEST_CASE("what keeps decoding from a part, an index or our decoder is told", "[
   Photograph whole(centre_crop());
   whole.spec.passes["crop_into_decode"] = false;
   CHECK(whole.note("part").value == "600x400 at (0, 0) of 600x400");
-  CHECK_THAT(whole.note("part").reason, Contains("all of it: the pass crop_into_decode is not applied; rows 0 to 24"));
+  CHECK_THAT(whole.note("part").reason,
+             Contains("the whole image: the pass crop_into_decode is not applied; rows 0 to 24"));
   CHECK(whole.note("index").value == "no");
   Photograph unindexed(centre_crop());
   unindexed.spec.passes["scan_index"] = false;
   CHECK_THAT(unindexed.note("index").reason, Equals("the pass scan_index is not applied"));
   Photograph png(centre_crop(), true);
-  png.spec.decode.reduced_scale = true;
+  png.spec.passes["scale_into_decode"] = true;
   CHECK(png.note("path").value == "libpng");
   CHECK(png.note("path").reason == "a png file");
   CHECK(png.note("scale").reason == "png is not reduced");
   CHECK(png.note("part").value == "96x96 at (252, 152) of 600x400");
-  CHECK_THAT(png.note("index").reason, Equals("only our own JPEG decoder has one"));
+  CHECK_THAT(png.note("index").reason, Equals("only our own JPEG decoder supports it"));
 }
 
 TEST_CASE("nothing is told of decoding where samples are pixels", "[pipeline]") {
   PipelineSpec spec = small_spec(2);
   spec.source.path = "synthetic:classes=2,images=8,size=64,seed=1";
-  CHECK(decode_notes(make_plan(spec, open_dataset(spec.source.path), 2, Caches::kDryRun)).empty());
+  CHECK(decode_notes(plan_run(spec, open_dataset(spec.source.path), {2}).plan).empty());
 }
 
 }  // namespace unstarve

@@ -1,116 +1,169 @@
-// What explain() tells of a plan.
+#include "unstarve/pipeline/plan/explain.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "unstarve/ops/schedule.h"
-#include "unstarve/pipeline/plan/decode_notes.h"
-#include "unstarve/pipeline/device/device_operations.h"
 #include "unstarve/pipeline/order/explain_order.h"
-#include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/pipeline/plan/decode_notes.h"
+#include "unstarve/pipeline/plan/first_on_device.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve {
 namespace {
 
-// What changes by schedules, a line for each epoch from which on it does, the first ones.
+// What schedules change: one line for each of the first stages after epoch 0.
 std::string explain_stages(const Plan& plan) {
   constexpr std::size_t kMostLines = 10;
+  const std::vector<Stage>& stages = plan.stages;
   std::string text;
-  for (std::size_t i = 0; i < std::min(plan.later.size(), kMostLines); ++i) {
-    const ChainStage& stage = plan.later[i];
+  for (std::size_t i = 1; i < std::min(stages.size(), kMostLines + 1); ++i) {
+    const Stage &stage = stages[i], &before = stages[i - 1];
     std::string changed;
-    const auto compare = [&](const OpSpec& before, const OpSpec& now) {
-      if (now == before) return;
+    const auto compare = [&](const OpSpec& old, const OpSpec& now) {
+      if (now == old) return;
       OpParams params;
       for (const auto& [name, value] : now.params)
-        if (value != before.params.at(name)) params[name] = value;
+        if (value != old.params.at(name)) params[name] = value;
       changed += fmt::format("{}{}{}", changed.empty() ? "" : "; ", now.name, to_text(params));
     };
-    for (std::size_t k = 0; k < stage.specs.size(); ++k)
-      compare(i == 0 ? at_epoch(plan.spec.operations[k], 0) : plan.later[i - 1].specs[k], stage.specs[k]);
-    for (std::size_t k = 0; k < stage.batch_specs.size(); ++k)
-      compare(i == 0 ? at_epoch(plan.spec.batch_operations[k], 0) : plan.later[i - 1].batch_specs[k],
-              stage.batch_specs[k]);
-    text += fmt::format("schedule    from epoch {}: {}; samples of {}x{}\n", stage.from, changed,
+    for (std::size_t k = 0; k < stage.specs.size(); ++k) compare(before.specs[k], stage.specs[k]);
+    for (std::size_t k = 0; k < stage.batch_specs.size(); ++k) compare(before.batch_specs[k], stage.batch_specs[k]);
+    text += fmt::format("schedule    from epoch {}: {}; samples of {}x{}\n", stage.from_epoch, changed,
                         stage.sizes.back().width, stage.sizes.back().height);
   }
-  if (plan.later.size() > kMostLines)
-    text += fmt::format("schedule    and {} changes more, the last from epoch {}\n", plan.later.size() - kMostLines,
-                        plan.later.back().from);
+  if (stages.size() > kMostLines + 1)
+    text += fmt::format("schedule    and {} more changes, the last from epoch {}\n", stages.size() - kMostLines - 1,
+                        stages.back().from_epoch);
   return text;
 }
 
-// How batches come to one size; a line each.
-std::string explain_padding(const Plan& plan) {
+std::string explain_padding(const Plan& plan, const SampleSet& samples) {
   const BatchSpec& batch = plan.spec.batch;
   std::string text;
   if (batch.last == LastBatch::kPad)
-    text += "last batch  of full size, its samples repeated; `valid` tells how many are its own\n";
-  if (plan.padded)
+    text += "last batch  filled up with repeated samples; `valid` is the number of its own samples\n";
+  if (plan.padded())
     text += fmt::format("padding     with {} to {}\n", batch.pad.value,
                         batch.pad.to == PadTo::kLargest
                             ? "the largest height and width in a batch"
                             : fmt::format("{}x{}", plan.sample_size.width, plan.sample_size.height));
   if (batch.bucket.window > 0)
-    text += plan.samples->sizes.empty()
-                ? std::string("buckets     nothing to group: all samples have one size\n")
-                : fmt::format(
-                      "buckets     of similar sizes, within windows of {} samples; a resumed run arranges one anew\n",
-                      batch.bucket.window);
+    text += samples.sizes.empty() ? std::string("buckets     none: all samples have the same size\n")
+                                  : fmt::format(
+                                        "buckets     of similar sizes, within windows of {} samples; a resumed run "
+                                        "forms the current window again\n",
+                                        batch.bucket.window);
   return text;
 }
 
-// What the device that the batches are for is asked to do, and that it is not done here.
+// What is requested of the device; to_torch() does it, not this pipeline.
 std::string explain_device(const PipelineSpec& spec) {
   const DeviceSpec& device = spec.device;
   if (device.operations == OperationsOn::kHost)
-    return fmt::format("device      {}, where to_torch() brings them\n", device.name);
+    return fmt::format("device      {}, to which to_torch() copies the batches\n", device.name);
   const std::size_t first = first_on_device(spec);
   std::string there = first == spec.operations.size()
                           ? "it normalises"
-                          : fmt::format("operations from operations[{}] on are its own", first);
+                          : fmt::format("it applies the operations from operations[{}] on", first);
   if (device.decode != DecodeOn::kHost)
-    there += fmt::format(", and it decodes by nvJPEG ({}), {}", to_string(device.decode),
+    there += fmt::format(", and decodes by nvJPEG ({}), {}", to_string(device.decode),
                          device.decode_share ? fmt::format("{} of the files", *device.decode_share)
-                                             : std::string("files by measured rates"));
-  return fmt::format("device      {}: {}, by to_torch(); here the host makes whole batches\n", device.name, there);
+                                             : std::string("a share of the files chosen by measured rates"));
+  return fmt::format("device      {}: {}, in to_torch(); here the host makes complete batches\n", device.name, there);
+}
+
+std::string text_of(const Plan& plan, const char* name, OpIndex op) {
+  return fmt::format("{}({} {})", name, op, plan.spec.operations[op].name);
+}
+
+struct StepText {
+  const Plan& plan;
+
+  std::string operator()(const ReadStep&) const { return "Read"; }
+  std::string operator()(const UsePixelsStep&) const { return "UsePixels"; }
+  std::string operator()(const OpenStep&) const { return "Open"; }
+  std::string operator()(const SelectStep& s) const { return text_of(plan, "Select", s.op); }
+  std::string operator()(const SelectThroughStep& s) const {
+    return fmt::format("SelectThrough({} {} through {})", s.op, plan.spec.operations[s.op].name, s.resize);
+  }
+  std::string operator()(const DecodeStep& s) const { return fmt::format("Decode({})", decode(s)); }
+  std::string operator()(const DecodeResizeStep& s) const {
+    return fmt::format("DecodeResize({}; {} {})", decode(s.decode), s.op, plan.spec.operations[s.op].name);
+  }
+  std::string operator()(const ApplyStep& s) const { return text_of(plan, "Apply", s.op); }
+  std::string operator()(const MaterialiseStep&) const { return "Materialise"; }
+  std::string operator()(const CacheLookupStep& s) const { return fmt::format("CacheLookup(hit: step {})", s.on_hit); }
+  std::string operator()(const CacheInsertStep&) const { return "CacheInsert"; }
+  std::string operator()(const StoreStep&) const { return "Store"; }
+
+  std::string operator()(const CompactStep&) const { return "Compact"; }
+  std::string operator()(const PadStep&) const { return "Pad"; }
+  std::string operator()(const OneHotStep&) const { return "OneHot"; }
+  std::string operator()(const BatchApplyStep& s) const {
+    return fmt::format("Apply({} {})", s.op, plan.spec.batch_operations[s.op].name);
+  }
+  std::string operator()(const RepeatStep&) const { return "Repeat"; }
+
+  static std::string decode(const DecodeStep& step) {
+    std::string text = step.region == DecodeRegion::kSelected ? "selected" : "whole";
+    if (step.reduction == Reduction::kAllowed) text += ", reduced";
+    if (step.index == ScanIndexUse::kUse) text += ", scan index";
+    return text;
+  }
+};
+
+template <class Steps>
+std::string list_of(const Plan& plan, const Steps& steps) {
+  std::vector<std::string> texts;
+  for (const auto& step : steps) texts.push_back(std::visit(StepText{plan}, step));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 }  // namespace
 
-std::string explain(const Plan& plan) {
-  std::string text = fmt::format("source      {}, {} samples, {}\n", plan.dataset->format(), plan.dataset->size(),
-                                 plan.encoded ? "encoded images" : "pixels");
-  text += explain_order(plan.spec, *plan.samples, plan.order.length());
-  const auto size = [&](std::size_t i) { return fmt::format("{}x{}", plan.sizes[i].width, plan.sizes[i].height); };
+std::string step_text(const Plan& plan, const Step& step) { return std::visit(StepText{plan}, step); }
+
+std::string program_text(const Plan& plan) {
+  std::string text = "program     " + list_of(plan, plan.steps) + "\n";
+  if (!plan.batch_steps.empty()) text += "program     per batch: " + list_of(plan, plan.batch_steps) + "\n";
+  return text;
+}
+
+std::string explain(const Plan& plan, const SampleSet& samples, const Order& order) {
+  const std::vector<Size>& sizes = plan.stages[0].sizes;
+  std::string text = fmt::format("source      {}, {} samples, {}\n", plan.data.format, plan.data.records,
+                                 plan.data.encoded ? "encoded images" : "pixels");
+  text += explain_order(plan.spec, samples, order.length());
+  const auto size = [&](std::size_t i) { return fmt::format("{}x{}", sizes[i].width, sizes[i].height); };
   text += fmt::format("image       {}, the first that can be read\n", size(0));
-  for (std::size_t i = 0; i < plan.operations.size(); ++i) {
+  for (std::size_t i = 0; i < plan.spec.operations.size(); ++i) {
     const OpSpec& operation = plan.spec.operations[i];
-    text += "operation   " + operation.name + to_text(operation.params);
-    text += fmt::format(": {} -> {}{}\n", size(i), size(i + 1), plan.operations[i]->random() ? ", random" : "");
+    text += fmt::format("operation   {}{}: {} -> {}{}\n", operation.name, to_text(operation.params), size(i),
+                        size(i + 1), plan.stages[0].operations[i]->random() ? ", random" : "");
   }
   text += explain_stages(plan);
   text += fmt::format("batch       {} x {}{}x{}, {} per epoch\n", plan.spec.batch.size,
-                      plan.padded || plan.sample_size != plan.sizes.back() ? "up to " : "", plan.sample_size.width,
-                      plan.sample_size.height, plan.order.batches_per_epoch());
-  text += explain_padding(plan);
-  for (const OpSpec& operation : plan.spec.batch_operations) {
+                      plan.padded() || plan.sample_size != sizes.back() ? "up to " : "", plan.sample_size.width,
+                      plan.sample_size.height, order.batches_per_epoch());
+  text += explain_padding(plan, samples);
+  for (const OpSpec& operation : plan.spec.batch_operations)
     text += "on a batch  " + operation.name + to_text(operation.params) + '\n';
-  }
-  text += fmt::format("execution   {} threads, {} batches ahead, {} order{}\n", plan.spec.execution.threads,
-                      plan.spec.execution.prefetch,
-                      plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed",
-                      plan.tuned ? "; to begin with, tuned while it runs" : "");
+  text +=
+      fmt::format("execution   {} threads, {} batches prefetched, {} order{}\n", plan.execution.threads,
+                  plan.execution.prefetch, plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed",
+                  plan.execution.tuned ? "; the starting point, autotuned during the run" : "");
+  text += fmt::format("read-ahead  {}\n", plan.execution.read_ahead_reason);
   if (plan.spec.device != DeviceSpec{}) text += explain_device(plan.spec);
   if (plan.memory.limit > 0) text += "memory      " + explain(plan.memory) + "\n";
-  for (const auto& pass : plan.passes)
+  for (const PassNote& pass : plan.passes)
     text +=
         fmt::format("pass        {} ({}{}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate: ", pass.error,
                     pass.applied ? "applied" : "not applied", pass.reason);
   for (const DecodeNote& note : decode_notes(plan))
     text += fmt::format("decode      {}: {}; {}\n", note.name, note.value, note.reason);
-  return text;
+  return text + program_text(plan);
 }
 
 }  // namespace unstarve

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/executor/read_ahead.h"
 #include "unstarve/pipeline/plan/slot_count.h"
 
 namespace unstarve {
@@ -24,14 +23,13 @@ double megabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6;
 
 }  // namespace
 
-std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept,
-                           std::span<const std::unique_ptr<Operation>> operations) {
+std::uint64_t worker_bytes(const WorkerLoad& load, std::span<const std::shared_ptr<const Operation>> operations) {
   const auto pixels = [](Size size) {
     return static_cast<std::uint64_t>(size.width) * static_cast<std::uint64_t>(size.height) * kChannels;
   };
-  std::uint64_t largest = pixels(image), scratch = 0;
+  std::uint64_t largest = pixels(load.image), scratch = 0;
   try {
-    Size size = image;
+    Size size = load.image;
     for (const auto& operation : operations) {
       scratch += operation->scratch_bytes(size);
       size = operation->output_size(size);
@@ -43,8 +41,8 @@ std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool 
   }
   // Decoded, and as coefficients of two bytes (progressive files); two images that operations alternate between, and a
   // copy on its way to the cache. Buffers grow by half at a time.
-  const std::uint64_t images = (encoded ? 3 : 0) * pixels(image) + (kept ? 3 : 2) * largest;
-  return kWorkerBase + (record + images + scratch) * 3 / 2;
+  const std::uint64_t images = (load.encoded ? 3 : 0) * pixels(load.image) + (load.pixel_cache ? 3 : 2) * largest;
+  return kWorkerBase + (load.record_bytes + images + scratch) * 3 / 2;
 }
 
 MemoryPlan plan_memory(const MemoryNeeds& needs) {
@@ -110,25 +108,6 @@ std::string explain(const MemoryPlan& plan) {
   if (plan.read_ahead > 0) text += fmt::format(", records read ahead {:.1f}", megabytes(plan.read_ahead));
   if (plan.cache > 0) text += fmt::format(", cache {:.1f}", megabytes(plan.cache));
   return text;
-}
-
-std::uint64_t MemoryPool::borrowed() const {
-  std::lock_guard lock(mutex_);
-  return size_ - free_;
-}
-
-void MemoryPool::borrow(std::uint64_t bytes) {
-  std::unique_lock lock(mutex_);
-  returned_.wait(lock, [&] { return free_ >= bytes; });
-  free_ -= bytes;
-}
-
-void MemoryPool::give_back(std::uint64_t bytes) {
-  {
-    std::lock_guard lock(mutex_);
-    free_ += bytes;
-  }
-  returned_.notify_all();
 }
 
 }  // namespace unstarve

@@ -16,10 +16,8 @@
 // Threads: a MemoryPlan is plain data; MemoryPool may be used by any thread.
 // Failure: plan_memory() throws Error(kArgument) when the least working set does not fit.
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,13 +27,8 @@
 
 namespace unstarve {
 
-// What a consumer keeps of batches elsewhere, on a device: bytes for each value of a batch as the loader gives it (3 x
-// height x width a sample), and bytes besides.
-struct OnDevice {
-  std::uint64_t per_value = 0;
-  std::uint64_t fixed = 0;
-  bool decodes = false;  // some samples get there as files (decode_balance.h)
-};
+// Records read ahead hold at most this much, or two records where those are larger.
+inline constexpr std::uint64_t kReadAheadBytes = std::uint64_t{256} << 20;
 
 // What the plan is made of, in bytes where not said otherwise.
 struct MemoryNeeds {
@@ -71,10 +64,16 @@ struct MemoryPlan {
 [[nodiscard]] MemoryPlan plan_memory(const MemoryNeeds& needs);
 // Where threads are tuned: half of what batches to keep would have goes to further workers.
 void leave_room_for_threads(MemoryPlan& plan);
-// Scratch of a worker for records of `record` bytes and images of `image`, which these operations change: `encoded`
-// ones are decoded, `kept` ones go through a pixel cache.
-[[nodiscard]] std::uint64_t worker_bytes(std::uint64_t record, Size image, bool encoded, bool kept,
-                                         std::span<const std::unique_ptr<Operation>> operations);
+// The images that a worker has to hold.
+struct WorkerLoad {
+  std::uint64_t record_bytes = 0;
+  Size image;
+  bool encoded = false;      // decoded by the worker
+  bool pixel_cache = false;  // written to a cache of pixels
+};
+// Memory of a worker that applies `operations` to such images: decoder state, record, images, scratch.
+[[nodiscard]] std::uint64_t worker_bytes(const WorkerLoad& load,
+                                         std::span<const std::shared_ptr<const Operation>> operations);
 // One line: the limit and who may hold how much of it; empty without a limit.
 [[nodiscard]] std::string explain(const MemoryPlan& plan);
 
@@ -83,24 +82,6 @@ struct MemoryShare {
   std::string who;          // "batches", "workers", "on the device", "larger images", "records read ahead", "cache"
   std::uint64_t bytes = 0;  // workers, on the device: what is set aside for them
   std::uint64_t most = 0;   // 0: no limit
-};
-
-// Bytes that workers borrow in turn.
-class MemoryPool {
- public:
-  explicit MemoryPool(std::uint64_t bytes) : size_(bytes), free_(bytes) {}
-
-  [[nodiscard]] std::uint64_t size() const { return size_; }
-  [[nodiscard]] std::uint64_t borrowed() const;
-  // Waits until there are so many. Precondition: bytes <= size(); the caller has borrowed nothing.
-  void borrow(std::uint64_t bytes);
-  void give_back(std::uint64_t bytes);
-
- private:
-  const std::uint64_t size_;
-  mutable std::mutex mutex_;
-  std::condition_variable returned_;
-  std::uint64_t free_;
 };
 
 }  // namespace unstarve

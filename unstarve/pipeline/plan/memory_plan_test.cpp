@@ -95,9 +95,9 @@ TEST_CASE("a loader counts the values of its batches on the device") {
 
 // Of a worker, for photographs of 4000x3000 that need decoding, through these operations.
 std::uint64_t worker_with(const std::vector<OpSpec>& specs) {
-  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<std::shared_ptr<const Operation>> operations;
   for (const OpSpec& spec : specs) operations.push_back(make_operation(spec));
-  return worker_bytes(kMb, {4000, 3000}, true, false, operations);
+  return worker_bytes({kMb, {4000, 3000}, true, false}, operations);
 }
 
 TEST_CASE("a worker's share has the scratch of its operations, and images that they make larger") {
@@ -192,7 +192,7 @@ TEST_CASE("batches are the same under a limit, which is never passed, with a cac
         CHECK(held(loader) <= limit_mb * kMb);
       }
       CHECK(seen == expected);
-      CHECK_THAT(explain(loader.plan()), Catch::Contains("memory      limit " + std::to_string(limit_mb) + ".0 MB"));
+      CHECK_THAT(loader.explain(), Catch::Contains("memory      limit " + std::to_string(limit_mb) + ".0 MB"));
     }
   }
 }
@@ -266,7 +266,7 @@ TEST_CASE("an image larger than expected borrows the memory, or is refused by na
   const auto fits = std::make_shared<OneLarge>(Size{300, 300});
   CHECK(run(spec, fits, {{}, 2}) == run(small_spec(8, 2), fits, {{}, 2}));
   const auto too_large = std::make_shared<OneLarge>(Size{2000, 2000});
-  CHECK_THROWS_WITH(run(spec, too_large, {{}, 1}), Catch::Contains("file-1: 2000x2000 pixels need") &&
+  CHECK_THROWS_WITH(run(spec, too_large, {{}, 1}), Catch::Contains("file-1: an image of 2000x2000 pixels needs") &&
                                                        Catch::Contains("execution.memory_limit_mb leaves"));
   spec.errors.policy = OnError::kSkip;
   std::size_t samples = 0;

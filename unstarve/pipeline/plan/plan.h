@@ -1,131 +1,99 @@
 #pragma once
-// The plan: what will run, made from a spec and the data set it meets. Inspectable, without threads or buffers. The
-// optimisations are in passes/, a file each.
+// The plan: what will run, as a program. Made from a spec and facts about the data, then rewritten by passes.
 //
-// Making it validates the spec against the data: fields, operations, one output size for all samples. The optimisations
-// it took or left are listed with their reasons.
+//   spec ──make_plan()──▶ Plan ──pass──▶ Plan ... ──▶ executor (open_resources(), SampleProgram, Loader)
 //
-// Threads: immutable; shared by all workers. Failure: make_plan() throws Error(kArgument) naming the offending node.
+// The steps of a sample and of a batch are listed in step.h. A plan holds no data set, threads, buffers, caches or
+// budgets; sizes, memory and explanation are functions of it.
+//
+// Threads: immutable after make_plan(); shared by all workers.
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "unstarve/codecs/decoder.h"
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/store/store.h"
-#include "unstarve/pipeline/order/order.h"
-#include "unstarve/pipeline/plan/consumer.h"
+#include "unstarve/pipeline/plan/execution.h"
+#include "unstarve/pipeline/plan/facts.h"
 #include "unstarve/pipeline/plan/memory_plan.h"
+#include "unstarve/pipeline/plan/step.h"
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/cache/encoded_cache.h"
-#include "unstarve/storage/cache/pixel_store.h"
-#include "unstarve/storage/dataset/all_fields.h"
-#include "unstarve/storage/dataset/dataset.h"
-#include "unstarve/storage/index/scan_index_store.h"
 
 namespace unstarve {
 
-// One named optimisation: whether it is in the plan, whether it changes pixels, and why.
+// The operations from an epoch on, until the next stage. A pipeline without schedules has one stage.
+struct Stage {
+  std::uint32_t from_epoch = 0;
+  std::vector<OpSpec> specs;  // with the values of these epochs
+  std::vector<std::shared_ptr<const Operation>> operations;
+  std::vector<Size> sizes;  // of the first image, and after each operation
+  std::vector<OpSpec> batch_specs;
+  std::vector<std::shared_ptr<const BatchOperation>> batch_operations;
+};
+
+// The decision of one pass.
 struct PassNote {
   std::string name;
   bool applied = false;
   bool exact = true;
   std::string reason;
-  std::string_view error{};  // of those that change pixels: by how much at most
+  std::string_view error{};  // of approximate passes: the largest error
 };
 
-// The operations, of samples and of batches, from an epoch on, where some of their parameters follow a schedule
-// (ops/schedule.h).
-struct ChainStage {
-  std::uint32_t from = 0;
-  std::vector<OpSpec> specs;  // as they are in these epochs
-  std::vector<std::unique_ptr<Operation>> operations;
-  std::vector<Size> sizes;
-  std::vector<OpSpec> batch_specs;
-  std::vector<std::unique_ptr<BatchOperation>> batch_operations;
-};
-
-// The first image that can be read, of those that take part.
-struct FirstImage {
-  std::uint64_t id = 0;
-  ImageHeader header;  // where it is encoded; else its size alone
+// The cache, resolved from the spec.
+struct CachePlan {
+  CacheWhat what = CacheWhat::kNothing;  // never kAuto
+  std::uint64_t limit_bytes = 0;
+  std::uint64_t table_bytes = 0;  // taken from the memory limit for bookkeeping; 0: not counted
+  bool budgeted = false;          // shares the memory limit's cache part with batches that the consumer keeps
+  std::size_t operations = 0;     // pixels: applied before they are cached
+  std::string key{};              // pixels: everything that they depend on
+  std::filesystem::path file{};   // pixels: empty for a cache in memory
 };
 
 struct Plan {
-  PipelineSpec spec;  // with defaults filled in (threads), and the output that passes chose
-  std::shared_ptr<const Dataset> dataset;
-  std::vector<std::unique_ptr<Operation>> operations;  // of epoch 0 and those behind it, until `later`
-  std::vector<std::unique_ptr<BatchOperation>> batch_operations;
-  std::size_t classes = 0;                   // of the targets; 0: the batches have none
-  std::shared_ptr<const SampleSet> samples;  // that take part
-  Order order;
-  Size sample_size;  // where batches are padded, or follow a schedule, what none is larger than
-  int image_field = 0;
-  int label_field = -1;           // -1: samples have no label, 0 is delivered
-  bool encoded = false;           // the image field needs decoding
-  bool crop_into_resize = false;  // the first operation resizes only to what the second one reads
-  bool crop_into_decode = false;
-  bool scale_into_decode = false;
-  bool resize_into_decode = false;  // the first operation resizes the rows as they come
-  // Where the spec asks for a cache, one of these. `dataset` is then the encoded cache itself; pixels are kept after
-  // the first `cached_operations`.
-  std::shared_ptr<const EncodedCache> encoded_cache;
-  std::shared_ptr<const PixelStore> pixel_cache;
-  std::size_t cached_operations = 0;
-  std::shared_ptr<const AllFields> all_fields{};  // `dataset`, or what it caches, where dead_field_removal is off
-  std::string cache_chosen{};                     // why the cache of the spec is what it is, where that said auto
+  PipelineSpec spec;  // as requested
+  DataFacts data;
+  std::vector<Stage> stages;  // ascending by epoch, the first from epoch 0
+  std::vector<Step> steps;    // of each sample
+  std::vector<BatchStep> batch_steps;
+  StoreFormat output;
+  ExecutionPlan execution;
+  MemoryPlan memory;
+  CachePlan cache;
+  std::string cache_choice{};   // why, where cache.what is auto
+  Size sample_size;             // the largest of any epoch
+  bool delivers_files = false;  // some samples stay files, which a device decodes
+  bool any_size = false;        // samples are made one by one and need not be equally large
   std::vector<PassNote> passes{};
-  std::shared_ptr<ScanIndexStore> scan_index{};  // of the JPEGs, where crops are decoded by it
-  bool fuse_operations = true;                   // operations edit one window; else each leaves an image of its own
-  bool store_into_slot = true;  // the end of a chain writes to the batch; else to memory of its own, which is copied
-  MemoryPlan memory{};
-  std::shared_ptr<ByteBudget> room{};  // where memory is limited: for a cache, and for batches that the consumer keeps
-  std::shared_ptr<MemoryPool> larger_images{};  // where memory is limited: for images beyond a worker's share
-  bool tuned = false;                           // threads and prefetch of the spec are where the autotuner begins
-  bool reads_tuned = false;                     // read_ahead is, be the threads given or not
-  int most_read_ahead = 0;                      // that tuning may come to; read_ahead is where it begins
-  bool padded = false;                          // samples of several sizes are filled up in their batch
-  bool files = false;                           // some samples stay files, that a device decodes
-  bool any_size = false;      // samples are made one by one (sample_worker.h), and need not be equally large
-  std::vector<Size> sizes{};  // of the first image that can be read, and of what each operation in turn makes of it
-  FirstImage first{};
-  bool scans_indexed = false;       // indexes of scans are kept: in scan_index, where the plan's caches are opened
-  std::vector<ChainStage> later{};  // the epochs from which on operations change by their schedules, ascending
 
-  [[nodiscard]] const ChainStage* stage(std::uint32_t epoch) const;  // null: that of epoch 0
-  [[nodiscard]] const std::vector<std::unique_ptr<Operation>>& operations_at(std::uint32_t epoch) const {
-    const ChainStage* const found = stage(epoch);
-    return found ? found->operations : operations;
-  }
-  [[nodiscard]] const std::vector<std::unique_ptr<BatchOperation>>& batch_operations_at(std::uint32_t epoch) const {
-    const ChainStage* const found = stage(epoch);
-    return found ? found->batch_operations : batch_operations;
-  }
-  // Of each sample of an epoch, as the workers make room for it.
+  [[nodiscard]] const Stage& stage(std::uint32_t epoch) const;
+  [[nodiscard]] bool padded() const { return spec.batch.pad.to != PadTo::kNothing; }
+  // Classes of the targets; 0: batches have no targets.
+  [[nodiscard]] std::size_t target_classes() const { return spec.batch_operations.empty() ? 0 : data.classes; }
+  // The size of the samples of an epoch; of padded batches, the largest.
   [[nodiscard]] Size size_at(std::uint32_t epoch) const;
 };
 
-// kDryRun: the plan is only read, and the cache it tells of is not made; a loader needs kOpened.
-enum class Caches { kDryRun, kOpened };
+// The first step of type T; null: none.
+template <class T>
+[[nodiscard]] const T* find_step(const Plan& plan) {
+  for (const Step& step : plan.steps)
+    if (const T* const found = std::get_if<T>(&step)) return found;
+  return nullptr;
+}
+// The decode step, alone or within a DecodeResizeStep; null: stored pixels.
+[[nodiscard]] const DecodeStep* decode_step(const Plan& plan);
+[[nodiscard]] DecodeStep* decode_step(Plan& plan);
+// Whether some step uses a scan index.
+[[nodiscard]] bool uses_scan_index(const Plan& plan);
 
-// `usable_cores` is what execution.threads 0 becomes. `basis` without samples: they are chosen here (sample_set.h),
-// which may read every record once. cache.what auto is decided here (passes/cache_trial.h), for a run of so many
-// `epochs`, 0: many. `grow`: whether slots of batches may be added (Loader::Options); a memory limit then needs fewer.
-// `on_device`: what the consumer keeps there, which a memory limit counts.
-[[nodiscard]] Plan make_plan(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, int usable_cores,
-                             Caches caches = Caches::kOpened, OrderBasis basis = {},
-                             Consumer consumer = Consumer::kHost, std::uint32_t epochs = 0, bool grow = false,
-                             OnDevice on_device = {});
-
-// Bytes of one batch's slot: pixels, labels, ids, targets, sizes, which are files, and room for one more sample where
-// batches are padded.
+// Bytes of one batch slot: pixels, labels, ids, targets, sizes, files, and one more sample where batches are padded.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);
-
-// Human-readable: operations in order, passes and decoding with reasons, sizes.
-[[nodiscard]] std::string explain(const Plan& plan);
 
 }  // namespace unstarve

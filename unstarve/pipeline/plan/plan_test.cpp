@@ -1,4 +1,5 @@
-#include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/pipeline/executor/plan_run.h"
+#include "unstarve/pipeline/executor/resources.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -49,13 +50,14 @@ TEST_CASE("a plan holds the size before and behind each operation") {
   PipelineSpec spec;
   spec.batch.size = 10;
   spec.operations = evaluation_operations(224);
-  const Plan plan = make_plan(spec, data, 2);
-  CHECK(plan.sizes == std::vector<Size>{{50, 50}, {256, 256}, {224, 224}});
-  CHECK(plan.sample_size == plan.sizes.back());
-  CHECK_THAT(explain(plan), Contains("center_crop size=224: 256x256 -> 224x224\n"));
+  const PlannedRun run = plan_run(spec, data, {2});
+  const Plan& plan = run.plan;
+  CHECK(plan.stages[0].sizes == std::vector<Size>{{50, 50}, {256, 256}, {224, 224}});
+  CHECK(plan.sample_size == plan.stages[0].sizes.back());
+  CHECK_THAT(explain(run), Contains("center_crop size=224: 256x256 -> 224x224\n"));
 }
 
-TEST_CASE("a plan that is only read makes no cache, and tells of the same one") {
+TEST_CASE("planning creates no cache; opening its resources does") {
   const auto data = std::make_shared<JpegSet>(4);
   const auto folder = std::filesystem::temp_directory_path() / "unstarve-plan-test-cache";
   std::filesystem::remove_all(folder);
@@ -63,14 +65,12 @@ TEST_CASE("a plan that is only read makes no cache, and tells of the same one") 
   spec.batch.size = 2;
   spec.operations = {{"resize", {{"size", {16, 16}}}}, {"horizontal_flip", {}}};
   spec.cache = {CacheWhat::kPixels, folder.string(), 1};
-  const Plan told = make_plan(spec, data, 2, Caches::kDryRun);
+  const PlannedRun run = plan_run(spec, data, {2});
   CHECK_FALSE(std::filesystem::exists(folder));
-  CHECK_FALSE(told.pixel_cache);
-  CHECK(told.cached_operations == 1);
-  const Plan opened = make_plan(spec, data, 2);
-  CHECK(opened.pixel_cache);
+  CHECK(run.plan.cache.operations == 1);
+  const Resources resources = open_resources(run.plan, run.data);
+  CHECK(resources.pixel_cache);
   CHECK(std::filesystem::exists(folder));
-  CHECK(explain(told) == explain(opened));
   std::filesystem::remove_all(folder);
 }
 

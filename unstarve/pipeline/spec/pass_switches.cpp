@@ -12,33 +12,32 @@ namespace unstarve {
 namespace {
 
 constexpr std::array kSwitches{
-    PassSwitch{"filter_before_decode",
-               "decides by the index and the headers which samples take part; without, each image is decoded first"},
-    PassSwitch{"filter_fusion", "decides all conditions of a filter at once; without, each by a visit of its own"},
-    PassSwitch{"dead_field_removal", "reads image and label of the records, no other columns"},
-    PassSwitch{"interleave", "several shards at once; never needed, records are read by their places"},
-    PassSwitch{"cache", "keeps records, or pixels before the first random operation"},
-    PassSwitch{"crop_into_resize", "resizes only to the part that the next operation reads"},
-    PassSwitch{"crop_into_decode", "decodes only the part that the first operation reads"},
-    PassSwitch{"scale_into_decode", "decodes JPEG at a reduced scale where the result is resized further",
-               "photographs differ by less than 6 of 255 on average, 20 in the worst, and show less than a pixel more "
-               "on each side"},
+    PassSwitch{"cache", "caches encoded records, or pixels before the first random operation"},
+    PassSwitch{"crop_into_resize", "resizes only the region that the next operation reads"},
+    PassSwitch{"crop_into_decode", "decodes only the region that the first operation reads"},
+    PassSwitch{
+        "scale_into_decode", "decodes JPEG at a reduced scale where the result is resized further",
+        "photographs differ by less than 6 of 255 on average, 20 in the worst case, and show less than one pixel "
+        "more on each side"},
     PassSwitch{"resize_into_decode", "resizes rows as they are decoded"},
-    PassSwitch{"scan_index", "remembers where the rows of a JPEG begin, and decodes crops from there"},
-    PassSwitch{"operation_fusion", "crops, pads, mirrors and changes colours without writing pixels"},
-    PassSwitch{"batch_fusion", "writes samples into the batch instead of collecting them"},
-    PassSwitch{"normalise_on_device", "sends uint8 to a device that normalises and casts",
+    PassSwitch{"scan_index", "remembers the positions of MCU rows in a JPEG and decodes crops from there"},
+    PassSwitch{"operation_fusion", "crops, pads, mirrors and changes colours without writing an image each"},
+    PassSwitch{"normalise_on_device", "copies uint8 to a device that normalises and casts",
                "a value is off by at most 2^-20 of the larger of |pixel / (255 std)| and |mean / std|"},
-    PassSwitch{"read_ahead", "reads records before the workers ask for them"},
 };
 
 }  // namespace
 
 std::span<const PassSwitch> pass_switches() { return kSwitches; }
 
-bool is_switched_off(const PipelineSpec& spec, std::string_view pass) {
-  const auto found = spec.passes.find(std::string(pass));
-  return found != spec.passes.end() && !found->second;
+bool is_enabled(const PipelineSpec& spec, const PassSwitch& pass) {
+  const auto found = spec.passes.find(std::string(pass.name));
+  return found != spec.passes.end() ? found->second : pass.error.empty();
+}
+
+bool is_enabled(const PipelineSpec& spec, std::string_view pass) {
+  return is_enabled(
+      spec, *std::find_if(kSwitches.begin(), kSwitches.end(), [&](const PassSwitch& row) { return row.name == pass; }));
 }
 
 void check_pass_switches(const PipelineSpec& spec) {
@@ -48,7 +47,7 @@ void check_pass_switches(const PipelineSpec& spec) {
       continue;
     std::string known;
     for (const PassSwitch& row : kSwitches) known.append(known.empty() ? "" : ", ").append(row.name);
-    throw Error(ErrorKind::kArgument, fmt::format("passes.{}: there is no such pass, expected one of {}", name, known));
+    throw Error(ErrorKind::kArgument, fmt::format("passes.{}: unknown pass; expected one of {}", name, known));
   }
 }
 

@@ -20,7 +20,10 @@ struct PassSwitch {
 // All passes, in the order in which they run.
 [[nodiscard]] std::span<const PassSwitch> pass_switches();
 
-[[nodiscard]] bool is_switched_off(const PipelineSpec& spec, std::string_view pass);
+// Whether the pass may apply: as the spec switches it; by default exact passes may and approximate ones may not.
+[[nodiscard]] bool is_enabled(const PipelineSpec& spec, const PassSwitch& pass);
+// The same, by name. Precondition: there is such a pass.
+[[nodiscard]] bool is_enabled(const PipelineSpec& spec, std::string_view pass);
 
 // Throws Error(kArgument) if the spec switches an unknown pass.
 void check_pass_switches(const PipelineSpec& spec);

@@ -68,9 +68,6 @@ struct OrderSpec {
 };
 
 struct DecodeSpec {
-  bool crop_only = true;  // exact: decode only the part that the first operation reads
-  bool reduced_scale =
-      false;  // approximate: decode at 1/2, 1/4, 1/8 where the result is still at least the target size
   // An image of more is an error of its sample; a header of a few bytes may claim any size.
   int max_pixels = static_cast<int>(kMaxPixels);
   friend bool operator==(const DecodeSpec&, const DecodeSpec&) = default;

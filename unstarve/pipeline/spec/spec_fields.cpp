@@ -31,8 +31,6 @@ constexpr std::array kFields = {
     SpecField{"order.balance", "every class equally often, or by its weight"},
     SpecField{"order.class_weights", "of classes by name or number; 1 for those not named"},
     SpecField{"decode", "JPEG, PNG and WebP to pixels"},
-    SpecField{"decode.crop_only", "decode only the part that the first operation reads; exact"},
-    SpecField{"decode.reduced_scale", "decode at 1/2, 1/4 or 1/8 where that is still large enough; approximate"},
     SpecField{"decode.max_pixels",
               "an image whose header claims more is an error of its sample, before memory is taken", 1,
               static_cast<double>(kMaxPixels)},

@@ -218,8 +218,7 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
     out << YAML::EndSeq;
   }
   write_order(out, spec.order);
-  flow("decode") << Key << "crop_only" << Value << spec.decode.crop_only << Key << "reduced_scale" << Value
-                 << spec.decode.reduced_scale << Key << "max_pixels" << Value << spec.decode.max_pixels << YAML::EndMap;
+  flow("decode") << Key << "max_pixels" << Value << spec.decode.max_pixels << YAML::EndMap;
   flow("cache") << Key << "what" << Value << name_of(kCached, spec.cache.what) << Key << "folder" << Value
                 << YAML::DoubleQuoted << spec.cache.folder << Key << "limit_mb" << Value << spec.cache.limit_mb << Key
                 << "after" << Value << spec.cache.after << YAML::EndMap;
@@ -259,8 +258,6 @@ PipelineSpec read_pipeline_yaml(YamlMap map) {
   }
   spec.order = read_order(map.map("order"));
   YamlMap decode = map.map("decode");
-  decode.get("crop_only", spec.decode.crop_only);
-  decode.get("reduced_scale", spec.decode.reduced_scale);
   decode.get("max_pixels", spec.decode.max_pixels);
   decode.finish();
   YamlMap cache = map.map("cache");

@@ -7,7 +7,7 @@
 //     - {path: b, split: "", weight: 0.3, earlier_weights: [0.5], filter: {drop_labels: [other], max_aspect: 3}}
 //   order: {shuffle: true, seed: 0, rank: 0, world: 1, window: 0, repeat: 1, epoch: 0, balance: false,
 //           class_weights: {cat: 2}}
-//   decode: {crop_only: true, reduced_scale: false, max_pixels: 268435456}
+//   decode: {max_pixels: 268435456}
 //   cache: {what: nothing, folder: "", limit_mb: 1024, after: -1}
 //   operations:
 //     - random_resized_crop: {size: 224}

@@ -20,7 +20,7 @@ TEST_CASE("a spec survives being written and read") {
   CHECK(round_trip(spec) == spec);
   spec.source = {"a \"quoted\": path # with: all", "train"};
   spec.order = {false, 0xffffffffffffffffULL, 3, 8};
-  spec.decode = {false, true, 1'000'000};
+  spec.decode = {1'000'000};
   spec.operations = training_operations(224);
   spec.operations.push_back({"random_resized_crop", {{"size", {176}}, {"scale", {0.35, 1.0 / 3}}}});
   spec.operations.push_back({"resize", {{"size", {8}}, {"interpolation", {"bicubic"}}, {"antialias", {"false"}}}});
@@ -30,7 +30,7 @@ TEST_CASE("a spec survives being written and read") {
   spec.execution = {5, 0, false, 12};
   spec.cache = {CacheWhat::kPixels, "a folder", 77, 3};
   spec.errors = {OnError::kReplace, 12, 1.0 / 3};
-  spec.passes = {{"cache", true}, {"read_ahead", false}};
+  spec.passes = {{"cache", true}, {"scan_index", false}};
   CHECK(round_trip(spec) == spec);
   spec.device = {"cuda:1", OperationsOn::kDevice, DecodeOn::kGpuHybrid, 1.0 / 3};
   CHECK(round_trip(spec) == spec);

@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/passes/pixel_file.h"
+#include "unstarve/pipeline/plan/pixel_cache_file.h"
 
 #include <fmt/format.h>
 
@@ -8,25 +8,24 @@
 
 namespace unstarve {
 
-PixelFile pixel_file_of(const Plan& plan) {
-  PixelFile file;
-  // What is random, or another in another epoch, is made anew.
-  while (file.operations < plan.operations.size() && !plan.operations[file.operations]->random() &&
+PixelCacheFile pixel_cache_file(const Plan& plan) {
+  PixelCacheFile file;
+  const auto& operations = plan.stages[0].operations;
+  while (file.operations < operations.size() && !operations[file.operations]->random() &&
          !follows_schedule(plan.spec.operations[file.operations]))
     ++file.operations;
   if (const int after = plan.spec.cache.after; after >= 0) {
     if (static_cast<std::size_t>(after) > file.operations)
       throw Error(ErrorKind::kArgument,
-                  file.operations < plan.operations.size()
+                  file.operations < operations.size()
                       ? fmt::format("cache.after: {}, expected at most {}: {} differs from epoch to epoch", after,
                                     file.operations, plan.spec.operations[file.operations].name)
                       : fmt::format("cache.after: {}, but there are {} operations", after, file.operations));
     file.operations = static_cast<std::size_t>(after);
   }
-  const Dataset& data = *plan.dataset;
   for (const SourceSpec& source : plan.spec.mix) file.key += fmt::format("{}\n{}\n", source.path, source.split);
-  file.key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, data.format(),
-                          data.size(), data.stored_bytes());
+  file.key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, plan.data.format,
+                          plan.data.records, plan.data.stored_bytes);
   for (std::size_t i = 0; i < file.operations; ++i)
     file.key += plan.spec.operations[i].name + to_text(plan.spec.operations[i].params) + '\n';
   const CacheSpec& cache = plan.spec.cache;

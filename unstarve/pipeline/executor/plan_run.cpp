@@ -1,0 +1,45 @@
+#include "unstarve/pipeline/executor/plan_run.h"
+
+#include <algorithm>
+
+#include "unstarve/ops/replace_means.h"
+#include "unstarve/pipeline/executor/cache_trial.h"
+#include "unstarve/pipeline/passes/make_plan.h"
+#include "unstarve/pipeline/plan/build_plan.h"
+#include "unstarve/pipeline/plan/explain.h"
+#include "unstarve/pipeline/plan/first_on_device.h"
+#include "unstarve/pipeline/spec/check_spec.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
+
+namespace unstarve {
+
+PlannedRun plan_run(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, const RunOptions& run,
+                    OrderBasis basis) {
+  check_spec(spec);
+  replace_means(spec.operations, spec.output.normalisation);
+  if (spec.device.operations == OperationsOn::kDevice) (void)first_on_device(spec);
+  if (!basis.samples) {
+    const int threads = spec.execution.threads > 0 ? spec.execution.threads : run.usable_cores;
+    basis.samples = choose_samples(spec, *dataset, threads);
+  }
+  Order order(spec.order, spec.batch, basis);
+  RunData data{std::move(dataset), std::move(basis.samples)};
+  DataFacts facts = gather_facts(spec, data);
+  std::string choice;
+  if (spec.cache.what == CacheWhat::kAuto) {
+    if (!is_enabled(spec, "cache")) {
+      spec.cache = {};
+    } else {
+      const CacheTrial trial{build_plan(spec, facts, run), data, order.batches_per_epoch()};
+      CacheDecision decision = decide_cache(trial, run);
+      spec.cache = std::move(decision.cache);
+      choice = std::move(decision.reason);
+    }
+  }
+  Plan plan = make_plan(std::move(spec), std::move(facts), run, std::move(choice));
+  return {std::move(plan), std::move(data), std::move(order)};
+}
+
+std::string explain(const PlannedRun& run) { return explain(run.plan, *run.data.samples, run.order); }
+
+}  // namespace unstarve

@@ -1,0 +1,339 @@
+#include "unstarve/pipeline/executor/sample_program.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/map_guard.h"
+#include "unstarve/ops/base/window.h"
+#include "unstarve/ops/resize/resize.h"
+#include "unstarve/ops/resize/resize_rows.h"
+#include "unstarve/pipeline/device/decode_balance.h"
+#include "unstarve/pipeline/executor/decode_counts.h"
+
+namespace unstarve {
+namespace {
+
+std::size_t rgb_bytes(Size size) {
+  return static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height) * kChannels;
+}
+
+bool is_error(const std::exception& error) { return dynamic_cast<const Error*>(&error) != nullptr; }
+
+}  // namespace
+
+SampleProgram::SampleProgram(const Plan& plan, const Resources& resources, Decoding decoding)
+    : plan_(plan), resources_(resources), decoding_(decoding), storer_(plan.output) {
+  draws_.resize(plan.spec.operations.size(), {Random(0, 0, 0, 0)});
+  enter(0);
+}
+
+void SampleProgram::enter(std::uint32_t epoch) {
+  stage_ = &plan_.stage(epoch);
+  size_ = plan_.size_at(epoch);
+}
+
+SampleProgram::Draws& SampleProgram::draws_of(OpIndex op) {
+  Draws& draws = draws_[op];
+  if (!draws.selected) draws.random = Random(plan_.spec.order.seed, sample_.draw, sample_.id, op);
+  return draws;
+}
+
+template <class Work>
+void SampleProgram::locate_image(const Work& work) {
+  const std::span<const std::uint8_t> bytes = image().bytes;
+  try {
+    work();
+    check_map(bytes);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInput) check_map(bytes);  // the zeros of a lost page look like damage
+    throw Error(error.kind(), resources_.dataset->location(sample_.id) + ": " + error.what());
+  }
+}
+
+template <class Work>
+void SampleProgram::locate_operation(OpIndex op, const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // an added operation may throw anything
+    const ErrorKind kind = is_error(error) ? dynamic_cast<const Error&>(error).kind() : ErrorKind::kInternal;
+    throw Error(kind, fmt::format("{}: operations[{}] {}: {}", resources_.dataset->location(sample_.id), op,
+                                  plan_.spec.operations[op].name, error.what()));
+  }
+}
+
+std::int64_t SampleProgram::make(Sample sample, StageTotals& totals, bool timed, bool is_read) {
+  sample_ = sample;
+  is_read_ = is_read;
+  try {
+    return run_steps(timed, totals);
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
+std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
+  clock_.emplace(totals, timed);
+  if (timed) ++totals.timed_samples;
+  file_ = {};
+  has_pixels_ = false;
+  selection_ = {};
+  for (Draws& draws : draws_) draws.selected = false;
+  for (StepIndex at = 0; at < last();)
+    at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
+  if (file_[0] > 0) {
+    clock_->lap(WorkStage::kDecode, 0);
+    clock_->lap(WorkStage::kAugment, 0);
+    return label_;
+  }
+  check_size();
+  clock_->lap(WorkStage::kAugment, rgb_bytes(frame_.size()));
+  return label_;
+}
+
+StepIndex SampleProgram::run(const ReadStep&, StepIndex at) {
+  if (!is_read_) resources_.dataset->read(sample_.id, record_);
+  const int field = plan_.data.label_field;
+  label_ = field < 0 ? 0 : record_.values[static_cast<std::size_t>(field)].integer;
+  clock_->lap(WorkStage::kRead, plan_.data.encoded ? image().bytes.size() : 0);
+  return at + 1;
+}
+
+StepIndex SampleProgram::run(const UsePixelsStep&, StepIndex at) {
+  frame_ = Frame(image().pixels);
+  has_pixels_ = true;
+  return at + 1;
+}
+
+StepIndex SampleProgram::run(const OpenStep&, StepIndex at) {
+  locate_image([&] {
+    header_ = decoder_.open(image().bytes, plan_.spec.decode.max_pixels);
+    if (resources_.larger_images) borrow_for(header_.size);
+  });
+  selection_ = select_all(header_.size);
+  return at + 1;
+}
+
+StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
+  Draws& draws = draws_of(step.op);
+  if (draws.selected) return at + 1;  // by SelectThroughStep
+  const Operation& operation = *stage_->operations[step.op];
+  locate_operation(step.op, [&] {
+    if (has_pixels_)
+      frame_.crop(operation.select(frame_.size(), draws.random));
+    else
+      selection_ = select_for(operation, header_.size, draws.random);
+  });
+  draws.selected = true;
+  return at + 1;
+}
+
+StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
+  Draws& draws = draws_of(step.op);
+  locate_operation(step.op, [&] {
+    draws.selected = select_through(step, stage_->operations, header_, selection_, draws.random, scratch_);
+  });
+  return at + 1;
+}
+
+bool SampleProgram::decode(const DecodePlan& how, RowSink* rows) {
+  DecodeRequest request{how.crop, how.reduction};
+  ScanIndexStore* const store = how.index ? resources_.scan_index.get() : nullptr;
+  if (store != nullptr && store->find(sample_.id, index_)) request.index = index_;
+  request.make_index = store != nullptr && store->writable();
+  const bool in_rows = rows != nullptr && decoder_.decode(request, *rows, decoded_);
+  if (rows == nullptr) decoder_.decode(request, decoded_);
+  if (decoding_.counts != nullptr) decoding_.counts->count(header_, how.reduction, decoder_.used_own_decoder());
+  if (store == nullptr) return in_rows;
+  if (decoder_.index_use() == IndexUse::kUsed) {
+    store->count_used();
+    return in_rows;
+  }
+  if (decoder_.index_use() == IndexUse::kWrong) store->count_wrong(sample_.id);
+  if (decoder_.index_use() == IndexUse::kOtherVersion) store->count_other_version(sample_.id);
+  store->put(sample_.id, decoder_.made_index());
+  return in_rows;
+}
+
+// What was decoded beyond the selected region is cropped away.
+void SampleProgram::use_decoded(const DecodePlan& how) {
+  frame_ = Frame(decoded_.view());
+  has_pixels_ = true;
+  const bool cropped = how.crop.width > 0;
+  const Rect& region = selection_.region;
+  const int r = how.reduction;
+  if (!cropped && r == 1) frame_.crop(region);
+  if (!cropped && r > 1)
+    frame_.crop({region.x / r, region.y / r, (region.x + region.width + r - 1) / r - region.x / r,
+                 (region.y + region.height + r - 1) / r - region.y / r});
+}
+
+bool SampleProgram::leave_to_device(const DecodePlan& how) {
+  if (decoding_.balance == nullptr) return false;
+  const std::span<const std::uint8_t> bytes = image().bytes;
+  const std::int64_t pixels = std::int64_t{how.stored.width} * how.stored.height;
+  if (!decoding_.balance->to_device(sample_.draw, sample_.id, header_, bytes.size(), pixels, sample_bytes()))
+    return false;
+  file_ = {static_cast<std::int32_t>(bytes.size()), header_.size.height, header_.size.width};
+  return true;
+}
+
+void SampleProgram::measure_decoding(const DecodePlan& how, std::int64_t start_ns) {
+  if (decoding_.balance == nullptr) return;
+  const auto ns = static_cast<double>(steady_clock().now_ns() - start_ns);
+  decoding_.balance->host_took(image().bytes.size(), std::int64_t{how.stored.width} * how.stored.height, ns * 1e-9);
+}
+
+StepIndex SampleProgram::run(const DecodeStep& step, StepIndex at) {
+  const DecodePlan how = plan_decode(header_, decode_hint(step, selection_));
+  if (leave_to_device(how)) return last();
+  const std::int64_t start_ns = decoding_.balance != nullptr ? steady_clock().now_ns() : 0;
+  locate_image([&] { decode(how, nullptr); });
+  use_decoded(how);
+  measure_decoding(how, start_ns);
+  clock_->lap(WorkStage::kDecode, decoded_.bytes());
+  return at + 1;
+}
+
+StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
+  const DecodePlan how = plan_decode(header_, decode_hint(step.decode, selection_));
+  const bool all = selection_.region == Rect{0, 0, header_.size.width, header_.size.height};
+  if (how.crop.width == 0 && !all) {  // the rows would hold more than the resize reads
+    const StepIndex next = run(step.decode, at);
+    return file_[0] > 0 ? next : run(ApplyStep{step.op}, at);
+  }
+  if (leave_to_device(how)) return last();
+  const std::int64_t start_ns = decoding_.balance != nullptr ? steady_clock().now_ns() : 0;
+  const Operation& operation = *stage_->operations[step.op];
+  const auto target = [&](Size size) {
+    return selection_.part ? *selection_.part : whole_resize(size, operation.only_resizes(size).value());
+  };
+  ResizeRows rows(target, header_.orientation, scratch_, clock_->timed());
+  bool resized = false;
+  locate_image([&] { resized = decode(how, &rows); });
+  measure_decoding(how, start_ns);
+  if (resized) {
+    frame_ = rows.frame();
+    has_pixels_ = true;
+    clock_->lap(WorkStage::kDecode, rgb_bytes(rows.taken()), rows.spent_ns());
+    return at + 1;
+  }
+  use_decoded(how);
+  clock_->lap(WorkStage::kDecode, decoded_.bytes());
+  return run(ApplyStep{step.op}, at);
+}
+
+StepIndex SampleProgram::run(const ApplyStep& step, StepIndex at) {
+  locate_operation(step.op, [&] {
+    // Before decoding, SelectThroughStep may have narrowed the first operation to a part of its output.
+    if (step.op == 0 && selection_.part)
+      resize_part(frame_, *selection_.part, scratch_);
+    else
+      stage_->operations[step.op]->apply(frame_, draws_[step.op].random, scratch_);
+  });
+  return at + 1;
+}
+
+StepIndex SampleProgram::run(const MaterialiseStep&, StepIndex at) {
+  make_pixels(frame_, scratch_);
+  return at + 1;
+}
+
+StepIndex SampleProgram::run(const CacheLookupStep& step, StepIndex at) {
+  const auto cached = resources_.pixel_cache->find(sample_.id);
+  if (!cached) return at + 1;
+  frame_ = Frame(cached->pixels);
+  has_pixels_ = true;
+  label_ = cached->label;
+  const PixelView& pixels = cached->pixels;
+  clock_->lap(WorkStage::kRead, static_cast<std::size_t>(pixels.row_stride) * static_cast<std::size_t>(pixels.height));
+  clock_->lap(WorkStage::kDecode, 0);
+  return step.on_hit;
+}
+
+StepIndex SampleProgram::run(const CacheInsertStep&, StepIndex at) {
+  if (frame_.inside() && !frame_.mirrored && frame_.points == nullptr && frame_.pixels.interleaved()) {
+    PixelView part = frame_.pixels;
+    part.data += frame_.top * part.row_stride + std::ptrdiff_t{frame_.left} * kChannels;
+    part.width = frame_.width;
+    part.height = frame_.height;
+    resources_.pixel_cache->put(sample_.id, label_, part);
+    return at + 1;
+  }
+  to_cache_.resize(frame_.size());
+  copy_window(frame_, 0, frame_.height, {to_cache_.data(), static_cast<std::ptrdiff_t>(to_cache_.row_bytes()), 1});
+  resources_.pixel_cache->put(sample_.id, label_, to_cache_.view());
+  return at + 1;
+}
+
+StepIndex SampleProgram::run(const StoreStep&, StepIndex at) { return at + 1; }  // by store()
+
+void SampleProgram::check_size() const {
+  const Size made = frame_.size();
+  if (plan_.padded() && (made.width > size_.width || made.height > size_.height))
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{}: the operations produce {}x{} pixels; expected at most {}x{}, the size that batches are "
+                    "padded to. Increase batch.pad.size, or resize before.",
+                    resources_.dataset->location(sample_.id), made.width, made.height, size_.width, size_.height));
+  if (!plan_.padded() && !plan_.any_size && made != size_)
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{}: the operations produce {}x{} pixels; expected {}x{}, the size of the batch. Add an "
+                    "operation with a fixed size (random_resized_crop, center_crop), or pad the batches "
+                    "(batch.pad).",
+                    resources_.dataset->location(sample_.id), made.width, made.height, size_.width, size_.height));
+}
+
+Size SampleProgram::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {
+  StageClock clock(totals, timed);
+  Size size = size_;
+  if (file_[0] > 0) {
+    const std::span<const std::uint8_t> bytes = image().bytes;
+    std::memcpy(pixels, bytes.data(), bytes.size());
+    check_map(bytes);
+    clock.lap(WorkStage::kStore, bytes.size());
+  } else {
+    storer_.store(frame_, pixels, &fetch_);
+    if (!plan_.data.encoded) check_map(image().pixels);
+    size = frame_.size();
+    clock.lap(WorkStage::kStore, storer_.sample_bytes(size));
+  }
+  give_back();
+  return size;
+}
+
+void SampleProgram::borrow_for(Size image) {
+  const WorkerLoad load{record_.storage.capacity(), image, plan_.data.encoded, resources_.pixel_cache != nullptr};
+  const std::uint64_t needed = worker_bytes(load, stage_->operations), share = plan_.memory.worker;
+  if (needed <= share) return;
+  MemoryPool& pool = *resources_.larger_images;
+  if (needed - share > pool.size())
+    throw Error(
+        ErrorKind::kMemory,
+        fmt::format("an image of {}x{} pixels needs {:.1f} MB while it is processed; expected at most {:.1f} MB, what "
+                    "execution.memory_limit_mb leaves for an image. Raise it, or reduce batch, cache or threads.",
+                    image.width, image.height, static_cast<double>(needed) / 1e6,
+                    static_cast<double>(share + pool.size()) / 1e6));
+  pool.borrow(needed - share);
+  borrowed_ = needed - share;
+}
+
+void SampleProgram::give_back() {
+  if (borrowed_ == 0) return;
+  record_ = {};
+  decoder_ = Decoder();
+  decoded_ = {};
+  to_cache_ = {};
+  scratch_ = {};
+  index_ = {};
+  resources_.larger_images->give_back(std::exchange(borrowed_, 0));
+}
+
+}  // namespace unstarve

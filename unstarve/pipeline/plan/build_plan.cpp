@@ -1,0 +1,110 @@
+#include "unstarve/pipeline/plan/build_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/operations.h"
+#include "unstarve/ops/schedule.h"
+#include "unstarve/pipeline/spec/check_spec.h"
+
+namespace unstarve {
+namespace {
+
+std::vector<Step> sample_program(bool encoded, std::size_t operations) {
+  std::vector<Step> steps{ReadStep{}};
+  if (encoded) {
+    steps.push_back(OpenStep{});
+    steps.push_back(DecodeStep{});
+  } else {
+    steps.push_back(UsePixelsStep{});
+  }
+  for (OpIndex op = 0; op < operations; ++op) {
+    steps.push_back(SelectStep{op});
+    steps.push_back(ApplyStep{op});
+    steps.push_back(MaterialiseStep{});
+  }
+  steps.push_back(StoreStep{});
+  return steps;
+}
+
+std::vector<BatchStep> batch_program(const PipelineSpec& spec) {
+  std::vector<BatchStep> steps;
+  if (spec.errors.policy == OnError::kSkip) steps.push_back(CompactStep{});
+  if (spec.batch.pad.to != PadTo::kNothing) steps.push_back(PadStep{});
+  if (!spec.batch_operations.empty()) steps.push_back(OneHotStep{});
+  for (OpIndex op = 0; op < spec.batch_operations.size(); ++op) steps.push_back(BatchApplyStep{op});
+  if (spec.batch.last == LastBatch::kPad) steps.push_back(RepeatStep{});
+  return steps;
+}
+
+Stage make_stage(const PipelineSpec& spec, std::uint32_t epoch, Size image) {
+  Stage stage{epoch, {}, {}, {image}, {}, {}};
+  for (const OpSpec& operation : spec.batch_operations) {
+    stage.batch_specs.push_back(at_epoch(operation, epoch));
+    stage.batch_operations.push_back(make_batch_operation(stage.batch_specs.back()));
+  }
+  for (const OpSpec& operation : spec.operations) {
+    stage.specs.push_back(at_epoch(operation, epoch));
+    stage.operations.push_back(make_operation(stage.specs.back()));
+    stage.sizes.push_back(stage.operations.back()->output_size(stage.sizes.back()));
+  }
+  return stage;
+}
+
+std::vector<Stage> make_stages(const PipelineSpec& spec, Size image) {
+  if (const auto epoch = size_changes_from(spec); epoch && spec.batch.pad.to == PadTo::kLargest)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("batch.pad.to: largest, but a schedule changes the operations' output size from epoch {} "
+                            "on; expected a constant size. Set pad.to: size with the largest size of any epoch.",
+                            *epoch));
+  std::vector<OpSpec> scheduled = spec.operations;
+  scheduled.insert(scheduled.end(), spec.batch_operations.begin(), spec.batch_operations.end());
+  std::vector<Stage> stages{make_stage(spec, 0, image)};
+  for (const std::uint32_t epoch : changing_epochs(scheduled)) stages.push_back(make_stage(spec, epoch, image));
+  return stages;
+}
+
+void enlarge(Size& size, Size by) {
+  size.width = std::max(size.width, by.width);
+  size.height = std::max(size.height, by.height);
+}
+
+Size largest_sample(const Plan& plan) {
+  if (plan.spec.batch.pad.to == PadTo::kSize) return plan.spec.batch.pad.size;
+  Size largest = plan.stages.front().sizes.back();
+  if (plan.padded()) {
+    enlarge(largest, plan.data.largest_output);
+  } else {
+    for (const Stage& stage : plan.stages) enlarge(largest, stage.sizes.back());
+  }
+  return largest;
+}
+
+void check_targets(const Plan& plan) {
+  if (plan.spec.batch_operations.empty()) return;
+  if (plan.data.label_field < 0 || plan.data.classes == 0)
+    throw Error(ErrorKind::kArgument, fmt::format("batch_operations: {} has no class labels; batch operations need "
+                                                  "them. Use data with labels, or remove the batch operations.",
+                                                  plan.data.format));
+}
+
+}  // namespace
+
+Plan build_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run) {
+  Plan plan;
+  plan.spec = std::move(spec);
+  plan.data = std::move(facts);
+  check_targets(plan);
+  plan.stages = make_stages(plan.spec, plan.data.first.header.size);
+  plan.steps = sample_program(plan.data.encoded, plan.spec.operations.size());
+  plan.batch_steps = batch_program(plan.spec);
+  plan.output = plan.spec.output;
+  plan.sample_size = largest_sample(plan);
+  plan.delivers_files = run.on_device.decodes;
+  resolve_execution(plan, run);
+  return plan;
+}
+
+}  // namespace unstarve

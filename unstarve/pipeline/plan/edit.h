@@ -1,0 +1,22 @@
+#pragma once
+// Edits of a plan's program that passes share. Jump targets follow the steps that they refer to.
+//
+// Threads: pure.
+
+#include <functional>
+
+#include "unstarve/pipeline/plan/plan.h"
+
+namespace unstarve {
+
+// The index of the first step equal to `step`. Precondition: there is one.
+[[nodiscard]] StepIndex index_of(const Plan& plan, const Step& step);
+// Inserts `step` before the step that is at `at` now.
+void insert_step(Plan& plan, StepIndex at, const Step& step);
+void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition);
+
+// Moves the selection of the first operation before the decode step and returns that step. Precondition: encoded images,
+// at least one operation, no cache of pixels.
+DecodeStep& select_before_decode(Plan& plan);
+
+}  // namespace unstarve

@@ -1,0 +1,92 @@
+#include "unstarve/pipeline/plan/execution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/pipeline/plan/plan.h"
+
+namespace unstarve {
+namespace {
+
+std::uint64_t batch_values(const Plan& plan) {
+  return static_cast<std::uint64_t>(plan.spec.batch.size) * static_cast<std::uint64_t>(plan.sample_size.width) *
+         static_cast<std::uint64_t>(plan.sample_size.height) * kChannels;
+}
+
+MemoryNeeds memory_needs(const Plan& plan, const RunOptions& run) {
+  const ExecutionSpec& requested = plan.spec.execution;
+  const CacheSpec& cache = plan.spec.cache;
+  const bool undecided = cache.what == CacheWhat::kAuto;
+  const bool cache_in_memory = undecided || (cache.what != CacheWhat::kNothing && cache.folder.empty());
+  MemoryNeeds needs;
+  needs.batch = batch_bytes(plan);
+  needs.device = run.on_device.per_value * batch_values(plan) + run.on_device.fixed;
+  needs.threads = plan.execution.threads;
+  needs.prefetch = requested.prefetch;
+  needs.grow = run.grow;
+  needs.relaxed = requested.order == ExecutionOrder::kRelaxed;
+  needs.cache = cache_in_memory ? cache.limit_mb * 1'000'000 : 0;
+  needs.read_ahead = requested.read_ahead != 0;
+  if (requested.memory_limit_mb == 0) return needs;
+  const LargestSample& largest = plan.data.largest.value();
+  const bool pixel_cache = undecided || cache.what == CacheWhat::kPixels;
+  needs.limit = requested.memory_limit_mb * 1'000'000;
+  needs.record = largest.record_bytes;
+  for (const Stage& stage : plan.stages)
+    needs.worker =
+        std::max(needs.worker,
+                 worker_bytes({largest.record_bytes, largest.image, plan.data.encoded, pixel_cache}, stage.operations));
+  needs.fewer_threads = requested.threads == 0;
+  needs.read_ahead = requested.read_ahead > 0 || (requested.read_ahead < 0 && plan.data.reads_in_flight > 0);
+  return needs;
+}
+
+void resolve_read_ahead(Plan& plan) {
+  const ExecutionSpec& requested = plan.spec.execution;
+  ExecutionPlan& execution = plan.execution;
+  const bool chosen_here = requested.read_ahead < 0;
+  int reads = chosen_here ? plan.data.reads_in_flight : requested.read_ahead;
+  if (plan.memory.limit > 0 && plan.memory.read_ahead == 0 && reads > 0) {
+    execution.read_ahead_reason = "no room for it within execution.memory_limit_mb";
+    return;
+  }
+  execution.read_ahead = reads;
+  execution.read_ahead_tuned = chosen_here && requested.autotune;
+  // Out-of-order delivery numbers samples as they are read, and a memory limit is divided before the run: with either,
+  // read-ahead is in use from the start or never.
+  const bool may_begin_later = requested.order == ExecutionOrder::kExact && plan.memory.limit == 0;
+  if (execution.read_ahead_tuned)
+    execution.most_read_ahead = reads > 0 ? reads : may_begin_later ? plan.data.most_reads_in_flight : 0;
+  if (reads == 0) {
+    execution.read_ahead_reason = chosen_here
+                                      ? "nothing to gain: the data are in memory or in the page cache, or unpacking "
+                                        "them takes longer than reading"
+                                      : "switched off by execution.read_ahead";
+    if (execution.most_read_ahead > 0)
+      execution.read_ahead_reason += "; starts during the run if workers wait for reads";
+    return;
+  }
+  execution.read_ahead_reason =
+      fmt::format("{} records in flight, {}{}", reads,
+                  chosen_here ? "the data are on a cold disk or on a server" : "as requested by execution.read_ahead",
+                  execution.read_ahead_tuned ? "; the starting point, autotuned during the run" : "");
+}
+
+}  // namespace
+
+void resolve_execution(Plan& plan, const RunOptions& run) {
+  const ExecutionSpec& requested = plan.spec.execution;
+  plan.execution = {};
+  ExecutionPlan& execution = plan.execution;
+  execution.tuned = requested.threads == 0 && requested.autotune;
+  execution.threads = requested.threads == 0 ? run.usable_cores : requested.threads;
+  if (execution.tuned && requested.cpu_limit > 0) execution.threads = std::min(run.usable_cores, requested.cpu_limit);
+  plan.memory = plan_memory(memory_needs(plan, run));
+  execution.threads = plan.memory.threads;
+  execution.prefetch = plan.memory.prefetch;
+  if (execution.tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
+  resolve_read_ahead(plan);
+}
+
+}  // namespace unstarve

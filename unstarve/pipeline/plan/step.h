@@ -1,0 +1,140 @@
+#pragma once
+// The steps of a sample's program, from record to batch slot. Plain data: comparable, printable, without state.
+//
+//   random_resized_crop, flip      program
+//   without passes                 Read, Open, Decode(whole), Select(0), Apply(0), Select(1), Apply(1), Store
+//   crop_into_decode               Read, Open, Select(0), Decode(selected), Apply(0), Select(1), Apply(1), Store
+//   + resize_into_decode           Read, Open, Select(0), DecodeResize(selected, 0), Select(1), Apply(1), Store
+//   cache of pixels                CacheLookup, Read, Open, Decode(whole), CacheInsert, Select(0), Apply(0), ..., Store
+//
+// Operations are referred to by their index in the pipeline. Random numbers are keyed by that index, not by the position
+// of a step, so that a pass may reorder steps without changing what is drawn.
+// To add a step: its struct and its row in `Step` here, its line in describe_step() (print.cpp), its rules in
+// verify.cpp, and its execution, an overload of SampleProgram::run() (executor/sample_program.cpp).
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+namespace unstarve {
+
+using OpIndex = std::uint32_t;    // into PipelineSpec::operations
+using StepIndex = std::uint32_t;  // into Plan::steps
+
+// Reads the record: encoded bytes or stored pixels, and the label.
+struct ReadStep {
+  friend bool operator==(const ReadStep&, const ReadStep&) = default;
+};
+
+// Takes the pixels of a record that are stored undecoded.
+struct UsePixelsStep {
+  friend bool operator==(const UsePixelsStep&, const UsePixelsStep&) = default;
+};
+
+// Parses the header of the encoded image; its logical size is known from here on.
+struct OpenStep {
+  friend bool operator==(const OpenStep&, const OpenStep&) = default;
+};
+
+// Draws the region that operation `op` reads, unless an earlier SelectThroughStep has drawn it. With pixels at hand the
+// image is cropped to the region; before decoding, the region is what the decode step has to produce.
+struct SelectStep {
+  OpIndex op = 0;
+  friend bool operator==(const SelectStep&, const SelectStep&) = default;
+};
+
+// Whether JPEG may be decoded at 1/2, 1/4 or 1/8 where the result is still at least as large as the target.
+enum class Reduction { kNever, kAllowed };
+
+// Draws the region that `op` reads of the output of `resize`, and narrows the selection of `resize` to the pixels that
+// this region depends on. Does nothing for an image where that is impossible: one decoded at a reduced scale, or a
+// region beyond the image's edges. SelectStep(op) draws it then.
+struct SelectThroughStep {
+  OpIndex op = 0;
+  OpIndex resize = 0;
+  Reduction reduction = Reduction::kNever;  // that of the decode step
+  friend bool operator==(const SelectThroughStep&, const SelectThroughStep&) = default;
+};
+
+// How much of the image is decoded. With kWhole, pixels outside the selected region are decoded and cropped away.
+enum class DecodeRegion { kWhole, kSelected };
+// Whether the positions of MCU rows within the JPEG are looked up, and recorded where they are missing.
+enum class ScanIndexUse { kNone, kUse };
+
+// Decodes the opened image.
+struct DecodeStep {
+  DecodeRegion region = DecodeRegion::kWhole;
+  Reduction reduction = Reduction::kNever;
+  ScanIndexUse index = ScanIndexUse::kNone;
+  friend bool operator==(const DecodeStep&, const DecodeStep&) = default;
+};
+
+// Decodes the opened image and applies `op`, a resize, to the rows as they are decoded. Images that cannot be decoded
+// row by row are decoded first and resized afterwards, with equal results.
+struct DecodeResizeStep {
+  DecodeStep decode{};
+  OpIndex op = 0;
+  friend bool operator==(const DecodeResizeStep&, const DecodeResizeStep&) = default;
+};
+
+// Applies operation `op` to the region that its SelectStep selected.
+struct ApplyStep {
+  OpIndex op = 0;
+  friend bool operator==(const ApplyStep&, const ApplyStep&) = default;
+};
+
+// Writes pending crops, mirrors and colour changes to an image.
+struct MaterialiseStep {
+  friend bool operator==(const MaterialiseStep&, const MaterialiseStep&) = default;
+};
+
+// Continues at step `on_hit` with the cached pixels of the sample, if there are any.
+struct CacheLookupStep {
+  StepIndex on_hit = 0;
+  friend bool operator==(const CacheLookupStep&, const CacheLookupStep&) = default;
+};
+
+// Puts the pixels into the cache, if it has room.
+struct CacheInsertStep {
+  friend bool operator==(const CacheInsertStep&, const CacheInsertStep&) = default;
+};
+
+// Converts the pixels to the output format and writes them to the sample's part of the batch slot.
+struct StoreStep {
+  friend bool operator==(const StoreStep&, const StoreStep&) = default;
+};
+
+using Step = std::variant<ReadStep, UsePixelsStep, OpenStep, SelectStep, SelectThroughStep, DecodeStep,
+                          DecodeResizeStep, ApplyStep, MaterialiseStep, CacheLookupStep, CacheInsertStep, StoreStep>;
+
+// The steps of a batch, after all of its samples are stored.
+
+// Closes the gaps that skipped samples leave (errors.policy: skip).
+struct CompactStep {
+  friend bool operator==(const CompactStep&, const CompactStep&) = default;
+};
+
+// Fills samples of varying sizes up to one size.
+struct PadStep {
+  friend bool operator==(const PadStep&, const PadStep&) = default;
+};
+
+// Writes one-hot rows of the labels to the batch's targets.
+struct OneHotStep {
+  friend bool operator==(const OneHotStep&, const OneHotStep&) = default;
+};
+
+// Applies batch operation `op`, an index into PipelineSpec::batch_operations.
+struct BatchApplyStep {
+  OpIndex op = 0;
+  friend bool operator==(const BatchApplyStep&, const BatchApplyStep&) = default;
+};
+
+// Repeats samples up to the batch size (batch.last: pad).
+struct RepeatStep {
+  friend bool operator==(const RepeatStep&, const RepeatStep&) = default;
+};
+
+using BatchStep = std::variant<CompactStep, PadStep, OneHotStep, BatchApplyStep, RepeatStep>;
+
+}  // namespace unstarve

@@ -1,0 +1,17 @@
+#pragma once
+// Checks that a plan's program is well formed. Run after every pass; a failure is a defect of that pass.
+//
+// Threads: pure.
+
+#include <string>
+
+#include "unstarve/pipeline/plan/plan.h"
+
+namespace unstarve {
+
+// The first violation; empty for a valid plan. A valid program reads, opens and decodes each image once before it is
+// used, selects each operation before it is applied, applies every operation exactly once and in order on every path
+// (with and without a cache hit), and ends with its only StoreStep. Stages agree in the number of operations and sizes.
+[[nodiscard]] std::string violation(const Plan& plan);
+
+}  // namespace unstarve
