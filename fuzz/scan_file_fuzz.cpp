@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string head = layout::header_of(records, kShardBytes);
     std::memcpy(mended.data(), head.data(), head.size());
     for (std::uint64_t record = 0; record < std::min(records, room); ++record) {
-      std::uint8_t* const entry = mended.data() + layout::entry_place(record);
+      std::uint8_t* const entry = mended.data() + layout::entry_offset(record);
       const auto offset = load_little<std::uint64_t>(entry);
       const auto length = load_little<std::uint32_t>(entry + 8);
       if (offset > size || length > size - offset) continue;

@@ -9,7 +9,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
-#include "unstarve/storage/index/index_places.h"
+#include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {
@@ -24,7 +24,7 @@ class FirstBatchSide final : public Side {
     for (; block.seconds < seconds; ++block.samples) {
       ++spec_.order.seed;
       if (anew_)
-        for (const std::filesystem::path& place : index_places(std::filesystem::canonical(spec_.source.path).string()))
+        for (const std::filesystem::path& place : index_paths(std::filesystem::canonical(spec_.source.path).string()))
           std::filesystem::remove(place);
       block.seconds += open_once();
     }

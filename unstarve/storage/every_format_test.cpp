@@ -1,4 +1,4 @@
-// What holds for every format, over the files that the formats' own libraries wrote.
+// Tests of all formats with files that the formats' own libraries wrote.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 using Write = std::function<void(const fs::path& folder, char number)>;
 
-// Puts a copy of each, a path below the fixtures, under its name with the number in the place of '%'.
+// Copies each fixture to its name, with `number` for '%'.
 Write copies(std::vector<std::pair<std::string, std::string>> files) {
   return [files = std::move(files)](const fs::path& folder, char number) {
     for (const auto& [from, name] : files) {
@@ -53,13 +53,13 @@ void write_json_lines(const fs::path& folder, char number) {
   write_file_atomically(folder / (std::string("m-") + number + ".jsonl"), text, Durability::kRenamed);
 }
 
-// Two equal shards of a format, numbers 0 and 1, which `glob` and `braces` name both.
+// Two equal shards of a format, numbered 0 and 1, both named by `glob` and by `braces`.
 struct TwoShards {
   const char* format;
   Write write;
   const char* glob;
   const char* braces;
-  bool sizes = true;  // are known without reading a record, as are labels
+  bool sizes = true;  // sizes and labels are known without reading a record
   bool labels = true;
 };
 
@@ -128,9 +128,9 @@ TEST_CASE("a shard of another format is refused by name, with both formats") {
                          const std::string& expected) {
     INFO(list);
     CHECK_THAT(testing::refusal([&] { return open_dataset(folder.str(list)); }),
-               Catch::Contains(folder.str(file) + ": it begins as " + is + ", expected " + expected));
+               Catch::Contains(folder.str(file) + ": it begins as " + is + "; expected " + expected));
   };
-  for (int twice = 0; twice < 2; ++twice) {  // the index of the first shard is there the second time
+  for (int twice = 0; twice < 2; ++twice) {  // the second time the first shard has an index
     check("{a.tar,a.rec}", "a.rec", "recordio", "webdataset");
     check("{a.tar,a.tfrecord}", "a.tfrecord", "tfrecord", "webdataset");
     check("{a.rec,a.tar}", "a.tar", "webdataset", "recordio");
@@ -140,7 +140,7 @@ TEST_CASE("a shard of another format is refused by name, with both formats") {
   }
 }
 
-TEST_CASE("a pack's manifest among its shards is no shard") {
+TEST_CASE("the manifest of a pack is not a shard") {
   const TemporaryFolder folder;
   fs::copy(fixture("webdataset/cls.tar"), folder.path() / "a-0.tar");
   folder.write("manifest.json", R"({"unstarve": 1, "shards": [{"file": "a-0.tar"}], "classes": ["x", "y", "z"]})");

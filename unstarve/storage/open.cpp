@@ -26,7 +26,7 @@ namespace {
 struct Format {
   const char* name;     // in messages: "image folder"
   const char* expects;  // the files that it reads, in a few words
-  // Cheap: checks names, lengths and first bytes. Must not throw. Two formats that recognise a source make it ambiguous.
+  // Cheap: checks names, lengths and first bytes. Must not throw. A source that two formats recognise is ambiguous.
   bool (*recognises)(const Source& source);
   // Throws as open_dataset(). `split` is "" for all samples.
   std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
@@ -57,7 +57,7 @@ std::string known_formats() {
   return text;
 }
 
-// Folders that a pattern names, as one set.
+// The folders that a pattern names, as one dataset.
 std::shared_ptr<const Dataset> open_folders(const Source& source, const std::string& split) {
   const std::string options = source.text.substr(source.path.size());
   std::vector<std::shared_ptr<const Dataset>> parts;
@@ -66,18 +66,19 @@ std::shared_ptr<const Dataset> open_folders(const Source& source, const std::str
   return concatenate(std::move(parts), source.folders, "open " + shown_name(source.text));
 }
 
-// What was looked at of several files.
-std::string looked_at(const Source& source) {
-  if (source.files.size() < 2) return "a file of no known format" + what_it_is(shown_name(source.path), source.head);
-  return shown_name(source.first_path) + ", which of its " + std::to_string(source.files.size()) +
-         " files was looked at, is of no known format";
+// Which file has an unknown format.
+std::string unrecognised_file(const Source& source) {
+  if (source.files.size() < 2)
+    return "a file of no known format" + describe_unknown_file(shown_name(source.path), source.head);
+  return shown_name(source.first_path) + ", one of " + std::to_string(source.files.size()) +
+         " files, is a file of no known format";
 }
 
 }  // namespace
 
 std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split) {
-  if (path.empty()) throw Error(ErrorKind::kArgument, "open: the path of the data set is empty");
-  const Source source = look_at(path);
+  if (path.empty()) throw Error(ErrorKind::kArgument, "open: the path of the dataset is empty");
+  const Source source = inspect_source(path);
   if (!source.folders.empty()) return open_folders(source, split);
   const Format* chosen = nullptr;
   for (const Format& format : kFormats) {
@@ -85,26 +86,25 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
     if (chosen != nullptr) {
       throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": mixed formats, both " + chosen->name + " and " +
                                          format.name + "; found " + describe(source.listing) +
-                                         "; keep each in a folder of its own");
+                                         ". Keep each format in its own folder");
     }
     chosen = &format;
   }
   if (chosen != nullptr) {
     if (!chosen->takes_options && !source.options.empty()) {
       throw Error(ErrorKind::kArgument,
-                  "open " + shown_name(path) + ": " + chosen->name + " has no options behind '#'");
+                  "open " + shown_name(path) + ": " + chosen->name + " takes no options after '#'");
     }
     return chosen->open(source, split);
   }
   if (!source.exists && source.files.empty() && has_scheme(path) && !is_url(path)) {
-    throw Error(
-        ErrorKind::kArgument,
-        "open " + shown_name(path) + ": URLs of this kind are not read, expected http://, https://, s3:// or gs://");
+    throw Error(ErrorKind::kArgument,
+                "open " + shown_name(path) + ": unsupported URL; expected http://, https://, s3:// or gs://");
   }
   if (!source.exists && source.files.empty()) throw io_error("open", shown_name(path), ENOENT);
   if (!source.folder) {
     throw Error(ErrorKind::kInput,
-                "open " + shown_name(path) + ": " + looked_at(source) + "; known: " + known_formats());
+                "open " + shown_name(path) + ": " + unrecognised_file(source) + "; known: " + known_formats());
   }
   if (source.listing.folders.empty() && source.listing.files.empty()) {
     throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": the folder is empty; known: " + known_formats());

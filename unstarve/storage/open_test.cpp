@@ -20,10 +20,10 @@ void check_refused(const std::string& path, ErrorKind kind, const std::string& p
   if (kind != ErrorKind::kMemory) CHECK_THAT(message, Catch::Contains(path));
 }
 
-TEST_CASE("what cannot be opened is told with its path, what was found and what is known") {
+TEST_CASE("errors name the path, the contents and the known formats") {
   TemporaryFolder folder;
   check_refused(folder.str("nowhere"), ErrorKind::kIo, "No such file or directory");
-  check_refused("", ErrorKind::kArgument, "the path of the data set is empty");
+  check_refused("", ErrorKind::kArgument, "the path of the dataset is empty");
 
   folder.folder("empty");
   check_refused(folder.str("empty"), ErrorKind::kInput, "the folder is empty; known: synthetic");
@@ -47,8 +47,8 @@ TEST_CASE("what cannot be opened is told with its path, what was found and what 
   check_refused(folder.str("page.tar"), ErrorKind::kInput, "no known format: it is a web page");
   folder.write("list.csv", "foo,bar\n1.jpg,2\n");
   const std::string list = folder.str("list.csv");
-  check_refused(list, ErrorKind::kInput, "no known format: its columns are foo, bar, and none is known");
-  check_refused(list, ErrorKind::kInput, "name it: " + list + "#path=COLUMN");
+  check_refused(list, ErrorKind::kInput, "no known format: found the columns foo, bar, none of which is known");
+  check_refused(list, ErrorKind::kInput, "Name it: " + list + "#path=COLUMN");
   check_refused(list + "#path=far", ErrorKind::kInput, "its columns are foo, bar");
   folder.write("1.jpg", "x");
   CHECK(open_dataset(list + "#path=foo,label=bar")->size() == 1);
@@ -62,14 +62,14 @@ TEST_CASE("what cannot be opened is told with its path, what was found and what 
   check_refused(folder.str("many"), ErrorKind::kInput, "8 files (0.txt, 1.txt, 2.txt, 3.txt, 4.txt, ...)");
 }
 
-TEST_CASE("of several files of no known format the one that was looked at is named") {
+TEST_CASE("of several files of unknown format the inspected one is named") {
   const TemporaryFolder folder;
   for (const char* const name : {"a.txt", "b.txt"}) folder.write(name, name);
   check_refused(folder.str("*.txt"), ErrorKind::kInput,
-                folder.str("a.txt") + ", which of its 2 files was looked at, is of no known format; known: ");
+                folder.str("a.txt") + ", one of 2 files, is a file of no known format; known: ");
 }
 
-TEST_CASE("folders that a glob or braces name are one set, their classes joined by name") {
+TEST_CASE("folders named by a glob or braces are one dataset with classes merged by name") {
   const TemporaryFolder folder;
   folder.write("a/cat/1.jpg", "cat a");
   folder.write("b/ant/1.jpg", "ant b");
@@ -87,13 +87,13 @@ TEST_CASE("folders that a glob or braces name are one set, their classes joined 
   CHECK(open_dataset(folder.str("[a]"))->format() == "image folder");
   folder.write("c.tar", "x");
   check_refused(folder.str("{a,c.tar}"), ErrorKind::kInput,
-                "it names folders (" + folder.str("a") + ") and files (" + folder.str("c.tar") + ")");
+                "found folders (" + folder.str("a") + ") and files (" + folder.str("c.tar") + ")");
   folder.folder("empty");
   const std::string why = testing::refusal([&] { return open_dataset(folder.str("{a,empty}")); });
   CHECK_THAT(why, Catch::Contains("open " + folder.str("empty") + ": the folder is empty"));
 }
 
-TEST_CASE("folders that may not be read are told") {
+TEST_CASE("unreadable folders are reported") {
   if (::geteuid() == 0) return;  // root reads everything
   TemporaryFolder folder;
   folder.write("set/a/1.jpg", "x");
@@ -102,7 +102,7 @@ TEST_CASE("folders that may not be read are told") {
   std::filesystem::permissions(folder.path() / "set/a", std::filesystem::perms::owner_all);
 }
 
-TEST_CASE("options of made data sets are checked") {
+TEST_CASE("options of generated datasets are checked") {
   check_refused("synthetic:classes=0", ErrorKind::kArgument,
                 "option classes is '0'; expected an integer from 1 to 1000");
   check_refused("synthetic:images=many", ErrorKind::kArgument, "option images is 'many'");

@@ -19,16 +19,16 @@ struct Beginning {
 
 // The magic numbers of the formats' own specifications.
 constexpr std::array<Beginning, 5> kBeginnings = {{
-    {"BZh"sv, "compressed by bzip2, which is not read: unpack it, or compress it by gzip or Zstandard"},
+    {"BZh"sv, "compressed with bzip2, which is not supported: decompress it, or use gzip or Zstandard"},
     {"\xfd"
      "7zXZ\0"sv,
-     "compressed by xz, which is not read: unpack it, or compress it by gzip or Zstandard"},
-    {"7z\xbc\xaf\x27\x1c"sv, "a 7z archive, which is not read: unpack it"},
-    {"PK\x03\x04"sv, "a zip archive, which is not read: unpack it"},
-    {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file, which is not read: write its images as .npy, or pack them"},
+     "compressed with xz, which is not supported: decompress it, or use gzip or Zstandard"},
+    {"7z\xbc\xaf\x27\x1c"sv, "a 7z archive, which is not supported: unpack it"},
+    {"PK\x03\x04"sv, "a zip archive, which is not supported: unpack it"},
+    {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file, which is not supported: write its images as .npy, or pack them"},
 }};
 
-// In lower case, without blanks before it.
+// In lower case, without leading blanks.
 std::string beginning_of_text(std::span<const std::uint8_t> head) {
   std::string text(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(head.size(), 200)));
   text.erase(0, std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -44,19 +44,19 @@ bool is_named_as_list(const std::string& name) {
 
 }  // namespace
 
-std::string what_it_is(const std::string& name, std::span<const std::uint8_t> head) {
+std::string describe_unknown_file(const std::string& name, std::span<const std::uint8_t> head) {
   const std::string_view bytes(reinterpret_cast<const char*>(head.data()), head.size());
   for (const Beginning& one : kBeginnings)
     if (bytes.starts_with(one.bytes)) return std::string(": it is ") + one.what;
   const std::string text = beginning_of_text(head);
   if (text.starts_with("<!doctype html") || text.starts_with("<html")) {
-    return ": it is a web page, perhaps one that asks to log in or says that there is nothing: look at it in a browser";
+    return ": it is a web page, perhaps a login or error page: open it in a browser";
   }
   if (!is_named_as_list(name)) return "";
   std::string columns;
   for (const std::string& column : manifest_columns(bytes, {})) columns += (columns.empty() ? "" : ", ") + column;
   if (columns.empty()) return "";
-  return ": its columns are " + columns + ", and none is known to be the images' paths; name it: " + name +
+  return ": found the columns " + columns + ", none of which is known to contain image paths. Name it: " + name +
          "#path=COLUMN,label=COLUMN";
 }
 

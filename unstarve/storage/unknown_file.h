@@ -1,6 +1,6 @@
 #pragma once
-// What a file that no format takes most likely is, for people: an archive that is not unpacked, a page that a server
-// sent instead, a list whose columns have other names.
+// A hint for messages about a file of unknown format: an archive that is not unpacked, an HTML page from a server, a
+// list with other column names.
 //
 // Threads: a pure function. Failure: none.
 
@@ -10,7 +10,7 @@
 
 namespace unstarve {
 
-// `name` is its path or URL, `head` its first bytes; ": what it is, and what helps", or empty.
-[[nodiscard]] std::string what_it_is(const std::string& name, std::span<const std::uint8_t> head);
+// ": it is ..., <how to fix it>", or empty. `name`: path or URL; `head`: the first bytes.
+[[nodiscard]] std::string describe_unknown_file(const std::string& name, std::span<const std::uint8_t> head);
 
 }  // namespace unstarve

@@ -27,22 +27,22 @@ class TextSink final : public ByteSink {
   std::string text;
 };
 
-struct Kept {
+struct Sample {
   std::string key;
   std::vector<std::uint8_t> image;
   std::int64_t label = -1;
 };
 
-// Images are opaque to the writers: any bytes do, among them such as look like marks of the formats.
-std::vector<Kept> some_records() {
-  std::vector<Kept> records;
+// Images are opaque to the writers: any bytes will do, including magic numbers of the formats.
+std::vector<Sample> some_records() {
+  std::vector<Sample> records;
   for (int i = 0; i < 40; ++i) {
-    Kept kept{"class " + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg", {}, i % 3};
-    kept.image.resize(static_cast<std::size_t>(1 + i * 37 % 1500));
-    std::iota(kept.image.begin(), kept.image.end(), static_cast<std::uint8_t>(i));
-    records.push_back(kept);
+    Sample sample{"class " + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg", {}, i % 3};
+    sample.image.resize(static_cast<std::size_t>(1 + i * 37 % 1500));
+    std::iota(sample.image.begin(), sample.image.end(), static_cast<std::uint8_t>(i));
+    records.push_back(sample);
   }
-  for (const std::size_t at : {0u, 4u, 8u, 13u, 400u}) {  // 13: not aligned, hence part of the data
+  for (const std::size_t at : {0u, 4u, 8u, 13u, 400u}) {  // 13: not aligned, so part of the data
     for (int i = 0; i < 4; ++i)
       records[20].image.at(at + static_cast<std::size_t>(i)) = static_cast<std::uint8_t>(kRecordioMagic >> 8 * i);
   }
@@ -55,14 +55,15 @@ std::vector<Kept> some_records() {
   return records;
 }
 
-std::string shard_of(const WriterFormat& format, const std::vector<Kept>& records, std::string* index = nullptr) {
+std::string shard_of(const WriterFormat& format, const std::vector<Sample>& records, std::string* index = nullptr) {
   TextSink sink;
   const std::vector<std::string> classes = {"zero", "one", "two"};
   const std::unique_ptr<RecordWriter> writer = format.make(sink, classes);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    const Kept& kept = records[i];
-    const std::string_view name = kept.label < 0 ? "" : std::string_view(classes[static_cast<std::size_t>(kept.label)]);
-    writer->append({kept.key, i, kept.image, "jpeg", {40, 30}, kept.label, name});
+    const Sample& sample = records[i];
+    const std::string_view name =
+        sample.label < 0 ? "" : std::string_view(classes[static_cast<std::size_t>(sample.label)]);
+    writer->append({sample.key, i, sample.image, "jpeg", {40, 30}, sample.label, name});
   }
   writer->finish();
   if (index != nullptr) *index = writer->index();
@@ -75,11 +76,11 @@ std::shared_ptr<const RecordFormat> reader_of(const std::string& name) {
   return recordio_format();
 }
 
-TEST_CASE("what is written is read back equal") {
+TEST_CASE("records are read as written") {
   const std::string name = GENERATE(as<std::string>{}, "tfrecord", "webdataset", "recordio");
   CAPTURE(name);
   const WriterFormat& format = find_writer_format(name);
-  const std::vector<Kept> records = some_records();
+  const std::vector<Sample> records = some_records();
   TemporaryFolder folder;
   const std::string file = "train-00000" + std::string(format.extension);
   folder.write(file, shard_of(format, records));
@@ -98,9 +99,9 @@ TEST_CASE("what is written is read back equal") {
   CHECK(shard_of(format, records) == shard_of(format, records));
 }
 
-TEST_CASE("records without labels are written without them") {
-  std::vector<Kept> records = some_records();
-  for (Kept& kept : records) kept.label = -1;
+TEST_CASE("records without labels stay without labels") {
+  std::vector<Sample> records = some_records();
+  for (Sample& sample : records) sample.label = -1;
   for (const char* name : {"tfrecord", "webdataset"}) {
     CAPTURE(name);
     TemporaryFolder folder;
@@ -113,7 +114,7 @@ TEST_CASE("records without labels are written without them") {
   }
 }
 
-TEST_CASE("names in a tar are fit for it") {
+TEST_CASE("names in a tar are valid paths") {
   CHECK(webdataset_name("cat/1.jpg") == "cat/1");
   CHECK(webdataset_name("cat/1.x.JPEG") == "cat/1_x");
   CHECK(webdataset_name("a.b/1.png") == "a.b/1");
@@ -125,7 +126,7 @@ TEST_CASE("names in a tar are fit for it") {
   CHECK(webdataset_name("cat/") == "cat");
 }
 
-TEST_CASE("an index beside RecordIO tells where records begin") {
+TEST_CASE("the index file of RecordIO has the offsets of records") {
   std::string index;
   const std::string shard = shard_of(find_writer_format("recordio"), some_records(), &index);
   std::istringstream lines(index);
@@ -138,7 +139,7 @@ TEST_CASE("an index beside RecordIO tells where records begin") {
   CHECK(expected == 40);
 }
 
-TEST_CASE("an unknown format is refused with the known ones") {
+TEST_CASE("an unknown format is refused with a list of the known ones") {
   CHECK_THROWS_WITH(find_writer_format("zip"), Catch::Contains("tfrecord, webdataset, parquet, recordio"));
 }
 

@@ -159,7 +159,7 @@ def test_an_index_without_disk_space_is_built_in_memory_with_a_warning(source, t
     assert done.returncode == 0
     report = json.loads(done.stdout)
     assert (report["samples"], report["corrupt"], len(report["notes"])) == (200, [], 1)
-    assert "cannot be kept" in done.stderr and "No space left on device" in done.stderr
+    assert "cannot be saved" in done.stderr and "No space left on device" in done.stderr
     assert not [path for path in small.seen.rglob("*") if "index" in path.name and path.is_file()]
     (small.seen / "filler").unlink()
     done = small.run(command, env=environment)

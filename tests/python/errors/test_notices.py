@@ -50,7 +50,7 @@ def test_each_notice_is_a_warning_once_at_the_user_s_line(nowhere):
     assert len(report) == len(caught) == 3
     assert {warning.filename for warning in report} == {__file__}
     assert sorted(str(warning.message) for warning in report) == sorted(loader.notes)
-    assert all("cannot be kept" in note and f"part-{i}.tar" in note for i, note in enumerate(sorted(loader.notes)))
+    assert all("cannot be saved" in note and f"part-{i}.tar" in note for i, note in enumerate(sorted(loader.notes)))
 
 
 def test_a_warning_turned_into_an_error_loses_no_other_warning(nowhere):

@@ -113,7 +113,7 @@ def test_without_a_writable_cache_it_warns_and_reads_all_records(world, format):
     close(world / "cache")
     seen, done = inspect(shard, world / "cache")
     assert (done.returncode, seen["samples"], seen["corrupt"]) == (0, RECORDS, [])
-    assert "cannot be kept" in done.stderr and "Permission denied" in done.stderr and str(shard) in done.stderr
+    assert "cannot be saved" in done.stderr and "Permission denied" in done.stderr and str(shard) in done.stderr
     assert seen["notes"] == [done.stderr.removeprefix("unstarve: warning: ").strip()]
     assert files_below(world / "data") == before and files_below(world / "cache") == []
 

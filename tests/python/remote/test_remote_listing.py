@@ -113,11 +113,11 @@ def test_missing_files_and_unknown_formats_are_rejected(unstarve):
         "s3://data/set/none-*.tar": "list s3://data/set/none-*.tar: none of the 0 objects that begin with",
         "s3://data/set/train-*.rec": "none of the 3 objects that begin with s3://data/set/train- matches",
         "s3://no-such-bucket/*.tar": "NoSuchBucket",
-        "s3://da*/x.tar": "wildcards are known in keys, not in the bucket's name",
-        "https://127.0.0.1:9/train-*.tar": "an http(s) server has no list of its files to match '*' with",
+        "s3://da*/x.tar": "wildcards are supported in keys, not in the bucket's name",
+        "https://127.0.0.1:9/train-*.tar": "an http(s) server lists no files to match '*' with",
         "s3://data/nothing/": "open s3://data/nothing/: No such file or directory",
     }.items():
-        code = 2 if "known in keys" in reason or "http(s)" in reason else 3
+        code = 2 if "supported in keys" in reason or "http(s)" in reason else 3
         assert reason in unstarve("inspect", url, code=code)
     error = unstarve("inspect", "s3://data/set/*.tar", code=3, AWS_SECRET_ACCESS_KEY="wr0ng")
     assert "HTTP 403, refused" in error and "wr0ng" not in error

@@ -54,7 +54,7 @@ class Reader {
   }
   [[nodiscard]] FileSum sum() const {
     FileSum sum{text("file"), number("bytes"), 0};
-    if (leads_out(sum.file) || sum.file.find('/') != std::string::npos)
+    if (leaves_folder(sum.file) || sum.file.find('/') != std::string::npos)
       refuse(fmt::format("\"{}\" is no name of a file in this folder", sum.file));
     const std::string crc = text("crc32c");
     const auto [end, status] = std::from_chars(crc.data(), crc.data() + crc.size(), sum.crc32c, 16);

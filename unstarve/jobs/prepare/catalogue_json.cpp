@@ -84,7 +84,8 @@ std::string checksum(const Reader& reader, const char* key, std::size_t digits) 
 std::string inner_path(const Reader& reader, const char* key) {
   std::string path = reader.text(key);
   while (path.ends_with('/')) path.pop_back();
-  if (!path.empty() && leads_out(path)) reader.fail(std::string("\"") + key + "\" leads out of its folder: " + path);
+  if (!path.empty() && leaves_folder(path))
+    reader.fail(std::string("\"") + key + "\" leads out of its folder: " + path);
   return path;
 }
 

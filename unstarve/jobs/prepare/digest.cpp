@@ -12,8 +12,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
-#include "unstarve/storage/io/past_cache.h"
 #include "unstarve/storage/io/residency.h"
+#include "unstarve/storage/io/uncached_reads.h"
 
 namespace unstarve {
 namespace {
@@ -58,7 +58,7 @@ FileDigests digest_file(const std::filesystem::path& path, bool md5, bool sha256
   if (::fstat(file.get(), &status) != 0) throw io_error("look at", path.string(), errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   // What is to be unpacked next should still be there, unless it is too much for that.
-  const bool leave_cached = in_page_cache(file.get(), size / 2) || CacheRoom::of_process().take(size);
+  const bool leave_cached = in_page_cache(file.get(), size / 2) || PageCacheBudget::of_process().take(size);
   while (true) {
     const ssize_t count = ::read(file.get(), piece.data(), piece.size());
     if (count < 0 && errno == EINTR) continue;

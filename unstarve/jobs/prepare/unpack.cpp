@@ -104,7 +104,7 @@ class ArchiveReader {
     if (name == nullptr) name = archive_entry_pathname_utf8(entry_);
     if (name == nullptr) throw bad(shown_, "it has a member whose name cannot be read");
     name_ = tidy(name);
-    if (!name_.empty() && name_ != "." && leads_out(name)) {
+    if (!name_.empty() && name_ != "." && leaves_folder(name)) {
       throw bad(where(), "its name leads out of the folder: refused");
     }
     if (archive_entry_hardlink(entry_) != nullptr) throw bad(where(), "it is a link: refused");

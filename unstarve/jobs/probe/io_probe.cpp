@@ -203,7 +203,7 @@ void probe_local(double seconds, const Progress& progress, IoResult& result) {
 // Of the objects that a URL, a pattern or a bucket's folder names, the first with enough bytes for the larger reads; of
 // small ones the largest of some.
 std::shared_ptr<const ByteSource> choose_object(const std::string& path) {
-  const Source source = look_at(path);
+  const Source source = inspect_source(path);
   std::vector<std::string> urls = source.files;
   for (const std::string& name : source.listing.files) urls.push_back(source.path + "/" + name);
   constexpr std::size_t kMostObjects = 16;

@@ -40,27 +40,27 @@ class Pieces final : public ForwardBytes {
   const std::string& name() const noexcept override { return source_.name(); }
 
  private:
-  // So many requests share one piece: what a remote source has in flight.
+  // The number of concurrent requests for one piece of a remote source.
   static constexpr std::size_t kRequests = 8;
 
   void fetch(std::uint64_t offset, std::size_t length) {
-    const auto wanted = static_cast<std::size_t>(
+    const auto target = static_cast<std::size_t>(
         std::min<std::uint64_t>(std::max(length, kForwardPieceBytes), source_.size() - offset));
-    // What is held already is moved, not read again.
-    const bool overlaps = offset >= begin_ && offset < begin_ + held_;
-    const std::size_t kept = overlaps ? static_cast<std::size_t>(begin_ + held_ - offset) : 0;
-    if (kept > 0) std::memmove(piece_.data(), piece_.data() + (offset - begin_), kept);
-    piece_.resize(std::max(piece_.size(), wanted));
+    // Bytes in memory are moved, not read again.
+    const bool reuses = offset >= begin_ && offset < begin_ + held_;
+    const std::size_t overlap = reuses ? static_cast<std::size_t>(begin_ + held_ - offset) : 0;
+    if (overlap > 0) std::memmove(piece_.data(), piece_.data() + (offset - begin_), overlap);
+    piece_.resize(std::max(piece_.size(), target));
     begin_ = offset;
-    held_ = kept;
-    const std::span<std::uint8_t> rest = std::span(piece_).subspan(kept, wanted - kept);
+    held_ = overlap;
+    const std::span<std::uint8_t> rest = std::span(piece_).subspan(overlap, target - overlap);
     const std::size_t each = std::max<std::size_t>(rest.size() / kRequests, std::size_t{1} << 20);
     std::vector<ReadRange> ranges;
     for (std::size_t done = 0; done < rest.size(); done += each) {
-      ranges.push_back({offset + kept + done, rest.subspan(done, std::min(each, rest.size() - done))});
+      ranges.push_back({offset + overlap + done, rest.subspan(done, std::min(each, rest.size() - done))});
     }
     source_.read_many(ranges);
-    held_ = wanted;
+    held_ = target;
   }
 
   const ByteSource& source_;

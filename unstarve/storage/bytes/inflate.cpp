@@ -1,13 +1,13 @@
 // Seek points as bytes, all numbers little-endian:
 //
 //   0   bytes of output                      u64
-//   8   points                               u64
-//   16  points, 40 bytes each, rising:
-//         out u64 | in u64 | where its window lies, from the end of this table u64 |
+//   8   number of points                     u64
+//   16  points, 40 bytes each, ascending:
+//         out u64 | in u64 | offset of its window from the end of this table u64 |
 //         bytes of the window u32 | bits u32 | CRC-32 of the window u32 | CRC-32 of the 36 bytes before u32
 //   ..  windows
 //
-// Those of Zstandard are the starts of frames: bits and window are 0 and empty.
+// Points of a Zstandard stream are starts of frames: bits is 0, the window is empty.
 #include "unstarve/storage/bytes/inflate.h"
 
 #include <algorithm>
@@ -76,8 +76,7 @@ class Forward final : public InflatingForward {
     begin_ = offset;
   }
 
-  // One more step of output behind what is held; false at the end or the damage, which is kept for whoever needs the
-  // bytes behind it.
+  // Appends one more step of output; false at the end or at damage, which is reported when bytes after it are needed.
   bool grow() {
     if (decoder_->at_end() || failure_) return false;
     if (start_ > 0 && start_ >= held_) {
@@ -89,8 +88,8 @@ class Forward final : public InflatingForward {
     const std::uint64_t before = decoder_->position();
     try {
       decoder_->produce(std::span(buffer_).subspan(end, kForwardStep), true);
-      if (decoder_->at_place() && !decoder_->at_end() && decoder_->position() - last_point_ >= kSeekPointSpacing) {
-        add_point(decoder_->place());
+      if (decoder_->at_seek_point() && !decoder_->at_end() && decoder_->position() - last_point_ >= kSeekPointSpacing) {
+        add_point(decoder_->seek_point());
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput) throw;
@@ -100,27 +99,27 @@ class Forward final : public InflatingForward {
     return true;
   }
 
-  void add_point(const StreamPlace& place) {
-    last_point_ = place.out;
+  void add_point(const SeekPoint& point) {
+    last_point_ = point.out;
     ++points_;
     std::string entry;
-    append_little(entry, place.out);
-    append_little(entry, place.in);
+    append_little(entry, point.out);
+    append_little(entry, point.in);
     append_little(entry, static_cast<std::uint64_t>(windows_.size()));
-    append_little(entry, static_cast<std::uint32_t>(place.window.size()));
-    append_little(entry, place.bits);
-    append_little(entry, crc32(place.window));
+    append_little(entry, static_cast<std::uint32_t>(point.window.size()));
+    append_little(entry, point.bits);
+    append_little(entry, crc32(point.window));
     append_little(entry, crc32(as_bytes(entry)));
     table_ += entry;
-    windows_.append(place.window.begin(), place.window.end());
+    windows_.append(point.window.begin(), point.window.end());
   }
 
   const ByteSource& source_;
   std::unique_ptr<StreamDecoder> decoder_;
   std::vector<std::uint8_t> buffer_;
-  std::size_t start_ = 0;  // in buffer_, of what is held
+  std::size_t start_ = 0;  // in buffer_, of the held output
   std::size_t held_ = 0;
-  std::uint64_t begin_ = 0;  // of what is held, in the output
+  std::uint64_t begin_ = 0;  // offset of the held output
   std::optional<Error> failure_;
   std::uint64_t last_point_ = 0;
   std::uint64_t points_ = 0;
@@ -149,8 +148,7 @@ class InflatedBytes final : public ByteSource {
   void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
     check_range(*this, offset, out.size());
     const std::uint64_t points = points_until(offset);
-    // Within a frame decoding is one after the other: who comes second goes on where the first one is then, instead of
-    // decoding the same once more.
+    // Reads of one frame take turns: the second continues where the first stopped, instead of decoding the same again.
     std::unique_lock<std::mutex> turn;
     if (compression_ == Compression::kZstd) turn = std::unique_lock(turns_[points % turns_.size()]);
     std::unique_ptr<StreamDecoder> decoder =
@@ -164,7 +162,7 @@ class InflatedBytes final : public ByteSource {
     DecoderCache::of_process().give(this, std::move(decoder));
   }
 
-  // In the order of the stream: one pass serves all that lie in one frame.
+  // In the order of the stream, so that one pass serves all ranges in a frame.
   void read_many(std::span<const ReadRange> ranges) const override {
     std::vector<ReadRange> sorted(ranges.begin(), ranges.end());
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
@@ -174,7 +172,7 @@ class InflatedBytes final : public ByteSource {
  private:
   [[noreturn]] void damaged(const std::string& what) const {
     throw Error(ErrorKind::kInput, "inflate " + source_->name() + ": its list of seek points " + what +
-                                       "; delete the index, it is made again");
+                                       ". Delete the index to rebuild it");
   }
 
   std::uint64_t out_of(std::uint64_t point) const {
@@ -195,32 +193,32 @@ class InflatedBytes final : public ByteSource {
     return low;
   }
 
-  StreamPlace place_of(std::uint64_t point) const {
-    const auto entry = table_.subspan(point * kPointBytes, kPointBytes);
+  SeekPoint point_at(std::uint64_t index) const {
+    const auto entry = table_.subspan(index * kPointBytes, kPointBytes);
     if (crc32(entry.first(36)) != load_little<std::uint32_t>(entry.data() + 36)) damaged("is damaged");
-    StreamPlace place{load_little<std::uint64_t>(entry.data()),
-                      load_little<std::uint64_t>(entry.data() + 8),
-                      load_little<std::uint32_t>(entry.data() + 28),
-                      {}};
+    SeekPoint point{load_little<std::uint64_t>(entry.data()),
+                    load_little<std::uint64_t>(entry.data() + 8),
+                    load_little<std::uint32_t>(entry.data() + 28),
+                    {}};
     const std::uint64_t begin = load_little<std::uint64_t>(entry.data() + 16);
     const std::uint32_t length = load_little<std::uint32_t>(entry.data() + 24);
-    if (begin > windows_.size() || length > windows_.size() - begin || length > kInflateWindow || place.bits > 7 ||
-        place.in > source_->size() || place.in == 0 ||
-        (compression_ == Compression::kZstd && (length > 0 || place.bits > 0))) {
-      damaged("leads outside of it");
+    if (begin > windows_.size() || length > windows_.size() - begin || length > kInflateWindow || point.bits > 7 ||
+        point.in > source_->size() || point.in == 0 ||
+        (compression_ == Compression::kZstd && (length > 0 || point.bits > 0))) {
+      damaged("refers outside of the stream");
     }
     const auto window = windows_.subspan(begin, length);
     if (crc32(window) != load_little<std::uint32_t>(entry.data() + 32)) damaged("is damaged");
-    place.window.assign(window.begin(), window.end());
-    return place;
+    point.window.assign(window.begin(), window.end());
+    return point;
   }
 
-  // A new one at the last of `points` points, which are those at or before `offset`.
+  // A new decoder at the last of the `points` points at or before `offset`.
   std::unique_ptr<StreamDecoder> decoder_at(std::uint64_t points, std::uint64_t offset) const {
     if (points == 0) return make_stream_decoder(*source_, compression_);
-    const StreamPlace place = place_of(points - 1);
-    if (place.out > offset) damaged("is not in order");
-    return make_stream_decoder(*source_, compression_, place);
+    const SeekPoint point = point_at(points - 1);
+    if (point.out > offset) damaged("is not in order");
+    return make_stream_decoder(*source_, compression_, point);
   }
 
   std::shared_ptr<const ByteSource> source_;
@@ -246,7 +244,7 @@ Compression detect_compression(std::span<const std::uint8_t> head) noexcept {
 
 namespace {
 
-// gzip and zlib give output for every byte of input, so that the head will do.
+// gzip and zlib decode any prefix of the input, so the head suffices.
 std::optional<std::vector<std::uint8_t>> deflate_head(std::span<const std::uint8_t> head, Compression compression,
                                                       std::size_t limit) {
   std::vector<std::uint8_t> out(limit);
@@ -265,7 +263,7 @@ std::optional<std::vector<std::uint8_t>> deflate_head(std::span<const std::uint8
   return out;
 }
 
-// Zstandard gives none before a whole block of up to 128 KiB was read.
+// Zstandard produces no output before a whole block of up to 128 KiB was read.
 std::vector<std::uint8_t> zstd_head(const ByteSource& source, std::size_t limit) {
   std::vector<std::uint8_t> out(limit);
   ZstdDecoder decoder(source);

@@ -1,26 +1,26 @@
 #pragma once
-// Random access into gzip, zlib and Zstandard streams, through seek points that one pass over the stream makes.
+// Random access into gzip, zlib and Zstandard streams through seek points, which one pass over the stream collects.
 //
-//   stream    |----------x---------x----------x--------|      gzip, zlib: a deflate block's start every MiB or so
-//   point     where in, where out, and the 32 KiB of output before it that later blocks may refer to
-//   read(o)   nearest point before o ── inflate ──▶ o       or goes on where an earlier read ended, if that is nearer
+//   stream    |----------x---------x----------x--------|      gzip, zlib: the start of a deflate block about every MiB
+//   point     input and output offset, and the 32 KiB of output before it that later blocks may refer to
+//   read(o)   nearest point before o, or the end of an earlier read if that is nearer ── inflate ──▶ o
 //
-//   stream    |frame 0     |frame 1         |frame 2   |      Zstandard: the starts of frames, a MiB apart or more
+//   stream    |frame 0     |frame 1         |frame 2   |      Zstandard: the starts of frames, at least a MiB apart
 //
-// Several gzip members, and several frames, follow each other in one file, as gzip, bgzip, zstd and pzstd write them.
+// A file may contain several gzip members or several frames, as gzip, bgzip, zstd and pzstd write them.
 //
-// Threads:   what open_inflated() gives is a ByteSource: const, any number of threads; those that read one Zstandard
-//            frame take turns. ForwardBytes one at a time.
-// Failure:   Error(kInput) with file and offset for a damaged or truncated stream, and what zstd_decoder.h tells; what
-//            lies before the damage reads on.
+// Threads:   open_inflated() returns a ByteSource: const, any number of threads. Threads that read the same Zstandard
+//            frame take turns. ForwardBytes: one thread at a time.
+// Failure:   Error(kInput) with file and offset for a damaged or truncated stream, and as zstd_decoder.h; bytes before
+//            the damage remain readable.
 // Cost:      sequential reads cost their length only, by one thread or by several that read nearly in order. Others:
 //            gzip, zlib: on average half a MiB of inflating (1 to 2 ms) plus their length.
-//            Zstandard:  there is no way into a frame but from its start or where an earlier read stopped: at worst
-//            half a frame of decoding on average, plus their length: 15 ms for 64 MiB of photographs in one frame, as
-//            MDS and the zstd program write shards (2.2 GB/s measured), 16 times that for 1 GiB. Full shuffle of large
-//            shards wants many frames (pzstd), or small shards.
-//            Memory: the points in the index (3 % of the data, mapped; Zstandard: 40 bytes each); decoders that reads
-//            left behind, kKeptDecoderBytes for the process (decoder_cache.h); and one decoder per reading thread.
+//            Zstandard:  decoding can start only at a frame or where an earlier read stopped: in the worst case half a
+//            frame on average, plus their length: 15 ms for 64 MiB of photographs in one frame, as MDS and the zstd
+//            program write shards (2.2 GB/s measured), 16 times that for 1 GiB. For a full shuffle of large shards use
+//            many frames (pzstd) or small shards.
+//            Memory: the points in the index (3 % of the data, mapped; Zstandard: 40 bytes each); cached decoders,
+//            kDecoderCacheBytes for the process (decoder_cache.h); and one decoder per reading thread.
 
 #include <cstdint>
 #include <memory>
@@ -35,28 +35,27 @@
 
 namespace unstarve {
 
-// From the first bytes. kZlib is told by two bytes and a part of a third only: inflate_head() tells whether it is so.
+// From the first bytes. kZlib is only a guess from two bytes: inflate_head() confirms it.
 [[nodiscard]] Compression detect_compression(std::span<const std::uint8_t> head) noexcept;
 
-// The first up to `limit` bytes of the output of `source`, which begins with `head`; nothing when it is no such stream.
-// Throws Error(kInput) when it is a Zstandard stream whose first block cannot be decoded.
+// Up to `limit` bytes of the output of `source`, which begins with `head`; nothing if it is not compressed. Throws
+// Error(kInput) for a Zstandard stream whose first block cannot be decoded.
 [[nodiscard]] std::optional<std::vector<std::uint8_t>> inflate_head(const ByteSource& source,
                                                                     std::span<const std::uint8_t> head,
                                                                     std::size_t limit);
 
 inline constexpr std::uint64_t kSeekPointSpacing = std::uint64_t{1} << 20;
 
-// Reads a compressed source forward and collects the seek points on the way. `source` must outlive it.
+// Reads a compressed source forward and collects seek points. `source` must outlive it.
 class InflatingForward : public ForwardBytes {
  public:
-  // After the scan: the points up to the end or the damage, in the form that InflatedBytes takes (drawn in
-  // inflate.cpp).
+  // After the scan: the points up to the end or the damage, in the layout drawn in inflate.cpp.
   [[nodiscard]] virtual std::string take_points() = 0;
 };
 [[nodiscard]] std::unique_ptr<InflatingForward> inflate_forward(const ByteSource& source, Compression compression);
 
-// The output of `source`. `points` is borrowed: the index that holds it must stay. Throws Error(kInput) when the points
-// are damaged (their windows are checked when they are used).
+// The output of `source`. Borrows `points`: the index that holds them must outlive the result. Throws Error(kInput) if
+// the points are damaged (their windows are checked when they are used).
 [[nodiscard]] std::shared_ptr<const ByteSource> open_inflated(std::shared_ptr<const ByteSource> source,
                                                               Compression compression,
                                                               std::span<const std::uint8_t> points);

@@ -15,7 +15,7 @@ namespace {
 
 using namespace unstarve::testing;
 
-TEST_CASE("compressed streams are told by their first bytes") {
+TEST_CASE("compressed streams are recognised by their first bytes") {
   CHECK(detect_compression(bytes_of(deflated("x", 31))) == Compression::kGzip);
   for (int level = 0; level <= 9; ++level) {
     CHECK(detect_compression(bytes_of(deflated("x", 15, level))) == Compression::kZlib);
@@ -33,7 +33,7 @@ TEST_CASE("compressed streams are told by their first bytes") {
   CHECK_FALSE(head_of("\x1f\x8b\x08 nor this, for its flags are reserved").has_value());
 }
 
-TEST_CASE("a compressed stream is read at random through its seek points") {
+TEST_CASE("seek points give random access to a compressed stream") {
   const std::string text = mixed(5'500'000);
   const int window_bits = GENERATE(15, 31);
   const auto access = GENERATE(Access::kMapped, Access::kRanges);
@@ -47,7 +47,7 @@ TEST_CASE("a compressed stream is read at random through its seek points") {
         std::min<std::size_t>(random.below(i % 10 == 0 ? 2'000'000 : 3000), text.size() - offset);
     CHECK((read_text(*stream.output, offset, length) == text.substr(offset, length)));
   }
-  std::string in_turn;  // each read goes on where the last ended
+  std::string in_turn;  // each read continues where the last one ended
   for (std::size_t offset = 0; offset < text.size(); offset += 10'000) {
     in_turn += read_text(*stream.output, offset, std::min<std::size_t>(10'000, text.size() - offset));
   }
@@ -56,7 +56,7 @@ TEST_CASE("a compressed stream is read at random through its seek points") {
   CHECK_THROWS_AS(read_text(*stream.output, text.size() - 1, 2), Error);
 }
 
-TEST_CASE("threads read one compressed stream at once") {
+TEST_CASE("threads read one compressed stream concurrently") {
   const std::string text = mixed(3'000'000);
   const IndexedStream stream = index_stream(deflated(text, 31, 1), Access::kMapped);
   std::atomic<int> wrong{0};
@@ -74,12 +74,12 @@ TEST_CASE("threads read one compressed stream at once") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("gzip members follow each other, zeros may follow the last") {
+TEST_CASE("a gzip file may have several members and trailing zeros") {
   const std::string text = mixed(2'600'000);
   std::string stored;
   for (std::size_t at = 0; at < text.size(); at += 650'000) stored += deflated(text.substr(at, 650'000), 31, 1);
-  for (const std::string& behind : {std::string(), std::string(100'000, '\0')}) {
-    const IndexedStream stream = index_stream(stored + behind, Access::kRanges);
+  for (const std::string& trailer : {std::string(), std::string(100'000, '\0')}) {
+    const IndexedStream stream = index_stream(stored + trailer, Access::kRanges);
     REQUIRE(stream.output->size() == text.size());
     for (const std::size_t at : {2'500'000u, 649'990u, 0u, 1'299'000u, 1'949'999u}) {
       CHECK((read_text(*stream.output, at, 2000) == text.substr(at, 2000)));
@@ -88,7 +88,7 @@ TEST_CASE("gzip members follow each other, zeros may follow the last") {
   CHECK_THROWS_AS(index_stream(stored + "garbage", Access::kMapped), Error);
 }
 
-TEST_CASE("a damaged stream gives what lies before the damage") {
+TEST_CASE("bytes before damage in a stream are readable") {
   const std::string text = mixed(200'000);
   const std::string stored = deflated(text, 31);
   for (std::string bad : {stored.substr(0, stored.size() / 2), stored.substr(0, stored.size() - 3),
@@ -109,7 +109,7 @@ TEST_CASE("a damaged stream gives what lies before the damage") {
   }
 }
 
-TEST_CASE("damaged seek points are errors") {
+TEST_CASE("damaged seek points are reported") {
   const std::string text = mixed(2'500'000);
   const IndexedStream stream = index_stream(deflated(text, 15, 1), Access::kMapped);
   check_damaged_points(stream, text, 16 + 2 * 40 + 5);

@@ -8,8 +8,8 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kStateBytes = std::size_t{40} << 10;  // zlib's, with its window
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;   // zlib counts in 32 bits
+constexpr std::size_t kStateBytes = std::size_t{40} << 10;   // zlib's, with its window
+constexpr std::size_t kMaxStepBytes = std::size_t{1} << 30;  // zlib counts in 32 bits
 // zlib's windowBits: 15, minus for raw deflate, plus 16 for gzip (zlib.h, inflateInit2).
 constexpr int kRawBits = -15;
 constexpr int kZlibBits = 15;
@@ -24,16 +24,16 @@ Inflater::Inflater(const ByteSource& source, Compression compression)
   begin(compression == Compression::kGzip ? kGzipBits : kZlibBits);
 }
 
-Inflater::Inflater(const ByteSource& source, Compression compression, const StreamPlace& place)
-    : StreamDecoder(place.out), source_(source), compression_(compression), input_(source, place.in), raw_(true) {
+Inflater::Inflater(const ByteSource& source, Compression compression, const SeekPoint& point)
+    : StreamDecoder(point.out), source_(source), compression_(compression), input_(source, point.in), raw_(true) {
   std::uint8_t before = 0;
-  if (place.bits > 0) source.read(place.in - 1, {&before, 1});
+  if (point.bits > 0) source.read(point.in - 1, {&before, 1});
   begin(kRawBits);
-  if (place.bits > 0) {
-    ::inflatePrime(&stream_, static_cast<int>(place.bits), before >> (8 - place.bits));
+  if (point.bits > 0) {
+    ::inflatePrime(&stream_, static_cast<int>(point.bits), before >> (8 - point.bits));
   }
-  if (!place.window.empty()) {
-    ::inflateSetDictionary(&stream_, place.window.data(), static_cast<uInt>(place.window.size()));
+  if (!point.window.empty()) {
+    ::inflateSetDictionary(&stream_, point.window.data(), static_cast<uInt>(point.window.size()));
   }
 }
 
@@ -50,11 +50,11 @@ void Inflater::damaged(const std::string& what) const {
                                      std::to_string(input_.position()) + ": " + what);
 }
 
-// Gives zlib what comes next; false at the end of the input.
+// Sets zlib's next input; false at the end of the input.
 bool Inflater::refill() {
   const std::span<const std::uint8_t> next = input_.next();
   stream_.next_in = const_cast<Bytef*>(next.data());  // zlib does not write to its input
-  stream_.avail_in = static_cast<uInt>(std::min(next.size(), kMostAtOnce));
+  stream_.avail_in = static_cast<uInt>(std::min(next.size(), kMaxStepBytes));
   return !next.empty();
 }
 
@@ -67,7 +67,7 @@ void Inflater::skip_trailer() {
   }
 }
 
-// Behind the last block of a member. gzip lets members follow each other, and tape drives fill with zeros.
+// After the last block of a member. A gzip file may have several members, and tape drives pad with zeros.
 void Inflater::next_member() {
   if (raw_) skip_trailer();
   if (compression_ == Compression::kZlib) {
@@ -86,15 +86,15 @@ void Inflater::next_member() {
   if (::inflateReset2(&stream_, kGzipBits) != Z_OK) damaged("zlib cannot begin the next member");
 }
 
-std::size_t Inflater::produce(std::span<std::uint8_t> out, bool stop_at_places) {
+std::size_t Inflater::produce(std::span<std::uint8_t> out, bool stop_at_points) {
   std::size_t done = 0;
   while (done < out.size() && !ended_) {
     if (!refill()) damaged("it ends before its last block");
-    const std::size_t room = std::min<std::size_t>(out.size() - done, kMostAtOnce);
+    const std::size_t room = std::min<std::size_t>(out.size() - done, kMaxStepBytes);
     stream_.next_out = out.data() + done;
     stream_.avail_out = static_cast<uInt>(room);
     const Bytef* const from = stream_.next_in;
-    const int result = ::inflate(&stream_, stop_at_places ? Z_BLOCK : Z_NO_FLUSH);
+    const int result = ::inflate(&stream_, stop_at_points ? Z_BLOCK : Z_NO_FLUSH);
     input_.take(static_cast<std::size_t>(stream_.next_in - from));
     const std::size_t got = room - stream_.avail_out;
     done += got;
@@ -105,23 +105,25 @@ std::size_t Inflater::produce(std::span<std::uint8_t> out, bool stop_at_places) 
       throw Error(ErrorKind::kMemory, "inflate " + source_.name() + ": no memory for zlib");
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
       damaged(stream_.msg != nullptr ? stream_.msg : "zlib error " + std::to_string(result));
-    } else if (stop_at_places && at_place()) {
+    } else if (stop_at_points && at_seek_point()) {
       return done;
     }
   }
   return done;
 }
 
-// zlib.h, inflate(): 128 is added to data_type behind a block or a header, 64 while in the last block.
-bool Inflater::at_place() const noexcept { return (stream_.data_type & 128) != 0 && (stream_.data_type & 64) == 0; }
+// zlib.h, inflate(): data_type has 128 set after a block or a header, 64 within the last block.
+bool Inflater::at_seek_point() const noexcept {
+  return (stream_.data_type & 128) != 0 && (stream_.data_type & 64) == 0;
+}
 
-StreamPlace Inflater::place() {
-  StreamPlace place{out_, input_.position(), static_cast<std::uint32_t>(stream_.data_type & 7), {}};
-  place.window.resize(kInflateWindow);
+SeekPoint Inflater::seek_point() {
+  SeekPoint point{out_, input_.position(), static_cast<std::uint32_t>(stream_.data_type & 7), {}};
+  point.window.resize(kInflateWindow);
   uInt length = 0;
-  ::inflateGetDictionary(&stream_, place.window.data(), &length);
-  place.window.resize(length);
-  return place;
+  ::inflateGetDictionary(&stream_, point.window.data(), &length);
+  point.window.resize(length);
+  return point;
 }
 
 std::size_t Inflater::memory_bytes() const noexcept { return kStateBytes + input_.memory_bytes(); }

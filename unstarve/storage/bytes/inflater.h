@@ -1,9 +1,9 @@
 #pragma once
-// One decoder at one place of a gzip or zlib stream (RFC 1952, RFC 1950).
+// A decoder at a position of a gzip or zlib stream (RFC 1952, RFC 1950).
 //
 // Ownership: borrows the source; owns zlib's state.
 // Threads:   one at a time. Failure: as StreamDecoder.
-// Cost:      zlib's state is 40 KiB; where the source is not mapped, a piece of input.
+// Cost:      zlib's state is 40 KiB, plus a piece of input if the source is not mapped.
 
 #include <zlib.h>
 
@@ -20,13 +20,13 @@ class Inflater final : public StreamDecoder {
  public:
   // At the start of the stream.
   Inflater(const ByteSource& source, Compression compression);
-  // At `place`. Precondition: bits < 8, and in > 0 if bits > 0.
-  Inflater(const ByteSource& source, Compression compression, const StreamPlace& place);
+  // At `point`. Precondition: bits < 8, and in > 0 if bits > 0.
+  Inflater(const ByteSource& source, Compression compression, const SeekPoint& point);
   ~Inflater() override;
 
-  std::size_t produce(std::span<std::uint8_t> out, bool stop_at_places = false) override;
-  [[nodiscard]] bool at_place() const noexcept override;
-  [[nodiscard]] StreamPlace place() override;
+  std::size_t produce(std::span<std::uint8_t> out, bool stop_at_points = false) override;
+  [[nodiscard]] bool at_seek_point() const noexcept override;
+  [[nodiscard]] SeekPoint seek_point() override;
   [[nodiscard]] std::size_t memory_bytes() const noexcept override;
 
  private:
@@ -38,9 +38,9 @@ class Inflater final : public StreamDecoder {
 
   const ByteSource& source_;
   Compression compression_;
-  z_stream stream_{};  // its input is what input_ gives next
+  z_stream stream_{};  // its input is input_.next()
   CompressedInput input_;
-  bool raw_ = false;  // begun within a member: zlib sees no trailer
+  bool raw_ = false;  // started within a member: zlib does not see the trailer
 };
 
 }  // namespace unstarve

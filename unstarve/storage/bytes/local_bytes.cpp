@@ -19,14 +19,14 @@ LocalBytes::LocalBytes(std::string path) : path_(std::move(path)) {
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file.valid()) throw io_error("open", path_, errno);
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw io_error("look at", path_, errno);
+  if (::fstat(file.get(), &status) != 0) throw io_error("stat", path_, errno);
   if (S_ISDIR(status.st_mode)) throw io_error("open", path_, EISDIR);
   if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kIo, "open " + path_ + ": not a regular file");
   stamp_.bytes = static_cast<std::uint64_t>(status.st_size);
   stamp_.changed_ns = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
   if (stamp_.bytes == 0) return;
 
-  // One page of zeros behind the file, so that reading kReadableBehind past its end stays inside the map.
+  // One page of zeros after the file, so that reading kReadableBehind past its end stays inside the map.
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t whole = (stamp_.bytes + page - 1) / page * page;
   void* const room = ::mmap(nullptr, whole + page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -57,7 +57,7 @@ void LocalBytes::read(std::uint64_t offset, std::span<std::uint8_t> out) const {
 void LocalBytes::prefetch(std::uint64_t offset, std::size_t length) const noexcept {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t begin = offset / page * page;
-  // Only a hint: what it does not start, the read itself brings.
+  // Only a hint: read() works without it.
   (void)::madvise(const_cast<std::uint8_t*>(data_) + begin, offset + length - begin, MADV_WILLNEED);
 }
 

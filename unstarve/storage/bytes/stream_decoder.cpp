@@ -26,9 +26,9 @@ std::unique_ptr<StreamDecoder> make_stream_decoder(const ByteSource& source, Com
 }
 
 std::unique_ptr<StreamDecoder> make_stream_decoder(const ByteSource& source, Compression compression,
-                                                   const StreamPlace& place) {
-  if (compression == Compression::kZstd) return std::make_unique<ZstdDecoder>(source, place);
-  return std::make_unique<Inflater>(source, compression, place);
+                                                   const SeekPoint& point) {
+  if (compression == Compression::kZstd) return std::make_unique<ZstdDecoder>(source, point);
+  return std::make_unique<Inflater>(source, compression, point);
 }
 
 }  // namespace unstarve

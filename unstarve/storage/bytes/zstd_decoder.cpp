@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::size_t kMagicBytes = 4;
 constexpr std::size_t kSkippableHead = 8;  // magic, length (RFC 8878, 3.1.2)
-// What is asked for first: the shortest header of a frame (zstd.h, ZSTD_initDStream).
-constexpr std::size_t kFirstWanted = 5;
-// Read at once into the history: a block has at most this much output.
+// The first request: the shortest header of a frame (zstd.h, ZSTD_initDStream).
+constexpr std::size_t kShortestHeader = 5;
+// One step of the history: a block has at most this much output.
 constexpr std::size_t kHistoryStep = std::size_t{128} << 10;
 
 std::uint32_t magic_of(std::span<const std::uint8_t> head) noexcept { return load_little<std::uint32_t>(head.data()); }
@@ -34,8 +34,8 @@ bool begins_as_zstd(std::span<const std::uint8_t> head) noexcept {
   return head.size() >= kMagicBytes && magic_of(head) == ZSTD_MAGICNUMBER;
 }
 
-ZstdDecoder::ZstdDecoder(const ByteSource& source, const StreamPlace& place)
-    : StreamDecoder(place.out), source_(source), state_(::ZSTD_createDCtx()), input_(source, place.in) {
+ZstdDecoder::ZstdDecoder(const ByteSource& source, const SeekPoint& point)
+    : StreamDecoder(point.out), source_(source), state_(::ZSTD_createDCtx()), input_(source, point.in) {
   if (state_ == nullptr) throw Error(ErrorKind::kMemory, "decompress " + source.name() + ": no memory for libzstd");
   ::ZSTD_DCtx_setParameter(state_, ZSTD_d_windowLogMax, kMaxZstdWindowLog);
 }
@@ -61,22 +61,22 @@ void ZstdDecoder::refused(std::size_t result) const {
   }
 }
 
-// libzstd would also take the formats before 1.0, which nothing here is meant to be in.
+// libzstd would also accept the formats before 1.0, which are not supported here.
 void ZstdDecoder::begin_frame() {
   const std::span<const std::uint8_t> head = input_.next(kMagicBytes);
   if (head.size() < kMagicBytes) damaged("it ends within the first bytes of a frame");
-  if (magic_of(head) != ZSTD_MAGICNUMBER && !is_skippable(magic_of(head))) damaged("no frame begins there");
+  if (magic_of(head) != ZSTD_MAGICNUMBER && !is_skippable(magic_of(head))) damaged("expected the beginning of a frame");
   frame_ = input_.position();
-  wanted_ = kFirstWanted;
+  wanted_ = kShortestHeader;
   in_frame_ = true;
 }
 
-std::size_t ZstdDecoder::produce(std::span<std::uint8_t> out, bool stop_at_places) {
+std::size_t ZstdDecoder::produce(std::span<std::uint8_t> out, bool stop_at_points) {
   std::size_t done = 0;
   while (done < out.size() && !ended_) {
     if (!in_frame_) begin_frame();
     const std::span<const std::uint8_t> next = input_.next();
-    // Not more than finishes a block: when libzstd finds damage it does not tell what it produced before in that call.
+    // At most one block: on damage libzstd does not report the output that the same call produced before.
     ZSTD_inBuffer in{next.data(), std::min(next.size(), wanted_), 0};
     ZSTD_outBuffer room{out.data() + done, out.size() - done, 0};
     const std::size_t result = ::ZSTD_decompressStream(state_, &room, &in);
@@ -88,7 +88,7 @@ std::size_t ZstdDecoder::produce(std::span<std::uint8_t> out, bool stop_at_place
     if (result == 0) {
       in_frame_ = false;
       ended_ = input_.next().empty();
-      if (stop_at_places) return done;
+      if (stop_at_points) return done;
     } else if (next.empty() && room.pos == 0) {
       damaged("it ends within a frame");
     }
@@ -96,7 +96,7 @@ std::size_t ZstdDecoder::produce(std::span<std::uint8_t> out, bool stop_at_place
   return done;
 }
 
-// One more step of output into the ring, not beyond `end`: a block behind it may be damaged. False at the stream's end.
+// Decodes one more step into the ring, up to `end`, since later blocks may be damaged. False at the end of the stream.
 bool ZstdDecoder::remember(std::uint64_t end) {
   if (!history_) history_ = std::make_unique_for_overwrite<std::uint8_t[]>(kZstdHistory);
   const auto at = static_cast<std::size_t>(out_ % kZstdHistory);

@@ -1,16 +1,16 @@
 #pragma once
-// One decoder at one place of a Zstandard stream (RFC 8878): frames, one after the other, skippable ones among them.
+// A decoder at a position of a Zstandard stream (RFC 8878): a sequence of frames, including skippable ones.
 //
-// A frame can only be decoded from its start, so a decoder remembers the last kZstdHistory bytes that it read: threads
-// that read neighbouring records in nearly the order of the file need not begin again because another came first.
+// A frame can be decoded only from its start, so a decoder keeps a history of the last kZstdHistory bytes that it read:
+// threads that read neighbouring records nearly in file order need not decode again because another thread was first.
 //
 // Ownership: borrows the source; owns libzstd's state.
 // Threads:   one at a time.
-// Failure:   Error(kInput) with file and offset: damage; a stream that ends within a frame; bytes behind the last frame
-//            that begin none; a frame that needs a dictionary, or a window of more than kMaxZstdWindowLog. A frame
-//            without a checksum (libraries write none unless told to) may hide a changed byte.
-// Cost:      memory is the frame's window (2 MiB at level 3, 8 MiB at 19), the history once read() is used, and a piece
-//            of input where the source is not mapped.
+// Failure:   Error(kInput) with file and offset: damage; a stream that ends within a frame; bytes after the last frame
+//            that are not a frame; a frame that needs a dictionary, or a window above kMaxZstdWindowLog. A frame
+//            without a checksum (libraries write none by default) may hide a changed byte.
+// Cost:      memory is the frame's window (2 MiB at level 3, 8 MiB at 19), the history after the first read(), and a
+//            piece of input if the source is not mapped.
 
 #include <memory>
 
@@ -21,23 +21,23 @@ struct ZSTD_DCtx_s;
 
 namespace unstarve {
 
-// 128 MiB, what RFC 8878 (3.1.1.1.2) lets decoders refuse to exceed and the zstd program refuses unless told --long=N.
+// 128 MiB: RFC 8878 (3.1.1.1.2) lets decoders refuse more, as the zstd program does without --long=N.
 inline constexpr int kMaxZstdWindowLog = 27;
 inline constexpr std::size_t kZstdHistory = std::size_t{4} << 20;
 
-// Whether `head` begins a frame, or skippable frames (as pzstd writes them) that end within it and then a frame.
+// Whether `head` begins with a frame, possibly after skippable frames (as pzstd writes them).
 [[nodiscard]] bool begins_as_zstd(std::span<const std::uint8_t> head) noexcept;
 
 class ZstdDecoder final : public StreamDecoder {
  public:
-  explicit ZstdDecoder(const ByteSource& source) : ZstdDecoder(source, StreamPlace{}) {}
+  explicit ZstdDecoder(const ByteSource& source) : ZstdDecoder(source, SeekPoint{}) {}
   // At the start of a frame.
-  ZstdDecoder(const ByteSource& source, const StreamPlace& place);
+  ZstdDecoder(const ByteSource& source, const SeekPoint& point);
   ~ZstdDecoder() override;
 
-  std::size_t produce(std::span<std::uint8_t> out, bool stop_at_places = false) override;
-  [[nodiscard]] bool at_place() const noexcept override { return !in_frame_ && !ended_; }
-  [[nodiscard]] StreamPlace place() override { return {out_, input_.position(), 0, {}}; }
+  std::size_t produce(std::span<std::uint8_t> out, bool stop_at_points = false) override;
+  [[nodiscard]] bool at_seek_point() const noexcept override { return !in_frame_ && !ended_; }
+  [[nodiscard]] SeekPoint seek_point() override { return {out_, input_.position(), 0, {}}; }
   std::size_t read(std::uint64_t offset, std::span<std::uint8_t> out) override;
   [[nodiscard]] std::uint64_t oldest() const noexcept override { return out_ - remembered_; }
   [[nodiscard]] std::size_t memory_bytes() const noexcept override;
@@ -52,10 +52,10 @@ class ZstdDecoder final : public StreamDecoder {
   ZSTD_DCtx_s* state_;
   CompressedInput input_;
   bool in_frame_ = false;
-  std::uint64_t frame_ = 0;                  // where the frame begins, in the source
-  std::size_t wanted_ = 0;                   // input that finishes the block
-  std::unique_ptr<std::uint8_t[]> history_;  // a ring: output byte n lies at n % kZstdHistory
-  std::size_t remembered_ = 0;               // bytes before position() that are in it
+  std::uint64_t frame_ = 0;                  // offset of the frame in the source
+  std::size_t wanted_ = 0;                   // input that completes the block
+  std::unique_ptr<std::uint8_t[]> history_;  // a ring: output byte n is at n % kZstdHistory
+  std::size_t remembered_ = 0;               // bytes before position() in the ring
 };
 
 }  // namespace unstarve

@@ -23,7 +23,7 @@ std::string frames_of(const std::string& text, std::size_t each, const ZstdSetti
 
 std::uint64_t points_in(const std::string& points) { return load_little<std::uint64_t>(bytes_of(points).data() + 8); }
 
-// What comes out before the end or the damage, and the damage's message.
+// The output before the end or the damage, and the message of the damage.
 std::pair<std::string, std::string> drained(const std::string& stored, Access access) {
   const MemoryBytes source(stored, access);
   const auto forward = inflate_forward(source, Compression::kZstd);
@@ -40,7 +40,7 @@ std::pair<std::string, std::string> drained(const std::string& stored, Access ac
   }
 }
 
-TEST_CASE("Zstandard is told by its first bytes, skippable frames before them or not") {
+TEST_CASE("Zstandard is recognised by its first bytes, also after skippable frames") {
   const std::string frame = zstandard("some words");
   CHECK(begins_as_zstd(bytes_of(frame)));
   CHECK(begins_as_zstd(bytes_of(skippable_frame("1234") + skippable_frame("") + frame)));
@@ -49,7 +49,7 @@ TEST_CASE("Zstandard is told by its first bytes, skippable frames before them or
   CHECK_FALSE(begins_as_zstd(bytes_of(frame.substr(0, 3))));
   CHECK_FALSE(begins_as_zstd({}));
   CHECK(detect_compression(bytes_of(frame)) == Compression::kZstd);
-  // The first block is longer than the head that is looked at.
+  // The first block is longer than the head.
   const std::string text = mixed(500'000);
   const std::string stored = zstandard(text);
   const auto head = inflate_head(MemoryBytes(stored), bytes_of(stored).first(4096), 5000);
@@ -59,7 +59,7 @@ TEST_CASE("Zstandard is told by its first bytes, skippable frames before them or
              Catch::Contains("decompress memory: the Zstandard stream is damaged near offset 100: it ends within a"));
 }
 
-TEST_CASE("one frame is read at random from its start, many from their own") {
+TEST_CASE("random reads decode one frame from its start, several from their own starts") {
   const std::string text = mixed(5'500'000);
   const auto access = GENERATE(Access::kMapped, Access::kRanges);
   const std::size_t each = GENERATE(std::size_t{5'500'000}, std::size_t{700'000});
@@ -89,7 +89,7 @@ TEST_CASE("one frame is read at random from its start, many from their own") {
   CHECK((parts == std::vector<std::string>{text.substr(4'000'000, 4), text.substr(7, 4), text.substr(2'000'000, 4)}));
 }
 
-// Counts how often the front of the stream is read: a decoder that begins again reads it again.
+// Counts how often the front of the stream is read: a new decoder reads it again.
 class CountedBytes final : public ByteSource {
  public:
   explicit CountedBytes(const std::string& bytes) : inside_(bytes, Access::kRanges) {}
@@ -120,16 +120,16 @@ TEST_CASE("reading one frame nearly in order decodes it once") {
   const auto output = output_without_points(source, text.size(), points);
   constexpr std::size_t kEach = 50'000;
   for (std::size_t i = 0; i < text.size() / kEach; ++i) {
-    const std::size_t offset = kEach * (i / 60 * 60 + (i % 60) * 7 % 60);  // 3 MB of disorder
+    const std::size_t offset = kEach * (i / 60 * 60 + (i % 60) * 7 % 60);  // out of order by up to 3 MB
     CHECK((read_text(*output, offset, kEach) == text.substr(offset, kEach)));
   }
   CHECK((read_text(*output, 9'000'000, 100) == text.substr(9'000'000, 100)));
   CHECK(source->begun == 1);
-  CHECK((read_text(*output, 5'000'000, 100) == text.substr(5'000'000, 100)));  // not remembered any more
+  CHECK((read_text(*output, 5'000'000, 100) == text.substr(5'000'000, 100)));  // no longer in the history
   CHECK(source->begun == 2);
 }
 
-TEST_CASE("threads read one frame at once") {
+TEST_CASE("threads read one frame concurrently") {
   const std::string text = mixed(3'000'000);
   std::string points;
   const auto output = output_without_points(std::make_shared<MemoryBytes>(zstandard(text)), text.size(), points);
@@ -148,7 +148,7 @@ TEST_CASE("threads read one frame at once") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("frames of every kind follow each other") {
+TEST_CASE("frames of different kinds are decoded in sequence") {
   const std::string text = mixed(40'000);
   const std::string stored = skippable_frame("12 bytes here") + zstandard(text.substr(0, 10'000)) + zstandard("") +
                              skippable_frame("") + zstandard(text.substr(10'000), {19, 0, true}) +
@@ -159,7 +159,7 @@ TEST_CASE("frames of every kind follow each other") {
   CHECK((drained(zstandard(""), Access::kMapped) == std::pair{std::string(), std::string()}));
 }
 
-TEST_CASE("a stream cut at any byte gives what lies before the cut, and is an error but between frames") {
+TEST_CASE("a truncated stream gives the output before the cut, and an error unless cut between frames") {
   const std::string text = mixed(600);
   const std::vector<std::string> parts = {zstandard(text.substr(0, 300)), skippable_frame("abc"),
                                           zstandard(text.substr(300), {3, 0, true})};
@@ -180,7 +180,7 @@ TEST_CASE("a stream cut at any byte gives what lies before the cut, and is an er
   }
 }
 
-TEST_CASE("a changed byte is an error, or with a checksum never another output") {
+TEST_CASE("a changed byte is an error, and with a checksum never gives other output") {
   const std::string text = mixed(3000);
   const std::string stored = frames_of(text, 1500, {3, 0, true});
   int errors = 0;
@@ -193,12 +193,12 @@ TEST_CASE("a changed byte is an error, or with a checksum never another output")
       continue;
     }
     INFO(at);
-    CHECK((got == text));  // bits without a meaning
+    CHECK((got == text));  // meaningless bits
   }
   CHECK(errors > static_cast<int>(stored.size() * 9 / 10));
 }
 
-TEST_CASE("what lies before damage in the middle of a frame reads on") {
+TEST_CASE("output before damage within a frame is readable") {
   const std::string text = mixed(1'000'000);
   std::string stored = zstandard(text);
   stored.resize(stored.size() / 2);
@@ -219,7 +219,7 @@ TEST_CASE("what lies before damage in the middle of a frame reads on") {
   CHECK((read_text(*stream.output, 0, got.size()) == got));
 }
 
-TEST_CASE("what cannot be decoded is refused with the reason") {
+TEST_CASE("undecodable frames are refused with the reason") {
   const std::string text = mixed(1000);
   const auto why = [](const std::string& stored) { return drained(stored, Access::kRanges).second; };
   const std::string front = zstandard(text);
@@ -229,13 +229,14 @@ TEST_CASE("what cannot be decoded is refused with the reason") {
   CHECK(why(zstandard(text, {3, kMaxZstdWindowLog, false})).empty());
   CHECK_THAT(why(std::string("\x28\xb5\x2f\xfd\x01\x00\x07\x01\x00\x00", 10)),
              Catch::Contains("the frame at offset 0 needs a dictionary"));
-  CHECK_THAT(why(front + "garbage"),
-             Catch::Contains("damaged near offset " + std::to_string(front.size()) + ": no frame begins there"));
-  CHECK_THAT(why(front + std::string("\x27\xb5\x2f\xfd\x00\x00\x00\x00", 8)), Catch::Contains("no frame begins there"));
+  CHECK_THAT(why(front + "garbage"), Catch::Contains("damaged near offset " + std::to_string(front.size()) +
+                                                     ": expected the beginning of a frame"));
+  CHECK_THAT(why(front + std::string("\x27\xb5\x2f\xfd\x00\x00\x00\x00", 8)),
+             Catch::Contains("expected the beginning of a frame"));
   CHECK_THAT(why(front + "\x28\xb5"), Catch::Contains("it ends within the first bytes of a frame"));
 }
 
-TEST_CASE("damaged points are errors") {
+TEST_CASE("damaged points are reported") {
   const std::string text = mixed(2'500'000);
   const IndexedStream stream = index_stream(frames_of(text, 1'100'000), Access::kMapped);
   REQUIRE(points_in(stream.points) == 2);

@@ -15,9 +15,9 @@
 namespace unstarve {
 namespace {
 
-// Records lie in chunks, so that the allocator sees few large blocks.
+// Records are stored in chunks, so that the allocator has few large blocks.
 constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
-// No more than such a part of the budget each: others may take of it.
+// Each at most this fraction of the budget, which others may share.
 constexpr std::uint64_t kChunkPart = 16;
 constexpr std::size_t kAlignment = alignof(std::max_align_t);
 
@@ -26,24 +26,24 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 class MemoryCache final : public Forwarding<EncodedCache> {
  public:
   MemoryCache(std::shared_ptr<const Dataset> inner, std::shared_ptr<ByteBudget> room)
-      : Forwarding(std::move(inner)), room_(std::move(room)), kept_(size()) {}
+      : Forwarding(std::move(inner)), room_(std::move(room)), cached_(size()) {}
 
   void read(std::uint64_t id, RecordBuffer& record) const override {
-    if (const Value* values = kept_[id].load(std::memory_order_acquire); values != nullptr && values != claimed()) {
+    if (const Value* values = cached_[id].load(std::memory_order_acquire); values != nullptr && values != claimed()) {
       hits_.fetch_add(1, std::memory_order_relaxed);
       record.values.assign(values, values + fields().size());
       return;
     }
     misses_.fetch_add(1, std::memory_order_relaxed);
     inner().read(id, record);
-    if (!full_.load(std::memory_order_relaxed)) keep(id, record);
+    if (!full_.load(std::memory_order_relaxed)) store(id, record);
   }
 
-  // Runs of records that are not held are read together.
+  // Runs of records that are not cached are read together.
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override {
     for (std::size_t i = 0; i < ids.size();) {
       std::size_t end = i;
-      while (end < ids.size() && !holds(ids[end])) ++end;
+      while (end < ids.size() && !is_cached(ids[end])) ++end;
       if (end == i) {
         read(ids[i], records[i]);
         ++i;
@@ -52,12 +52,12 @@ class MemoryCache final : public Forwarding<EncodedCache> {
       misses_.fetch_add(end - i, std::memory_order_relaxed);
       inner().read_many(ids.subspan(i, end - i), records.subspan(i, end - i));
       for (; i < end; ++i)
-        if (!full_.load(std::memory_order_relaxed)) keep(ids[i], records[i]);
+        if (!full_.load(std::memory_order_relaxed)) store(ids[i], records[i]);
     }
   }
 
   std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override {
-    if (kept_[id].load(std::memory_order_relaxed) != nullptr) return {};
+    if (cached_[id].load(std::memory_order_relaxed) != nullptr) return {};
     return inner().prefetch(id);
   }
 
@@ -67,25 +67,25 @@ class MemoryCache final : public Forwarding<EncodedCache> {
   }
 
  private:
-  bool holds(std::uint64_t id) const {
-    const Value* values = kept_[id].load(std::memory_order_acquire);
+  bool is_cached(std::uint64_t id) const {
+    const Value* values = cached_[id].load(std::memory_order_acquire);
     return values != nullptr && values != claimed();
   }
 
-  // Stands for a record that a thread is about to keep; never read through.
+  // Marks a record that a thread is about to store; never dereferenced.
   static const Value* claimed() {
     static const Value value;
     return &value;
   }
 
-  void keep(std::uint64_t id, const RecordBuffer& record) const {
+  void store(std::uint64_t id, const RecordBuffer& record) const {
     const Value* expected = nullptr;
-    if (!kept_[id].compare_exchange_strong(expected, claimed(), std::memory_order_acquire)) return;
+    if (!cached_[id].compare_exchange_strong(expected, claimed(), std::memory_order_acquire)) return;
     std::size_t need = aligned(sizeof(Value) * record.values.size());
     for (const Value& value : record.values) need += aligned(value.bytes.size());
     std::uint8_t* memory = allocate(need);
     if (memory == nullptr) {
-      kept_[id].store(nullptr, std::memory_order_release);
+      cached_[id].store(nullptr, std::memory_order_release);
       return;
     }
     auto* values = reinterpret_cast<Value*>(memory);
@@ -99,20 +99,21 @@ class MemoryCache final : public Forwarding<EncodedCache> {
     try {
       for (const Value& value : record.values) check_map(value.bytes);
     } catch (const Error&) {
-      kept_[id].store(nullptr, std::memory_order_release);
+      cached_[id].store(nullptr, std::memory_order_release);
       throw;
     }
-    kept_[id].store(values, std::memory_order_release);
+    cached_[id].store(values, std::memory_order_release);
   }
 
-  // Null when the budget or the machine's memory does not hold so much more.
+  // Null if the budget or the memory is exhausted.
   std::uint8_t* allocate(std::size_t need) const {
     std::lock_guard lock(mutex_);
     if (need > left_) {
-      const std::uint64_t usual = std::min<std::uint64_t>(kChunkBytes, room_->size() / kChunkPart);
-      const std::size_t chunk = std::max<std::size_t>(need, std::min(room_->left(), usual));
+      const std::uint64_t preferred = std::min<std::uint64_t>(kChunkBytes, room_->size() / kChunkPart);
+      const std::size_t chunk = std::max<std::size_t>(need, std::min(room_->left(), preferred));
       if (!room_->take(chunk)) {
-        // Records are of like size: when one does not fit, few smaller ones would. Others may give room back.
+        // Records have similar sizes: if one does not fit, few others would. Other users may return memory to the
+        // budget.
         if (chunks_bytes_ + need > room_->size()) full_.store(true, std::memory_order_relaxed);
         return nullptr;
       }
@@ -136,11 +137,11 @@ class MemoryCache final : public Forwarding<EncodedCache> {
   }
 
   const std::shared_ptr<ByteBudget> room_;
-  mutable std::vector<std::atomic<const Value*>> kept_;
+  mutable std::vector<std::atomic<const Value*>> cached_;
   mutable std::atomic<bool> full_{false};
   mutable std::atomic<std::uint64_t> hits_{0};
   mutable std::atomic<std::uint64_t> misses_{0};
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the following
   mutable std::vector<AlignedBytes> chunks_;
   mutable std::uint8_t* next_ = nullptr;
   mutable std::size_t left_ = 0;

@@ -32,7 +32,7 @@ std::shared_ptr<const EncodedCache> cached_folder(const testing::TemporaryFolder
 
 }  // namespace
 
-TEST_CASE("a cached data set does what every data set does, with room for all, some and none", "[storage]") {
+TEST_CASE("a cached dataset passes the conformance suite with room for all, some and no records", "[storage]") {
   for (const std::uint64_t limit : {1'000'000, 5'000, 10}) {
     const testing::TemporaryFolder folder;
     testing::DatasetUnderTest test;
@@ -41,14 +41,14 @@ TEST_CASE("a cached data set does what every data set does, with room for all, s
   }
 }
 
-TEST_CASE("the encoded cache answers from memory, within its budget", "[storage]") {
+TEST_CASE("the encoded cache serves records from memory within its budget", "[storage]") {
   const testing::TemporaryFolder folder;
   const auto all = cached_folder(folder, 20, 1'000'000);
   const auto expected = testing::read_all(*all);
   CHECK(all->counts().misses == 20);
   CHECK(all->counts().records == 20);
   std::filesystem::remove_all(folder.path());
-  CHECK(testing::read_all(*all) == expected);  // nothing but the cache is left
+  CHECK(testing::read_all(*all) == expected);  // only the cache is left
   CHECK(all->counts().hits == 20);
 
   const auto some = cached_folder(folder, 20, 5'000);
@@ -56,10 +56,10 @@ TEST_CASE("the encoded cache answers from memory, within its budget", "[storage]
   CHECK(some->counts().records > 2);
   CHECK(some->counts().records < 20);
   CHECK(some->counts().bytes <= 5'000);
-  const std::uint64_t kept = some->counts().records;
+  const std::uint64_t cached = some->counts().records;
   (void)testing::read_all(*some);
-  CHECK(some->counts().hits == kept);
-  CHECK(some->counts().records == kept);
+  CHECK(some->counts().hits == cached);
+  CHECK(some->counts().records == cached);
 }
 
 TEST_CASE("raw pixels are not cached as encoded records", "[storage]") {

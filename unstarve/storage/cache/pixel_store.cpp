@@ -28,7 +28,7 @@ constexpr std::uint64_t kMagic = 0x31584950'54534e55;  // "UNSTPIX1" as little-e
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment = 64;
 
-// Lies in the file, shared by processes: only lock-free atomics.
+// In the file, shared by processes: only lock-free atomics.
 struct Header {
   std::uint64_t magic;
   std::uint64_t samples;
@@ -44,7 +44,7 @@ enum : std::uint64_t { kAbsent = 0, kBeingWritten = 1 };  // anything else: offs
 constexpr std::uint64_t kFirst = kAlignment;
 
 struct Entry {
-  std::atomic<std::uint64_t> place;
+  std::atomic<std::uint64_t> location;
   std::int64_t label;
   std::uint32_t width;
   std::uint32_t height;
@@ -53,15 +53,15 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 32);
 
-// Thrown where the disk has no room for the entries of a new store.
+// Thrown if the disk has no room for the entries of a new store.
 struct NoRoom {
   std::string reason;
 };
 
-// Whether more room, and nothing else, would help.
+// Whether the error is a lack of space.
 bool lacks_room(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
-std::string takes_no_more(const std::filesystem::path& path, const std::string& why) {
+std::string stopped_text(const std::filesystem::path& path, const std::string& why) {
   return "the cache " + (path.empty() ? "in memory" : path.string()) + " takes no more: " + why;
 }
 
@@ -79,9 +79,9 @@ class MappedStore final : public PixelStore {
     const bool usable = has_key(key);
     if (!usable && !alone) {
       throw Error(ErrorKind::kIo, "cache " + path_.string() +
-                                      ": another process uses it for other data or operations; name another file");
+                                      ": another process uses it for other data or operations. Use another file");
     }
-    if (!usable) make_anew(key);
+    if (!usable) recreate(key);
     map();
     if (alone) {
       drop_unfinished();
@@ -96,30 +96,30 @@ class MappedStore final : public PixelStore {
   MappedStore(const MappedStore&) = delete;
   MappedStore& operator=(const MappedStore&) = delete;
 
-  [[nodiscard]] std::optional<Kept> find(std::uint64_t id) const override {
+  [[nodiscard]] std::optional<Stored> find(std::uint64_t id) const override {
     Entry& entry = entries()[id];
-    const std::uint64_t place = entry.place.load(std::memory_order_acquire);
-    if (place < kFirst || !is_sound(id, entry, place - kFirst)) {
+    const std::uint64_t location = entry.location.load(std::memory_order_acquire);
+    if (location < kFirst || !is_sound(id, entry, location - kFirst)) {
       misses_.fetch_add(1, std::memory_order_relaxed);
       return std::nullopt;
     }
     hits_.fetch_add(1, std::memory_order_relaxed);
     const auto width = static_cast<int>(entry.width);
-    const PixelView view{pixels() + (place - kFirst),       width,     static_cast<int>(entry.height),
+    const PixelView view{pixels() + (location - kFirst),    width,     static_cast<int>(entry.height),
                          std::ptrdiff_t{width} * kChannels, kChannels, 1};
-    return Kept{view, entry.label};
+    return Stored{view, entry.label};
   }
 
   void put(std::uint64_t id, std::int64_t label, const PixelView& from) const override {
     if (full_.load(std::memory_order_relaxed)) return;
     Entry& entry = entries()[id];
     std::uint64_t expected = kAbsent;
-    if (!entry.place.compare_exchange_strong(expected, kBeingWritten, std::memory_order_acquire)) return;
+    if (!entry.location.compare_exchange_strong(expected, kBeingWritten, std::memory_order_acquire)) return;
     const std::size_t row_bytes = static_cast<std::size_t>(from.width) * kChannels;
     const std::uint64_t bytes = row_bytes * static_cast<std::size_t>(from.height);
     if (room_ && !room_->take(rounded(bytes, kAlignment))) {
-      entry.place.store(kAbsent, std::memory_order_release);
-      // Who shares the room may give it back.
+      entry.location.store(kAbsent, std::memory_order_release);
+      // Other users may return memory to the shared budget.
       if (header().used.load(std::memory_order_relaxed) + rounded(bytes, kAlignment) > room_->size())
         stop("its limit of " + std::to_string(room_->size()) + " bytes is reached", false);
       return;
@@ -128,7 +128,7 @@ class MappedStore final : public PixelStore {
     if (offset + rounded(bytes, kAlignment) > limit_) {
       header().used.fetch_sub(rounded(bytes, kAlignment), std::memory_order_relaxed);
       if (room_) room_->give_back(rounded(bytes, kAlignment));
-      entry.place.store(kAbsent, std::memory_order_release);
+      entry.location.store(kAbsent, std::memory_order_release);
       stop("its limit of " + std::to_string(limit_) + " bytes is reached", false);
       return;
     }
@@ -136,9 +136,9 @@ class MappedStore final : public PixelStore {
     for (int y = 0; y < from.height; ++y) {
       const std::span<const std::uint8_t> row(from.data + y * from.row_stride, row_bytes);
       crc = crc32(row, crc);
-      // Not through the map: a full disk would be a signal there.
+      // Not through the map, where a full disk raises a signal.
       if (!write(offset + static_cast<std::uint64_t>(y) * row_bytes, row)) {
-        entry.place.store(kAbsent, std::memory_order_release);
+        entry.location.store(kAbsent, std::memory_order_release);
         return;
       }
     }
@@ -148,7 +148,7 @@ class MappedStore final : public PixelStore {
     entry.crc = crc;
     checked_[id].store(1, std::memory_order_relaxed);
     records_.fetch_add(1, std::memory_order_relaxed);
-    entry.place.store(offset + kFirst, std::memory_order_release);
+    entry.location.store(offset + kFirst, std::memory_order_release);
   }
 
   [[nodiscard]] CacheCounts counts() const override {
@@ -169,7 +169,7 @@ class MappedStore final : public PixelStore {
     if (path_.empty()) {
       file_ = FileDescriptor(::memfd_create("unstarve-pixels", MFD_CLOEXEC));
     } else {
-      std::error_code ignored;  // open() below tells what is wrong
+      std::error_code ignored;  // open() below reports the error
       if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), ignored);
       file_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     }
@@ -179,7 +179,7 @@ class MappedStore final : public PixelStore {
   // Whether the file is a store of this key and shape.
   [[nodiscard]] bool has_key(const std::string& key) const {
     struct stat status {};
-    if (::fstat(file_.get(), &status) != 0) throw io_error("look at", path_.string(), errno);
+    if (::fstat(file_.get(), &status) != 0) throw io_error("stat", path_.string(), errno);
     if (static_cast<std::uint64_t>(status.st_size) != table_bytes_ + limit_) return false;
     alignas(Header) std::uint8_t bytes[sizeof(Header)];
     if (::pread(file_.get(), bytes, sizeof(bytes), 0) != static_cast<ssize_t>(sizeof(bytes))) return false;
@@ -193,8 +193,8 @@ class MappedStore final : public PixelStore {
     return crc32({reinterpret_cast<const std::uint8_t*>(key.data()), key.size()});
   }
 
-  void make_anew(const std::string& key) {
-    // To nothing first, so that no old entry is left; the pixels stay a hole until they are written.
+  void recreate(const std::string& key) {
+    // Truncated first, so that no old entry is left; the pixels stay a hole until they are written.
     if (::ftruncate(file_.get(), 0) != 0) throw io_error("empty", path_.string(), errno);
     if (const int error = ::posix_fallocate(file_.get(), 0, static_cast<off_t>(table_bytes_)); error != 0) {
       const Error failed = io_error("make room in", path_.string(), error);
@@ -202,7 +202,7 @@ class MappedStore final : public PixelStore {
       throw NoRoom{"its entries need " + std::to_string(table_bytes_) +
                    " bytes: " + std::generic_category().message(error)};
     }
-    // A hole needs no room: what fails here is the limit.
+    // A hole needs no space: only the limit can fail here.
     if (::ftruncate(file_.get(), static_cast<off_t>(table_bytes_ + limit_)) != 0) {
       const int error = errno;
       (void)!::ftruncate(file_.get(), 0);
@@ -229,13 +229,13 @@ class MappedStore final : public PixelStore {
 
   void drop_unfinished() {
     for (std::uint64_t id = 0; id < samples_; ++id) {
-      std::uint64_t place = entries()[id].place.load(std::memory_order_relaxed);
-      if (place == kBeingWritten) entries()[id].place.store(kAbsent, std::memory_order_relaxed);
-      if (place >= kFirst) records_.fetch_add(1, std::memory_order_relaxed);
+      std::uint64_t location = entries()[id].location.load(std::memory_order_relaxed);
+      if (location == kBeingWritten) entries()[id].location.store(kAbsent, std::memory_order_relaxed);
+      if (location >= kFirst) records_.fetch_add(1, std::memory_order_relaxed);
     }
   }
 
-  // Sizes come from a file that anything may have happened to; pixels are checked once.
+  // Sizes are from a file and may be damaged; pixels are checked once.
   [[nodiscard]] bool is_sound(std::uint64_t id, Entry& entry, std::uint64_t offset) const {
     if (checked_[id].load(std::memory_order_relaxed) != 0) return true;
     const std::uint64_t bytes = std::uint64_t{entry.width} * entry.height * kChannels;
@@ -245,7 +245,7 @@ class MappedStore final : public PixelStore {
     if (sound) {
       checked_[id].store(1, std::memory_order_relaxed);
     } else {
-      entry.place.store(kAbsent, std::memory_order_release);
+      entry.location.store(kAbsent, std::memory_order_release);
     }
     return sound;
   }
@@ -253,23 +253,23 @@ class MappedStore final : public PixelStore {
   bool write(std::uint64_t offset, std::span<const std::uint8_t> bytes) const {
     const int reason = write_at(file_.get(), table_bytes_ + offset, bytes).error;
     if (reason == 0) return true;
-    const std::uint64_t kept = header().used.load(std::memory_order_relaxed);
-    stop("writing to it failed after " + std::to_string(kept) +
+    const std::uint64_t used = header().used.load(std::memory_order_relaxed);
+    stop("writing to it failed after " + std::to_string(used) +
              " bytes of pixels: " + std::generic_category().message(reason),
          true);
     return false;
   }
 
-  // `unexpected`: nobody who set the limit would think of it.
+  // `unexpected`: not a consequence of the configured limit.
   void stop(const std::string& why, bool unexpected) const {
     full_.store(true, std::memory_order_relaxed);
-    const std::string note = takes_no_more(path_, why);
+    const std::string note = stopped_text(path_, why);
     {
       std::lock_guard lock(mutex_);
       if (!note_.empty()) return;
       note_ = note;
     }
-    if (unexpected) emit_notice(note);  // unlocked: who hears it may ask for note()
+    if (unexpected) emit_notice(note);  // without the lock: the sink may call note()
   }
 
   const std::filesystem::path path_;
@@ -288,12 +288,12 @@ class MappedStore final : public PixelStore {
   mutable std::string note_;
 };
 
-// On a disk without room for the entries.
+// For a disk without room for the entries.
 class NoStore final : public PixelStore {
  public:
   NoStore(std::uint64_t limit, std::string note) : limit_(limit), note_(std::move(note)) { emit_notice(note_); }
 
-  [[nodiscard]] std::optional<Kept> find(std::uint64_t) const override {
+  [[nodiscard]] std::optional<Stored> find(std::uint64_t) const override {
     misses_.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;
   }
@@ -317,7 +317,7 @@ std::shared_ptr<const PixelStore> open_pixel_store(const std::filesystem::path& 
   try {
     return std::make_shared<MappedStore>(file, key, samples, limit, std::move(room));
   } catch (const NoRoom& found) {
-    return std::make_shared<NoStore>(limit, takes_no_more(file, found.reason));
+    return std::make_shared<NoStore>(limit, stopped_text(file, found.reason));
   }
 }
 

@@ -29,12 +29,12 @@ Image image_of(std::uint64_t id) {
 }
 
 bool holds(const PixelStore& store, std::uint64_t id) {
-  const auto kept = store.find(id);
-  if (!kept) return false;
+  const auto found = store.find(id);
+  if (!found) return false;
   const Image expected = image_of(id);
-  REQUIRE(kept->label == static_cast<std::int64_t>(id) * 3 - 1);
-  REQUIRE(kept->pixels.size() == expected.size());
-  REQUIRE(std::equal(expected.data(), expected.data() + expected.bytes(), kept->pixels.data));
+  REQUIRE(found->label == static_cast<std::int64_t>(id) * 3 - 1);
+  REQUIRE(found->pixels.size() == expected.size());
+  REQUIRE(std::equal(expected.data(), expected.data() + expected.bytes(), found->pixels.data));
   return true;
 }
 
@@ -50,7 +50,7 @@ int count(const PixelStore& store, std::uint64_t samples) {
 
 }  // namespace
 
-TEST_CASE("pixels come back as they were put, from memory and from a file that was closed", "[storage]") {
+TEST_CASE("pixels are read as stored, from memory and from a reopened file", "[storage]") {
   const testing::TemporaryFolder folder;
   const auto memory = open_pixel_store({}, "key", 50, 1 << 20);
   for (std::uint64_t id = 0; id < 50; id += 2) keep(*memory, id);
@@ -67,7 +67,7 @@ TEST_CASE("pixels come back as they were put, from memory and from a file that w
   CHECK(again->counts().records == 25);
 }
 
-TEST_CASE("another key, size or limit begins anew, but not while somebody uses the file", "[storage]") {
+TEST_CASE("another key, size or limit recreates the file, unless another process uses it", "[storage]") {
   const testing::TemporaryFolder folder;
   const auto path = folder.path() / "pixels";
   {
@@ -80,7 +80,7 @@ TEST_CASE("another key, size or limit begins anew, but not while somebody uses t
   CHECK(count(*open_pixel_store(path, "key", 10, 1 << 20), 10) == 0);
 }
 
-TEST_CASE("the limit holds, and the store says that it is full", "[storage]") {
+TEST_CASE("the store respects its limit and reports that it is full", "[storage]") {
   const auto store = open_pixel_store({}, "key", 1000, 64 * 1024);
   CHECK(store->note().empty());
   for (std::uint64_t id = 0; id < 1000; ++id) keep(*store, id);
@@ -92,12 +92,12 @@ TEST_CASE("the limit holds, and the store says that it is full", "[storage]") {
   CHECK_THROWS_AS(open_pixel_store({}, "key", 10, 0), Error);
 }
 
-TEST_CASE("a store that cannot be written any longer tells so once, and may be asked by who hears it", "[storage]") {
+TEST_CASE("a store that cannot be written emits one notice, whose sink may call note()", "[storage]") {
   const testing::TemporaryFolder folder;
   const auto store = open_pixel_store(folder.path() / "pixels", "key", 10, 1 << 20);
-  std::vector<std::string> told;
+  std::vector<std::string> notices;
   set_notice_sink([&](const std::string& text) {
-    told.push_back(text);
+    notices.push_back(text);
     CHECK(store->note() == text);
   });
   {
@@ -105,13 +105,13 @@ TEST_CASE("a store that cannot be written any longer tells so once, and may be a
     for (std::uint64_t id = 0; id < 3; ++id) keep(*store, id);
   }
   set_notice_sink({});
-  REQUIRE(told.size() == 1);
-  CHECK_THAT(told[0], Catch::EndsWith("pixels takes no more: writing to it failed after " +
-                                      std::to_string(store->counts().bytes) + " bytes of pixels: File too large"));
+  REQUIRE(notices.size() == 1);
+  CHECK_THAT(notices[0], Catch::EndsWith("pixels takes no more: writing to it failed after " +
+                                         std::to_string(store->counts().bytes) + " bytes of pixels: File too large"));
   CHECK(count(*store, 10) == 0);
 }
 
-TEST_CASE("a limit above the largest file is an error that names it, entries without room keep nothing", "[storage]") {
+TEST_CASE("a limit above the largest file is an error; without room for entries the store stays empty", "[storage]") {
   const testing::TemporaryFolder folder;
   const auto path = folder.path() / "pixels";
   {
@@ -126,7 +126,7 @@ TEST_CASE("a limit above the largest file is an error that names it, entries wit
   CHECK(open_pixel_store(path, "key", 10, 1 << 20)->note().empty());
 }
 
-TEST_CASE("damaged pixels and lying entries are dropped, not handed out", "[storage]") {
+TEST_CASE("damaged pixels and wrong entries are dropped, not returned", "[storage]") {
   const testing::TemporaryFolder folder;
   const auto path = folder.path() / "pixels";
   {
@@ -144,15 +144,15 @@ TEST_CASE("damaged pixels and lying entries are dropped, not handed out", "[stor
     file.close();
     const auto store = open_pixel_store(path, "key", 40, 1 << 20);
     for (std::uint64_t id = 0; id < 40; ++id) {
-      if (const auto kept = store->find(id)) {
+      if (const auto found = store->find(id)) {
         const Image expected = image_of(id);
-        REQUIRE(std::equal(expected.data(), expected.data() + expected.bytes(), kept->pixels.data));
+        REQUIRE(std::equal(expected.data(), expected.data() + expected.bytes(), found->pixels.data));
       }
     }
   }
 }
 
-TEST_CASE("processes share a file, and one that is killed loses nothing but its last sample", "[storage]") {
+TEST_CASE("processes share a file, and a killed process loses only its last sample", "[storage]") {
   const testing::TemporaryFolder folder;
   const auto path = folder.path() / "pixels";
   constexpr std::uint64_t kSamples = 4000;
@@ -180,7 +180,7 @@ TEST_CASE("processes share a file, and one that is killed loses nothing but its 
   CHECK(count(*store, kSamples) == static_cast<int>(kSamples));
 }
 
-TEST_CASE("threads may keep and find at once", "[storage]") {
+TEST_CASE("threads store and find concurrently", "[storage]") {
   const auto store = open_pixel_store({}, "key", 500, 8 << 20);
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t) {

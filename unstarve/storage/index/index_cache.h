@@ -1,18 +1,18 @@
 #pragma once
-// The cache folder of indexes, $XDG_CACHE_HOME/unstarve/index (~/.cache/unstarve/index), and what is given up of it:
-// nobody but us knows that it grows.
+// The cache folder of indexes, $XDG_CACHE_HOME/unstarve/index (~/.cache/unstarve/index), and its eviction, since no
+// user would notice that it grows.
 //
-//   used         an index's time stamp is set to now when it is written, and when it is taken, once a day
-//   given up     what was not used for 90 days; then, while all are larger than 10 GiB, the longest unused, but
-//                none that was used within a day: data whose indexes are larger than that keep them; and what a process
-//                that was killed had begun to write, after a day
-//   looked at    when a process keeps an index there for the first time, and once an hour at most: whoever
-//                writes that index lists the folder, a stat of each entry
+//   last use   an index's time stamp is set when it is written, and at most once a day when it is read
+//   eviction   indexes unused for 90 days; then, while the total is above 10 GiB, the least recently used, but none
+//              used within a day, so that data with larger indexes keep them; partial files of a killed process after
+//              a day
+//   schedule   when a process saves an index there for the first time, then at most once an hour: it lists the folder
+//              with a stat of each entry
 //
-// Nothing there is worth more than the pass over the data that makes it again. What lies beside data is never touched.
+// An evicted index costs one pass over the data. Files next to data are never touched.
 //
-// Threads and processes: any number at once. Who has an index open keeps what it has; an index that is added to (scan
-//          indexes) and given up meanwhile loses what is added. Failure: none; what cannot be read or removed stays.
+// Threads and processes: any number. A process keeps the indexes that it has open; additions to an index (scan indexes)
+//          that is evicted meanwhile are lost. Failure: none; files that cannot be read or removed stay.
 
 #include <cstdint>
 #include <filesystem>
@@ -21,20 +21,19 @@
 namespace unstarve {
 
 struct IndexCacheRule {
-  std::int64_t kept_ns = std::int64_t{90} * 24 * 3600 * 1'000'000'000;
-  std::uint64_t kept_bytes = std::uint64_t{10} << 30;
+  std::int64_t max_age_ns = std::int64_t{90} * 24 * 3600 * 1'000'000'000;
+  std::uint64_t max_bytes = std::uint64_t{10} << 30;
 };
 
-// Nothing where the environment does not tell where it is.
+// Nothing if the environment does not name a folder.
 [[nodiscard]] std::optional<std::filesystem::path> index_cache_folder();
 
-// For who takes the index at `place`, wherever it lies.
-void index_is_used(const std::filesystem::path& place) noexcept;
-// For who has written the index at `place`, wherever it lies: looks at the cache folder where it lies there and it is
-// time.
-void index_is_kept(const std::filesystem::path& place) noexcept;
+// Call after reading the index at `path`, in any folder.
+void mark_index_used(const std::filesystem::path& path) noexcept;
+// Call after saving the index at `path`, in any folder. Prunes the cache folder if `path` is in it and it is time.
+void mark_index_saved(const std::filesystem::path& path) noexcept;
 
-// Looks at `folder`, whose time is `now_ns` since 1970.
+// Evicts from `folder`. `now_ns`: time since 1970.
 void prune_index_cache(const std::filesystem::path& folder, const IndexCacheRule& rule, std::int64_t now_ns) noexcept;
 
 }  // namespace unstarve

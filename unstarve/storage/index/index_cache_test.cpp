@@ -46,7 +46,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("an index that was not used for long goes, and nothing that is no index", "[storage]") {
+TEST_CASE("indexes unused for long are evicted, other files are not", "[storage]") {
   const Cache cache;
   cache.add("new.unstarve-index", 0);
   cache.add("old.unstarve-index", 89 * kDay);
@@ -63,11 +63,11 @@ TEST_CASE("an index that was not used for long goes, and nothing that is no inde
   prune_index_cache(cache.folder.path() / "none", {}, kNow);
 }
 
-TEST_CASE("beyond the limit the longest unused go, but none of today's", "[storage]") {
+TEST_CASE("above the limit the least recently used are evicted, but none used today", "[storage]") {
   const Cache cache;
   for (int age = 2; age <= 9; ++age) cache.add("d" + std::to_string(age) + ".unstarve-index", age * kDay, 100'000);
   IndexCacheRule rule;
-  rule.kept_bytes = 350'000;
+  rule.max_bytes = 350'000;
   prune_index_cache(cache.folder.path(), rule, kNow);
   CHECK(cache.left() == Names{"d2.unstarve-index", "d3.unstarve-index", "d4.unstarve-index"});
   for (const char* const name : {"a", "b", "c", "d"}) cache.add(name + std::string(".unstarve-index"), 0, 100'000);
@@ -75,29 +75,29 @@ TEST_CASE("beyond the limit the longest unused go, but none of today's", "[stora
   CHECK(cache.left() == Names{"a.unstarve-index", "b.unstarve-index", "c.unstarve-index", "d.unstarve-index"});
 }
 
-TEST_CASE("an index of the cache folder that is taken counts as used, one beside data is left alone", "[storage]") {
+TEST_CASE("reading an index marks it as used in the cache folder, not next to data", "[storage]") {
   const testing::TemporaryFolder home;
   const char* const before = std::getenv("XDG_CACHE_HOME");
-  const std::string kept = before == nullptr ? "" : before;
+  const std::string saved = before == nullptr ? "" : before;
   ::setenv("XDG_CACHE_HOME", home.str().c_str(), 1);
   REQUIRE(index_cache_folder() == home.path() / "unstarve" / "index");
   const std::int64_t now = wall_clock_ns();
   const auto age_after_use = [&](const std::string& name, std::int64_t age_ns) {
     home.write(name, "x");
     set_age(home.path() / name, age_ns, now);
-    index_is_used(home.path() / name);
+    mark_index_used(home.path() / name);
     struct stat status {};
     REQUIRE(::stat((home.path() / name).c_str(), &status) == 0);
     return now - (status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec);
   };
   CHECK(age_after_use("unstarve/index/a.unstarve-index", 50 * kDay) < kDay / 24);
-  CHECK(age_after_use("unstarve/index/b.unstarve-index", kDay / 2) == kDay / 2);  // once a day is enough
+  CHECK(age_after_use("unstarve/index/b.unstarve-index", kDay / 2) == kDay / 2);  // at most once a day
   CHECK(age_after_use("data/c.unstarve-index", 50 * kDay) == 50 * kDay);
-  index_is_used(home.path() / "unstarve/index/none.unstarve-index");
+  mark_index_used(home.path() / "unstarve/index/none.unstarve-index");
   if (before == nullptr)
     ::unsetenv("XDG_CACHE_HOME");
   else
-    ::setenv("XDG_CACHE_HOME", kept.c_str(), 1);
+    ::setenv("XDG_CACHE_HOME", saved.c_str(), 1);
 }
 
 }  // namespace unstarve

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace index_layout;
 
-// Whether the part of the header is there that every version keeps: magic and version.
+// Whether the part of the header that all versions share is present: magic and version.
 bool has_magic(std::span<const std::uint8_t> bytes) {
   return bytes.size() >= 12 && std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
 }
@@ -23,11 +23,11 @@ bool has_magic(std::span<const std::uint8_t> bytes) {
 
 void IndexView::damaged(std::uint64_t offset, const std::string& what) const {
   throw Error(ErrorKind::kInput, "read index " + name_ + ": damaged at offset " + std::to_string(offset) + ": " + what +
-                                     "; delete it, it is made again");
+                                     ". Delete it to rebuild it");
 }
 
 IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
-  if (!has_magic(bytes)) damaged(0, "no index (magic bytes missing)");
+  if (!has_magic(bytes)) damaged(0, "not an index (magic bytes missing)");
   const std::uint32_t version = load_little<std::uint32_t>(bytes.data() + 8);
   if (version != kIndexVersion) {
     damaged(8, "version " + std::to_string(version) + ", expected " + std::to_string(kIndexVersion));
@@ -43,7 +43,7 @@ IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : by
   if (file_bytes != bytes.size()) {
     damaged(40, "the file has " + std::to_string(bytes.size()) + " bytes, expected " + std::to_string(file_bytes));
   }
-  // Every record takes at least its own 32 bytes: bounds every product below.
+  // Every record has at least 32 bytes, which bounds every product below.
   if (count_ > bytes.size() / kRecordBytes) damaged(16, std::to_string(count_) + " records do not fit into the file");
   if (sections > kMaxSections || sections > (bytes.size() - kHeaderBytes) / kSectionBytes) {
     damaged(12, std::to_string(sections) + " sections do not fit into the file");
@@ -64,7 +64,7 @@ void IndexView::add_section(std::uint32_t number, std::span<const std::uint8_t> 
   const std::uint32_t kind = load_little<std::uint32_t>(entry.data() + 44);
   if (name.empty() || name.size() == kIndexNameBytes) damaged(at, "name of section " + std::to_string(number));
   if (offset > bytes_.size() || length > bytes_.size() - offset) {
-    damaged(at, "section '" + name + "' lies outside of the file");
+    damaged(at, "section '" + name + "' is outside of the file");
   }
   const auto section = bytes_.subspan(offset, length);
   const auto is_part = [&](const Part& part) { return part.name == name; };
@@ -137,7 +137,7 @@ std::span<const std::uint8_t> IndexView::blob(int kind, std::uint64_t id) const 
   const std::uint32_t length = load_little<std::uint32_t>(entry + 8);
   const std::string what = "'" + blobs.name + "' of record " + std::to_string(id);
   if (begin > blobs.bytes.size() || length > blobs.bytes.size() - begin) {
-    damaged(static_cast<std::uint64_t>(entry - bytes_.data()), what + " lies outside of its section");
+    damaged(static_cast<std::uint64_t>(entry - bytes_.data()), what + " is outside of its section");
   }
   const auto found = blobs.bytes.subspan(begin, length);
   if (crc32(found, crc32({entry, kBlobCheckedBytes})) != load_little<std::uint32_t>(entry + kBlobCheckedBytes)) {
@@ -190,8 +190,8 @@ IndexReading read_index(const fs::path& path, const Fingerprint& expected) {
   try {
     IndexSidecar sidecar(path);
     if (sidecar.view().fingerprint() != expected) {
-      return {IndexState::kStale, "index " + path.string() + " was made of other data: the data set has changed since",
-              std::nullopt};
+      return {IndexState::kStale,
+              "index " + path.string() + " was built from other data: the dataset has changed since", std::nullopt};
     }
     return {IndexState::kGood, "", std::move(sidecar)};
   } catch (const Error& error) {

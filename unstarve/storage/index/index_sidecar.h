@@ -1,38 +1,38 @@
 #pragma once
-// The index sidecar: a file beside a data set that remembers what one pass over it found, so that later runs need none.
+// The index sidecar: a file next to the data with the result of one pass over them, so that later runs need none.
 //
-// It holds where each record lies, its label and size, and any number of named blobs per record (the bit positions in a
-// JPEG, say). It is a cache: when it is missing, stale or damaged it is made again, and nothing else depends on it.
+// It has the location, label and size of each record, and any number of named blobs per record (the bit positions in a
+// JPEG, for example). It is a cache: if it is missing, stale or damaged it is rebuilt, and nothing else depends on it.
 //
 // Layout, version 2, all numbers little-endian, all sections aligned to 8:
 //
 //   0   magic "UNSTIDX\n"                     8 bytes
 //   8   version                               u32
-//   12  sections                              u32
-//   16  records                               u64
-//   24  bytes of the data set                 u64   \  fingerprint: another value means the data changed
-//   32  its last change, ns since 1970        i64   /
+//   12  number of sections                    u32
+//   16  number of records                     u64
+//   24  bytes of the data                     u64   \  fingerprint: another value means that the data changed
+//   32  last change of the data, ns since 1970 i64  /
 //   40  bytes of this file                    u64
 //   48  CRC-32 of the section table           u32
 //   52  CRC-32 of bytes 0..51                 u32
 //   56  section table, 48 bytes each:
-//         name, ended and filled by NUL       24 bytes   "records", or the name of a kind of blob or of a part
-//         offset from the file's start        u64
+//         name, padded with at least one NUL  24 bytes   "records", or the name of a kind of blob or of a part
+//         offset from the start of the file   u64
 //         bytes                               u64
 //         CRC-32                              u32        parts: of all bytes; else 0
 //         kind                                u32        1 records, 2 blobs, 3 part
 //   ..  records, 32 bytes each:  offset u64 | length u64 | file u32 | label i32 | width u32 | height u32
 //         then the CRC-32 of every 1,024 records (of the rest, for the last), u32 each
-//   ..  blobs:  a table of 16 bytes per record:  offset from the table's end u64 | length u32 |
-//         CRC-32 of the 12 bytes before and of the blob u32;  then the blobs' bytes; length 0: the record has none
+//   ..  blobs:  a table of 16 bytes per record:  offset from the end of the table u64 | length u32 |
+//         CRC-32 of the 12 bytes before and of the blob u32;  then the blobs; length 0: the record has none
 //   ..  part:   bytes that concern all records: class names, seek points
 //
-// Ownership: IndexSidecar owns the map of the file; what blob() and part() give borrows from it.
-// Threads:   may be called by any number of threads.
-// Failure:   read_index() tells missing, stale and damaged apart as values; record(), blob() and part() throw
-//            Error(kInput) for damage.
-// Cost:      opening looks at the header and the section table only, so it takes as long for any number of records;
-//            records are checked 1,024 at a time when one of them is first asked for, blobs and parts at every call.
+// Ownership: IndexSidecar owns the map of the file; blob() and part() return views of it.
+// Threads:   all const functions may be called concurrently.
+// Failure:   read_index() returns missing, stale and damaged as values; record(), blob() and part() throw Error(kInput)
+//            for damage.
+// Cost:      opening checks only the header and the section table, so its time does not depend on the number of
+//            records; records are checked 1,024 at a time at their first use, blobs and parts at every call.
 
 #include <array>
 #include <atomic>
@@ -51,7 +51,7 @@ namespace unstarve {
 inline constexpr std::uint32_t kIndexVersion = 2;
 inline constexpr std::size_t kIndexNameBytes = 24;  // with at least one NUL
 
-// What tells that a data set is still the one that was indexed.
+// Identifies the version of the data: an index is valid only for an equal fingerprint.
 struct Fingerprint {
   std::uint64_t bytes = 0;
   std::int64_t changed_ns = 0;
@@ -64,9 +64,9 @@ struct Fingerprint {
 struct IndexRecord {
   std::uint64_t offset = 0;  // in its file
   std::uint64_t length = 0;
-  std::uint32_t file = 0;   // number of the file in the data set's own order
+  std::uint32_t file = 0;   // index of the file in the dataset's own order
   std::int32_t label = -1;  // -1: none
-  std::uint32_t width = 0;  // upright; 0: not known
+  std::uint32_t width = 0;  // upright; 0: unknown
   std::uint32_t height = 0;
   friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
 };
@@ -77,24 +77,19 @@ struct IndexBlobs {
 };
 
 struct IndexPart {
-  std::string name;  // as of blobs, and no blobs' name
+  std::string name;  // as for blobs, and different from theirs
   std::string bytes;
 };
 
-// The bytes of a sidecar. Throws Error(kArgument) for names that are not allowed or come twice, or blobs that are not
-// one per record or over 4 GiB.
+// The bytes of a sidecar. Throws Error(kArgument) for invalid or repeated names, and for blobs that are not one per
+// record or exceed 4 GiB.
 [[nodiscard]] std::string index_bytes(const Fingerprint& fingerprint, std::span<const IndexRecord> records,
                                       std::span<const IndexBlobs> blobs = {}, std::span<const IndexPart> parts = {});
 
-// Throws as index_bytes(), and Error(kIo) when writing fails; then nothing is left under `path`.
-void write_index(const std::filesystem::path& path, const Fingerprint& fingerprint,
-                 std::span<const IndexRecord> records, std::span<const IndexBlobs> blobs = {},
-                 std::span<const IndexPart> parts = {});
-
-// The bytes of an index. Borrows them: parsing and owning are apart so that the parser can be fuzzed.
+// A view of the bytes of an index, separate from their owner so that the parser can be fuzzed.
 class IndexView {
  public:
-  // Throws Error(kInput) for damage; `name` stands for the file in messages.
+  // Throws Error(kInput) for damage; `name`: the file, for messages.
   IndexView(std::span<const std::uint8_t> bytes, std::string name);
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -103,15 +98,15 @@ class IndexView {
   // Precondition: id < size(). Throws Error(kInput).
   [[nodiscard]] IndexRecord record(std::uint64_t id) const;
   [[nodiscard]] std::vector<std::string> blob_names() const;
-  // Number of the kind of blob for blob(), -1 if the file has none of that name.
+  // The argument for blob(); -1 if the file has no blobs of that name.
   [[nodiscard]] int blob_kind(std::string_view name) const;
-  // Precondition: 0 <= kind < blob_names().size(), id < size(). Empty when the record has none. Throws Error(kInput).
+  // Precondition: 0 <= kind < blob_names().size(), id < size(). Empty if the record has none. Throws Error(kInput).
   [[nodiscard]] std::span<const std::uint8_t> blob(int kind, std::uint64_t id) const;
-  // The part of that name, nothing if there is none. Throws Error(kInput).
+  // Nothing if there is no such part. Throws Error(kInput).
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> part(std::string_view name) const;
-  // The same without a look at its checksum, for parts that are large and check themselves piece by piece.
+  // As part(), without checking the checksum: for large parts with their own checksums.
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> unchecked_part(std::string_view name) const;
-  // All records, blobs and parts, by their checksums: one pass over the index. Throws Error(kInput).
+  // Checks all checksums in one pass over the index. Throws Error(kInput).
   void check() const;
 
  private:
@@ -146,7 +141,7 @@ class IndexView {
 
 class IndexSidecar {
  public:
-  // Throws Error(kIo) or Error(kInput); read_index() is what tells the reasons apart.
+  // Throws Error(kIo) or Error(kInput); read_index() distinguishes the reasons.
   explicit IndexSidecar(const std::filesystem::path& path) : map_(path), view_(map_.bytes(), path.string()) {}
   [[nodiscard]] const IndexView& view() const { return view_; }
 
@@ -159,15 +154,15 @@ enum class IndexState { kGood, kMissing, kStale, kDamaged };
 
 struct IndexReading {
   IndexState state = IndexState::kMissing;
-  std::string reason;                   // why it is not good, for a message
-  std::optional<IndexSidecar> sidecar;  // when it is good
+  std::string reason;                   // why it is not good, for messages
+  std::optional<IndexSidecar> sidecar;  // if it is good
 };
 
-// Stale: made of other data, or by another version of the format. Throws Error(kIo) when the file is there but cannot
-// be read.
+// Stale: built from other data, or by another version of the format. Throws Error(kIo) if the file exists but cannot be
+// read.
 [[nodiscard]] IndexReading read_index(const std::filesystem::path& path, const Fingerprint& expected);
 
-// Where the sidecar of `data` lies: "<data>.unstarve-index".
+// The path of the sidecar of `data`: "<data>.unstarve-index".
 [[nodiscard]] std::filesystem::path index_path(const std::filesystem::path& data);
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// Writing of the index sidecar; the layout is drawn in index_sidecar.h.
+// Writes the index sidecar; the layout is drawn in index_sidecar.h.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ void check_name(const std::string& name, std::set<std::string>& used) {
   const bool plain = std::all_of(name.begin(), name.end(),
                                  [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
   if (!plain || name.empty() || name.size() >= kIndexNameBytes || name == kRecordsName || !used.insert(name).second) {
-    throw Error(ErrorKind::kArgument, "write index: the name '" + name + "' needs a name of its own, of 1 to " +
+    throw Error(ErrorKind::kArgument, "write index: the name '" + name + "' is invalid or repeated; expected 1 to " +
                                           std::to_string(kIndexNameBytes - 1) + " characters a-z, 0-9 and -");
   }
 }
@@ -88,7 +88,7 @@ Fingerprint fingerprint_of(std::span<const fs::path> files) {
   Fingerprint print;
   for (const fs::path& file : files) {
     struct stat status {};
-    if (::stat(file.c_str(), &status) != 0) throw io_error("look at", file.string(), errno);
+    if (::stat(file.c_str(), &status) != 0) throw io_error("stat", file.string(), errno);
     print.bytes += static_cast<std::uint64_t>(status.st_size);
     print.changed_ns = std::max(print.changed_ns, static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
                                                       static_cast<std::int64_t>(status.st_mtim.tv_nsec));
@@ -136,14 +136,9 @@ std::string index_bytes(const Fingerprint& fingerprint, std::span<const IndexRec
   for (Section& section : sections) {
     file.resize(aligned(file.size()), '\0');
     file += section.bytes;
-    section.bytes = {};  // its memory is needed no more
+    section.bytes = {};  // frees its memory
   }
   return file;
-}
-
-void write_index(const fs::path& path, const Fingerprint& fingerprint, std::span<const IndexRecord> records,
-                 std::span<const IndexBlobs> blobs, std::span<const IndexPart> parts) {
-  write_file_atomically(path, index_bytes(fingerprint, records, blobs, parts));
 }
 
 }  // namespace unstarve

@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// A shard takes some 150 bytes of it, a class its name: far above that of any pack.
+// Far more than any pack needs: about 150 bytes per shard, and the class names.
 constexpr std::uintmax_t kMaxManifestBytes = std::uintmax_t{64} << 20;
 constexpr const char* kName = "manifest.json";
 
-// Names of the shards that it lists; empty for a file that is no pack's manifest.
+// The shards that it lists; empty if it is not the manifest of a pack.
 std::set<std::string> files_of(const Json& manifest) {
   std::set<std::string> files;
   if (!manifest.is_object() || !manifest.contains("unstarve") || !manifest.contains("shards")) return files;
@@ -39,7 +39,7 @@ std::pair<std::string, std::string> parts_of(const std::string& shard) {
   return {shard.substr(0, end), shard.substr(end)};
 }
 
-// Nothing where there is none.
+// Nothing if there is none.
 std::optional<std::string> read_manifest(const std::string& folder) {
   const std::string path = folder + kName;
   if (!is_url(path)) {
@@ -67,8 +67,8 @@ std::vector<std::string> pack_classes(std::span<const std::string> shards) {
   const Json manifest = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const std::set<std::string> files = files_of(manifest);
   for (const std::string& shard : shards) {
-    const auto [beside, file] = parts_of(shard);
-    if (beside != folder || !files.contains(file)) return {};
+    const auto [own_folder, file] = parts_of(shard);
+    if (own_folder != folder || !files.contains(file)) return {};
   }
   std::vector<std::string> classes;
   if (!manifest.contains("classes") || !manifest["classes"].is_array()) return classes;
@@ -76,7 +76,7 @@ std::vector<std::string> pack_classes(std::span<const std::string> shards) {
     if (!name.is_string()) {
       throw Error(ErrorKind::kInput, "read " + shown_name(folder + kName) + ": class " +
                                          std::to_string(classes.size()) +
-                                         " is no text; make the folder again with unstarve pack");
+                                         " is not a string. Recreate the folder with unstarve pack");
     }
     classes.push_back(name);
   }

@@ -15,7 +15,7 @@ using Names = std::vector<std::string>;
 constexpr const char* kManifest =
     R"({"unstarve": "1", "classes": ["cat", "dog"], "shards": [{"file": "a.tar"}, {"file": "b.tar"}]})";
 
-TEST_CASE("the classes of a packed folder are those of its manifest") {
+TEST_CASE("the manifest of a packed folder has its class names") {
   TemporaryFolder folder;
   const Names both{folder.str("a.tar"), folder.str("b.tar")};
   CHECK(pack_classes(both).empty());
@@ -26,7 +26,7 @@ TEST_CASE("the classes of a packed folder are those of its manifest") {
   CHECK(pack_classes(Names{"https://host/a.tar?signature=x"}).empty());
 }
 
-TEST_CASE("a manifest of other shards, of another program or of no sense names no class") {
+TEST_CASE("a manifest of other shards, of another program or without valid contents names no classes") {
   TemporaryFolder folder;
   folder.write("manifest.json", kManifest);
   CHECK(pack_classes(Names{folder.str("a.tar"), folder.str("c.tar")}).empty());
@@ -41,7 +41,7 @@ TEST_CASE("a manifest of other shards, of another program or of no sense names n
   }
   folder.write("manifest.json", R"({"unstarve": "1", "classes": ["a", 2], "shards": [{"file": "a.tar"}]})");
   CHECK_THAT(testing::refusal([&] { return pack_classes(Names{folder.str("a.tar")}); }),
-             Catch::Contains("manifest.json: class 1 is no text"));
+             Catch::Contains("manifest.json: class 1 is not a string"));
 }
 
 }  // namespace

@@ -10,39 +10,39 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
-#include "unstarve/storage/index/kept_index.h"
 #include "unstarve/storage/index/pack_classes.h"
+#include "unstarve/storage/index/repairing_index.h"
 #include "unstarve/storage/index/unfinished_pack.h"
 
 namespace unstarve {
 namespace {
 
-// Indexing is bound by the disk or by memory: more threads than this gain nothing and take processors from others.
+// Indexing is bound by disk or memory: more threads gain nothing.
 constexpr int kLocalThreads = 4;
 constexpr int kRemoteThreads = 16;
-constexpr std::size_t kMostThreads = 256;
+constexpr std::size_t kMaxThreads = 256;
 constexpr std::uint64_t kDroppedPiece = std::uint64_t{1} << 20;
 
 int threads_for(const std::vector<Shard>& shards, const RecordFilesOptions& options) {
-  const int most = options.threads > 0 ? options.threads
-                   : is_url(shards.front().name)
-                       ? kRemoteThreads
-                       : std::min<int>(kLocalThreads, static_cast<int>(std::thread::hardware_concurrency()));
-  return std::clamp<int>(most, 1, static_cast<int>(std::min<std::size_t>(shards.size(), kMostThreads)));
+  const int limit = options.threads > 0 ? options.threads
+                    : is_url(shards.front().name)
+                        ? kRemoteThreads
+                        : std::min<int>(kLocalThreads, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::clamp<int>(limit, 1, static_cast<int>(std::min<std::size_t>(shards.size(), kMaxThreads)));
 }
 
 }  // namespace
 
 struct RecordFiles::OpenShard {
-  std::shared_ptr<const ByteSource> stored;  // as it lies on the disk
-  std::unique_ptr<const KeptIndex> index;
+  std::shared_ptr<const ByteSource> stored;  // as stored
+  std::unique_ptr<const RepairingIndex> index;
   std::shared_ptr<const ByteSource> bytes;  // decompressed
   std::span<const std::uint8_t> mapped;     // of `bytes`
-  std::string path;                         // as it was given: a URL with its password
-  std::vector<std::int32_t> class_of_name;  // class number of the shard's own numbers, where it has names only
+  std::string path;                         // as given: a URL with its password
+  std::vector<std::int32_t> class_of_name;  // by the shard's own class number, if it has only names
 };
 
-// A record, by its shard.
+// A record in its shard.
 struct RecordFiles::Found {
   const OpenShard* shard;
   std::uint64_t number;  // in the shard
@@ -77,7 +77,7 @@ void RecordFiles::open_shards(std::vector<Shard> shards, const RecordFilesOption
     pool.submit([&, i] {
       Shard& shard = shards[i];
       std::shared_ptr<const ByteSource> stored = shard.bytes ? std::move(shard.bytes) : open_bytes(shard.name);
-      auto index = std::make_unique<const KeptIndex>(stored, format_, options.keep_index);
+      auto index = std::make_unique<const RepairingIndex>(stored, format_, options.keep_index);
       std::shared_ptr<const ByteSource> bytes = index->bytes();
       const auto mapped = bytes->mapped();
       shards_[i] = std::make_unique<OpenShard>(
@@ -99,7 +99,7 @@ void RecordFiles::refuse_empty() const {
                   " records can be read; the first: " + shards_[static_cast<std::size_t>(first)]->index->reason(0));
 }
 
-// One numbering for all shards: the numbers the records have, or the sorted names.
+// One numbering for all shards: the numbers of the records, or the sorted names.
 void RecordFiles::number_classes() {
   const OpenShard* numbered = nullptr;
   const OpenShard* named = nullptr;
@@ -121,12 +121,14 @@ void RecordFiles::number_classes() {
   if (named != nullptr) return take_names({names.begin(), names.end()});
   if (numbered != nullptr && take_packed_names(classes)) return;
   for (std::uint32_t number = 0; number < classes; ++number) classes_.push_back(std::to_string(number));
-  for (auto shard = shards_.rbegin(); shard != shards_.rend(); ++shard) {  // the first shard's name of a class stays
+  // Backwards, so that the first shard with a name for a class determines it.
+  for (auto shard = shards_.rbegin(); shard != shards_.rend(); ++shard) {
     for (const auto& [number, name] : (*shard)->index->summary().class_names) classes_[number] = name;
   }
 }
 
-// Of class numbers below `classes` that no record names; false where no manifest does either.
+// Names for class numbers below `classes` from the manifest of a pack; false if records have names or there is no
+// manifest.
 bool RecordFiles::take_packed_names(std::uint32_t classes) {
   std::vector<std::string> files;
   for (const auto& shard : shards_) {
@@ -137,8 +139,9 @@ bool RecordFiles::take_packed_names(std::uint32_t classes) {
   if (names.empty()) return false;
   if (names.size() < classes) {
     throw Error(ErrorKind::kInput, "open " + format_->name() + " " + files.front() + ": it has the class number " +
-                                       std::to_string(classes - 1) + ", the manifest.json beside it names " +
-                                       std::to_string(names.size()) + " classes; unstarve verify tells which is wrong");
+                                       std::to_string(classes - 1) + ", the manifest.json next to it names " +
+                                       std::to_string(names.size()) +
+                                       " classes. Run unstarve verify to find which is wrong");
   }
   classes_ = std::move(names);
   return true;
@@ -150,15 +153,15 @@ void RecordFiles::take_names(const std::vector<std::string>& sorted) {
     const ShardSummary& summary = shard->index->summary();
     shard->class_of_name.assign(summary.classes, -1);
     for (const auto& [number, name] : summary.class_names) {
-      const auto place = std::lower_bound(classes_.begin(), classes_.end(), name);
-      shard->class_of_name[number] = static_cast<std::int32_t>(place - classes_.begin());
+      const auto position = std::lower_bound(classes_.begin(), classes_.end(), name);
+      shard->class_of_name[number] = static_cast<std::int32_t>(position - classes_.begin());
     }
   }
 }
 
 RecordFiles::Found RecordFiles::find(std::uint64_t id) const {
-  const auto behind = std::upper_bound(begins_.begin(), begins_.end(), id);
-  const auto shard = static_cast<std::size_t>(behind - begins_.begin()) - 1;
+  const auto next = std::upper_bound(begins_.begin(), begins_.end(), id);
+  const auto shard = static_cast<std::size_t>(next - begins_.begin()) - 1;
   const std::uint64_t number = id - begins_[shard];
   return {shards_[shard].get(), number, shards_[shard]->index->record(number)};
 }
@@ -177,20 +180,20 @@ RecordLocation RecordFiles::record_location(std::uint64_t id) const {
           .offset = found.entry.offset};
 }
 
-bool RecordFiles::lies_outside(const Found& found) {
+bool RecordFiles::is_outside(const Found& found) {
   const std::uint64_t size = found.shard->bytes->size();
   const IndexRecord& entry = found.entry;
   return entry.offset > size || entry.length > size - entry.offset || entry.length > kMaxRecordBytes;
 }
 
-// Throws for a record that was damaged when it was indexed and for an index that leads outside of its shard.
+// Throws for a record that was damaged when it was indexed, and for an entry outside of the shard.
 RecordFiles::Found RecordFiles::check(std::uint64_t id) const {
   Found found = find(id);
   if (found.entry.label == kDamagedLabel) {
     throw Error(ErrorKind::kInput, "read " + location(id) + ": " + found.shard->index->reason(found.number));
   }
-  if (lies_outside(found) && found.shard->index->mend()) found = find(id);
-  if (lies_outside(found)) {
+  if (is_outside(found) && found.shard->index->repair()) found = find(id);
+  if (is_outside(found)) {
     throw Error(ErrorKind::kInput, "read " + location(id) + ": its index gives it " +
                                        std::to_string(found.entry.length) + " bytes, the shard has " +
                                        std::to_string(found.shard->bytes->size()));
@@ -242,14 +245,14 @@ void RecordFiles::read_copy(const Found& found, std::uint64_t id, RecordBuffer& 
 }
 
 std::span<const std::uint8_t> RecordFiles::prefetch(std::uint64_t id) const noexcept {
-  // The processor fetches what follows by itself, once it has seen some lines follow each other.
+  // The CPU prefetches the following cache lines itself after a few sequential ones.
   constexpr std::uint64_t kHead = 1024;
   try {
     const Found found = find(id);
-    if (found.shard->mapped.empty() || found.entry.label == kDamagedLabel || lies_outside(found)) return {};
+    if (found.shard->mapped.empty() || found.entry.label == kDamagedLabel || is_outside(found)) return {};
     return found.shard->mapped.subspan(found.entry.offset, std::min(found.entry.length, kHead));
   } catch (const Error&) {
-    return {};  // reading it tells
+    return {};  // read() reports it
   }
 }
 
@@ -264,7 +267,7 @@ std::uint64_t RecordFiles::read_all(std::uint64_t id, RecordBuffer& record) cons
     }
     return end - begin;
   };
-  // Whether what stands between two images belongs to the one or the other is not in the index.
+  // The index does not tell to which record the bytes between two images belong.
   const std::uint64_t begin = found.entry.offset, end = begin + found.entry.length, size = bytes.size();
   const std::uint64_t next =
       found.number + 1 < found.shard->index->size() ? found.shard->index->record(found.number + 1).offset : size;
@@ -275,7 +278,8 @@ std::uint64_t RecordFiles::read_all(std::uint64_t id, RecordBuffer& record) cons
   return dropped;
 }
 
-// The ranges of one shard go to its source together; of mapped ones all are asked for before the first is touched.
+// The ranges of one shard go to its source in one call; ranges of mapped shards are all prefetched before the first is
+// read.
 void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
   std::vector<Found> all;
   all.reserve(ids.size());
@@ -311,7 +315,7 @@ void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<Record
 
 int RecordFiles::reads_in_flight() const {
   if (is_url(shards_.front()->stored->name())) return kServerReads;
-  return rewarding_reads(size(), [this](std::uint64_t id) {
+  return useful_reads(size(), [this](std::uint64_t id) {
     const Found found = find(id);
     if (found.shard->bytes != found.shard->stored) return true;  // inflating takes longer than the disk
     const FileDescriptor file(::open(found.shard->stored->name().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -332,7 +336,7 @@ std::optional<std::int64_t> RecordFiles::known_label(std::uint64_t id) const {
   try {
     const Found found = find(id);
     const std::int64_t label = label_of(found);
-    if (label >= 0 && !lies_outside(found)) return label;
+    if (label >= 0 && !is_outside(found)) return label;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
   }
@@ -342,7 +346,7 @@ std::optional<std::int64_t> RecordFiles::known_label(std::uint64_t id) const {
 std::optional<Size> RecordFiles::known_size(std::uint64_t id) const {
   try {
     const Found found = find(id);
-    if (found.entry.width > 0 && found.entry.height > 0 && found.entry.label != kDamagedLabel && !lies_outside(found))
+    if (found.entry.width > 0 && found.entry.height > 0 && found.entry.label != kDamagedLabel && !is_outside(found))
       return Size{static_cast<int>(found.entry.width), static_cast<int>(found.entry.height)};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;

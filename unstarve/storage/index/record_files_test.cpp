@@ -116,7 +116,7 @@ TEST_CASE("an index is made once and found again") {
   CHECK(files_below(folder.path()) == 4);
 }
 
-TEST_CASE("an index of changed data, of another version or damaged is made again") {
+TEST_CASE("an index of changed data, of another version or damaged is rebuilt") {
   TemporaryFolder folder;
   folder.write("a", "0 x\n1 y\n");
   (void)open({folder.str("a")}, std::make_shared<LineFormat>());
@@ -141,10 +141,10 @@ TEST_CASE("an index of changed data, of another version or damaged is made again
   CHECK(scans_now(std::make_shared<LineFormat>("", 2)) == 0);
 }
 
-TEST_CASE("where the folder cannot be written the index lies in the cache folder, else in memory") {
+TEST_CASE("if the folder cannot be written, the index is in the cache folder, else in memory") {
   TemporaryFolder folder, cache;
   folder.write("a", "0 x\n1 y\n");
-  // A folder in the sidecar's place stops root, too, from writing it.
+  // A folder with the name of the sidecar prevents even root from writing it.
   folder.folder("a.unstarve-index/x");
   {
     const CacheFolder set(cache.str());
@@ -167,7 +167,7 @@ TEST_CASE("where the folder cannot be written the index lies in the cache folder
   CHECK_THAT(data->notes()[0], Catch::Contains("file"));
 }
 
-TEST_CASE("damaged records keep their ids, and a scan that stops costs the rest of its shard") {
+TEST_CASE("damaged records have ids, and a scan that stops loses the rest of its shard") {
   TemporaryFolder folder;
   folder.write("a", "0 x\n! bad\n1 y\n!! stop\n2 z\n");
   folder.write("b", "0 w\n");
@@ -190,7 +190,7 @@ TEST_CASE("damaged records keep their ids, and a scan that stops costs the rest 
   CHECK_THROWS_AS(open({folder.str("b"), folder.str("none")}, std::make_shared<LineFormat>()), Error);
 }
 
-TEST_CASE("classes given by name are numbered alike in all shards") {
+TEST_CASE("classes with names have equal numbers in all shards") {
   TemporaryFolder folder;
   folder.write("a", "newt x\ncat y\n");
   folder.write("b", "dog z\nnewt w\n");
@@ -225,10 +225,10 @@ TEST_CASE("many shards are indexed by several threads and keep their order") {
   }
 }
 
-TEST_CASE("an index that leads outside of its shard is an error, not a read beyond it") {
+TEST_CASE("an index that refers outside of its shard is an error, not a read beyond it") {
   TemporaryFolder folder;
   folder.write("a", "0 x\n1 y\n");
-  const std::string bytes = make_index(*open_bytes(folder.str("a")), LineFormat());
+  const std::string bytes = build_index(*open_bytes(folder.str("a")), LineFormat());
   const IndexView whole(bytes_of(bytes), "x");
   std::vector<IndexPart> parts;
   for (const char* name : {"made-by", "summary", "damage"}) {
@@ -238,7 +238,8 @@ TEST_CASE("an index that leads outside of its shard is an error, not a read beyo
   for (const IndexRecord& bad :
        {IndexRecord{6, 3, 0, 0, 0, 0}, IndexRecord{9, 0, 0, 0, 0, 0}, IndexRecord{~std::uint64_t{0}, 2, 0, 0, 0, 0},
         IndexRecord{1, ~std::uint64_t{0}, 0, 0, 0, 0}}) {
-    write_index(folder.path() / "a.unstarve-index", whole.fingerprint(), std::vector{bad}, {}, parts);
+    write_file_atomically(folder.path() / "a.unstarve-index",
+                          index_bytes(whole.fingerprint(), std::vector{bad}, {}, parts));
     const auto data = open({folder.str("a")}, std::make_shared<LineFormat>());
     CHECK(data->size() == 1);
     CHECK_THAT(refusal([&] { (void)text_of(*data, 0); }), Catch::Contains("its index gives it"));

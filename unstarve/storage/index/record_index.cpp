@@ -10,7 +10,7 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/index_cache.h"
-#include "unstarve/storage/index/index_places.h"
+#include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/index/record_index_builder.h"
 #include "unstarve/storage/source/first_bytes.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of output: enough to tell a compressed stream from bytes that begin like one.
+// Bytes of output: enough to distinguish a compressed stream from bytes that begin like one.
 constexpr std::size_t kProbeBytes = 1024;
 
 std::string made_by(const RecordFormat& format) {
@@ -37,12 +37,12 @@ bool was_made_by(const IndexView& view, const std::string& expected) {
   return text && std::equal(text->begin(), text->end(), as_bytes(expected).begin(), as_bytes(expected).end());
 }
 
-// A good index of the place, nothing where there is none that serves: then it is made (again).
-std::optional<ShardIndex> read_place(const fs::path& place, const Fingerprint& print, const std::string& maker) {
+// A valid index at `path`; nothing if it must be built.
+std::optional<ShardIndex> read_saved(const fs::path& path, const Fingerprint& print, const std::string& maker) {
   try {
-    IndexReading reading = read_index(place, print);
+    IndexReading reading = read_index(path, print);
     if (reading.state != IndexState::kGood || !was_made_by(reading.sidecar->view(), maker)) return std::nullopt;
-    index_is_used(place);
+    mark_index_used(path);
     return ShardIndex(*std::move(reading.sidecar));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo) throw;
@@ -83,24 +83,24 @@ Compression compression_of(const ByteSource& shard, const RecordFormat& format) 
       std::span(head).first(static_cast<std::size_t>(std::min<std::uint64_t>(head.size(), shard.size())));
   shard.read(0, front);
   if (format.begins_plain(front)) return Compression::kNone;
-  const Compression told = detect_compression(front);
+  const Compression compression = detect_compression(front);
   // Its four bytes leave no doubt; that it is damaged is for the scan to say.
-  if (told == Compression::kZstd) return told;
-  return inflate_head(shard, front, kProbeBytes) ? told : Compression::kNone;
+  if (compression == Compression::kZstd) return compression;
+  return inflate_head(shard, front, kProbeBytes) ? compression : Compression::kNone;
 }
 
-// A shard of another known format would be one damaged record, and all its samples lost.
+// A shard of another known format would become one damaged record.
 void refuse_other_format(const ByteSource& shard, const RecordFormat& format, ForwardBytes& bytes) {
   std::string_view found;
   try {
     found = format_of_first_bytes(bytes.at(0, kFirstBytes));
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kInput) throw;  // damage, which the scan tells
+    if (error.kind() != ErrorKind::kInput) throw;  // damage, which the scan reports
   }
   if (found.empty() || found == format.name()) return;
   throw Error(ErrorKind::kInput, "open " + format.name() + " " + shard.name() + ": it begins as " + std::string(found) +
-                                     ", expected " + format.name() +
-                                     " as of the shards it was given with; give shards " + "of one format");
+                                     "; expected " + format.name() +
+                                     " as in the other shards. Pass shards of one format");
 }
 
 }  // namespace
@@ -137,8 +137,8 @@ std::string ShardIndex::member(std::uint64_t id) const {
   return {name.begin(), name.end()};
 }
 
-std::string make_index(const ByteSource& shard, const RecordFormat& format, CacheRoom& room) {
-  const std::unique_ptr<const ByteSource> direct = past_page_cache(shard, room);
+std::string build_index(const ByteSource& shard, const RecordFormat& format, PageCacheBudget& budget) {
+  const std::unique_ptr<const ByteSource> direct = open_uncached(shard, budget);
   const ByteSource& passed = direct ? *direct : shard;
   const Compression compression = compression_of(shard, format);
   std::unique_ptr<InflatingForward> inflating;
@@ -164,56 +164,56 @@ std::string make_index(const ByteSource& shard, const RecordFormat& format, Cach
 
 namespace {
 
-std::vector<fs::path> places_of(const ByteSource& shard, const RecordFormat& format, bool keep) {
-  return keep ? index_places(shard.name(), format.variant()) : std::vector<fs::path>();
+std::vector<fs::path> paths_of(const ByteSource& shard, const RecordFormat& format, bool save) {
+  return save ? index_paths(shard.name(), format.variant()) : std::vector<fs::path>();
 }
 
-struct MadeIndex {
+struct BuiltIndex {
   ShardIndex index;
-  bool kept;
-  std::string failed;  // why a place could not be written
+  bool saved;
+  std::string failure;  // why the last path could not be written
 };
 
-// In the first of the places that can be written, in memory where none can.
-MadeIndex make_and_keep(const ByteSource& shard, const RecordFormat& format, bool keep) {
-  const std::vector<fs::path> places = places_of(shard, format, keep);
-  std::string bytes = make_index(shard, format);
-  IndexKeeping keeping = keep_index(shard.name(), places, bytes);
+// Saves to the first path that can be written; in memory if there is none.
+BuiltIndex build_and_save(const ByteSource& shard, const RecordFormat& format, bool save) {
+  const std::vector<fs::path> paths = paths_of(shard, format, save);
+  std::string bytes = build_index(shard, format);
+  SavedIndex saved = save_index(shard.name(), paths, bytes);
   try {
-    if (!keeping.place.empty()) return {ShardIndex(IndexSidecar(keeping.place)), true, ""};
+    if (!saved.path.empty()) return {ShardIndex(IndexSidecar(saved.path)), true, ""};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kIo) throw;
-    keeping.failed = error.what();
+    saved.failure = error.what();
   }
-  return {ShardIndex(std::move(bytes), "of " + shard.name()), false, std::move(keeping.failed)};
+  return {ShardIndex(std::move(bytes), "of " + shard.name()), false, std::move(saved.failure)};
 }
 
-std::string note_of(const MadeIndex& made, const ByteSource& shard, bool keep) {
-  if (made.kept || !keep) return "";
-  return not_kept(shard.name(), made.failed);
+std::string note_of(const BuiltIndex& built, const ByteSource& shard, bool save) {
+  if (built.saved || !save) return "";
+  return not_saved(shard.name(), built.failure);
 }
 
 }  // namespace
 
-ShardIndex find_or_make_index(const ByteSource& shard, const RecordFormat& format, bool keep, std::string& note) {
+ShardIndex find_or_build_index(const ByteSource& shard, const RecordFormat& format, bool save, std::string& note) {
   const std::string maker = made_by(format);
-  for (const fs::path& place : places_of(shard, format, keep)) {
-    if (std::optional<ShardIndex> found = read_place(place, fingerprint_of(shard), maker)) return *std::move(found);
+  for (const fs::path& path : paths_of(shard, format, save)) {
+    if (std::optional<ShardIndex> found = read_saved(path, fingerprint_of(shard), maker)) return *std::move(found);
   }
-  MadeIndex made = make_and_keep(shard, format, keep);
-  note = note_of(made, shard, keep);
-  return std::move(made.index);
+  BuiltIndex built = build_and_save(shard, format, save);
+  note = note_of(built, shard, save);
+  return std::move(built.index);
 }
 
-ShardIndex remake_index(const ByteSource& shard, const RecordFormat& format, bool keep, const std::string& damaged,
-                        std::string& note) {
-  MadeIndex made = make_and_keep(shard, format, keep);
+ShardIndex rebuild_index(const ByteSource& shard, const RecordFormat& format, bool save, const std::string& damaged,
+                         std::string& note) {
+  BuiltIndex built = build_and_save(shard, format, save);
   std::error_code none;
-  const bool still_there = made.index.view().name() != damaged && fs::exists(damaged, none);
-  note = still_there ? "index " + damaged + " is damaged and could not be replaced (" + made.failed +
-                           "): delete it, else it is made again in every run"
-                     : note_of(made, shard, keep);
-  return std::move(made.index);
+  const bool still_there = built.index.view().name() != damaged && fs::exists(damaged, none);
+  note = still_there ? "index " + damaged + " is damaged and could not be replaced (" + built.failure +
+                           "). Delete it, else it is rebuilt in every run"
+                     : note_of(built, shard, save);
+  return std::move(built.index);
 }
 
 }  // namespace unstarve

@@ -1,9 +1,9 @@
 #pragma once
-// The index of one shard of records: made by one pass of its format, kept in a sidecar, found again.
+// The index of one shard of records: built by one pass of its format, saved in a sidecar, found again.
 //
-// Beside the records themselves (offset, length, label, image size) a sidecar of a shard holds
+// Besides the records (offset, length, label, image size) the sidecar of a shard has
 //
-//   blobs "member"      the record's name, where the format has names
+//   blobs "member"      the record's name, if the format has names
 //   part  "made-by"     format, scan version, options: another text makes the index stale
 //   part  "summary"     compression u32 | labels u32 | class numbers are below u32 | damaged records u64 |
 //                       then the class names: number u32 | bytes u32 | name
@@ -23,24 +23,24 @@
 #include "unstarve/storage/bytes/inflate.h"
 #include "unstarve/storage/index/index_sidecar.h"
 #include "unstarve/storage/index/record_format.h"
-#include "unstarve/storage/io/past_cache.h"
+#include "unstarve/storage/io/uncached_reads.h"
 
 namespace unstarve {
 
-// The label of a record that scan() found damaged.
+// The label of a record that scan() reported as damaged.
 inline constexpr std::int32_t kDamagedLabel = -2;
 
 enum class LabelKind : std::uint32_t {
   kNone,     // no record has a class
   kNumbers,  // class numbers, some of them named
-  kNames,    // names; the numbers are the order of their first appearance in this shard
+  kNames,    // names, numbered in the order of their first occurrence in this shard
 };
 
-// What can be said of a shard without looking at its records.
+// The properties of a shard as a whole.
 struct ShardSummary {
   Compression compression = Compression::kNone;
   LabelKind labels = LabelKind::kNone;
-  std::uint32_t classes = 0;  // numbers are below this
+  std::uint32_t classes = 0;  // class numbers are below this
   std::uint64_t damaged = 0;
   std::vector<std::pair<std::uint32_t, std::string>> class_names;
   friend bool operator==(const ShardSummary&, const ShardSummary&) = default;
@@ -49,14 +49,14 @@ struct ShardSummary {
 class ShardIndex {
  public:
   explicit ShardIndex(IndexSidecar sidecar);
-  // Of bytes that were not kept anywhere.
+  // An index that is not saved.
   explicit ShardIndex(std::string bytes, const std::string& name);
 
   [[nodiscard]] const IndexView& view() const noexcept { return *view_; }
   [[nodiscard]] const ShardSummary& summary() const noexcept { return summary_; }
   // Why record `id` cannot be read. Precondition: its label is kDamagedLabel.
   [[nodiscard]] std::string reason(std::uint64_t id) const;
-  // Name of the record, "" where the format has none.
+  // Name of the record; "" if the format has none.
   [[nodiscard]] std::string member(std::uint64_t id) const;
 
  private:
@@ -68,18 +68,18 @@ class ShardIndex {
   int member_kind_;
 };
 
-// One pass over the shard, past the page cache where `room` is used up: the bytes of its index. Throws Error(kIo), and
-// Error(kInput) for labels that are numbers in some records and names in others.
-[[nodiscard]] std::string make_index(const ByteSource& shard, const RecordFormat& format,
-                                     CacheRoom& room = CacheRoom::of_process());
+// One pass over the shard, bypassing the page cache if `budget` is exhausted: the bytes of its index. Throws
+// Error(kIo), and Error(kInput) if labels are numbers in some records and names in others.
+[[nodiscard]] std::string build_index(const ByteSource& shard, const RecordFormat& format,
+                                      PageCacheBudget& budget = PageCacheBudget::of_process());
 
-// Reads the index of `shard`, or makes it and, with `keep`, writes it. Where it could not be kept `note` says why.
-[[nodiscard]] ShardIndex find_or_make_index(const ByteSource& shard, const RecordFormat& format, bool keep,
-                                            std::string& note);
+// Reads the index of `shard`, or builds it and, with `save`, writes it. `note`: why it could not be saved.
+[[nodiscard]] ShardIndex find_or_build_index(const ByteSource& shard, const RecordFormat& format, bool save,
+                                             std::string& note);
 
-// Makes the index again because that of name `damaged` (IndexView::name()) is, and with `keep` writes it. `note` says
-// why where it could not be written, or not in the place of the damaged one.
-[[nodiscard]] ShardIndex remake_index(const ByteSource& shard, const RecordFormat& format, bool keep,
-                                      const std::string& damaged, std::string& note);
+// Rebuilds the index because the file `damaged` (IndexView::name()) is damaged and, with `save`, writes it. `note`: why
+// it could not be saved, or could not replace the damaged file.
+[[nodiscard]] ShardIndex rebuild_index(const ByteSource& shard, const RecordFormat& format, bool save,
+                                       const std::string& damaged, std::string& note);
 
 }  // namespace unstarve

@@ -43,13 +43,13 @@ void RecordIndexBuilder::take_label(const ScannedRecord& record, IndexRecord& en
   } else if (!record.label_name.empty()) {
     const auto next = static_cast<std::uint32_t>(names_.size());
     if (next >= kMaxClasses) return;
-    const auto [place, fresh] = names_.try_emplace(std::string(record.label_name), next);
+    const auto [known, fresh] = names_.try_emplace(std::string(record.label_name), next);
     if (fresh) names_in_order_.emplace_back(record.label_name);
-    entry.label = static_cast<std::int32_t>(place->second);
+    entry.label = static_cast<std::int32_t>(known->second);
   }
 }
 
-// An image that cannot be opened has no size; that it is damaged is said by whoever decodes it.
+// An image that cannot be opened has no size; decoding it reports the damage.
 void RecordIndexBuilder::take_size(std::span<const std::uint8_t> encoded, IndexRecord& entry) {
   if (encoded.empty() || detect_encoding(encoded) == Encoding::kUnknown) return;
   try {
@@ -61,7 +61,7 @@ void RecordIndexBuilder::take_size(std::span<const std::uint8_t> encoded, IndexR
   }
 }
 
-// Of the record added last.
+// For the record added last.
 void RecordIndexBuilder::name_member(std::string_view member) {
   if (member.empty() && members_.empty()) return;
   members_.resize(records_.size());
@@ -90,7 +90,7 @@ std::string RecordIndexBuilder::finish(const Fingerprint& fingerprint, const std
                                        Compression compression, std::string points, const std::string& shard) {
   if (numbers_below_ > 0 && !names_.empty()) {
     throw Error(ErrorKind::kInput, "index " + shard + ": some records have a class number and others only a name ('" +
-                                       names_in_order_.front() + "'), expected the same of all");
+                                       names_in_order_.front() + "'); expected the same for all");
   }
   const LabelKind kind = !names_.empty()      ? LabelKind::kNames
                          : numbers_below_ > 0 ? LabelKind::kNumbers

@@ -29,7 +29,7 @@ void ScanIndexBuilder::add(std::span<const std::uint8_t> index) {
 
 std::string ScanIndexBuilder::file(std::uint64_t shard_bytes) const {
   std::string file = layout::header_of(lengths_.size(), shard_bytes);
-  std::uint64_t offset = layout::entry_place(lengths_.size());
+  std::uint64_t offset = layout::entry_offset(lengths_.size());
   const auto* index = reinterpret_cast<const std::uint8_t*>(bytes_.data());
   for (const std::uint32_t length : lengths_) {
     layout::Entry entry{};
@@ -47,9 +47,9 @@ std::string ScanIndexView::why_not_of(std::span<const std::uint8_t> file, std::u
   const auto header = file.first<layout::kHeaderBytes>();
   const layout::Head head = layout::head_of(header);
   if (head == layout::Head::kDamaged) return "its head is damaged";
-  if (head == layout::Head::kOtherVersion) return "another version of unstarve has written it";
+  if (head == layout::Head::kOtherVersion) return "it was written by another version of unstarve";
   if (layout::records_of(header) != records || layout::key_of(header) != shard_bytes)
-    return fmt::format("it is of a shard with {} records in {} bytes, found {} in {}", layout::records_of(header),
+    return fmt::format("it belongs to a shard with {} records in {} bytes; found {} in {}", layout::records_of(header),
                        layout::key_of(header), records, shard_bytes);
   if ((file.size() - header.size()) / layout::kEntryBytes < records)
     return fmt::format("it ends in its table, after {} bytes", file.size());
@@ -57,11 +57,11 @@ std::string ScanIndexView::why_not_of(std::span<const std::uint8_t> file, std::u
 }
 
 ScanIndexView::Found ScanIndexView::find(std::uint64_t record) const {
-  const std::uint8_t* const entry = file_.data() + layout::entry_place(record);
+  const std::uint8_t* const entry = file_.data() + layout::entry_offset(record);
   const auto offset = load_little<std::uint64_t>(entry);
   const auto length = load_little<std::uint32_t>(entry + 8);
   if (layout::is_empty(entry)) return {};
-  if (length > layout::kMostBytes || offset > file_.size() || length > file_.size() - offset)
+  if (length > layout::kMaxBytes || offset > file_.size() || length > file_.size() - offset)
     return {FoundIndex::kDamaged};
   const std::span<const std::uint8_t> index = file_.subspan(offset, length);
   if (std::memcmp(layout::entry_of(offset, index).data(), entry, layout::kEntryBytes) != 0)
@@ -96,7 +96,7 @@ std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shar
 
 FoundIndex ScanIndexFile::find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const {
   const ScanIndexView::Found found = view_.find(record);
-  bytes.assign(found.bytes.begin(), found.bytes.end());  // pages that are lost read as zeros, which the decoder refuses
+  bytes.assign(found.bytes.begin(), found.bytes.end());  // lost pages read as zeros, which the decoder refuses
   return found.what;
 }
 

@@ -1,4 +1,4 @@
-// The file of scan indexes beside a shard: found for its shard alone, and never more than what was written.
+// The file of scan indexes next to a shard: used for its shard only, and without wrong indexes.
 #include "unstarve/storage/index/scan_index_file.h"
 
 #include <catch2/catch.hpp>
@@ -44,25 +44,25 @@ std::string shard_in(const testing::TemporaryFolder& folder, std::uint64_t recor
   return folder.str(name);
 }
 
-// Which is used, as it has to be.
+// The file, which must be used.
 std::shared_ptr<const ScanIndexFile> opened(const std::string& shard, std::uint64_t records) {
-  std::string why_not = "something of before";
+  std::string why_not = "previous text";
   auto file = ScanIndexFile::open(shard, records, why_not);
   REQUIRE(file);
   CHECK(why_not.empty());
   return file;
 }
 
-// Why that of the shard is not; empty where there is none.
+// Why the file of the shard is not used; empty if there is none.
 std::string refused(const std::string& shard, std::uint64_t records) {
-  std::string why_not = "something of before";
+  std::string why_not = "previous text";
   CHECK_FALSE(ScanIndexFile::open(shard, records, why_not));
   return why_not;
 }
 
 }  // namespace
 
-TEST_CASE("a shard's scan indexes are found by the number of the record", "[storage]") {
+TEST_CASE("scan indexes of a shard are found by record number", "[storage]") {
   const std::string file = file_of(20, 500);
   REQUIRE(ScanIndexView::is_of(span_of(file), 20, 500));
   const ScanIndexView view(span_of(file));
@@ -76,7 +76,7 @@ TEST_CASE("a shard's scan indexes are found by the number of the record", "[stor
   CHECK(file == file_of(20, 500));
 }
 
-TEST_CASE("a damaged file of scan indexes gives whole ones or none", "[storage]") {
+TEST_CASE("a damaged file of scan indexes returns intact ones or none", "[storage]") {
   const std::string whole = file_of(6, 500);
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string file = whole;
@@ -117,23 +117,23 @@ TEST_CASE("a file of scan indexes belongs to its shard", "[storage]") {
   CHECK(refused(folder.str("a.tar/nowhere.tar"), 6).empty());
 }
 
-TEST_CASE("a file of scan indexes that is not its shard's, or not whole, is told with the reason", "[storage]") {
+TEST_CASE("a file of scan indexes of another shard, or incomplete, is reported with the reason", "[storage]") {
   using Catch::Contains;
   const testing::TemporaryFolder folder;
   const std::string shard = shard_in(folder, 6);
   const std::string path = scan_index_beside(shard), whole = read_text_file(path);
-  CHECK(refused(shard, 7) == path + ": it is of a shard with 6 records in 500 bytes, found 7 in 500");
+  CHECK(refused(shard, 7) == path + ": it belongs to a shard with 6 records in 500 bytes; found 7 in 500");
   folder.write("a.tar", std::string(501, 's'));
-  CHECK(refused(shard, 6) == path + ": it is of a shard with 6 records in 500 bytes, found 6 in 501");
+  CHECK(refused(shard, 6) == path + ": it belongs to a shard with 6 records in 500 bytes; found 6 in 501");
   folder.write("a.tar", std::string(500, 's'));
-  // No byte of the head can be another one; that of the version may be right.
+  // No byte of the header may differ; a different version is reported as such.
   for (std::size_t at = 0; at < 32; ++at) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
     folder.write("a.tar.jpeg.unstarve-index", damaged);
     const bool version = at >= 8 && at < 12;
     CHECK(refused(shard, 6) ==
-          path + (version ? ": another version of unstarve has written it" : ": its head is damaged"));
+          path + (version ? ": it was written by another version of unstarve" : ": its head is damaged"));
   }
   for (const std::size_t size : {std::size_t{0}, std::size_t{31}, std::size_t{32}, std::size_t{32 + 6 * 16 - 1}}) {
     folder.write("a.tar.jpeg.unstarve-index", whole.substr(0, size));
@@ -147,7 +147,7 @@ TEST_CASE("a file of scan indexes that is not its shard's, or not whole, is told
   CHECK_THAT(refused(folder.str("b.tar"), 6), Contains("b.tar.jpeg.unstarve-index") && Contains("directory"));
 }
 
-TEST_CASE("indexes that shards brought are found where the data's own file has none", "[storage]") {
+TEST_CASE("packed indexes are used where the dataset's own file has none", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<ScanIndexPart> parts{{10, 6, opened(shard_in(folder, 6), 6)},
                                          {20, 9, opened(shard_in(folder, 9, "b.tar"), 9)}};
@@ -163,7 +163,7 @@ TEST_CASE("indexes that shards brought are found where the data's own file has n
     CHECK(store->find(id, bytes) == !expected(id).empty());
     CHECK(bytes == expected(id));
   }
-  store->put(12, some(3, 9));  // as after one that was wrong
+  store->put(12, some(3, 9));  // as for a wrong index
   store->put(5, some(5));
   for (const auto& reader : {store, ScanIndexStore::open(places, 40, 0, parts)}) {
     CHECK(reader->find(12, bytes));
@@ -171,19 +171,19 @@ TEST_CASE("indexes that shards brought are found where the data's own file has n
     CHECK(reader->find(5, bytes));
     CHECK(bytes == some(5));
   }
-  // Where none can be kept, those that are there are used.
+  // Without a writable path, existing indexes are used.
   const std::vector<fs::path> nowhere{folder.str("a.tar/index")};
   CHECK_THROWS(ScanIndexStore::open(nowhere, 40, 0));
   const auto poor = ScanIndexStore::open(nowhere, 40, 0, parts);
   CHECK_FALSE(poor->writable());
-  CHECK_THAT(poor->note(), Catch::Contains("a.tar") && Catch::Contains("no more indexes"));
+  CHECK_THAT(poor->note(), Catch::Contains("a.tar") && Catch::Contains("no more scan indexes"));
   poor->put(1, some(3));
   CHECK_FALSE(poor->find(1, bytes));
   CHECK(poor->find(20, bytes));
   CHECK(poor->place().empty());
 }
 
-TEST_CASE("a damaged index beside a right one that the shard brought is counted once and replaced", "[storage]") {
+TEST_CASE("a damaged index with an intact packed one is counted once and replaced", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<ScanIndexPart> parts{{10, 6, opened(shard_in(folder, 6), 6)}};
   const std::vector<fs::path> places{folder.str("own")};
@@ -201,7 +201,7 @@ TEST_CASE("a damaged index beside a right one that the shard brought is counted 
     CHECK(store->counts().wrong == damaged);
     CHECK(store->counts().made == damaged);
   }
-  // Without it, the damage is counted as often.
+  // Without the packed one, the damage is counted equally often.
   folder.write("own", file);
   const auto alone = ScanIndexStore::open(places, 40, 0);
   for (int i = 0; i < 3; ++i) CHECK_FALSE(alone->find(12, bytes));

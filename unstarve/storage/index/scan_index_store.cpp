@@ -17,7 +17,7 @@
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/index_cache.h"
-#include "unstarve/storage/index/index_places.h"
+#include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/index/scan_index_layout.h"
 
 namespace unstarve {
@@ -26,21 +26,22 @@ namespace {
 namespace fs = std::filesystem;
 using scan_index_layout::Entry;
 using scan_index_layout::entry_of;
-using scan_index_layout::entry_place;
+using scan_index_layout::entry_offset;
 using scan_index_layout::kHeaderBytes;
-using scan_index_layout::kMostBytes;
+using scan_index_layout::kMaxBytes;
 
-// Whether a file begins with `header`. Where not, and if it is not simply of other data, `why` says what it was.
+// Whether a file begins with `header`. If not, and if it is not a valid file of other data, sets `why`.
 bool begins_with(int file, const std::string& header, std::string& why) {
   using scan_index_layout::Head;
   std::array<std::uint8_t, kHeaderBytes> found{};
   const Head head = read_whole(file, 0, found) ? scan_index_layout::head_of(found) : Head::kDamaged;
   if (head == Head::kDamaged) why = "it was damaged";
-  if (head == Head::kOtherVersion) why = "another version of unstarve had written it";
+  if (head == Head::kOtherVersion) why = "it was written by another version of unstarve";
   return head == Head::kWhole && std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == header;
 }
 
-// Of a file that several processes write to; threads of one share it and need a mutex. errno tells why it is not held.
+// A lock on a file that several processes write to; threads of a process share it and need a mutex. Sets errno on
+// failure.
 class FileLock {
  public:
   FileLock(int file, int mode) : file_(file) {
@@ -62,44 +63,43 @@ class FileLock {
 
 }  // namespace
 
-std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> places, std::uint64_t records,
+std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> paths, std::uint64_t records,
                                                      std::uint64_t key, std::vector<ScanIndexPart> parts) {
   const std::string header = scan_index_layout::header_of(records, key);
   std::shared_ptr<ScanIndexStore> store(new ScanIndexStore);
   store->records_ = records;
   store->parts_ = std::move(parts);
   std::map<fs::path, std::string> replaced;  // why
-  const auto take = [&](const fs::path& place) {
+  const auto take = [&](const fs::path& path) {
     for (const int mode : {O_RDWR, O_RDONLY}) {
-      FileDescriptor file(::open(place.c_str(), mode | O_CLOEXEC));
+      FileDescriptor file(::open(path.c_str(), mode | O_CLOEXEC));
       if (!file.valid()) continue;
       std::string why;
       if (!begins_with(file.get(), header, why)) {
-        if (!why.empty()) replaced[place] = why;
+        if (!why.empty()) replaced[path] = why;
         continue;
       }
       store->file_ = std::move(file);
-      store->place_ = place;
+      store->place_ = path;
       store->writable_ = mode == O_RDWR;
-      index_is_used(place);
+      mark_index_used(path);
       return true;
     }
     return false;
   };
-  for (const fs::path& place : places)
-    if (take(place)) return store;
-  std::string failed = "neither XDG_CACHE_HOME nor HOME tells a folder for it";
-  for (const fs::path& place : places) {
+  for (const fs::path& path : paths)
+    if (take(path)) return store;
+  std::string failed = "neither XDG_CACHE_HOME nor HOME names a folder for it";
+  for (const fs::path& path : paths) {
     try {
-      if (place.has_parent_path()) fs::create_directories(place.parent_path());
-      write_file_atomically(place, header, Durability::kRenamed);
-      index_is_kept(place);
-      if (take(place)) {
-        if (replaced.contains(place))
-          store->note_ = place.string() + ": " + replaced[place] + "; its indexes of images are made anew";
+      if (path.has_parent_path()) fs::create_directories(path.parent_path());
+      write_file_atomically(path, header, Durability::kRenamed);
+      mark_index_saved(path);
+      if (take(path)) {
+        if (replaced.contains(path)) store->note_ = path.string() + ": " + replaced[path] + "; its indexes are rebuilt";
         return store;
       }
-      failed = place.string() + ": cannot be read back";
+      failed = path.string() + ": cannot be read back";
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kIo) throw;
       failed = error.what();
@@ -108,7 +108,7 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
     }
   }
   if (store->parts_.empty()) throw Error(ErrorKind::kIo, failed);
-  store->note_ = failed + "; no more indexes of images are kept";
+  store->note_ = failed + "; no more scan indexes are saved";
   return store;
 }
 
@@ -131,18 +131,18 @@ void ScanIndexStore::count_once(std::uint64_t id, std::atomic<std::uint64_t>& co
 }
 
 FoundIndex ScanIndexStore::find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
-  const auto behind =
+  const auto next =
       std::upper_bound(parts_.begin(), parts_.end(), id,
                        [](std::uint64_t wanted, const ScanIndexPart& part) { return wanted < part.first; });
-  if (behind == parts_.begin()) return FoundIndex::kNone;
-  const ScanIndexPart& part = *std::prev(behind);
+  if (next == parts_.begin()) return FoundIndex::kNone;
+  const ScanIndexPart& part = *std::prev(next);
   return id - part.first < part.records ? part.file->find(id - part.first, bytes) : FoundIndex::kNone;
 }
 
 FoundIndex ScanIndexStore::find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) {
   const FoundIndex found = read_own(id, bytes);
   if (found != FoundIndex::kDamaged) return found;
-  // Another process, or thread, may be at writing it.
+  // Another process or thread may be writing it.
   const std::lock_guard lock(mutex_);
   const FileLock file_lock(file_.get(), LOCK_SH);
   return read_own(id, bytes);
@@ -152,8 +152,8 @@ FoundIndex ScanIndexStore::read_own(std::uint64_t id, std::vector<std::uint8_t>&
   bytes.clear();
   if (!file_.valid()) return FoundIndex::kNone;
   Entry entry;
-  if (!read_whole(file_.get(), entry_place(id), entry)) {
-    // The first index lies behind the whole table: before it there is none, and a file that ends within was cut.
+  if (!read_whole(file_.get(), entry_offset(id), entry)) {
+    // The first index follows the table; a file that ends within the table was truncated.
     struct stat status {};
     const bool begun = ::fstat(file_.get(), &status) != 0 || status.st_size > static_cast<off_t>(kHeaderBytes);
     return begun ? FoundIndex::kDamaged : FoundIndex::kNone;
@@ -161,7 +161,7 @@ FoundIndex ScanIndexStore::read_own(std::uint64_t id, std::vector<std::uint8_t>&
   if (scan_index_layout::is_empty(entry.data())) return FoundIndex::kNone;
   const auto offset = load_little<std::uint64_t>(entry.data());
   const auto length = load_little<std::uint32_t>(entry.data() + 8);
-  if (length > kMostBytes) return FoundIndex::kDamaged;
+  if (length > kMaxBytes) return FoundIndex::kDamaged;
   bytes.resize(length);
   if (read_whole(file_.get(), offset, bytes) && entry_of(offset, bytes) == entry) return FoundIndex::kRight;
   bytes.clear();
@@ -169,7 +169,7 @@ FoundIndex ScanIndexStore::read_own(std::uint64_t id, std::vector<std::uint8_t>&
 }
 
 void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) {
-  if (!writable() || bytes.empty() || bytes.size() > kMostBytes) return;
+  if (!writable() || bytes.empty() || bytes.size() > kMaxBytes) return;
   const std::lock_guard lock(mutex_);
   if (!writable()) return;
   const int file = file_.get();
@@ -177,17 +177,17 @@ void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) 
   struct stat status {};
   int reason = file_lock.held() && ::fstat(file, &status) == 0 ? 0 : errno;
   if (reason == 0) {
-    const std::uint64_t offset = std::max(static_cast<std::uint64_t>(status.st_size), entry_place(records_));
+    const std::uint64_t offset = std::max(static_cast<std::uint64_t>(status.st_size), entry_offset(records_));
     const Entry entry = entry_of(offset, bytes);
     reason = write_at(file, offset, bytes).error;
-    if (reason == 0) reason = write_at(file, entry_place(id), entry).error;
+    if (reason == 0) reason = write_at(file, entry_offset(id), entry).error;
   }
   if (reason == 0) {
     made_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   writable_ = false;
-  note_ = place_.string() + ": " + std::strerror(reason) + "; no more indexes of images are kept";
+  note_ = place_.string() + ": " + std::strerror(reason) + "; no more scan indexes are saved";
 }
 
 ScanIndexCounts ScanIndexStore::counts() const noexcept {
@@ -203,12 +203,13 @@ std::string ScanIndexStore::note() const {
 std::vector<fs::path> scan_index_places(const std::string& name, const std::string& variant) {
   std::string whole = name;
   while (whole.size() > 1 && whole.back() == '/') whole.pop_back();
-  std::vector<fs::path> places = index_places(whole, "jpeg " + variant);
+  std::vector<fs::path> paths = index_paths(whole, "jpeg " + variant);
   std::error_code failed;
-  const bool beside = !is_url(whole) && fs::exists(whole, failed) && fs::path(whole).has_relative_path();
-  // Without a file or folder of that name, what lies beside it means nothing.
-  if (!beside && !is_url(whole) && !places.empty() && fs::path(whole).has_relative_path()) places.erase(places.begin());
-  return places;
+  const bool next_to_data = !is_url(whole) && fs::exists(whole, failed) && fs::path(whole).has_relative_path();
+  // Without a file or folder of that name, a sidecar next to it is meaningless.
+  if (!next_to_data && !is_url(whole) && !paths.empty() && fs::path(whole).has_relative_path())
+    paths.erase(paths.begin());
+  return paths;
 }
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// The file of scan indexes: shared by threads and processes, whole after any end, usable read-only.
+// The file of scan indexes: shared by threads and processes, consistent after any exit, usable read-only.
 #include "unstarve/storage/index/scan_index_store.h"
 
 #include <sys/resource.h>
@@ -26,7 +26,7 @@ Bytes some(std::uint64_t id, std::uint64_t salt = 0) {
 
 }  // namespace
 
-TEST_CASE("what was put is found, by whoever opens the file", "[storage]") {
+TEST_CASE("added indexes are found after every open", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
   const auto store = ScanIndexStore::open(places, 100, 7);
@@ -47,7 +47,7 @@ TEST_CASE("what was put is found, by whoever opens the file", "[storage]") {
   CHECK(other->counts().made == 1);
 }
 
-TEST_CASE("indexes of other data are not taken", "[storage]") {
+TEST_CASE("indexes of other data are not used", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
   ScanIndexStore::open(places, 100, 7)->put(1, some(1));
@@ -55,20 +55,20 @@ TEST_CASE("indexes of other data are not taken", "[storage]") {
   CHECK(ScanIndexStore::open(places, 100, 7)->find(1, bytes));
   CHECK_FALSE(ScanIndexStore::open(places, 100, 8)->find(1, bytes));
   CHECK_FALSE(ScanIndexStore::open(places, 99, 8)->find(1, bytes));
-  CHECK(ScanIndexStore::open(places, 98, 8)->note().empty());  // other data are no damage
+  CHECK(ScanIndexStore::open(places, 98, 8)->note().empty());  // other data are not damage
   folder.write("index", std::string_view("something else"));
   const auto store = ScanIndexStore::open(places, 100, 7);
   CHECK_FALSE(store->find(1, bytes));
   CHECK_THAT(store->note(), Catch::Contains("index: it was damaged"));
-  CHECK(ScanIndexStore::open(places, 100, 7)->note().empty());  // it is whole again
+  CHECK(ScanIndexStore::open(places, 100, 7)->note().empty());  // it is intact again
   std::string other = read_text_file(places[0]);
   other[8] = 2;
   folder.write("index", other);
   CHECK_THAT(ScanIndexStore::open(places, 100, 7)->note(),
-             Catch::Contains("index: another version of unstarve had written it"));
+             Catch::Contains("index: it was written by another version of unstarve"));
 }
 
-TEST_CASE("an image whose index is wrong, or of another version, is counted once", "[storage]") {
+TEST_CASE("an image with a wrong index, or one of another version, is counted once", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
   const auto store = ScanIndexStore::open(places, 100, 7);
@@ -80,7 +80,7 @@ TEST_CASE("an image whose index is wrong, or of another version, is counted once
   CHECK(store->counts().other_version == 5);
 }
 
-TEST_CASE("a damaged file gives whole indexes or none, and tells the damage from what is not there", "[storage]") {
+TEST_CASE("a damaged file returns intact indexes or none, and distinguishes damage from absence", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
   {
@@ -115,7 +115,7 @@ TEST_CASE("a damaged file gives whole indexes or none, and tells the damage from
       if (store->find(id, bytes)) REQUIRE(bytes == some(id));
       lost += bytes.empty() ? 1 : 0;
     }
-    // Where the head is lost, too, all is made anew.
+    // If the header is lost, too, everything is rebuilt.
     REQUIRE(store->counts().wrong == (size < 32 ? 0 : lost));
     REQUIRE(store->note().empty() == (size >= 32));
     store->put(2, some(2, 5));
@@ -124,7 +124,7 @@ TEST_CASE("a damaged file gives whole indexes or none, and tells the damage from
   }
 }
 
-TEST_CASE("a file that can only be read is used, and the next place where there is none", "[storage]") {
+TEST_CASE("a read-only file is used, and the next path if there is none", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("a/index"), folder.str("b/index")};
   ScanIndexStore::open(places, 10, 7)->put(1, some(1));
@@ -145,7 +145,7 @@ TEST_CASE("a file that can only be read is used, and the next place where there 
   CHECK_THROWS_AS(ScanIndexStore::open({}, 10, 7), Error);
 }
 
-TEST_CASE("where the file cannot grow nothing is lost", "[storage]") {
+TEST_CASE("nothing is lost if the file cannot grow", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
   const auto store = ScanIndexStore::open(places, 10, 7);
@@ -204,7 +204,7 @@ TEST_CASE("threads and processes add to one file", "[storage]") {
   }
 }
 
-TEST_CASE("data of the working folder have their indexes there", "[storage]") {
+TEST_CASE("data in the working folder have their indexes there", "[storage]") {
   const testing::TemporaryFolder folder;
   folder.folder("photos");
   const std::filesystem::path before = std::filesystem::current_path();
@@ -215,15 +215,15 @@ TEST_CASE("data of the working folder have their indexes there", "[storage]") {
   CHECK(std::filesystem::exists(folder.path() / store->place()));
 }
 
-TEST_CASE("indexes lie beside a file or folder, and in the cache folder for other names", "[storage]") {
+TEST_CASE("indexes are next to a file or folder, and in the cache folder for other names", "[storage]") {
   const testing::TemporaryFolder folder;
   folder.folder("photos");
-  const auto beside = scan_index_places(folder.str("photos/"), "");
-  REQUIRE_FALSE(beside.empty());
-  CHECK(beside[0].parent_path() == folder.str(""));
-  CHECK(beside[0] != scan_index_places(folder.str("photos"), "train")[0]);
-  for (const std::filesystem::path& place : scan_index_places(folder.str("*.tar"), ""))
-    CHECK(place.parent_path() != folder.str(""));
+  const auto next_to_data = scan_index_places(folder.str("photos/"), "");
+  REQUIRE_FALSE(next_to_data.empty());
+  CHECK(next_to_data[0].parent_path() == folder.str(""));
+  CHECK(next_to_data[0] != scan_index_places(folder.str("photos"), "train")[0]);
+  for (const std::filesystem::path& path : scan_index_places(folder.str("*.tar"), ""))
+    CHECK(path.parent_path() != folder.str(""));
 }
 
 }  // namespace unstarve

@@ -20,7 +20,7 @@ std::vector<std::string> note_unfinished_packs(std::span<const std::string> shar
     if (!fs::is_directory(folder / kPackWorkName, failed)) continue;
     notes.push_back((folder.empty() ? "." : folder.string()) +
                     " is not packed to its end, so samples may be missing (" + kPackWorkName +
-                    " lies there); run the same unstarve pack again, or its other parts");
+                    " is present); run the same unstarve pack again, or its other parts");
     emit_notice(notes.back());
   }
   return notes;

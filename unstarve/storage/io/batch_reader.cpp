@@ -41,13 +41,13 @@ class UringReader final : public BatchReader {
 
   void read(std::span<FileRead> reads) override {
     for (FileRead& read : reads) read.result = 0;
-    std::size_t begun = 0;
+    std::size_t started = 0;
     std::size_t in_flight = 0;
     int refused = 0;
-    while (begun < reads.size() || in_flight > 0) {
-      while (refused == 0 && begun < reads.size() && in_flight < depth_) {
-        if (!queue(reads[begun])) break;
-        ++begun;
+    while (started < reads.size() || in_flight > 0) {
+      while (refused == 0 && started < reads.size() && in_flight < depth_) {
+        if (!queue(reads[started])) break;
+        ++started;
         ++in_flight;
       }
       if (refused != 0 && in_flight == 0) break;
@@ -65,7 +65,7 @@ class UringReader final : public BatchReader {
         --in_flight;
       }
     }
-    for (; begun < reads.size(); ++begun) reads[begun].result = refused;
+    for (; started < reads.size(); ++started) reads[started].result = refused;
   }
 
  private:
@@ -79,7 +79,7 @@ class UringReader final : public BatchReader {
     return true;
   }
 
-  // Takes the result of one request; false when the rest has to be asked for.
+  // Adds the result of one request; false if the rest must be requested again.
   static bool finished(FileRead& read, int result) {
     if (result == -EINTR || result == -EAGAIN) return false;
     if (result < 0) {
@@ -100,8 +100,8 @@ class ThreadReader final : public BatchReader {
     try {
       for (int i = 0; i < depth; ++i) threads_.emplace_back([this] { work(); });
     } catch (const std::system_error& error) {
-      close();  // those that run wait, and are joined before the rest of this goes
-      throw Error(ErrorKind::kMemory, std::string("start a thread that reads: ") + error.what());
+      close();  // threads that run are joined before the other members are destroyed
+      throw Error(ErrorKind::kMemory, std::string("start a reader thread: ") + error.what());
     }
   }
   ~ThreadReader() override { close(); }
@@ -148,7 +148,7 @@ class ThreadReader final : public BatchReader {
   std::size_t next_ = 0;
   std::size_t left_ = 0;
   bool closed_ = false;
-  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+  std::vector<std::jthread> threads_;  // last: joined before other members are destroyed
 };
 
 }  // namespace

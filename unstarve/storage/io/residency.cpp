@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::uint64_t kLookedAt = 32;
+constexpr std::uint64_t kSampled = 32;
 
 }  // namespace
 
@@ -20,18 +20,18 @@ bool in_page_cache(int descriptor, std::uint64_t offset) noexcept {
   return ::preadv2(descriptor, &room, 1, static_cast<off_t>(offset), RWF_NOWAIT) >= 0 || errno != EAGAIN;
 }
 
-int rewarding_reads(std::uint64_t records, const std::function<bool(std::uint64_t)>& cached) {
-  const std::uint64_t looked_at = std::min(records, kLookedAt);
+int useful_reads(std::uint64_t records, const std::function<bool(std::uint64_t)>& cached) {
+  const std::uint64_t sampled = std::min(records, kSampled);
   std::uint64_t cold = 0;
-  for (std::uint64_t i = 0; i < looked_at; ++i) {
+  for (std::uint64_t i = 0; i < sampled; ++i) {
     try {
-      // The middles of as many equal stretches.
-      if (!cached((2 * i + 1) * records / (2 * looked_at))) ++cold;
+      // The middle of each of `sampled` equal intervals.
+      if (!cached((2 * i + 1) * records / (2 * sampled))) ++cold;
     } catch (const Error&) {
       continue;
     }
   }
-  return cold * 8 > looked_at ? kDiskReads : 0;
+  return cold * 8 > sampled ? kDiskReads : 0;
 }
 
 }  // namespace unstarve

@@ -24,7 +24,7 @@ RemoteUrl endpoint_of(const AwsSettings& settings, const std::string& region) {
   try {
     url = parse_remote_url(settings.endpoint_url);
   } catch (const Error&) {
-    url.scheme = Scheme::kS3;  // told below: the URL may hold secrets and is not repeated
+    url.scheme = Scheme::kS3;  // reported below, without the URL, which may contain secrets
   }
   if (url.is_bucket() || !url.user.empty() || !url.query.empty()) {
     throw Error(ErrorKind::kArgument,
@@ -46,7 +46,7 @@ BucketAddress address_of(const AwsSettings& settings, BucketAddressing addressin
   BucketAddress address;
   address.scheme = endpoint.scheme == Scheme::kHttp ? "http" : "https";
   const bool host_name = in_host_name(settings, addressing, bucket);
-  // The scheme's own port is not part of the Host header, which is signed.
+  // The default port is not part of the signed Host header.
   std::string authority = endpoint.authority;
   const std::string_view own_port = endpoint.scheme == Scheme::kHttp ? ":80" : ":443";
   if (authority.size() > own_port.size() && authority.ends_with(own_port)) {
@@ -54,7 +54,7 @@ BucketAddress address_of(const AwsSettings& settings, BucketAddressing addressin
   }
   address.host = (host_name ? bucket + "." : "") + authority;
   address.path = base + (host_name ? "" : "/" + bucket);
-  // A bucket itself is "/bucket" in the path, and "/" behind its host name.
+  // The path of a bucket itself is "/bucket", or "/" after a host name.
   if (!key.empty() || host_name) address.path += "/" + percent_encode(key, true);
   return address;
 }
@@ -73,11 +73,10 @@ AwsSettings BucketClient::settings() const {
 }
 
 std::string BucketClient::why_unsigned() const {
-  if (anonymous_) return "; it was asked without credentials, as UNSTARVE_S3_ANONYMOUS demands";
+  if (anonymous_) return "; the request was not signed, as UNSTARVE_S3_ANONYMOUS is set";
   if (settings().key) return "";
-  if (scheme_ == Scheme::kGs)
-    return "; it was asked without credentials: set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY";
-  return "; it was asked without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into "
+  if (scheme_ == Scheme::kGs) return "; the request was not signed: set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY";
+  return "; the request was not signed: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into "
          "~/.aws/credentials";
 }
 

@@ -31,7 +31,7 @@ std::uint32_t get_u32(std::span<const std::uint8_t> bytes, std::size_t at) {
 
 std::uint64_t blocks_of(std::uint64_t length) { return (length + kCacheBlockBytes - 1) / kCacheBlockBytes; }
 
-// The head of an entry with no block checksums yet.
+// The head of an entry, without block checksums.
 std::vector<std::uint8_t> plain_head(const Sha256& object, std::uint64_t offset, std::uint64_t length) {
   std::vector<std::uint8_t> head(cache_entry_head_bytes(length));
   std::copy(kMagic.begin(), kMagic.end(), head.begin());
@@ -42,15 +42,15 @@ std::vector<std::uint8_t> plain_head(const Sha256& object, std::uint64_t offset,
   return head;
 }
 
-// Whether `head` is the one that an entry of these must have. Sets its checksum to 0.
+// Whether `head` is that of the expected entry. Sets its checksum to 0.
 bool head_is_right(std::vector<std::uint8_t>& head, const Sha256& object, std::uint64_t offset, std::uint64_t length) {
-  const std::uint32_t told = get_u32(head, kCrcAt);
+  const std::uint32_t stored = get_u32(head, kCrcAt);
   put(head, kCrcAt, std::uint32_t{0});
   const std::vector<std::uint8_t> expected = plain_head(object, offset, length);
-  return told == crc32(head) && std::equal(head.begin(), head.begin() + kHeadBytes, expected.begin());
+  return stored == crc32(head) && std::equal(head.begin(), head.begin() + kHeadBytes, expected.begin());
 }
 
-// Blocks that are wanted whole are read into place; of those at the ends only a part is wanted.
+// Complete blocks are read directly into `out`; the first and last may be partial.
 bool read_blocks(int file, std::span<const std::uint8_t> head, std::uint64_t length, std::uint64_t at,
                  std::span<std::uint8_t> out) {
   std::vector<std::uint8_t> scratch;
@@ -73,7 +73,7 @@ bool read_blocks(int file, std::span<const std::uint8_t> head, std::uint64_t len
 
 void touch(int file, const struct stat& status) {
   if (std::time(nullptr) - status.st_mtime < kTouchAgainSeconds) return;
-  // Failing is no harm: the entry only looks older than it is.
+  // A failure is harmless: the entry only appears older than it is.
   (void)::futimens(file, nullptr);
 }
 
@@ -99,7 +99,7 @@ EntryRead read_cache_entry(const std::filesystem::path& path, const Sha256& obje
   if (!file.valid()) return errno == ENOENT ? EntryRead::kAbsent : EntryRead::kDamaged;
   struct stat status {};
   const std::uint64_t head_bytes = cache_entry_head_bytes(entry_length);
-  // The size is compared before anything is allocated by it: a name that lies costs nothing.
+  // The size is checked before it is allocated, in case the name is wrong.
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::uint64_t>(status.st_size) != head_bytes + entry_length) {
     return EntryRead::kDamaged;

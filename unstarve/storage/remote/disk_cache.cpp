@@ -32,7 +32,7 @@ std::uint64_t entry_on_disk(std::uint64_t length) { return on_disk(cache_entry_h
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-// flock for as long as it lives. `held` is false when it was not to be had.
+// Holds a flock while it lives. `held` is false if another process has it.
 class FileLock {
  public:
   FileLock(int file, bool wait) : file_(file) {
@@ -85,7 +85,7 @@ struct Inventory {
   std::uint64_t bytes = 0;
 };
 
-// All entries; partial files are removed where `remove_partial`.
+// All entries; removes partial files if `remove_partial`.
 Inventory take_inventory(const fs::path& folder, bool remove_partial) {
   Inventory inventory;
   std::error_code error;
@@ -106,8 +106,8 @@ bool used_before(const FoundFile& a, const FoundFile& b) {
   return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
 }
 
-// 0 or the errno; EEXIST when there is such an entry already, whose room is counted. Where files cannot be linked,
-// rename() replaces it: then it is counted twice until the next recount.
+// 0 or the errno; EEXIST if the entry exists, whose space is already counted. If the file system has no hard links,
+// rename() replaces it, and it is counted twice until the next recount.
 int give_name(const fs::path& partial, const fs::path& path) {
   if (::link(partial.c_str(), path.c_str()) == 0) return ::unlink(partial.c_str()) == 0 ? 0 : errno;
   if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS) return errno;
@@ -122,7 +122,7 @@ DiskCache::Object::Object(std::shared_ptr<DiskCache> cache, const std::string& i
     : cache_(std::move(cache)), id_(sha256(identity)) {
   const std::string name = hex(id_);
   folder_ = cache_->folder_ / name.substr(0, 2) / name;
-  std::error_code error;  // no folder yet: nothing is known
+  std::error_code error;  // no folder yet: no entries
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const auto extent = parse_entry_name(it->path().filename().string());
     if (extent) known_[extent->offset] = std::max(known_[extent->offset], extent->length);
@@ -133,10 +133,10 @@ fs::path DiskCache::Object::path_of(std::uint64_t offset, std::uint64_t length) 
   return folder_ / (std::to_string(offset) + "-" + std::to_string(length));
 }
 
-DiskCache::Object::Place DiskCache::Object::find(std::uint64_t offset) const {
-  constexpr int kOverlapping = 8;  // entries that overlap are rare; beyond this many the range is fetched again
+DiskCache::Object::Coverage DiskCache::Object::find(std::uint64_t offset) const {
+  constexpr int kOverlapping = 8;  // overlapping entries are rare; beyond this number the range is fetched again
   const std::lock_guard lock(mutex_);
-  Place best;
+  Coverage best;
   auto it = known_.upper_bound(offset);
   best.next = it == known_.end() ? UINT64_MAX : it->first;
   std::uint64_t best_end = offset;
@@ -151,7 +151,7 @@ DiskCache::Object::Place DiskCache::Object::find(std::uint64_t offset) const {
   return best;
 }
 
-// True when it filled `part`. An entry that turns out to be gone or damaged is forgotten.
+// Whether it filled `part`. Forgets an entry that is missing or damaged.
 bool DiskCache::Object::read_entry(std::uint64_t entry_offset, std::uint64_t entry_length, const ReadRange& part) {
   const fs::path path = path_of(entry_offset, entry_length);
   const EntryRead result = read_cache_entry(path, id_, entry_offset, entry_length, part.offset, part.out);
@@ -174,18 +174,18 @@ std::vector<ReadRange> DiskCache::Object::read(const ReadRange& range) {
   std::uint64_t at = range.offset;
   const std::uint64_t end = range.offset + range.out.size();
   while (at < end) {
-    const Place place = find(at);
+    const Coverage coverage = find(at);
     const auto from = [&](std::uint64_t to) {
       return ReadRange{
           at, range.out.subspan(static_cast<std::size_t>(at - range.offset), static_cast<std::size_t>(to - at))};
     };
-    if (place.length != 0) {
-      const std::uint64_t to = std::min(end, place.offset + place.length);
-      if (read_entry(place.offset, place.length, from(to))) at = to;
-      continue;  // or look again, without the one that failed
+    if (coverage.length != 0) {
+      const std::uint64_t to = std::min(end, coverage.offset + coverage.length);
+      if (read_entry(coverage.offset, coverage.length, from(to))) at = to;
+      continue;  // or search again, without the entry that failed
     }
-    const std::uint64_t to = std::min(end, place.next);
-    // Another process may have stored the very range since this one looked.
+    const std::uint64_t to = std::min(end, coverage.next);
+    // Another process may have stored this range meanwhile.
     const bool whole = at == range.offset && to == end;
     if (!whole || !read_entry(at, to - at, from(to))) missing.push_back(from(to));
     at = to;
@@ -221,7 +221,7 @@ DiskCache::DiskCache(fs::path folder, std::uint64_t limit_bytes, std::function<v
   struct stat status {};
   if (::fstat(usage_file_.get(), &status) != 0) throw io_error("read disk cache usage", folder_.string(), errno);
   const bool known = status.st_size == kUsageBytes;
-  // Alone, nobody is writing: what is still told to be written was left by a process that was killed.
+  // If this process is alone, entries counted as being written were left by a killed process.
   if (!known || (alone && change_usage([](Usage&) {}).writing != 0)) recount();
   if (::flock(users_file_.get(), LOCK_SH) != 0) throw io_error("lock disk cache", folder_.string(), errno);
 }
@@ -245,7 +245,7 @@ DiskCache::Usage DiskCache::change_usage(const std::function<void(Usage&)>& chan
   append_little(text, usage.bytes);
   append_little(text, usage.writing);
   if (::pwrite(usage_file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    pass_by("cannot write " + (folder_ / "usage").string() + ": " + reason_of(errno));
+    bypass("cannot write " + (folder_ / "usage").string() + ": " + reason_of(errno));
   }
   return usage;
 }
@@ -282,8 +282,7 @@ void DiskCache::recount() {
   change_usage([bytes](Usage& usage) { usage = {bytes, 0}; });
 }
 
-// The sum is lowered by what is removed and by no more: entries that others are writing are in it, and may not be in
-// the inventory.
+// Subtracts only what is removed: the sum includes entries that other processes are writing, which may not be listed.
 bool DiskCache::make_room(std::uint64_t wanted) {
   const std::unique_lock threads(evict_mutex_, std::try_to_lock);
   if (!threads.owns_lock()) return false;
@@ -310,8 +309,8 @@ void DiskCache::write_entry(const fs::path& path, const Sha256& id, std::uint64_
   const auto give_up = [&](int error) {
     ::unlink(partial.c_str());
     finish_write(room);
-    if (error == EEXIST) return;  // another process was faster
-    pass_by("cannot write " + partial.string() + ": " + reason_of(error));
+    if (error == EEXIST) return;  // another process was first
+    bypass("cannot write " + partial.string() + ": " + reason_of(error));
   };
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
@@ -321,7 +320,7 @@ void DiskCache::write_entry(const fs::path& path, const Sha256& id, std::uint64_
   const std::vector<std::uint8_t> head = cache_entry_head(id, offset, bytes);
   int failure = write_at(file.get(), 0, head).error;
   if (failure == 0) failure = write_at(file.get(), head.size(), bytes).error;
-  // Some file systems tell of a full disk only now.
+  // Some file systems report a full disk only now.
   if (::close(file.release()) != 0 && failure == 0) failure = errno;
   if (failure == 0) failure = give_name(partial, path);
   if (failure != 0) return give_up(failure);
@@ -329,10 +328,10 @@ void DiskCache::write_entry(const fs::path& path, const Sha256& id, std::uint64_
   stored_bytes_ += bytes.size();
 }
 
-void DiskCache::pass_by(const std::string& reason) {
+void DiskCache::bypass(const std::string& reason) {
   store_again_ns_ = steady_clock().now_ns() + kPassByNs;
   if (warned_.exchange(true) || !on_warning_) return;
-  on_warning_("disk cache: " + reason + "; reading goes on without storing");
+  on_warning_("disk cache: " + reason + "; reads continue without storing");
 }
 
 }  // namespace unstarve::remote

@@ -1,28 +1,27 @@
 #pragma once
-// Ranges of remote objects on a local disk, for any number of processes at once.
+// Ranges of remote objects on a local disk, shared by any number of processes.
 //
-//   FOLDER/usage                       bytes that entries may take, and how many are being written: two numbers of 8
-//                                      bytes, little-endian; changed under the file's flock
-//   FOLDER/evict.lock                  flocked by the one process that makes room
+//   FOLDER/usage                       bytes of all entries, and the number being written: two numbers of 8 bytes,
+//                                      little-endian; changed under the file's flock
+//   FOLDER/evict.lock                  flocked by the one process that evicts
 //   FOLDER/users.lock                  flocked (shared) by every process that has the cache open
-//   FOLDER/ab/ab12.../OFFSET-LENGTH    an entry (cache_entry.h); the folder is named by the SHA-256 of the object's
-//   identity
-//   FOLDER/ab/ab12.../.partial-PID-N   one that is being written; gets its name when it is complete
+//   FOLDER/ab/ab12.../OFFSET-LENGTH    an entry (cache_entry.h); the folder is the SHA-256 of the object's identity
+//   FOLDER/ab/ab12.../.partial-PID-N   an entry being written; renamed when it is complete
 //
-// What is kept:  exactly the ranges that were read, so nothing is read that was not asked for. A range is also served
-//                when other entries cover it, wholly or in part; only what is missing is fetched.
-// Identity:      URL, size and ETag (or Last-Modified): an object that changes is another object. One that has neither
-//                is not cached.
-// Limit:         room is reserved before an entry is written, in whole 4 KiB blocks, so the sum stays within the limit.
-//                When it is full, the entries used longest ago go (their mtime is set when they are used) until a tenth
-//                is free. One that is larger than that tenth is not kept.
-// Damage:        an entry whose checksum is wrong is removed and what it held is fetched again.
-// Full disk:     (or a folder that cannot be written) nothing is stored for a minute, reading goes on, `on_warning` is
-//                told once.
+// Contents:      exactly the ranges that were read. A range is also served from other entries that cover it, wholly or
+//                in part; only missing bytes are fetched.
+// Identity:      URL, size and ETag (or Last-Modified): a changed object is another object. An object with neither is
+//                not cached.
+// Limit:         space is reserved before an entry is written, in whole 4 KiB blocks, so the sum stays within the
+//                limit. When it is full, the least recently used entries (by mtime, set at each use) are evicted until
+//                a tenth is free. An entry larger than that tenth is not stored.
+// Damage:        an entry with a wrong checksum is removed and its range is fetched again.
+// Full disk:     (or a folder that cannot be written) nothing is stored for a minute, reads continue, `on_warning` is
+//                called once.
 //
-// Threads and processes: everything may be called at once. Failure: Error(kIo) from the constructor when the folder
-// cannot be made; later failures only mean that less is cached. A kill at any moment leaves at most a .partial file and
-// a `usage` that is too high by it, never too low; the next process that has the cache for itself sets both right.
+// Threads and processes: all functions may be called concurrently. Failure: Error(kIo) from the constructor if the
+// folder cannot be created; later failures only mean that less is cached. A killed process leaves at most a .partial
+// file and a `usage` that is too high by it, never too low; the next process that is alone corrects both.
 // Cost: a hit is open, two or three preads and close; a miss one failed open.
 
 #include <atomic>
@@ -48,35 +47,35 @@ struct CacheStatistics {
 
 class DiskCache {
  public:
-  // The ranges of one object. Keeps its cache alive.
+  // The ranges of one object. Shares its cache.
   class Object {
    public:
     Object(std::shared_ptr<DiskCache> cache, const std::string& identity);
-    // Fills what there is; what is not, in order.
+    // Fills the cached parts and returns the missing ones in order.
     [[nodiscard]] std::vector<ReadRange> read(const ReadRange& range);
     void store(std::uint64_t offset, std::span<const std::uint8_t> bytes);
 
    private:
     [[nodiscard]] std::filesystem::path path_of(std::uint64_t offset, std::uint64_t length) const;
     bool read_entry(std::uint64_t entry_offset, std::uint64_t entry_length, const ReadRange& part);
-    // The known entry that holds the byte at `offset` and most after it; or where the next one begins.
-    struct Place {
+    // The known entry that covers `offset` and extends furthest, or the start of the next entry.
+    struct Coverage {
       std::uint64_t offset = 0, length = 0;
       std::uint64_t next = 0;  // of the first entry beyond `offset`
     };
-    [[nodiscard]] Place find(std::uint64_t offset) const;
+    [[nodiscard]] Coverage find(std::uint64_t offset) const;
 
     std::shared_ptr<DiskCache> cache_;
     Sha256 id_;
     std::filesystem::path folder_;
     mutable std::mutex mutex_;
-    std::map<std::uint64_t, std::uint64_t> known_;  // offset -> length, the longest at each offset
+    std::map<std::uint64_t, std::uint64_t> known_;  // offset -> length of the longest entry
   };
 
   DiskCache(std::filesystem::path folder, std::uint64_t limit_bytes,
             std::function<void(const std::string&)> on_warning);
   [[nodiscard]] CacheStatistics statistics() const;
-  // What the entries take, as far as is known without looking at them all.
+  // Bytes of all entries according to the usage file.
   [[nodiscard]] std::uint64_t usage_bytes();
 
  private:
@@ -84,18 +83,18 @@ class DiskCache {
     std::uint64_t bytes = 0;
     std::uint64_t writing = 0;
   };
-  // An entry of `bytes` may be written; it ends with finish_write(). False when there is no room.
+  // Reserves space for an entry of `bytes`, ended by finish_write(). False if there is no space.
   bool reserve(std::uint64_t bytes);
   void finish_write(std::uint64_t unused_bytes);
   void give_back(std::uint64_t bytes);
-  // Removes the oldest entries; false when another process is at it.
+  // Evicts the least recently used entries; false if another process is evicting.
   bool make_room(std::uint64_t wanted);
-  // Counts what is there and removes what killed processes left behind.
+  // Recomputes the usage and removes partial files of killed processes.
   void recount();
   Usage change_usage(const std::function<void(Usage&)>& change);
   void write_entry(const std::filesystem::path& path, const Sha256& id, std::uint64_t offset,
                    std::span<const std::uint8_t> bytes);
-  void pass_by(const std::string& reason);
+  void bypass(const std::string& reason);
 
   std::filesystem::path folder_;
   std::uint64_t limit_bytes_;

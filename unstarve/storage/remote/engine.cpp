@@ -23,7 +23,7 @@ std::uint64_t seed_of_system() {
 }
 
 void start_libcurl() {
-  // Once for the process, and never undone: other users of libcurl in it must not lose it.
+  // Once per process, without cleanup: other users of libcurl may need it.
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) {
     throw Error(ErrorKind::kInternal, std::string("libcurl does not start: ") + curl_easy_strerror(started));
@@ -50,17 +50,17 @@ struct Engine::Batch {
   std::condition_variable settled;
   std::size_t pending = 0;
   std::optional<Failure> failure;
-  std::atomic<bool> cancelled{false};  // its caller wishes to stop
+  std::atomic<bool> cancelled{false};  // its caller requested cancelling
 };
 
 struct Engine::Job {
   Fetch& fetch;
   Batch& batch;
-  std::uint64_t done = 0;  // bytes of the fetch that earlier attempts brought
+  std::uint64_t done = 0;  // bytes of the fetch received by earlier attempts
   int attempts = 0;
   std::int64_t first_start_ns = 0, attempt_start_ns = 0;
   std::int64_t due_ns = 0;  // of the next attempt, while waiting
-  bool hedged = false;      // this attempt has had its hedge
+  bool hedged = false;      // this attempt has a hedge
   std::unique_ptr<Transfer> attempt{}, hedge{};
 };
 
@@ -132,7 +132,7 @@ void Engine::run() {
 }
 
 void Engine::step() {
-  // Asked before the jobs are taken: a wish that comes in between finds its jobs taken by the next step.
+  // Checked before jobs are taken: a later request finds its jobs taken by the next step.
   const bool any_cancelled = any_cancelled_.exchange(false);
   take_submissions();
   if (any_cancelled) end_cancelled();
@@ -145,11 +145,11 @@ void Engine::step() {
   check(curl_multi_poll(multi_, nullptr, 0, poll_ms(), nullptr));
 }
 
-// Out of memory, or libcurl gave up: whoever waits is told, and whoever comes.
+// Out of memory, or libcurl failed: fails all current and future fetches.
 void Engine::die(const Error& error) noexcept {
   const std::lock_guard lock(mutex_);
   dead_ = Failure{error.kind(), error.what()};
-  const auto tell = [&](auto& jobs) {
+  const auto fail_jobs = [&](auto& jobs) {
     for (const JobPtr& job : jobs) {
       for (auto* transfer : {job->attempt.get(), job->hedge.get()}) {
         if (transfer != nullptr) curl_multi_remove_handle(multi_, transfer->easy());
@@ -162,10 +162,10 @@ void Engine::die(const Error& error) noexcept {
     }
     jobs.clear();
   };
-  tell(active_);
-  tell(waiting_);
-  tell(queue_);
-  tell(submitted_);
+  fail_jobs(active_);
+  fail_jobs(waiting_);
+  fail_jobs(queue_);
+  fail_jobs(submitted_);
 }
 
 void Engine::take_submissions() {
@@ -194,7 +194,7 @@ void Engine::wake_waiting() {
   const std::int64_t now = clock_.now_ns();
   const auto due =
       std::stable_partition(waiting_.begin(), waiting_.end(), [&](const JobPtr& job) { return job->due_ns > now; });
-  // In front of the others: they have waited longest.
+  // At the front of the queue, as they have waited longest.
   queue_.insert(queue_.begin(), std::make_move_iterator(due), std::make_move_iterator(waiting_.end()));
   waiting_.erase(due, waiting_.end());
 }
@@ -255,7 +255,7 @@ void Engine::start_hedges() {
       ++hedges_;
       ++hedges_running_;
     } catch (const std::exception&) {
-      // No memory or no credentials for a second request: the first is still under way, and tells if it fails too.
+      // No memory or credentials for a second request: the first is still in flight and reports its own failure.
     }
   }
 }
@@ -271,7 +271,7 @@ void Engine::collect_finished() {
     if (message->msg == CURLMSG_DONE) all.push_back({message->easy_handle, message->data.result});
   }
   for (const Finished& one : all) {
-    // An earlier one in the list may have failed its batch and so ended this one.
+    // An earlier one may have failed its batch and so ended this one.
     const auto owner = std::find_if(active_.begin(), active_.end(), [&](const JobPtr& job) {
       return (job->attempt && job->attempt->easy() == one.easy) || (job->hedge && job->hedge->easy() == one.easy);
     });
@@ -293,7 +293,7 @@ void Engine::finished(Job& job, bool hedge, Verdict verdict) {
     }
     return complete(job);
   }
-  // What a first request has brought stays brought; a hedge's bytes lie elsewhere.
+  // Bytes of the first request are kept; the bytes of a hedge are in its own memory.
   const std::uint64_t brought = !hedge && job.fetch.pin != nullptr ? mine->received() : 0;
   if (hedge) --hedges_running_;
   drop(mine);
@@ -323,7 +323,7 @@ void Engine::complete(Job& job) {
 
 void Engine::fail(Job& job, const Error& error) { end_batch(remove_active(job), error); }
 
-// Of a job that was taken out of where it stood.
+// For a job that was removed from its list.
 void Engine::end_batch(JobPtr owned, const Error& error) {
   drop(owned->attempt);
   if (owned->hedge) --hedges_running_;
@@ -353,7 +353,7 @@ void Engine::cancel_rest_of(Batch& batch) {
   cancel(queue_);
 }
 
-// Takes a transfer off libcurl, wherever it stands, and keeps its handle for the next.
+// Removes a transfer from libcurl in any state and keeps its handle for the next.
 void Engine::drop(std::unique_ptr<Transfer>& transfer) {
   if (!transfer) return;
   received_bytes_ += transfer->body_bytes();
@@ -369,7 +369,7 @@ Engine::JobPtr Engine::remove_active(Job& job) {
   return owned;
 }
 
-// The last word to a batch: with it the caller may return and the batch be gone.
+// Ends a batch: afterwards its caller may return and destroy it.
 void Engine::settle(Batch& batch) {
   const std::lock_guard lock(batch.mutex);
   if (--batch.pending == 0) batch.settled.notify_all();
@@ -391,7 +391,7 @@ Error Engine::failure_of(const Job& job, const std::string& reason) const {
 }
 
 int Engine::poll_ms() const {
-  // Long enough to rest, short enough to notice stragglers in time; submissions wake it.
+  // Long enough to idle, short enough to notice stragglers; submissions wake it.
   constexpr std::int64_t kIdleMs = 1000, kHedgeCheckMs = 10;
   if (!queue_.empty() && active_.size() < options_.in_flight) return 0;
   std::int64_t wait = active_.empty() || options_.hedge_factor <= 0 ? kIdleMs : kHedgeCheckMs;

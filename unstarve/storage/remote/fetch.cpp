@@ -24,10 +24,10 @@ void ScatterWriter::write(std::span<const std::uint8_t> bytes) {
   }
 }
 
-std::vector<PlannedRange> plan_ranges(std::span<const ReadRange> wanted, std::uint64_t split_bytes,
+std::vector<PlannedRange> plan_ranges(std::span<const ReadRange> ranges, std::uint64_t split_bytes,
                                       std::uint64_t join_bytes) {
   std::vector<PlannedRange> plan;
-  for (const ReadRange& range : wanted) {
+  for (const ReadRange& range : ranges) {
     if (range.out.empty()) continue;
     PlannedRange* last = plan.empty() ? nullptr : &plan.back();
     if (last != nullptr && last->first + last->length == range.offset && last->length < join_bytes &&
@@ -36,7 +36,7 @@ std::vector<PlannedRange> plan_ranges(std::span<const ReadRange> wanted, std::ui
       last->out.push_back(range.out);
       continue;
     }
-    // Parts of equal length: a short one at the end would cost a round trip for little.
+    // Parts of equal length, since a short last part would waste a round trip.
     const std::uint64_t parts = (range.out.size() + split_bytes - 1) / split_bytes;
     const std::uint64_t part_bytes = (range.out.size() + parts - 1) / parts;
     for (std::uint64_t at = 0; at < range.out.size(); at += part_bytes) {

@@ -1,7 +1,7 @@
 #pragma once
-// What the engine is asked to bring: a range of a pinned object into the caller's memory, or a small document.
+// A request to the engine: a range of a pinned object into the caller's memory, or a small document.
 //
-// Plain data that the caller keeps alive, with the memory it points to, until Engine::fetch() returns.
+// Plain data; the caller keeps it and its memory alive until Engine::fetch() returns.
 
 #include <cstdint>
 #include <functional>
@@ -17,8 +17,8 @@ namespace unstarve::remote {
 struct Fetch {
   std::string action;  // "read", "open", "list": begins the message of an Error
   std::string name;    // the URL without secrets
-  // Makes the request for bytes [first, first + length), signed now; called once per attempt. A document's request has
-  // neither. Errors it throws end the fetch.
+  // Returns the request for bytes [first, first + length), signed now; called once per attempt. For a document both are
+  // unused. An Error that it throws ends the fetch.
   std::function<HttpRequest(std::uint64_t first, std::uint64_t length)> make_request;
 
   // A range: `pin` is set, and the lengths of `out` add up to `length`, which is not 0.
@@ -26,17 +26,17 @@ struct Fetch {
   std::uint64_t first = 0, length = 0;
   std::vector<std::span<std::uint8_t>> out;
 
-  // A document: any status that is no reason to try again is an answer. A body longer than the limit is cut off there.
+  // A document: any status that does not cause a retry is a reply. A longer body is cut off at the limit.
   std::size_t document_limit = 0;
   ReplyHeaders reply;
   std::string body;
 };
 
-// Writes one after the other into several spans.
+// Writes a stream of bytes into consecutive spans.
 class ScatterWriter {
  public:
   ScatterWriter() = default;
-  // Begins `offset` bytes into the spans.
+  // Starts at byte `offset` of the spans.
   ScatterWriter(std::vector<std::span<std::uint8_t>> spans, std::uint64_t offset);
   // Precondition: it fits.
   void write(std::span<const std::uint8_t> bytes);
@@ -47,14 +47,13 @@ class ScatterWriter {
   std::size_t filled_ = 0;  // of spans_[current_]
 };
 
-// What one request brings: ranges that follow each other in the object (and in the list of those wanted) share one of
-// up
-// to `join_bytes`; a range longer than `split_bytes` takes several; an empty one takes none.
+// One request: adjacent ranges (in the object and in the list) share a request of up to `join_bytes`; a range longer
+// than `split_bytes` has several requests; an empty one has none.
 struct PlannedRange {
   std::uint64_t first = 0, length = 0;
   std::vector<std::span<std::uint8_t>> out;
 };
-[[nodiscard]] std::vector<PlannedRange> plan_ranges(std::span<const ReadRange> wanted, std::uint64_t split_bytes,
+[[nodiscard]] std::vector<PlannedRange> plan_ranges(std::span<const ReadRange> ranges, std::uint64_t split_bytes,
                                                     std::uint64_t join_bytes);
 
 }  // namespace unstarve::remote

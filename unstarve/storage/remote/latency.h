@@ -1,10 +1,10 @@
 #pragma once
-// How long requests of a size usually take, and so from when on one counts as a straggler.
+// Durations of recent requests by size, to detect stragglers.
 //
-// Sizes are put into classes by their power of two; each class remembers its last 64 durations. A class with fewer than
-// 16 says nothing: there would be no telling a straggler from the usual.
+// Sizes are grouped by power of two; each class stores its last 64 durations. A class with fewer than 16 has no
+// percentile.
 //
-// Threads: one at a time. Cost: constant; the percentile is taken anew every 16 durations.
+// Threads: one at a time. Cost: constant; the percentile is recomputed every 16 durations.
 
 #include <array>
 #include <cstddef>
@@ -20,9 +20,9 @@ class LatencyTracker {
   [[nodiscard]] std::optional<std::int64_t> p95_ns(std::uint64_t bytes) const;
 
  private:
-  static constexpr std::size_t kKept = 64, kEnough = 16;
+  static constexpr std::size_t kWindow = 64, kEnough = 16;
   struct SizeClass {
-    std::array<std::int64_t, kKept> durations{};
+    std::array<std::int64_t, kWindow> durations{};
     std::size_t added = 0;
     std::int64_t p95_ns = 0;
   };

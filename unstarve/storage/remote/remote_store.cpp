@@ -1,4 +1,4 @@
-// RemoteStore: opens objects, lists buckets; the parts it is made of do the rest.
+// Opens objects and lists buckets.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -28,7 +28,7 @@ struct RemoteStore::Parts {
   std::shared_ptr<remote::Engine> engine;
   std::shared_ptr<remote::DiskCache> cache;  // null: none
   remote::BucketClient s3, gs;
-  // Regions that buckets were found in when they were not where the settings say.
+  // Regions of buckets that are not in the configured region.
   std::mutex mutex{};
   std::map<std::pair<Scheme, std::string>, std::string> regions{};
 
@@ -48,7 +48,7 @@ struct RemoteStore::Parts {
 
 namespace {
 
-// A page of 1000 keys of 1024 bytes each, encoded at three bytes a byte, and as much again for tags and dates.
+// A page of 1000 keys of 1024 bytes, encoded with three bytes each, and as much again for tags and dates.
 constexpr std::size_t kListPageLimit = std::size_t{8} << 20;
 
 const RemoteOptions& checked(const RemoteOptions& options) {
@@ -71,22 +71,20 @@ std::string range_value(std::uint64_t first, std::uint64_t length) {
   return "bytes=" + std::to_string(first) + "-" + std::to_string(first + length - 1);
 }
 
-// The request for a range of the object that the reply `pin` was for; the headers of the first request, with an empty
-// pin.
+// The headers of a request for a range of the object `pin`; with an empty pin, of the first request.
 HttpRequest object_request(const remote::BucketClient* client, const RemoteUrl& url, const std::string& region,
                            const std::string& etag, std::uint64_t first, std::uint64_t length) {
   std::vector<remote::NameValue> headers;
   if (length != 0) headers.emplace_back("Range", range_value(first, length));
   if (!etag.empty()) headers.emplace_back("If-Match", etag);
   if (client != nullptr) return client->request(url.bucket, url.key, {}, std::move(headers), region);
-  // Without this a proxy may compress, and a range of that is of no use. Not for buckets: some proxies change the
-  // header,
-  // which would spoil the signature.
+  // Without this a proxy may compress the body, which breaks ranges. Not for buckets: some proxies change the header,
+  // which invalidates the signature.
   headers.emplace_back("Accept-Encoding", "identity");
   return {url.request_url(), std::move(headers), url.user, true};
 }
 
-// What was answered to a request for the first byte, or (`ranged` false) for the whole object.
+// The reply to a request for the first byte or, if not `ranged`, for the whole object.
 struct Probe {
   ReplyHeaders reply;
   std::string body;
@@ -105,7 +103,7 @@ Probe probe(remote::Engine& engine, const remote::BucketClient* client, const Re
   return {fetch.reply, fetch.body};
 }
 
-// 401 and 403 are what stores answer for what is missing to those who may read objects but not list them.
+// Servers reply 401 or 403 for a missing object if the client may read but not list objects.
 bool means_missing(long status) { return status == 401 || status == 403 || status == 404 || status == 410; }
 
 // `client`: null for http(s).
@@ -114,8 +112,8 @@ bool means_missing(long status) { return status == 401 || status == 403 || statu
   std::string reason = "HTTP " + std::to_string(reply.status);
   if (reply.status == 404) reason += ", not found";
   if (reply.status == 401 || reply.status == 403) reason += ", refused";
-  const std::string told = remote::s3_error_text(body);
-  if (!told.empty()) reason += " (" + told + ")";
+  const std::string server_text = remote::s3_error_text(body);
+  if (!server_text.empty()) reason += " (" + server_text + ")";
   if (!reply.bucket_region.empty()) reason += "; the bucket is in region " + reply.bucket_region;
   if (client != nullptr && reply.status >= 400 && reply.status <= 403) reason += client->why_unsigned();
   throw Error(ErrorKind::kIo, action + " " + name + ": " + reason);
@@ -133,7 +131,7 @@ ObjectPin pin_of(const std::string& name, const Probe& answer) {
     bytes = answer.reply.content_length;
   }
   if (!bytes) {
-    throw Error(ErrorKind::kIo, "open " + name + ": the server does not tell its size (HTTP " +
+    throw Error(ErrorKind::kIo, "open " + name + ": the server does not report its size (HTTP " +
                                     std::to_string(answer.reply.status) + ", Content-Range '" +
                                     answer.reply.content_range + "')");
   }
@@ -178,7 +176,7 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   const RemoteUrl url = remote::parse_remote_url(text);
   const std::string name = url.display_name();
   if (url.is_bucket() && url.key.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + name + ": a bucket without a key, expected an object's");
+    throw Error(ErrorKind::kArgument, "open " + name + ": found a bucket without a key; expected the key of an object");
   }
   const remote::BucketClient* const client = parts_->client_of(url);
   std::string region = parts_->region_of(url);
@@ -230,7 +228,7 @@ std::vector<RemoteObject> RemoteStore::list(const std::string& prefix_url) const
 
 RemoteLevel RemoteStore::list_level(const std::string& prefix_url) const { return list_pages(prefix_url, "/"); }
 
-// No delimiter: everything that begins so.
+// Without a delimiter: all objects with the prefix.
 RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* delimiter) const {
   const RemoteUrl url = remote::parse_remote_url(prefix_url);
   const std::string name = url.display_name();

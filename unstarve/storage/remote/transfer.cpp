@@ -79,11 +79,10 @@ void Transfer::start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::
   set(curl_easy_setopt(easy_, CURLOPT_PRIVATE, owner));
 }
 
-// What is the same for every request. Once and without curl_easy_reset() later: libcurl refuses another buffer size
-// while
-// a handle has a buffer, which one that was used may.
+// Options common to all requests. Set once, without curl_easy_reset() later: libcurl refuses a new buffer size while a
+// used handle has a buffer.
 void Transfer::set_constants(const RemoteOptions& options) {
-  set(curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L));  // "a/../b" is a key like any other, and signed as it is
+  set(curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L));  // "a/../b" is a valid key and is signed unchanged
   set(curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https"));
   set(curl_easy_setopt(easy_, CURLOPT_MAXREDIRS, 5L));
   set(curl_easy_setopt(easy_, CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC)));
@@ -169,7 +168,7 @@ bool Transfer::take_range_bytes(std::span<const std::uint8_t> bytes) {
   const bool whole_object = headers_.status == 200;
   if (bytes.size() > wanted_ - received_) {
     if (!whole_object) {
-      refuse(Outcome::kRetry, "the body is longer than the " + std::to_string(wanted_) + " bytes that were asked for");
+      refuse(Outcome::kRetry, "the body is longer than the " + std::to_string(wanted_) + " bytes requested");
       accepted_ = false;
       received_ = 0;
       return false;
@@ -178,7 +177,7 @@ bool Transfer::take_range_bytes(std::span<const std::uint8_t> bytes) {
   }
   writer_.write(bytes);
   received_ += bytes.size();
-  cut_ = whole_object && received_ == wanted_;  // what follows the range is not wanted
+  cut_ = whole_object && received_ == wanted_;  // bytes after the range are not needed
   return !cut_;
 }
 
@@ -192,7 +191,7 @@ void Transfer::judge_headers() {
   if (fetch_->pin != nullptr && (headers_.status == 206 || headers_.status == 200)) judge_range();
 }
 
-// A 206 must be the very range; a 200 is the whole object, from which the range is taken.
+// A 206 must have exactly the range; a 200 has the whole object, which includes the range.
 void Transfer::judge_range() {
   const ObjectPin& pin = *fetch_->pin;
   if (const auto difference = difference_from(pin, headers_)) {
@@ -229,8 +228,8 @@ Verdict Transfer::verdict_of_status() const {
     return {Outcome::kFatal, "the object was changed since it was opened (HTTP 412)", std::nullopt};
   }
   std::string reason = "HTTP " + std::to_string(headers_.status);
-  const std::string told = s3_error_text(kept_body_);
-  if (!told.empty()) reason += " " + told;
+  const std::string server_text = s3_error_text(kept_body_);
+  if (!server_text.empty()) reason += " " + server_text;
   if (!is_worth_another_try(headers_.status)) return {Outcome::kFatal, reason, std::nullopt};
   Verdict verdict{Outcome::kRetry, reason, std::nullopt};
   curl_off_t seconds = 0;
@@ -246,7 +245,7 @@ Verdict Transfer::verdict(CURLcode code) {
   const bool ended_well = code == CURLE_OK || (cut_ && code == CURLE_WRITE_ERROR);
   if (ended_well && is_worth_another_try(headers_.status)) return verdict_of_status();
   if (fetch_->pin == nullptr && ended_well) return {};
-  if (complete()) return {};  // whatever became of the connection then
+  if (complete()) return {};  // even if the connection failed afterwards
   if (ended_well && !accepted_) return verdict_of_status();
   const std::string text = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code);
   const std::string amount =

@@ -61,9 +61,9 @@ RemoteUrl parse_bucket(Scheme scheme, std::string_view rest) {
   url.bucket = rest.substr(0, slash);
   url.key = rest.substr(std::min(slash + 1, rest.size()));
   if (!is_bucket_name(url.bucket)) {
-    // Not shown: credentials in front of the bucket are a habit from other tools.
+    // Not shown: other tools accept credentials before the bucket.
     refuse("s3:// or gs:// URL",
-           "what follows is no bucket name of letters, digits, '-', '.', '_' (credentials belong in AWS_ACCESS_KEY_ID "
+           "expected a bucket name of letters, digits, '-', '.', '_' (credentials belong in AWS_ACCESS_KEY_ID "
            "and AWS_SECRET_ACCESS_KEY)");
   }
   if (url.key.size() > 1024)
@@ -81,11 +81,12 @@ RemoteUrl parse_http(Scheme scheme, std::string_view rest) {
   const std::size_t at = authority.rfind('@');
   if (at != std::string_view::npos) {
     const auto user = percent_decode(authority.substr(0, at));
-    if (!user || has_control(*user)) refuse("URL", "user and password are not percent-encoded as they should be");
+    if (!user || has_control(*user)) refuse("URL", "user and password are not percent-encoded");
     url.user = *user;
     authority.remove_prefix(at + 1);
   }
-  if (!is_authority(authority)) refuse("URL", "'" + std::string(authority) + "' is no host name with an optional port");
+  if (!is_authority(authority))
+    refuse("URL", "'" + std::string(authority) + "' is not a host name with an optional port");
   url.authority = authority;
   const std::size_t question = std::min(rest.find('?'), rest.size());
   url.path = rest.substr(0, question);
@@ -110,7 +111,7 @@ std::string RemoteUrl::display_name() const {
 RemoteUrl parse_remote_url(std::string_view url) {
   const std::size_t colon = url.find("://");
   const std::string scheme = colon == std::string_view::npos ? "" : lower(url.substr(0, colon));
-  if (has_control(url)) refuse("URL", "it holds a control character");
+  if (has_control(url)) refuse("URL", "found a control character");
   if (url.size() > 16384) refuse("URL", "it has " + std::to_string(url.size()) + " bytes, at most 16384");
   if (scheme == "http") return parse_http(Scheme::kHttp, url.substr(colon + 3));
   if (scheme == "https") return parse_http(Scheme::kHttps, url.substr(colon + 3));

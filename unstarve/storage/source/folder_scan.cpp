@@ -20,13 +20,13 @@ EntryKind kind_of_mode(mode_t mode) noexcept {
   return S_ISDIR(mode) ? EntryKind::kFolder : EntryKind::kOther;
 }
 
-FolderEntry look_at(int folder, const dirent& entry, const std::string& shown) {
+FolderEntry folder_entry(int folder, const dirent& entry, const std::string& shown) {
   unsigned char type = entry.d_type;
   struct stat status {};
   if (type == DT_UNKNOWN) {
     if (::fstatat(folder, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) return {entry.d_name, EntryKind::kFile, false};  // gone meanwhile
-      throw io_error("look at", shown + "/" + entry.d_name, errno);
+      if (errno == ENOENT) return {entry.d_name, EntryKind::kFile, false};  // removed meanwhile
+      throw io_error("stat", shown + "/" + entry.d_name, errno);
     }
     if (!S_ISLNK(status.st_mode)) return {entry.d_name, kind_of_mode(status.st_mode), false};
     type = DT_LNK;
@@ -34,8 +34,8 @@ FolderEntry look_at(int folder, const dirent& entry, const std::string& shown) {
   if (type == DT_REG) return {entry.d_name, EntryKind::kFile, false};
   if (type == DT_DIR) return {entry.d_name, EntryKind::kFolder, false};
   if (type != DT_LNK) return {entry.d_name, EntryKind::kOther, false};
-  const std::optional<EntryKind> kind = kind_behind(folder, entry.d_name);
-  if (!kind) throw io_error("look at", shown + "/" + entry.d_name, errno);
+  const std::optional<EntryKind> kind = entry_kind(folder, entry.d_name);
+  if (!kind) throw io_error("stat", shown + "/" + entry.d_name, errno);
   return {entry.d_name, *kind, true};
 }
 
@@ -55,7 +55,7 @@ void scan_folder(FileDescriptor folder, const std::string& shown,
                  const std::function<void(const FolderEntry& entry)>& visit) {
   std::unique_ptr<DIR, CloseFolder> stream(::fdopendir(folder.get()));
   if (!stream) throw io_error("open folder", shown, errno);
-  const int descriptor = folder.release();  // the stream's now
+  const int descriptor = folder.release();  // the stream owns it
   for (;;) {
     errno = 0;
     const dirent* entry = ::readdir(stream.get());
@@ -64,11 +64,11 @@ void scan_folder(FileDescriptor folder, const std::string& shown,
       return;
     }
     throw_if_cancelled();
-    if (entry->d_name[0] != '.') visit(look_at(descriptor, *entry, shown));
+    if (entry->d_name[0] != '.') visit(folder_entry(descriptor, *entry, shown));
   }
 }
 
-std::optional<EntryKind> kind_behind(int at, const char* path) noexcept {
+std::optional<EntryKind> entry_kind(int at, const char* path) noexcept {
   struct stat status {};
   if (::fstatat(at, path, &status, 0) == 0) return kind_of_mode(status.st_mode);
   if (errno == ENOENT || errno == ELOOP) return EntryKind::kFile;
@@ -87,7 +87,7 @@ FolderListing list_folder(const std::string& path) {
 
 bool has_image_extension(std::string_view name) noexcept {
   constexpr std::array<std::string_view, 4> kExtensions = {".jpg", ".jpeg", ".png", ".webp"};
-  // ASCII by hand: what counts as an image must not depend on the locale.
+  // ASCII only: the result must not depend on the locale.
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::any_of(kExtensions.begin(), kExtensions.end(), [&](std::string_view extension) {
     return name.size() > extension.size() &&

@@ -1,11 +1,11 @@
 #pragma once
-// The entries of one folder, told apart without a stat per file.
+// The entries of one folder, with their types but without a stat per file.
 //
-// readdir() already gives the type of an entry on every common file system; only symbolic links cost one fstatat(), and
-// entries of unknown type one or two. Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and
-// the `._name` files that macOS puts beside copies. Order: as the file system gives it; sort what must be stable.
+// readdir() gives the type of an entry on every common file system; only symbolic links cost one fstatat(), and entries
+// of unknown type one or two. Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and the
+// `._name` files that macOS creates. The order is that of the file system: sort if it must be stable.
 //
-// Threads: free functions. Failure: Error(kIo) with the folder's path; Error(kCancelled) by the wish of core/cancel.h.
+// Threads: free functions. Failure: Error(kIo) with the folder's path; Error(kCancelled) if core/cancel.h requests it.
 
 #include <functional>
 #include <optional>
@@ -21,20 +21,20 @@ enum class EntryKind { kFile, kFolder, kOther };
 
 struct FolderEntry {
   std::string_view name;  // without '/'; valid during the visit
-  EntryKind kind;         // of a link: of what it leads to
+  EntryKind kind;         // of a link: kind of its target
   bool link;
 };
 
 // Opens the folder `relative` below the open folder `at` (or AT_FDCWD); `shown` is its path in messages.
 [[nodiscard]] FileDescriptor open_folder(int at, const std::string& relative, const std::string& shown);
 
-// Links are followed to learn what they lead to. A link that leads nowhere counts as a file, so that reading it fails
-// with its path instead of the sample silently missing.
+// Follows links to find their kind. A broken link counts as a file, so that reading it fails with its path instead of
+// the sample silently missing.
 void scan_folder(FileDescriptor folder, const std::string& shown,
                  const std::function<void(const FolderEntry& entry)>& visit);
 
-// What the entry `path` below the open folder `at` is or leads to; nothing where it cannot be looked at.
-[[nodiscard]] std::optional<EntryKind> kind_behind(int at, const char* path) noexcept;
+// The kind of `path` below the open folder `at`, or of its link target; nothing if stat fails.
+[[nodiscard]] std::optional<EntryKind> entry_kind(int at, const char* path) noexcept;
 
 // All names of a (small) folder, each list sorted bytewise.
 struct FolderListing {

@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-// A backslash takes the meaning of what follows, as in the patterns of files.
+// A backslash escapes the next character, as in file globs.
 constexpr const char* kSpecial = "*?[\\";
 
 bool matches(const std::string& pattern, const std::string& name) {
@@ -21,7 +21,7 @@ bool matches(const std::string& pattern, const std::string& name) {
 
 bool names_folders(const std::string& pattern) { return pattern.ends_with('/'); }
 
-// The folders of as many levels as `pattern` has that hold the objects.
+// The folders of the objects, with as many levels as `pattern` has.
 std::vector<std::string> folders_of(const std::string& pattern, const std::vector<std::string>& urls) {
   const auto levels = std::count(pattern.begin(), pattern.end(), '/');
   std::set<std::string> folders;
@@ -43,49 +43,49 @@ std::vector<std::string> urls_of(std::vector<RemoteObject> objects) {
   return urls;
 }
 
-// What may match, and how to say where nothing does.
+// Objects that may match, and the description for the message if none does.
 struct Candidates {
   std::vector<std::string> urls;
-  std::string looked_at;
+  std::string description;
 };
 
 Candidates list_everything(const std::string& pattern, const ObjectLister& lister) {
   const std::string prefix = pattern.substr(0, pattern.find_first_of(kSpecial));
   Candidates found{urls_of(lister.all(prefix)), ""};
-  found.looked_at = std::to_string(found.urls.size()) + " objects that begin with " + prefix;
+  found.description = std::to_string(found.urls.size()) + " objects that begin with " + prefix;
   return found;
 }
 
 Candidates list_by_levels(const std::string& given, const ObjectLister& lister) {
   const bool folders = names_folders(given);
   const std::string pattern = folders ? given.substr(0, given.size() - 1) : given;
-  std::vector<std::string> begun{""};  // what was found to match the first `at` characters of the pattern
-  std::string looked_at;
+  std::vector<std::string> matched{""};  // matches of the first `at` characters of the pattern
+  std::string description;
   for (std::size_t at = 0;;) {
-    // Up to `wild` the pattern is what it says, and the level ends with the '/' behind.
+    // Up to `wild` the pattern is literal; the level ends at the next '/'.
     const std::size_t wild = std::min(pattern.find_first_of(kSpecial, at), pattern.size());
     const std::size_t slash = pattern.find('/', wild);
     const bool last = slash == std::string::npos;
     const bool objects = last && !folders;
     Candidates found;
     std::size_t listed = 0;
-    for (const std::string& begin : begun) {
+    for (const std::string& begin : matched) {
       RemoteLevel level = lister.level(begin + pattern.substr(at, wild - at));
       std::vector<std::string> urls = objects ? urls_of(std::move(level.objects)) : std::move(level.folders);
       listed += urls.size();
-      // A folder may have the very name that the pattern is.
+      // A folder may be named exactly as the pattern.
       const std::string folder = pattern.substr(0, slash);
       for (std::string& url : urls) {
         if (objects || url == folder + "/" || matches(folder, url.substr(0, url.size() - 1)))
           found.urls.push_back(std::move(url));
       }
     }
-    looked_at = std::to_string(listed) + (objects ? " objects" : " folders");
-    looked_at += begun.size() == 1 ? " that begin with " + begun.front() + pattern.substr(at, wild - at)
-                                   : " in " + std::to_string(begun.size()) + " folders";
-    if (last || found.urls.empty()) return {std::move(found.urls), std::move(looked_at)};
-    if (found.urls.size() > kMostFolders) return list_everything(given, lister);
-    begun = std::move(found.urls);
+    description = std::to_string(listed) + (objects ? " objects" : " folders");
+    description += matched.size() == 1 ? " that begin with " + matched.front() + pattern.substr(at, wild - at)
+                                       : " in " + std::to_string(matched.size()) + " folders";
+    if (last || found.urls.empty()) return {std::move(found.urls), std::move(description)};
+    if (found.urls.size() > kMaxFolders) return list_everything(given, lister);
+    matched = std::move(found.urls);
     at = slash + 1;
   }
 }
@@ -110,12 +110,12 @@ std::vector<std::string> match_objects(const std::string& pattern, std::vector<s
 }
 
 std::vector<std::string> glob_objects(const std::string& pattern, const ObjectLister& lister) {
-  // A '/' behind a backslash is one all the same, but none where the pattern may be parted.
-  const bool parts = pattern.find("\\/") == std::string::npos;
-  Candidates candidates = parts ? list_by_levels(pattern, lister) : list_everything(pattern, lister);
+  // An escaped '/' still separates folders, but the pattern cannot be split there.
+  const bool splits = pattern.find("\\/") == std::string::npos;
+  Candidates candidates = splits ? list_by_levels(pattern, lister) : list_everything(pattern, lister);
   std::vector<std::string> found = match_objects(pattern, std::move(candidates.urls));
   if (!found.empty()) return found;
-  throw Error(ErrorKind::kInput, "list " + pattern + ": none of the " + candidates.looked_at + " matches");
+  throw Error(ErrorKind::kInput, "list " + pattern + ": none of the " + candidates.description + " matches");
 }
 
 }  // namespace unstarve

@@ -1,14 +1,14 @@
 #pragma once
-// The objects of a bucket that a text with wildcards names, found with few requests.
+// Expands a URL with wildcards to the matching objects of a bucket, with few requests.
 //
-//   s3://bucket/20*/shards/train-*.tar     list the folders "20*", then of each that matches what begins with
-//                                          "shards/train-": what lies elsewhere in the bucket is never listed
-//   s3://bucket/20*/photos/                with '/' behind: folders
+//   s3://bucket/20*/shards/train-*.tar     lists the folders "20*", then in each matching folder what begins with
+//                                          "shards/train-"; other objects of the bucket are never listed
+//   s3://bucket/20*/photos/                with a trailing '/': folders
 //
-// Wildcards match as those of files do (shard_list.h); none matches a '/', so a text goes down level by level, all
-// folders of a level that match before any of the next. Where more than kMostFolders match, a list of everything that
-// begins as the text does before its first wildcard costs less than one list per folder.
-// Threads: free functions. Failure: as the lister's; Error(kInput) where nothing matches.
+// Wildcards match as in file globs (shard_list.h); none matches a '/', so the pattern is expanded level by level, all
+// matching folders of a level before any of the next. If more than kMaxFolders match, listing everything that begins
+// with the text before the first wildcard costs less than one list per folder.
+// Threads: free functions. Failure: as the lister's; Error(kInput) if nothing matches.
 
 #include <cstddef>
 #include <functional>
@@ -19,16 +19,16 @@
 
 namespace unstarve {
 
-inline constexpr std::size_t kMostFolders = 64;
+inline constexpr std::size_t kMaxFolders = 64;
 
-// list_level() and list_objects() of remote.h, or a test's.
+// list_level() and list_objects() of remote.h, or a test double.
 struct ObjectLister {
   std::function<RemoteLevel(const std::string& prefix_url)> level;
   std::function<std::vector<RemoteObject>(const std::string& prefix_url)> all;
 };
 
-// Those of `urls`, objects of buckets, that `pattern` matches, sorted bytewise; `pattern` alone if it is one of them. A
-// pattern that ends in '/' matches the folders that they lie in, each once, with '/' behind. Pure.
+// The `urls`, objects of buckets, that match `pattern`, sorted bytewise; only `pattern` if it is one of them. A pattern
+// that ends in '/' matches the folders of the objects, each once, with a trailing '/'. Pure.
 [[nodiscard]] std::vector<std::string> match_objects(const std::string& pattern, std::vector<std::string> urls);
 
 // Never empty. Precondition: `pattern` is a URL of a bucket with a wildcard or a backslash in its key.

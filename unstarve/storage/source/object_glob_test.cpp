@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// A bucket of these keys that notes each list.
+// A bucket with these keys; records each list request.
 struct Bucket {
   Names urls;
   Names lists;
@@ -51,7 +51,7 @@ Bucket bucket() {
       {}};
 }
 
-TEST_CASE("objects are matched as files are") {
+TEST_CASE("objects match as files do") {
   const Names urls = {"s3://b/d/t-10.tar", "s3://b/d/t-2.tar",      "s3://b/d/t-2.tar.unstarve-index",
                       "s3://b/d/.t-3.tar", "s3://b/d/t-/x.tar",     "s3://b/d/",
                       "s3://b/d/u*.tar",   "s3://b/d/under/t-1.tar"};
@@ -66,7 +66,7 @@ TEST_CASE("objects are matched as files are") {
   CHECK(match_objects("s3://b/d/.t*", urls) == Names{"s3://b/d/.t-3.tar"});
 }
 
-TEST_CASE("going down by levels finds what matching all objects finds") {
+TEST_CASE("expanding level by level finds the same objects as matching all") {
   for (const std::string key : {"*",
                                 "*/*",
                                 "*/*/*",
@@ -106,12 +106,12 @@ TEST_CASE("going down by levels finds what matching all objects finds") {
   }
 }
 
-TEST_CASE("a bracket does not reach over a slash, as in the patterns of files") {
+TEST_CASE("a bracket does not match a slash, as in file globs") {
   Bucket all = bucket();
   CHECK_THROWS_WITH(glob_objects("s3://b/2024/[a/b]*/t-0.tar", all.lister()), Catch::Contains("none of the"));
 }
 
-TEST_CASE("only what begins as the text does up to a wildcard is listed, level by level") {
+TEST_CASE("only objects with the literal prefix are listed, level by level") {
   Bucket all = bucket();
   CHECK(glob_objects("s3://b/2024/*/t-*.tar", all.lister()).size() == 5);
   CHECK(all.lists == Names{"level s3://b/2024/", "level s3://b/2024/[1]/t-", "level s3://b/2024/a/t-",
@@ -125,7 +125,7 @@ TEST_CASE("only what begins as the text does up to a wildcard is listed, level b
   CHECK(all.lists == Names{"level s3://b/2024/q"});
 }
 
-TEST_CASE("with a slash behind, folders are named") {
+TEST_CASE("a trailing slash matches folders") {
   Bucket all = bucket();
   const auto globbed = [&](const std::string& key) {
     all.lists.clear();
@@ -138,21 +138,21 @@ TEST_CASE("with a slash behind, folders are named") {
   CHECK(globbed("2024/*/c/") == Names{"s3://b/2024/b/c/"});
   CHECK(globbed("2024/od*/") == Names{"s3://b/2024/od*/"});
   CHECK_THROWS_WITH(globbed("to*/"), "list s3://b/to*/: none of the 0 folders that begin with s3://b/to matches");
-  for (std::size_t i = 0; i <= kMostFolders; ++i) all.urls.push_back("s3://b/many/" + std::to_string(i) + "/c/x.tar");
-  CHECK(globbed("many/*/").size() == kMostFolders + 1);
-  CHECK(globbed("many/*/c*/").size() == kMostFolders + 1);
+  for (std::size_t i = 0; i <= kMaxFolders; ++i) all.urls.push_back("s3://b/many/" + std::to_string(i) + "/c/x.tar");
+  CHECK(globbed("many/*/").size() == kMaxFolders + 1);
+  CHECK(globbed("many/*/c*/").size() == kMaxFolders + 1);
   CHECK(all.lists == Names{"level s3://b/many/", "all s3://b/many/"});
 }
 
-TEST_CASE("many folders that match are listed at once") {
+TEST_CASE("many matching folders are listed with one request") {
   Bucket all = bucket();
-  for (std::size_t i = 0; i <= kMostFolders; ++i) all.urls.push_back("s3://b/many/" + std::to_string(i) + "/x.tar");
-  CHECK(glob_objects("s3://b/many/*/x*.tar", all.lister()).size() == kMostFolders + 1);
+  for (std::size_t i = 0; i <= kMaxFolders; ++i) all.urls.push_back("s3://b/many/" + std::to_string(i) + "/x.tar");
+  CHECK(glob_objects("s3://b/many/*/x*.tar", all.lister()).size() == kMaxFolders + 1);
   CHECK(all.lists == Names{"level s3://b/many/", "all s3://b/many/"});
   all.lists.clear();
   all.urls.pop_back();
-  CHECK(glob_objects("s3://b/many/*/x*.tar", all.lister()).size() == kMostFolders);
-  CHECK(all.lists.size() == 1 + kMostFolders);
+  CHECK(glob_objects("s3://b/many/*/x*.tar", all.lister()).size() == kMaxFolders);
+  CHECK(all.lists.size() == 1 + kMaxFolders);
 }
 
 }  // namespace

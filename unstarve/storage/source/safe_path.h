@@ -1,13 +1,13 @@
 #pragma once
-// Whether a path that stands in somebody's data may be followed. Threads: pure functions.
+// Checks paths that are read from data, such as archive members. Threads: pure functions.
 
 #include <algorithm>
 #include <string_view>
 
 namespace unstarve {
 
-// Empty, absolute, or with a component "..": what must not become a path below a folder of ours.
-[[nodiscard]] inline bool leads_out(std::string_view path) noexcept {
+// Whether `path` is empty, absolute or has a component "..": such a path could refer to a file outside of a folder.
+[[nodiscard]] inline bool leaves_folder(std::string_view path) noexcept {
   if (path.empty() || path.front() == '/') return true;
   while (!path.empty()) {
     const std::size_t slash = std::min(path.find('/'), path.size());

@@ -23,13 +23,13 @@ constexpr std::string_view kWildcards = "*?[";
 
 bool is_bucket_url(const std::string& text) noexcept { return text.starts_with("s3://") || text.starts_with("gs://"); }
 
-// Where the host or bucket ends. Precondition: is_url(text).
+// The end of the host or bucket. Precondition: is_url(text).
 std::size_t authority_end(const std::string& text) noexcept {
   return std::min(text.find_first_of(is_bucket_url(text) ? "/" : "/?#", text.find("://") + 3), text.size());
 }
 
-// Whether `text` has characters that stand for others: of a path, of a bucket's name or key, of the path of an http(s)
-// URL, where '?' begins the query and '[' may be of an address.
+// Whether `text` has wildcards in a path, in a bucket's name or key, or in the path of an http(s) URL, where '?' begins
+// the query and '[' may belong to an address.
 bool has_wildcards(const std::string& text) noexcept {
   if (!is_url(text) || is_bucket_url(text)) return text.find_first_of(kWildcards) != std::string::npos;
   const std::size_t begin = authority_end(text);
@@ -39,7 +39,7 @@ bool has_wildcards(const std::string& text) noexcept {
 
 [[noreturn]] void too_many(const std::string& text) {
   throw Error(ErrorKind::kArgument,
-              "list " + shown_name(text) + ": its braces stand for more than " + std::to_string(kMaxShards) + " files");
+              "list " + shown_name(text) + ": its braces expand to more than " + std::to_string(kMaxShards) + " files");
 }
 
 std::optional<std::uint64_t> whole_number(std::string_view digits) {
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> whole_number(std::string_view digits) {
   return value;
 }
 
-// "000..007" to its numbers; nothing when `inside` is no range.
+// The numbers of "000..007"; nothing if `inside` is not a range.
 std::optional<std::vector<std::string>> expand_range(std::string_view inside, const std::string& text) {
   const std::size_t dots = inside.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<std::vector<std::string>> expand_range(std::string_view inside, co
   }
 }
 
-// The alternatives between the braces: a range, or what commas part (not those within inner braces).
+// The alternatives between the braces: a range, or parts separated by commas outside of inner braces.
 std::vector<std::string> alternatives(std::string_view inside, const std::string& text) {
   if (std::optional<std::vector<std::string>> numbers = expand_range(inside, text)) return *std::move(numbers);
   std::vector<std::string> parts;
@@ -94,19 +94,20 @@ std::size_t matching_brace(const std::string& text, std::size_t open) {
     if (text[i] == '}' && --depth == 0) return i;
   }
   throw Error(ErrorKind::kArgument, "list " + shown_name(text) + ": the brace at position " + std::to_string(open) +
-                                        " has no partner, expected {000..007} or {a,b}");
+                                        " is not closed; expected {000..007} or {a,b}");
 }
 
 std::vector<std::string> expand_url(const std::string& pattern) {
   if (!is_bucket_url(pattern)) {
     throw Error(ErrorKind::kArgument, "list " + shown_name(pattern) +
-                                          ": an http(s) server has no list of its files to match '*' with; write a " +
-                                          "range, {000..007}, or %2A where it belongs to the name");
+                                          ": an http(s) server lists no files to match '*' with. Write a range " +
+                                          "such as {000..007}, or %2A if it belongs to the name");
   }
-  // A backslash takes the meaning of what follows, as in the patterns of files.
+  // A backslash escapes the next character, as in file globs.
   const std::size_t wild = pattern.find_first_of("*?[\\");
   if (wild < authority_end(pattern)) {
-    throw Error(ErrorKind::kArgument, "list " + pattern + ": wildcards are known in keys, not in the bucket's name");
+    throw Error(ErrorKind::kArgument,
+                "list " + pattern + ": wildcards are supported in keys, not in the bucket's name");
   }
   return glob_objects(pattern, {list_level, list_objects});
 }
@@ -148,10 +149,10 @@ void drop_companions(std::vector<std::string>& files) {
     if (file.ends_with(kIndex)) return std::binary_search(files.begin(), files.end(), std::string(stem) + ".rec");
     return file.substr(file.rfind('/') + 1) == kManifest && shard_folders.contains(folder_of(file));
   };
-  std::vector<std::string> kept;
-  std::copy_if(files.begin(), files.end(), std::back_inserter(kept),
+  std::vector<std::string> shards;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(shards),
                [&](const auto& file) { return !is_companion(file); });
-  files = std::move(kept);
+  files = std::move(shards);
 }
 
 std::vector<std::string> expand_braces(const std::string& text) {
@@ -163,13 +164,13 @@ std::vector<std::string> expand_braces(const std::string& text) {
         alternatives(std::string_view(text).substr(open + 1, close - open - 1), text);
     if (parts.size() * done.size() > kMaxShards) too_many(text);
     std::vector<std::string> longer;
-    for (const std::string& begun : done) {
-      for (const std::string& part : parts) longer.push_back(begun + text.substr(at, open - at) + part);
+    for (const std::string& prefix : done) {
+      for (const std::string& part : parts) longer.push_back(prefix + text.substr(at, open - at) + part);
     }
     done = std::move(longer);
     at = close + 1;
   }
-  for (std::string& begun : done) begun += text.substr(at);
+  for (std::string& prefix : done) prefix += text.substr(at);
   return done;
 }
 

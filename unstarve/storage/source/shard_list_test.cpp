@@ -21,7 +21,7 @@ TEST_CASE("brace ranges keep their width and their order") {
   CHECK(expand_braces("{0..18446744073709551615..}") == Names{"0..18446744073709551615.."});
 }
 
-TEST_CASE("alternatives combine, the last brace turning fastest") {
+TEST_CASE("alternatives combine; the last brace varies fastest") {
   CHECK(expand_braces("{a,b}") == Names{"a", "b"});
   CHECK(expand_braces("{a,b}-{0..1}") == Names{"a-0", "a-1", "b-0", "b-1"});
   CHECK(expand_braces("x{,s}") == Names{"x", "xs"});
@@ -29,7 +29,7 @@ TEST_CASE("alternatives combine, the last brace turning fastest") {
   CHECK(expand_braces("s3://bucket/t-{0..1}.tar") == Names{"s3://bucket/t-0.tar", "s3://bucket/t-1.tar"});
 }
 
-TEST_CASE("braces that make no sense or too many files are refused") {
+TEST_CASE("malformed braces and too many files are refused") {
   for (const char* text : {"a{", "a{0..1", "{{a}", "{0..1000000}", "{0..18446744073709551615}",
                            "{0..999}{0..999}{0..1}", "{18446744073709551615..0}"}) {
     INFO(text);
@@ -38,7 +38,7 @@ TEST_CASE("braces that make no sense or too many files are refused") {
   CHECK(expand_braces("a}b") == Names{"a}b"});
 }
 
-TEST_CASE("globs are sorted and leave hidden files and indexes out") {
+TEST_CASE("globs are sorted and leave out hidden files and indexes") {
   TemporaryFolder folder;
   for (const char* name : {"b-10.tar", "b-2.tar", "a-1.tar", ".b-3.tar", "b-2.tar.unstarve-index"}) {
     folder.write(name, "x");
@@ -46,7 +46,7 @@ TEST_CASE("globs are sorted and leave hidden files and indexes out") {
   CHECK(list_shards(folder.str("b-*")) == Names{folder.str("b-10.tar"), folder.str("b-2.tar")});
   CHECK(list_shards(folder.str("?-[0-1]*.tar")) == Names{folder.str("a-1.tar"), folder.str("b-10.tar")});
   CHECK(list_shards(folder.str("{b-2,a-*}.tar")) == Names{folder.str("b-2.tar"), folder.str("a-1.tar")});
-  CHECK(list_shards(folder.str("none-{0..1}.tar")).size() == 2);  // whether they are there is not looked at
+  CHECK(list_shards(folder.str("none-{0..1}.tar")).size() == 2);  // existence is not checked
   CHECK_THROWS_AS(list_shards(folder.str("none-*")), Error);
 }
 
@@ -60,7 +60,7 @@ std::string why_not(const std::string& text) {
   return "no error";
 }
 
-TEST_CASE("wildcards in URLs are for the keys of buckets") {
+TEST_CASE("wildcards in URLs are supported in keys of buckets only") {
   for (const char* text : {"s3://b/t-*.tar", "gs://b/t-?.tar", "s3://b/[ab].tar", "https://h/*.tar", "s3://b/{a,b}"}) {
     INFO(text);
     CHECK(is_pattern(text));
@@ -70,16 +70,16 @@ TEST_CASE("wildcards in URLs are for the keys of buckets") {
     CHECK_FALSE(is_pattern(text));
     CHECK(list_shards(text) == Names{text});
   }
-  CHECK_THAT(why_not("s3://buck*/t.tar"), Catch::Contains("list s3://buck*/t.tar: wildcards are known in keys"));
+  CHECK_THAT(why_not("s3://buck*/t.tar"), Catch::Contains("list s3://buck*/t.tar: wildcards are supported in keys"));
   CHECK_THAT(why_not("s3://b?c/t.tar"), Catch::Contains("not in the bucket's name"));
   CHECK_THAT(why_not("https://me:sec/ret@h/*.tar"), Catch::Contains("list https://h/*.tar: an http"));
   CHECK_THAT(why_not("gs://b[a]"), Catch::Contains("not in the bucket's name"));
   CHECK_THAT(why_not("https://me:secret@h/{a,b}*.tar?key=hidden"),
-             Catch::Contains("list https://h/a*.tar?...: an http(s) server has no list of its files"));
+             Catch::Contains("list https://h/a*.tar?...: an http(s) server lists no files"));
   CHECK_THAT(why_not("https://me:secret@h/{a.tar?key=hidden"), Catch::Contains("list https://h/{a.tar?...: the brace"));
 }
 
-TEST_CASE("a file of that very name comes first") {
+TEST_CASE("a file of exactly this name has precedence") {
   TemporaryFolder folder;
   folder.write("odd{0..3}[a]*.tar", "x");
   CHECK(list_shards(folder.str("odd{0..3}[a]*.tar")) == Names{folder.str("odd{0..3}[a]*.tar")});
@@ -90,22 +90,22 @@ TEST_CASE("a file of that very name comes first") {
   CHECK_FALSE(is_pattern("http://h/a?x=1"));
 }
 
-TEST_CASE("globs leave out what lies beside shards and is none") {
-  const auto kept = [](Names files) {
+TEST_CASE("globs leave out files next to shards that are not shards") {
+  const auto without_companions = [](Names files) {
     drop_companions(files);
     return files;
   };
-  CHECK(kept({"a.idx", "a.rec", "b.idx"}) == Names{"a.rec", "b.idx"});
-  CHECK(kept({"d/a.tar", "d/manifest.json"}) == Names{"d/a.tar"});
-  CHECK(kept({"d/a.tar", "e/manifest.json"}) == Names{"d/a.tar", "e/manifest.json"});
-  CHECK(kept({"manifest.json"}) == Names{"manifest.json"});
-  CHECK(kept({"index.json", "manifest.json"}) == Names{"index.json", "manifest.json"});
-  CHECK(kept({"s3://b/a.idx", "s3://b/a.rec", "s3://b/manifest.json"}) == Names{"s3://b/a.rec"});
+  CHECK(without_companions({"a.idx", "a.rec", "b.idx"}) == Names{"a.rec", "b.idx"});
+  CHECK(without_companions({"d/a.tar", "d/manifest.json"}) == Names{"d/a.tar"});
+  CHECK(without_companions({"d/a.tar", "e/manifest.json"}) == Names{"d/a.tar", "e/manifest.json"});
+  CHECK(without_companions({"manifest.json"}) == Names{"manifest.json"});
+  CHECK(without_companions({"index.json", "manifest.json"}) == Names{"index.json", "manifest.json"});
+  CHECK(without_companions({"s3://b/a.idx", "s3://b/a.rec", "s3://b/manifest.json"}) == Names{"s3://b/a.rec"});
 
   const TemporaryFolder folder;
   for (const char* const name : {"a.idx", "a.rec", "manifest.json"}) folder.write(name, "x");
   CHECK(list_shards(folder.str("*")) == Names{folder.str("a.rec")});
-  CHECK(list_shards(folder.str("a.{idx,rec}")).size() == 2);  // what is named is taken
+  CHECK(list_shards(folder.str("a.{idx,rec}")).size() == 2);  // explicit names are kept
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ std::vector<std::uint8_t> content_front(const ByteSource& file) {
   return inflate_head(file, front, kHeadBytes).value_or(front);
 }
 
-bool tells_format(std::span<const std::uint8_t> content) noexcept {
+bool identifies_format(std::span<const std::uint8_t> content) noexcept {
   return std::any_of(content.begin(), content.end(), [](std::uint8_t byte) { return byte != 0; });
 }
 
@@ -24,7 +24,7 @@ bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name)
     for (const std::string& file : files) {
       if (!is_shard(file)) continue;
       const std::vector<std::uint8_t> front = content_front(*open_bytes(source.path + "/" + file));
-      if (tells_format(front)) return is_content(front);
+      if (identifies_format(front)) return is_content(front);
     }
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kCancelled) throw;

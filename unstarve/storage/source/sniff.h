@@ -1,5 +1,5 @@
 #pragma once
-// Telling a format by the content of files in a folder: a name alone chooses which of them are looked at.
+// Detects a format by the content of files in a folder; only files with an accepted name are read.
 //
 // Threads: free functions.
 
@@ -12,20 +12,18 @@
 
 namespace unstarve {
 
-// The first kHeadBytes of what a file holds, with gzip, zlib or Zstandard undone. Throws Error(kIo), and
-// Error(kInput) as inflate_head().
+// The first kHeadBytes of a file, decompressed. Throws Error(kIo), and Error(kInput) as inflate_head().
 [[nodiscard]] std::vector<std::uint8_t> content_front(const ByteSource& file);
 
-// Whether first bytes may tell a format: those of an empty shard are none, or the zeros of a tar without members.
-[[nodiscard]] bool tells_format(std::span<const std::uint8_t> content) noexcept;
+// Whether first bytes can identify a format: an empty shard has none, and a tar without members has only zeros.
+[[nodiscard]] bool identifies_format(std::span<const std::uint8_t> content) noexcept;
 
-// Whether the first file in the folder that tells its format, of those whose names `is_shard` accepts, begins as
-// `is_content` says. One that cannot be
-// read counts as one that does: opening it then says why it cannot.
+// Whether `is_content` accepts the first bytes of the folder's first non-empty file whose name `is_shard` accepts. A
+// file that cannot be read counts as accepted: opening it then reports the reason.
 [[nodiscard]] bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),
                                  bool (*is_content)(std::span<const std::uint8_t> front));
 
-// Whether `name` ends in `ending`, in any case of ASCII letters. `ending` is in lower case.
+// Whether `name` ends in `ending`, ignoring the case of ASCII letters. `ending` is in lower case.
 [[nodiscard]] bool ends_in(std::string_view name, std::string_view ending) noexcept;
 
 }  // namespace unstarve

@@ -1,4 +1,3 @@
-// What lies at a path, looked at once for all formats, and which of its files make up a split.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -36,8 +35,8 @@ fs::file_status status_of(const std::string& path) {
   return status;
 }
 
-// Parts "path#key=value" unless that is the name of a file.
-void part_options(Source& source) {
+// Splits "path#key=value", unless a file has this name.
+void split_options(Source& source) {
   source.path = source.text;
   const std::size_t mark = source.text.rfind('#');
   if (mark == std::string::npos || (!is_url(source.text) && fs::exists(status_of(source.text)))) return;
@@ -52,9 +51,9 @@ bool is_bucket_folder(const std::string& path) {
   return is_in_bucket(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
 }
 
-// Fills in `listing` where the text is that of a bucket's folder. With braces or wildcards in it that is a pattern
-// unless something lies there.
-bool look_at_bucket_folder(Source& source) {
+// Fills in `listing` if the text names a folder of a bucket. With braces or wildcards it is a pattern, unless that
+// folder exists.
+bool list_if_bucket_folder(Source& source) {
   if (!is_bucket_folder(source.path)) return false;
   const std::string path = source.path.substr(0, source.path.size() - (source.path.ends_with('/') ? 1 : 0));
   source.listing = list_bucket_folder(path);
@@ -64,8 +63,8 @@ bool look_at_bucket_folder(Source& source) {
   return true;
 }
 
-// Looks for the folder of a bucket that was written without '/' behind: there is no object of that name, but some below
-// it. Fills in what was found, `first` or `listing`; whether that is a folder.
+// Finds a folder of a bucket that was written without a trailing '/': no object has this name, but some are below it.
+// Fills in `first` or `listing`; returns whether it is a folder.
 bool find_bucket_folder(const std::string& path, Source& source) {
   source.first = find_remote_bytes(path);
   source.first_path = path;
@@ -74,12 +73,12 @@ bool find_bucket_folder(const std::string& path, Source& source) {
     source.listing = list_bucket_folder(path);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kIo) throw;
-    return false;  // opening the object tells why
+    return false;  // opening the object reports the reason
   }
   return !source.listing.folders.empty() || !source.listing.files.empty();
 }
 
-void look_at_file(Source& source, const std::string& file) {
+void read_head(Source& source, const std::string& file) {
   if (!source.first || source.first_path != file) source.first = open_bytes(file);
   source.first_path = file;
   source.head.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, source.first->size())));
@@ -89,20 +88,20 @@ void look_at_file(Source& source, const std::string& file) {
   source.content = inflated ? *std::move(inflated) : source.head;
 }
 
-// The first file that tells its format: shards may be empty. Else the first that has a byte.
-void look_at_first(Source& source) {
+// The first file that identifies its format, as shards may be empty; else the first that is not empty.
+void read_first_head(Source& source) {
   std::string first;
   for (const std::string& file : source.files) {
-    look_at_file(source, file);
-    if (tells_format(source.content)) return;
+    read_head(source, file);
+    if (identifies_format(source.content)) return;
     if (first.empty() && !source.head.empty()) first = file;
   }
-  if (!first.empty()) look_at_file(source, first);
+  if (!first.empty()) read_head(source, first);
 }
 
-// Moves what a pattern names to `folders` where it names such.
-void part_folders(Source& source) {
-  // Of a bucket's the first tells: asking for each costs a round trip.
+// Moves the matches of a pattern to `folders` if they are folders.
+void move_folders(Source& source) {
+  // In a bucket the first match decides: checking each costs a round trip.
   const bool bucket = is_in_bucket(source.files.front());
   const bool first =
       bucket && (is_bucket_folder(source.files.front()) || find_bucket_folder(source.files.front(), source));
@@ -113,13 +112,14 @@ void part_folders(Source& source) {
   const auto file = std::stable_partition(source.files.begin(), source.files.end(), is_folder);
   if (file == source.files.begin()) return;
   if (file != source.files.end()) {
-    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": it names folders (" + source.files.front() +
-                                       ") and files (" + shown_name(*file) + "), expected the one or the other");
+    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": found folders (" + source.files.front() +
+                                       ") and files (" + shown_name(*file) + "); expected only folders or only files");
   }
   source.folders = std::exchange(source.files, {});
 }
 
-// The words of a file name, which anything but letters parts: "x-train.tfrecord-00000-of-8" has x, train, tfrecord, of.
+// Whether a file name contains a word. Words are runs of letters: "x-train.tfrecord-00000-of-8" has x, train, tfrecord,
+// of.
 bool has_word(std::string_view name, std::string_view word) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
   for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
@@ -132,7 +132,7 @@ bool has_word(std::string_view name, std::string_view word) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-void keep_split(std::vector<std::string>& files, const Source& source, const std::string& split) {
+void select_split(std::vector<std::string>& files, const Source& source, const std::string& split) {
   std::set<std::string_view> present;
   for (const std::string& file : files) {
     for (const std::string_view known : kSplits) {
@@ -144,12 +144,12 @@ void keep_split(std::vector<std::string>& files, const Source& source, const std
   if (split.empty()) {
     if (!source.folder || present.size() < 2) return;
     throw Error(ErrorKind::kInput,
-                "open " + shown_name(source.text) + ": it holds the splits " + splits + "; choose one of them");
+                "open " + shown_name(source.text) + ": found the splits " + splits + "; choose one of them");
   }
   std::erase_if(files, [&](const std::string& file) { return !has_word(base_name(file), split); });
   if (!files.empty()) return;
-  throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no file of the split '" + split + "', " +
-                                        (splits.empty() ? "its file names tell none" : "it has " + splits));
+  throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no file of the split '" + split +
+                                        "'; found " + (splits.empty() ? "no split in the file names" : splits));
 }
 
 }  // namespace
@@ -173,10 +173,10 @@ std::string describe(const FolderListing& listing) {
   return describe_names(listing.folders, "folder", "folders") + ", " + describe_names(listing.files, "file", "files");
 }
 
-Source look_at(const std::string& text) {
+Source inspect_source(const std::string& text) {
   Source source;
   source.text = text;
-  part_options(source);
+  split_options(source);
   if (!is_url(source.path)) {
     const fs::file_status status = status_of(source.path);
     source.exists = fs::exists(status);
@@ -184,10 +184,10 @@ Source look_at(const std::string& text) {
   }
   if (is_url(source.path) && !is_in_bucket(source.path) && source.path.ends_with('/')) {
     throw Error(ErrorKind::kArgument, "open " + shown_name(text) +
-                                          ": http(s) servers have no list of what lies in a folder; name its shards, "
-                                          "as x-{000..007}.tar");
+                                          ": http(s) servers do not list folders. Name the shards, for example "
+                                          "x-{000..007}.tar");
   }
-  if (look_at_bucket_folder(source)) {
+  if (list_if_bucket_folder(source)) {
     source.folder = true;
   } else if (is_in_bucket(source.path) && !is_pattern(source.path) && find_bucket_folder(source.path, source)) {
     source.folder = source.exists = true;
@@ -195,8 +195,8 @@ Source look_at(const std::string& text) {
     source.listing = list_folder(source.path);
   } else if (source.exists || is_url(source.path) || is_pattern(source.path)) {
     source.files = list_shards(source.path);
-    if (is_pattern(source.path)) part_folders(source);
-    look_at_first(source);
+    if (is_pattern(source.path)) move_folders(source);
+    read_first_head(source);
   }
   return source;
 }
@@ -207,7 +207,7 @@ std::vector<Shard> choose_shards(const Source& source, const std::string& split,
   for (const std::string& name : source.listing.files) {
     if (is_shard(name)) files.push_back((fs::path(source.path) / name).string());
   }
-  keep_split(files, source, split);
+  select_split(files, source, split);
   std::vector<Shard> shards;
   for (std::string& file : files) {
     const bool first = source.first != nullptr && file == source.first_path;

@@ -1,5 +1,5 @@
 #pragma once
-// What every Dataset must do, as one test function: each format calls check_dataset() from its own test file.
+// The conformance suite of Dataset: each format calls check_dataset() from its own test file.
 //
 // Include from test files only (Catch2).
 
@@ -27,16 +27,14 @@
 namespace unstarve::testing {
 
 struct DatasetUnderTest {
-  // A data set of so many samples, the same data for the same number. With 0 it must throw an Error, as no format opens
-  // a data set without a sample.
+  // Makes a dataset of `samples` samples, the same data for the same number. Must throw Error for 0.
   std::function<std::shared_ptr<const Dataset>(std::uint64_t samples)> make;
-  // Damages the stored record `id` of the set that make(many) gave last; empty for sets that lie in memory only.
-  // Reading it must fail with Error(kIo) or Error(kInput) that contains the returned text, and its neighbours must
-  // still read.
+  // Damages the stored record `id` of the latest dataset from make(); empty for datasets in memory. Reading the record
+  // must then throw Error(kIo) or Error(kInput) with the returned text, and its neighbours must be readable.
   std::function<std::string(std::uint64_t id)> damage;
 };
 
-// All that one record says, copied: what is compared.
+// A copy of one record, for comparisons.
 struct RecordCopy {
   std::vector<std::uint8_t> image;
   std::int64_t label = -1;
@@ -61,7 +59,7 @@ inline RecordCopy copy_of(const Dataset& data, const RecordBuffer& record) {
   return copy;
 }
 
-// Of the image itself.
+// The size from the image itself.
 inline Size read_size(const Dataset& data, std::uint64_t id, RecordBuffer& record) {
   data.read(id, record);
   const int encoded = data.field_index(FieldKind::kEncodedImage);
@@ -85,7 +83,7 @@ inline std::vector<RecordCopy> read_all(const Dataset& data) {
   return records;
 }
 
-// Every reader goes through all records from another starting point, with one buffer for all of them.
+// Each reader reads all records, beginning at a different one, with one buffer.
 inline void check_concurrent_reads(const Dataset& data, const std::vector<RecordCopy>& expected) {
   std::atomic<int> wrong{0};
   std::vector<std::jthread> readers;
@@ -106,17 +104,18 @@ inline void check_concurrent_reads(const Dataset& data, const std::vector<Record
   CHECK(wrong == 0);
 }
 
-// A record has a place of its own; of those in one file the number grows with the offset.
-inline void check_places(const Dataset& data) {
+// Locations are unique, and within a file the number increases with the offset.
+inline void check_locations(const Dataset& data) {
   std::set<std::string> texts;
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> offset_of_number;
   for (std::uint64_t id = 0; id < data.size(); ++id) {
-    const RecordLocation place = data.record_location(id);
-    CHECK_FALSE(place.file.empty());
-    CHECK((place.member.empty() || place.number.has_value()));
-    CHECK((place.list.empty() || !place.offset.has_value()));
-    if (place.number && place.list.empty())
-      CHECK(offset_of_number[place.file].emplace(*place.number, place.offset.value_or(*place.number)).second);
+    const RecordLocation location = data.record_location(id);
+    CHECK_FALSE(location.file.empty());
+    CHECK((location.member.empty() || location.number.has_value()));
+    CHECK((location.list.empty() || !location.offset.has_value()));
+    if (location.number && location.list.empty())
+      CHECK(
+          offset_of_number[location.file].emplace(*location.number, location.offset.value_or(*location.number)).second);
     texts.insert(data.location(id));
   }
   CHECK(texts.size() == data.size());
@@ -142,7 +141,7 @@ inline void check_records(const Dataset& data, std::uint64_t samples) {
     CHECK(copy.label >= 0);
     CHECK(copy.label < static_cast<std::int64_t>(data.classes().size()));
   }
-  check_places(data);
+  check_locations(data);
 }
 
 inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
@@ -160,14 +159,14 @@ inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
   REQUIRE(error.has_value());
   CHECK((error->kind() == ErrorKind::kIo || error->kind() == ErrorKind::kInput));
   CHECK_THAT(error->what(), Catch::Contains(named) && Catch::Contains(data->record_location(id).file));
-  // The same buffer goes on to be used, as a worker does under the skip policy.
+  // The same buffer is reused, as a worker does under the skip policy.
   CHECK(read_copy(*data, id - 1, record) == before[id - 1]);
   CHECK(read_copy(*data, id + 1, record) == before[id + 1]);
 }
 
-// Cuts `file`, one of those that `open` opens, at every byte: what is left opens with Error, or as a set whose records
-// are those that were there or fail with an Error, and no others. For data whose labels are numbers: names of classes
-// that are gone would number the others anew. `least`: bytes that are left at least, where less is another, whole file.
+// Truncates `file`, one of the files that `open` opens, at every byte: open() throws Error, or each record is unchanged
+// or throws Error. For data with numeric labels: losing class names would renumber the others. `least`: the shortest
+// length, if less would be a different valid file.
 inline void check_cut_anywhere(const std::filesystem::path& file,
                                const std::function<std::shared_ptr<const Dataset>()>& open, std::size_t least = 0) {
   const std::vector<RecordCopy> expected = read_all(*open());
@@ -191,7 +190,7 @@ inline void check_cut_anywhere(const std::filesystem::path& file,
       for (; id < data->size(); ++id)
         refusal([&] {
           const RecordCopy copy = read_copy(*data, id, record);
-          if (id >= expected.size() || copy != expected[id]) FAIL("record " << id << " is another one");
+          if (id >= expected.size() || copy != expected[id]) FAIL("record " << id << " differs");
         });
     });
   }
@@ -207,29 +206,29 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
   const std::shared_ptr<const Dataset> data = test.make(many);
   check_records(*data, many);
   const std::vector<RecordCopy> expected = read_all(*data);
-  CHECK(std::count(expected.begin(), expected.end(), expected[0]) == 1);  // the data set tells its records apart
+  CHECK(std::count(expected.begin(), expected.end(), expected[0]) == 1);  // records are distinct
 
-  // A reused buffer, ids in no order.
+  // A reused buffer, ids out of order.
   std::vector<std::uint64_t> ids(many);
   std::iota(ids.begin(), ids.end(), 0);
   std::reverse(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(many / 2));
   RecordBuffer reused;
   for (const std::uint64_t id : ids) CHECK(read_copy(*data, id, reused) == expected[id]);
 
-  // A hint changes nothing, whatever is read after it.
+  // A hint does not affect the next read.
   for (const std::uint64_t id : ids) {
     CacheFetch(data->prefetch(id)).finish();
     CHECK(read_copy(*data, ids.front(), reused) == expected[ids.front()]);
   }
 
-  // An index knows the labels that the records have.
+  // Labels in an index equal those of the records.
   for (std::uint64_t id = 0; id < many; ++id)
     CHECK(data->known_label(id).value_or(expected[id].label) == expected[id].label);
   CHECK(data->parts().back() == many);
   for (std::uint64_t id = 0; id < many; ++id)
     if (const auto size = data->known_size(id)) CHECK(*size == read_size(*data, id, reused));
 
-  // One made by a pass over the shards has seen all of them, and the sizes of what is an image by its first bytes.
+  // An index built by a pass over the shards has all labels, and the sizes of all recognised images.
   const bool indexed = dynamic_cast<const RecordFiles*>(data.get()) != nullptr;
   const bool pixels = data->field_index(FieldKind::kPixels) >= 0;
   for (std::uint64_t id = 0; id < many && indexed; ++id) {
@@ -237,7 +236,7 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
     CHECK((data->known_size(id).has_value() || (!pixels && detect_encoding(expected[id].image) == Encoding::kUnknown)));
   }
 
-  // Several at once equal one by one, also when an id comes twice.
+  // read_many() equals read(), also for a repeated id.
   ids.push_back(ids.front());
   std::vector<RecordBuffer> records(ids.size());
   data->read_many(ids, records);
@@ -246,7 +245,7 @@ inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23)
 
   check_concurrent_reads(*data, expected);
 
-  // Opened again, the same ids name the same records at the same places.
+  // Opened again, ids have the same records and locations.
   const std::shared_ptr<const Dataset> again = test.make(many);
   CHECK(read_all(*again) == expected);
   CHECK(again->classes() == data->classes());

@@ -117,7 +117,7 @@ bool unchanged(int root, std::span<const SeenFolder> folders, std::span<const Se
     if (now_of.emplace(folders[i].stamp.device, devices[i]).first->second != devices[i]) return false;
   }
   return all_hold(links.size(),
-                  [&](std::size_t i) { return kind_behind(root, links[i].path.c_str()) == links[i].kind; });
+                  [&](std::size_t i) { return entry_kind(root, links[i].path.c_str()) == links[i].kind; });
 }
 
 }  // namespace unstarve

@@ -89,7 +89,7 @@ void ImageFolder::read_many(std::span<const std::uint64_t> ids, std::span<Record
 
 int ImageFolder::reads_in_flight() const {
   std::array<char, PATH_MAX> buffer;
-  return rewarding_reads(size(), [&](std::uint64_t id) {
+  return useful_reads(size(), [&](std::uint64_t id) {
     const ImageFile image = open_image_file(path_of(id, buffer));
     return in_page_cache(image.file.get(), image.bytes / 2);
   });

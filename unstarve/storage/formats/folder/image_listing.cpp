@@ -13,7 +13,7 @@
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/formats/folder/class_files.h"
 #include "unstarve/storage/index/index_cache.h"
-#include "unstarve/storage/index/index_places.h"
+#include "unstarve/storage/index/index_paths.h"
 
 namespace unstarve {
 namespace {
@@ -68,7 +68,7 @@ std::vector<fs::path> cache_paths(const std::string& path, std::string& name) {
   std::error_code failed;
   const fs::path own = fs::canonical(path, failed);
   name = failed ? path : own.string();
-  return failed ? std::vector<fs::path>() : index_places(name);
+  return failed ? std::vector<fs::path>() : index_paths(name);
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ bool ImageListing::load(const std::string& file, int root) {
     auto view = std::make_unique<const ListingView>(*part);
     if (!unchanged(root, view->folders(), view->links())) return false;
     bytes_ = part->size();
-    index_is_used(file);
+    mark_index_used(file);
     mapped_ = std::move(sidecar);
     view_ = std::move(view);
     return true;
@@ -117,9 +117,9 @@ void ImageListing::store(int root, const std::string& path, std::int64_t began_n
   std::string name;
   const std::vector<fs::path> paths = cache_paths(path, name);
   const std::vector<IndexPart> parts{{"made-by", kMadeBy}, {kPart, listing_}};
-  const IndexKeeping kept = keep_index(name, paths, index_bytes({}, {}, {}, parts), Durability::kRenamed);
-  if (!kept.place.empty()) return;
-  note_ = not_kept(path, kept.failed);
+  const SavedIndex saved = save_index(name, paths, index_bytes({}, {}, {}, parts), Durability::kRenamed);
+  if (!saved.path.empty()) return;
+  note_ = not_saved(path, saved.failure);
   emit_notice(note_);
 }
 

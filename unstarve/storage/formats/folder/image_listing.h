@@ -1,7 +1,7 @@
 #pragma once
 // The listing of an image folder: scanned from the folders, or loaded from the cache of an earlier run.
 //
-// The listing of a large folder is cached on disk where shard indexes are stored (index_places.h): next to the folder
+// The listing of a large folder is cached on disk where shard indexes are stored (index_paths.h): next to the folder
 // or in the cache folder, in the layout of index_sidecar.h with the part "listing" of listing_view.h. A cached listing
 // is used if no folder has changed (folder_stamp.h); a changed or damaged listing is scanned again. A background task
 // writes the cache, after the first batch.

@@ -278,7 +278,7 @@ TEST_CASE("a listing that cannot be cached anywhere is a note and a notice") {
   const ImageFolder data(folder.str("set"), an_hour_later());
   REQUIRE(data.notes().size() == 1);  // waits for the background task
   set_notice_sink({});
-  CHECK_THAT(data.notes()[0], Catch::Contains("the index of " + folder.str("set") + " cannot be kept"));
+  CHECK_THAT(data.notes()[0], Catch::Contains("the index of " + folder.str("set") + " cannot be saved"));
   CHECK(notice == data.notes()[0]);
   CHECK(data.size() == 7);
 

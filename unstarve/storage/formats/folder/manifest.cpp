@@ -33,7 +33,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 // Why the path is refused; empty if it is accepted.
 std::string problem_of_path(const std::string& path) {
   if (path.find('\0') != std::string::npos) return "the path contains a NUL";
-  if (path[0] == '/' || is_url(path) || !leads_out(path)) return "";
+  if (path[0] == '/' || is_url(path) || !leaves_folder(path)) return "";
   return "the path '" + path + "' leaves the folder through '..'. Pass the parent folder as #root=FOLDER, or write " +
          "absolute paths.";
 }
@@ -207,7 +207,7 @@ bool Manifest::remote(const List& list, const char* path) noexcept {
 
 int Manifest::reads_in_flight() const {
   bool any_remote = false;
-  const int reads = rewarding_reads(size(), [&](std::uint64_t id) {
+  const int reads = useful_reads(size(), [&](std::uint64_t id) {
     const char* const path = pool_.data() + paths_[id];
     if (problems_.contains(id)) return true;
     if (remote(list_of(id), path)) return !(any_remote = true);

@@ -37,7 +37,7 @@ std::uint64_t number_of(const json& object, const char* key) {
 
 MdsFile file_of(const json& object) {
   MdsFile file{text_of(object, "basename"), number_of(object, "bytes")};
-  if (leads_out(file.name)) refuse("shard name '" + file.name + "': absolute, or leaves the folder through '..'");
+  if (leaves_folder(file.name)) refuse("shard name '" + file.name + "': absolute, or leaves the folder through '..'");
   return file;
 }
 

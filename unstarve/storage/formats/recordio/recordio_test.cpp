@@ -17,7 +17,7 @@ using testing::bytes_of, testing::text_of, testing::TemporaryFolder;
 using testing::recordio_image, testing::recordio_record;
 
 std::shared_ptr<const Dataset> open_rec(const std::string& path, const std::string& split = "") {
-  const Source source = look_at(path);
+  const Source source = inspect_source(path);
   if (!recognises_recordio(source)) throw Error(ErrorKind::kInput, "not recognised");
   return open_recordio(source, split);
 }

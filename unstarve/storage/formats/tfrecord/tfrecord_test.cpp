@@ -287,9 +287,9 @@ TEST_CASE("splits are recognised by file name") {
   CHECK(open_dataset(folder.str(), "train")->size() == 5);
   CHECK(open_dataset(folder.str(), "validation")->size() == 1);
   CHECK_THAT(refusal([&] { (void)open_dataset(folder.str()); }),
-             Catch::Contains("it holds the splits train, validation; choose one"));
+             Catch::Contains("found the splits train, validation; choose one"));
   CHECK_THAT(refusal([&] { (void)open_dataset(folder.str(), "test"); }, ErrorKind::kArgument),
-             Catch::Contains("no file of the split 'test', it has train, validation"));
+             Catch::Contains("no file of the split 'test'; found train, validation"));
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   if (header.type != '0' && header.type != '7') return false;
   event.name = name_of(header, extended);
   if (!event.name.empty() && event.name.back() == '/') return false;  // a folder in v7
-  if (leads_out(event.name)) {
+  if (leaves_folder(event.name)) {
     std::string name = std::move(event.name);
     (void)damaged(begin, end, "member name '" + name + "': absolute, or leaves the folder through '..'", event);
     event.name = std::move(name);

@@ -18,7 +18,7 @@ namespace {
 using testing::refusal, testing::TarText, testing::TemporaryFolder, testing::text_of;
 
 std::shared_ptr<const Dataset> open_tar(const std::string& path, const std::string& split = "") {
-  const Source source = look_at(path);
+  const Source source = inspect_source(path);
   REQUIRE(recognises_webdataset(source));
   return open_webdataset(source, split);
 }
@@ -62,7 +62,7 @@ TEST_CASE("WebDataset shards pass the conformance suite") {
     }
     file = folder.str(std::to_string(shards++) + ".tar");
     folder.write(std::filesystem::path(file).filename().string(), tar.end());
-    const Source source = look_at(file);
+    const Source source = inspect_source(file);
     return open_webdataset(source, "");
   };
   test.damage = [&](std::uint64_t id) {
@@ -202,7 +202,7 @@ TEST_CASE("a damaged header of any member affects only its own sample") {
     bad[member * 1024 + 30] = '!';
     const TemporaryFolder folder;
     folder.write("x.tar", bad);
-    const Source source = look_at(folder.str("x.tar"));
+    const Source source = inspect_source(folder.str("x.tar"));
     const Lines lines = lines_of(*open_webdataset(source, ""));
     REQUIRE(lines.size() == 4);
     for (std::size_t i = 0; i < 4; ++i) {
@@ -225,8 +225,8 @@ TEST_CASE("shards of a folder are one dataset; splits are recognised by name") {
   CHECK(lines_of(*open_tar(folder.str("train-{1..0}.tar"))) == Lines{"train-1:0", "train-0:0"});
   CHECK_THAT(refusal([&] { return open_tar(folder.str()); }), Catch::Contains("splits train, val"));
   folder.write("fake/x.tar", std::string(2000, 'x'));
-  CHECK_FALSE(recognises_webdataset(look_at(folder.str("fake"))));
-  CHECK_FALSE(recognises_webdataset(look_at(folder.str("fake/x.tar"))));
+  CHECK_FALSE(recognises_webdataset(inspect_source(folder.str("fake"))));
+  CHECK_FALSE(recognises_webdataset(inspect_source(folder.str("fake/x.tar"))));
   folder.write("named_otherwise", TarText().file("x^2.jpg", "x").end());  // its first bytes look like zlib
   CHECK(lines_of(*open_tar(folder.str("named_otherwise"))) == Lines{"x"});
 }

@@ -1,4 +1,4 @@
-#include "unstarve/storage/io/past_cache.h"
+#include "unstarve/storage/io/uncached_reads.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 namespace unstarve {
 namespace {
 
-// Offsets, lengths and memory are multiples of it: no disk has larger blocks, whose least is 512 bytes.
+// Alignment of offsets, lengths and memory: disk blocks have 512 to 4096 bytes.
 constexpr std::uint64_t kBlock = 4096;
 
 std::uint64_t down(std::uint64_t value) { return value / kBlock * kBlock; }
@@ -36,23 +36,23 @@ class DirectFile final : public ByteSource {
     AlignedBytes memory(bytes + kBlock);
     std::uint8_t* const room = memory.data() + (up(reinterpret_cast<std::uintptr_t>(memory.data())) -
                                                 reinterpret_cast<std::uintptr_t>(memory.data()));
-    const std::uint64_t wanted = offset + out.size() - begin;
-    for (std::uint64_t done = 0; done < wanted;) {
+    const std::uint64_t needed = offset + out.size() - begin;
+    for (std::uint64_t done = 0; done < needed;) {
       const ssize_t got = ::pread(file_.get(), room + done, bytes - done, static_cast<off_t>(begin + done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) throw io_error("read at offset " + std::to_string(begin + done) + " of", name_, errno);
       const auto more = static_cast<std::uint64_t>(got);
-      // A read that ends within a block has met the end of the file.
-      if (more == 0 || (more % kBlock != 0 && done + more < wanted)) {
+      // A read that ends within a block is at the end of the file.
+      if (more == 0 || (more % kBlock != 0 && done + more < needed)) {
         throw Error(ErrorKind::kIo, "read " + name_ + ": it ended at " + std::to_string(begin + done + more) + " of " +
-                                        std::to_string(size()) + " bytes while it was read");
+                                        std::to_string(size()) + " bytes; the file was truncated meanwhile");
       }
       done += more;
     }
     std::memcpy(out.data(), room + (offset - begin), out.size());
   }
 
-  // Whether the file system reads so.
+  // Whether the file system supports O_DIRECT.
   [[nodiscard]] bool works() const {
     try {
       std::uint8_t first = 0;
@@ -71,7 +71,7 @@ class DirectFile final : public ByteSource {
 
 }  // namespace
 
-bool CacheRoom::take(std::uint64_t bytes) noexcept {
+bool PageCacheBudget::take(std::uint64_t bytes) noexcept {
   std::uint64_t left = left_.load(std::memory_order_relaxed);
   do {
     if (bytes > left) return false;
@@ -79,19 +79,19 @@ bool CacheRoom::take(std::uint64_t bytes) noexcept {
   return true;
 }
 
-CacheRoom& CacheRoom::of_process() {
-  static CacheRoom room(static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
-                        static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L)) / 2);
-  return room;
+PageCacheBudget& PageCacheBudget::of_process() {
+  static PageCacheBudget budget(static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
+                                static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L)) / 2);
+  return budget;
 }
 
-std::unique_ptr<const ByteSource> past_page_cache(const ByteSource& source, CacheRoom& room) {
+std::unique_ptr<const ByteSource> open_uncached(const ByteSource& source, PageCacheBudget& budget) {
   if (is_url(source.name()) || source.size() == 0) return nullptr;
   FileDescriptor file(::open(source.name().c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   struct stat status {};
   if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
-  if (static_cast<std::uint64_t>(status.st_size) != source.size()) return nullptr;  // another file by now
-  if (in_page_cache(file.get(), source.size() / 2) || room.take(source.size())) return nullptr;
+  if (static_cast<std::uint64_t>(status.st_size) != source.size()) return nullptr;  // replaced meanwhile
+  if (in_page_cache(file.get(), source.size() / 2) || budget.take(source.size())) return nullptr;
   file = FileDescriptor(::open(source.name().c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
   if (!file.valid()) return nullptr;
   auto direct = std::make_unique<const DirectFile>(std::move(file), source);

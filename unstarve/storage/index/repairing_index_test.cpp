@@ -1,4 +1,4 @@
-#include "unstarve/storage/index/kept_index.h"
+#include "unstarve/storage/index/repairing_index.h"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ namespace {
 using namespace unstarve::testing;
 namespace fs = std::filesystem;
 
-// Records of one length, named by their number, of three classes; number 2 is a damaged one.
+// Records of one length, named by their number, of three classes; number 2 is damaged.
 class BlockFormat final : public RecordFormat {
  public:
   explicit BlockFormat(std::size_t length) : length_(length) {}
@@ -60,7 +60,7 @@ RecordFiles open(const std::string& shard, const std::shared_ptr<const RecordFor
   return RecordFiles({{shard, nullptr}}, format);
 }
 
-// Everything that the records and their index say.
+// The contents of the records and their index.
 std::string everything(const Dataset& data) {
   std::string text;
   RecordBuffer record;
@@ -80,7 +80,7 @@ std::string everything(const Dataset& data) {
 
 void flip(std::string& bytes, std::size_t at) { bytes[at] = static_cast<char>(bytes[at] ^ 0x55); }
 
-TEST_CASE("every flipped byte of an index is mended in passing") {
+TEST_CASE("every flipped byte of an index is repaired on use") {
   TemporaryFolder folder;
   folder.write("a", noise(4 * 10));
   const fs::path sidecar = folder.path() / "a.unstarve-index";
@@ -99,7 +99,7 @@ TEST_CASE("every flipped byte of an index is mended in passing") {
     CHECK(format->scans <= 1);
     if (format->scans == 0) {
       ++quiet;
-      CHECK(whole[at] == 0);  // only filling between sections is of no use to anyone
+      CHECK(whole[at] == 0);  // only padding between sections is unused
     } else {
       CHECK(read_text_file(sidecar) == whole);
     }
@@ -107,7 +107,7 @@ TEST_CASE("every flipped byte of an index is mended in passing") {
   CHECK(quiet < 40);
 }
 
-TEST_CASE("damage to the seek points of a compressed shard is mended in passing") {
+TEST_CASE("damaged seek points of a compressed shard are repaired on use") {
   constexpr std::size_t kLength = 500'000;
   TemporaryFolder folder;
   folder.write("a.gz", deflated(noise(kLength * 10), 31, 1));
@@ -118,7 +118,7 @@ TEST_CASE("damage to the seek points of a compressed shard is mended in passing"
   const auto points = view.part("points").value();
   REQUIRE(points.size() > 4 * kInflateWindow);
   const auto begin = static_cast<std::size_t>(points.data() - bytes_of(whole).data());
-  // Sizes and the first two points, then here and there.
+  // Sizes and the first two points, then samples.
   std::vector<std::size_t> places;
   for (std::size_t at = 0; at < 16 + 80; at += 3) places.push_back(begin + at);
   for (std::size_t at = 200; at < points.size(); at += points.size() / 8) places.push_back(begin + at);
@@ -129,7 +129,7 @@ TEST_CASE("damage to the seek points of a compressed shard is mended in passing"
     const auto format = std::make_shared<BlockFormat>(kLength);
     INFO("offset " << at - begin << " of the points");
     const RecordFiles data = open(folder.str("a.gz"), format);
-    // Backwards: forwards, one decoder needs no point at all.
+    // Backwards, since a decoder that moves forward needs no points.
     RecordBuffer record;
     for (std::uint64_t id = data.size(); id-- > 0;) {
       if (id != 2) data.read(id, record);
@@ -139,7 +139,7 @@ TEST_CASE("damage to the seek points of a compressed shard is mended in passing"
   }
 }
 
-TEST_CASE("many threads that meet the damage wait for one pass") {
+TEST_CASE("threads that find the damage wait for one pass") {
   TemporaryFolder folder;
   folder.write("a", noise(4 * 5000));
   const fs::path sidecar = folder.path() / "a.unstarve-index";
@@ -166,7 +166,7 @@ TEST_CASE("many threads that meet the damage wait for one pass") {
   CHECK(format->scans == 1);
 }
 
-TEST_CASE("a damaged index that cannot be replaced is made in memory, and a note says which to delete") {
+TEST_CASE("a damaged index that cannot be replaced is rebuilt in memory, and a note names the file to delete") {
   TemporaryFolder folder;
   folder.write("a", noise(4 * 10));
   const std::string expected = everything(open(folder.str("a"), std::make_shared<BlockFormat>(4)));
@@ -179,18 +179,18 @@ TEST_CASE("a damaged index that cannot be replaced is made in memory, and a note
   ::setenv("XDG_CACHE_HOME", folder.str("file").c_str(), 1);  // no folder can be made below a file
   const auto format = std::make_shared<BlockFormat>(4);
   const RecordFiles data = open(folder.str("a"), format);
-  // A folder that is not empty stops root, too, from renaming to its place.
+  // A folder that is not empty prevents even root from renaming to its path.
   fs::rename(folder.path() / "a.unstarve-index", folder.path() / "away");
   folder.folder("a.unstarve-index/x");
   CHECK(everything(data) == expected);
   CHECK(format->scans == 1);
   REQUIRE(data.notes().size() == 1);
   CHECK_THAT(data.notes()[0],
-             Catch::Contains("a.unstarve-index is damaged and could not be replaced") && Catch::Contains("delete it"));
+             Catch::Contains("a.unstarve-index is damaged and could not be replaced") && Catch::Contains("Delete it"));
   ::unsetenv("XDG_CACHE_HOME");
 }
 
-TEST_CASE("a damaged index of a shard that has changed under it is an error") {
+TEST_CASE("a damaged index of a shard that changed meanwhile is an error") {
   TemporaryFolder folder;
   folder.write("a", noise(4 * 10));
   (void)open(folder.str("a"), std::make_shared<BlockFormat>(4));
@@ -198,7 +198,7 @@ TEST_CASE("a damaged index of a shard that has changed under it is an error") {
   flip(bad, bad.find("r9"));
   write_file_atomically(folder.path() / "a.unstarve-index", bad);
   const auto format = std::make_shared<BlockFormat>(4);
-  const KeptIndex index(open_bytes(folder.str("a")), format, true);
+  const RepairingIndex index(open_bytes(folder.str("a")), format, true);
   CHECK(index.size() == 10);
   CHECK(index.member(8) == "r8");
   format->most = 9;

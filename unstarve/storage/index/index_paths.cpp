@@ -1,4 +1,4 @@
-#include "unstarve/storage/index/index_places.h"
+#include "unstarve/storage/index/index_paths.h"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// FNV-1a, 64 bits, in hexadecimal: tells names apart.
+// FNV-1a, 64 bits, in hexadecimal.
 std::string digest(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
@@ -27,7 +27,7 @@ std::string digest(std::string_view text) {
 
 }  // namespace
 
-std::vector<fs::path> index_places(const std::string& name, const std::string& variant) {
+std::vector<fs::path> index_paths(const std::string& name, const std::string& variant) {
   const std::string ending = variant.empty() ? "" : "." + digest(variant).substr(0, 8);
   std::vector<fs::path> found;
   std::string whole = name;
@@ -38,7 +38,7 @@ std::vector<fs::path> index_places(const std::string& name, const std::string& v
     if (!failed) whole = absolute.lexically_normal().string();
   }
   if (const std::optional<fs::path> cache = index_cache_folder()) {
-    // The digest tells data apart, the end of the name is for people.
+    // The digest identifies the data; the end of the name is for readers.
     const std::string last = whole.substr(whole.find_last_of('/') + 1);
     found.push_back(*cache / index_path(digest(whole) + "-" +
                                         last.substr(last.size() - std::min<std::size_t>(last.size(), 100)) + ending));
@@ -46,29 +46,29 @@ std::vector<fs::path> index_places(const std::string& name, const std::string& v
   return found;
 }
 
-IndexKeeping keep_index(const std::string& name, std::span<const fs::path> places, std::string_view bytes,
-                        Durability durability) {
-  IndexKeeping keeping{{}, "neither XDG_CACHE_HOME nor HOME tells a folder for it"};
-  for (const fs::path& place : places) {
+SavedIndex save_index(const std::string& name, std::span<const fs::path> paths, std::string_view bytes,
+                      Durability durability) {
+  SavedIndex saved{{}, "neither XDG_CACHE_HOME nor HOME names a folder for it"};
+  for (const fs::path& path : paths) {
     try {
-      const bool beside = !is_url(name) && place.parent_path() == fs::path(name).parent_path();
-      if (!beside) fs::create_directories(place.parent_path());
-      write_file_atomically(place, bytes, durability);
-      keeping.place = place;
-      index_is_kept(place);
-      return keeping;
+      const bool next_to_data = !is_url(name) && path.parent_path() == fs::path(name).parent_path();
+      if (!next_to_data) fs::create_directories(path.parent_path());
+      write_file_atomically(path, bytes, durability);
+      saved.path = path;
+      mark_index_saved(path);
+      return saved;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kIo) throw;
-      keeping.failed = error.what();
+      saved.failure = error.what();
     } catch (const fs::filesystem_error& error) {
-      keeping.failed = error.what();
+      saved.failure = error.what();
     }
   }
-  return keeping;
+  return saved;
 }
 
-std::string not_kept(const std::string& name, const std::string& failed) {
-  return "the index of " + name + " cannot be kept (" + failed + "): it is made again in every run";
+std::string not_saved(const std::string& name, const std::string& failure) {
+  return "the index of " + name + " cannot be saved (" + failure + "): it is rebuilt in every run";
 }
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-#include "unstarve/storage/io/past_cache.h"
+#include "unstarve/storage/io/uncached_reads.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@
 namespace unstarve {
 namespace {
 
-// Writes the file and drops it from the page cache, where the file system lets that be done.
+// Writes the file and drops it from the page cache if the file system supports it.
 std::string cold_file(const testing::TemporaryFolder& folder, const std::string& name, const std::string& text) {
   folder.write(name, text);
   const FileDescriptor file(::open(folder.str(name).c_str(), O_RDONLY | O_CLOEXEC));
@@ -28,7 +28,7 @@ std::string cold_file(const testing::TemporaryFolder& folder, const std::string&
   return folder.str(name);
 }
 
-// By mincore(2), which brings nothing: in_page_cache() has the kernel read ahead where it asks.
+// Uses mincore(2), which reads nothing; in_page_cache() triggers kernel readahead.
 bool is_cached(const std::string& path, std::uint64_t offset) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -49,29 +49,29 @@ std::string made_up(std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("passes may bring so many bytes into the page cache", "[storage]") {
-  CacheRoom room(100);
+TEST_CASE("passes may read a limited number of bytes into the page cache", "[storage]") {
+  PageCacheBudget room(100);
   CHECK(room.take(60));
   CHECK_FALSE(room.take(41));
   CHECK(room.take(40));
   CHECK_FALSE(room.take(1));
   CHECK(room.take(0));
-  CHECK(CacheRoom::of_process().take(1));
+  CHECK(PageCacheBudget::of_process().take(1));
 }
 
-TEST_CASE("a file that does not fit is read past the page cache", "[storage]") {
+TEST_CASE("a file that exceeds the budget bypasses the page cache", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::string text = made_up(1'000'003);
   const std::string path = cold_file(folder, "file", text);
-  CacheRoom none(0), enough(2'000'000);
+  PageCacheBudget none(0), enough(2'000'000);
   const auto mapped = open_bytes(path);
-  CHECK(past_page_cache(*mapped, enough) == nullptr);
-  constexpr std::uint64_t kFar = 900'000;  // from where past_page_cache() asks
+  CHECK(open_uncached(*mapped, enough) == nullptr);
+  constexpr std::uint64_t kFar = 900'000;  // away from the offset that open_uncached() tests
   if (is_cached(path, text.size() / 2) || is_cached(path, kFar)) {
     WARN("SKIPPED, nothing is read past the page cache: this file system keeps its files there");
     return;
   }
-  const auto direct = past_page_cache(*mapped, none);
+  const auto direct = open_uncached(*mapped, none);
   if (direct == nullptr) {
     WARN("SKIPPED, nothing is read past the page cache: this file system has no such reads");
     return;
@@ -94,10 +94,10 @@ TEST_CASE("a file that does not fit is read past the page cache", "[storage]") {
   REQUIRE(::truncate(path.c_str(), 500'000) == 0);
   CHECK_THROWS_WITH(direct->read(0, {reinterpret_cast<std::uint8_t*>(all.data()), all.size()}),
                     Catch::Contains("it ended at 500000 of 1000003 bytes"));
-  CHECK(past_page_cache(*mapped, none) == nullptr);  // it is another file by now
+  CHECK(open_uncached(*mapped, none) == nullptr);  // replaced meanwhile
 }
 
-TEST_CASE("an index made past the page cache is the one made through it", "[storage]") {
+TEST_CASE("an index built without the page cache equals one built with it", "[storage]") {
   const testing::TemporaryFolder folder;
   std::string records;
   for (int i = 0; i < 300; ++i)
@@ -108,9 +108,9 @@ TEST_CASE("an index made past the page cache is the one made through it", "[stor
     const std::string path = cold_file(folder, "file", stored);
     const bool cold = !is_cached(path, stored.size() / 2);
     const auto shard = open_bytes(path);
-    CacheRoom none(0), enough(std::uint64_t{1} << 40);
-    const std::string past = make_index(*shard, *format, none);
-    CHECK((past == make_index(*shard, *format, enough)));
+    PageCacheBudget none(0), enough(std::uint64_t{1} << 40);
+    const std::string past = build_index(*shard, *format, none);
+    CHECK((past == build_index(*shard, *format, enough)));
     if (!cold) WARN("SKIPPED, both passes went through the page cache");
   }
 }
