@@ -1,4 +1,4 @@
-// Any bytes as a CIFAR binary (the first byte chooses the layout) and as a list of class names.
+// Arbitrary bytes as a CIFAR binary (the first byte selects the layout) and as a list of class names.
 #include <cstddef>
 #include <cstdint>
 
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       try {
         records.read(i, record);
       } catch (const unstarve::Error&) {
-        continue;  // a label out of range: the other records must still read
+        continue;  // label out of range: the other records must be readable
       }
       const unstarve::PixelView& view = record.values[0].pixels;
       for (int c = 0; c < unstarve::kChannels; ++c) sum += view.at(view.width - 1, view.height - 1, c);
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } catch (const unstarve::Error&) {
   }
-  volatile unsigned keep = sum;  // the reads must happen
-  (void)keep;
+  volatile unsigned used = sum;  // prevents the reads from being optimised away
+  (void)used;
   return 0;
 }

@@ -1,7 +1,8 @@
-// Any bytes as a JPEG file: our own decoder, with and without entries of two symbols in its tables, against
-// libjpeg-turbo. Both take the whole image or both refuse it, and what they take has the same pixels, at full size and
-// reduced; so has a part, unless libjpeg-turbo finds damage that our decoder does not read. A part whose decoding makes
-// an index is the same, row by row too, and so it is by that index, which only a file has that is right to its end.
+// Arbitrary bytes as a JPEG file: compares our decoder, with and without two-symbol table entries, with libjpeg-turbo.
+// Both accept or both refuse the whole image, and the pixels are equal, at full and at reduced size. The same holds for
+// crops, unless libjpeg-turbo finds damage in data that our decoder does not read. A crop must also be equal if an
+// index is built while decoding (row by row) and if it is decoded with that index; only files without damage have an
+// index.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ bool same(const Image& a, const Image& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
-// Takes rows as a resampler does: a few at a time, in memory of its own, that lie further apart than they are long.
+// Accepts rows like a resampler: a few at a time, in its own memory, with a stride larger than the row length.
 class StripRows final : public RowSink {
  public:
   explicit StripRows(Image& image) : image_(image) {}
@@ -83,23 +84,23 @@ bool decode(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, const Req
   }
 }
 
-// Of the image reduced by `reduction`: `whole_taken` is libjpeg-turbo's word on all of it.
+// Checks a crop of the image reduced by `reduction`. `whole_accepted`: whether libjpeg-turbo accepts the whole image.
 void check_part(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, int reduction, const Rect& rect,
-                bool whole_taken, const Image* expected) {
+                bool whole_accepted, const Image* expected) {
   static Image part, recorded, indexed;
-  const bool taken = decode(decoder, bytes, {reduction, rect}, part);
+  const bool accepted = decode(decoder, bytes, {reduction, rect}, part);
   const bool own = decoder.used_own_decoder();
-  check(taken || expected == nullptr);
-  if (taken && expected != nullptr) check(same(part, *expected));
+  check(accepted || expected == nullptr);
+  if (accepted && expected != nullptr) check(same(part, *expected));
 
-  check(decode(decoder, bytes, {reduction, rect, true, {}, true}, recorded) == taken);
-  // Making an index takes a look at the restart marker behind the part, which may be damaged.
+  check(decode(decoder, bytes, {reduction, rect, true, {}, true}, recorded) == accepted);
+  // Building an index reads the restart marker after the crop, which may be damaged.
   check(own || !decoder.used_own_decoder());
-  if (!taken) return;
+  if (!accepted) return;
   check(same(recorded, part));
   const std::vector<std::uint8_t> index(decoder.made_index().begin(), decoder.made_index().end());
   if (index.empty()) return;
-  check(own && whole_taken);
+  check(own && whole_accepted);
   check(decode(decoder, bytes, {reduction, rect, true, index}, indexed));
   check(decoder.index_use() == IndexUse::kUsed);
   check(same(indexed, part));
@@ -117,9 +118,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const Error&) {
     return 0;
   }
-  // Large headers over little data are decodable and slow; the limits have tests of their own.
+  // Large images with little data decode slowly; the size limits have their own tests.
   if (std::int64_t{whole.width} * whole.height > 256 * 256) return 0;
-  // New ones, whose buffers are no larger than this file needs: what runs over their ends shows.
+  // New decoders, whose buffers have the size that this file needs: overruns are detected.
   std::array<JpegDecoder, 2> ours;
   ours[0].use_pairs(false);
   ours[1].use_pairs(true);
@@ -127,10 +128,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const int reduction : {1, 2, 4, 8}) {
     const auto reduced = [reduction](int side) { return (side + reduction - 1) / reduction; };
     const Rect all{0, 0, reduced(whole.width), reduced(whole.height)};
-    const bool taken = decode(theirs, bytes, {reduction, all, false}, expected);
+    const bool accepted = decode(theirs, bytes, {reduction, all, false}, expected);
     for (JpegDecoder& decoder : ours) {
-      check(decode(decoder, bytes, {reduction, all}, own) == taken);
-      if (taken) check(same(own, expected));
+      check(decode(decoder, bytes, {reduction, all}, own) == accepted);
+      if (accepted) check(same(own, expected));
     }
 
     Rect part;
@@ -138,9 +139,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     part.y = choose(1, all.height);
     part.width = 1 + choose(2, all.width - part.x);
     part.height = 1 + choose(3, all.height - part.y);
-    const bool part_taken = decode(theirs, bytes, {reduction, part, false}, expected);
+    const bool part_accepted = decode(theirs, bytes, {reduction, part, false}, expected);
     for (JpegDecoder& decoder : ours) {
-      check_part(decoder, bytes, reduction, part, taken, part_taken ? &expected : nullptr);
+      check_part(decoder, bytes, reduction, part, accepted, part_accepted ? &expected : nullptr);
     }
   }
   return 0;

@@ -1,4 +1,4 @@
-// Any bytes as the index of an MDS data set, and as a sample of columns of every kind.
+// Arbitrary bytes as the index of an MDS dataset, and as a sample with columns of every kind.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace {
 using namespace unstarve;
 
 template <class Call>
-void try_it(const Call& call) {
+void expect_input_errors(const Call& call) {
   try {
     call();
   } catch (const Error& error) {
@@ -25,24 +25,24 @@ void try_it(const Call& call) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> bytes(data, size);
   unsigned sum = 0;
-  try_it([&] {
+  expect_input_errors([&] {
     const MdsIndex index = parse_mds_index({reinterpret_cast<const char*>(data), size});
     if (index.shards.empty() || index.columns.empty()) __builtin_trap();
   });
   const std::vector<MdsColumn> columns = {{"a", "pil", 0}, {"b", "int16", 2}, {"c", "str_int", 0}, {"d", "jpeg", 0}};
   for (std::size_t which = 0; which < columns.size(); ++which) {
-    try_it([&] {
+    expect_input_errors([&] {
       for (const std::uint8_t byte : mds_value(bytes, columns, which)) sum += byte;
     });
   }
   for (const std::string_view encoding : {"int", "int8", "uint16", "uint64", "str_int"}) {
-    try_it([&] { sum += static_cast<unsigned>(mds_integer(encoding, bytes)); });
+    expect_input_errors([&] { sum += static_cast<unsigned>(mds_integer(encoding, bytes)); });
   }
-  try_it([&] {
+  expect_input_errors([&] {
     const MdsPixels image = parse_mds_pil(bytes);
     sum += image.pixels[std::size_t{image.width} * image.height * static_cast<std::size_t>(image.channels) - 1];
   });
-  volatile unsigned keep = sum;  // the reads must happen
-  (void)keep;
+  volatile unsigned used = sum;  // prevents the reads from being optimised away
+  (void)used;
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any text as a pack's manifest, as a shard's entry, as a line of a quarantine list and as a catalogue of data sets;
-// what is taken is the same when it is written and read again.
+// Arbitrary text as a pack manifest, a shard entry, a line of a quarantine list and a catalogue of datasets. Accepted
+// input must be equal after writing and reading it again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 using namespace unstarve;
 
 template <class Work>
-void refused_or_done(const Work& work) {
+void allow_errors(const Work& work) {
   try {
     work();
   } catch (const Error&) {
@@ -31,20 +31,20 @@ void require(bool good) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  refused_or_done([&] {
+  allow_errors([&] {
     const PackManifest manifest = manifest_from_json(text, "m");
     const std::string written = to_json(manifest);
     require(to_json(manifest_from_json(written, "m")) == written);
   });
-  refused_or_done([&] {
+  allow_errors([&] {
     const ShardEntry entry = shard_entry_from_json(text, "e");
     require(shard_entry_from_json(to_json(entry), "e") == entry);
   });
-  refused_or_done([&] {
+  allow_errors([&] {
     const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     const QuarantineEntry entry = quarantine_entry_from_json(json, "q");
     require(quarantine_entry_from_json(to_json(entry), "q") == entry);
   });
-  refused_or_done([&] { (void)parse_catalogue(text, "c"); });
+  allow_errors([&] { (void)parse_catalogue(text, "c"); });
   return 0;
 }

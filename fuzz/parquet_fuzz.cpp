@@ -1,6 +1,6 @@
-// Any bytes as a Parquet file: footer, columns, pages. What can be read is read; everything else must be an Error.
-// A fuzzer meets Arrow's Thrift and page decoders behind our checks, which bound what they may allocate. Without Arrow
-// only the choice of columns is exercised.
+// Arbitrary bytes as a Parquet file: footer, columns, pages. Reads all readable records; everything else must be an
+// Error. Our checks limit the allocations of Arrow's Thrift and page decoders. Without Arrow only the column selection
+// is tested.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ void read(std::string_view bytes, testing::Access access) {
   try {
     ParquetOptions options;
     options.threads = 1;
-    options.cache_bytes = 1;  // no thread decodes ahead: every run is the same
+    options.cache_bytes = 1;  // no decoding in advance: runs are deterministic
     const ParquetDataset data({{"memory", std::make_shared<testing::MemoryBytes>(bytes, access)}}, options);
     RecordBuffer record;
     unsigned sum = 0;
@@ -32,8 +32,8 @@ void read(std::string_view bytes, testing::Access access) {
         if (error.kind() != ErrorKind::kInput) __builtin_trap();
       }
     }
-    volatile unsigned keep = sum;  // the reads must happen
-    (void)keep;
+    volatile unsigned used = sum;  // prevents the reads from being optimised away
+    (void)used;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kMissing) __builtin_trap();
   }

@@ -1,6 +1,5 @@
-// Any bytes as the file of a store of decoded pixels: found or not, never outside of the file; and one more is put. The
-// header must be right for anything behind it to be looked at, so that inputs go there twice: as they are, and behind a
-// header of this machine's own.
+// Arbitrary bytes as the file of a pixel store: looks up all samples, without reading outside of the file, and stores
+// one more. The store checks the header first, so each input is used twice: unchanged, and after a valid header.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +24,7 @@ constexpr std::uint64_t kLimit = 1 << 16;
 
 struct File {
   fs::path path;
-  std::vector<char> made;  // of a store with two samples
+  std::vector<char> valid;  // the file of a store with two samples
   File() {
     std::string name = (fs::temp_directory_path() / "unstarve-pixels-XXXXXX").string();
     const int fd = ::mkstemp(name.data());
@@ -39,7 +38,7 @@ struct File {
       store->put(2, 8, image.view());
     }
     std::ifstream in(path, std::ios::binary);
-    made.assign(std::istreambuf_iterator<char>(in), {});
+    valid.assign(std::istreambuf_iterator<char>(in), {});
   }
   ~File() {
     std::error_code failed;
@@ -51,9 +50,9 @@ struct File {
     const auto store = open_pixel_store(path, "key", kSamples, kLimit);
     volatile unsigned sum = 0;
     for (std::uint64_t id = 0; id < kSamples; ++id) {
-      const auto kept = store->find(id);
-      if (!kept) continue;
-      const PixelView& pixels = kept->pixels;
+      const auto found = store->find(id);
+      if (!found) continue;
+      const PixelView& pixels = found->pixels;
       for (int y = 0; y < pixels.height; ++y)
         for (int x = 0; x < pixels.width; ++x) sum = sum + pixels.at(x, y, 0) + pixels.at(x, y, 2);
     }
@@ -70,9 +69,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     file.use({data, data + size});
     constexpr std::size_t kHeader = 4096;
-    std::vector<char> mended = file.made;
-    if (mended.size() > kHeader) std::copy_n(data, std::min(size, mended.size() - kHeader), mended.begin() + kHeader);
-    file.use(mended);
+    std::vector<char> changed = file.valid;
+    if (changed.size() > kHeader)
+      std::copy_n(data, std::min(size, changed.size() - kHeader), changed.begin() + kHeader);
+    file.use(changed);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInternal) __builtin_trap();
   }

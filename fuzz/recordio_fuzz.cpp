@@ -1,4 +1,4 @@
-// Any bytes as a RecordIO file: scanned, and every record that the scan takes is read.
+// Arbitrary bytes as a RecordIO file: scans it and reads every record that the scan accepts.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -12,16 +12,16 @@ namespace {
 
 using namespace unstarve;
 
-// Every byte belongs to one record or damage, in order.
+// Checks that every byte belongs to one record or damaged range, in order.
 class CheckingSink final : public RecordSink {
  public:
   explicit CheckingSink(std::span<const std::uint8_t> file) : file_(file) {}
   void add(const ScannedRecord& record) override {
     take(record.offset, record.length);
     const std::span<const std::uint8_t> stored = file_.subspan(record.offset, record.length);
-    AlignedBytes room;
+    AlignedBytes buffer;
     Value image;
-    recordio_format()->fill(stored, {}, room, image);  // what was scanned without an error reads without one
+    recordio_format()->fill(stored, {}, buffer, image);  // a record accepted by the scan must be readable
     if (image.bytes.size() != record.encoded.size()) __builtin_trap();
   }
   void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view) override { take(offset, length); }
@@ -46,9 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CheckingSink sink(file);
   recordio_format()->scan(bytes, sink);
   sink.finish();
-  std::vector<std::uint8_t> room(size);
+  std::vector<std::uint8_t> buffer(size);
   try {
-    (void)parse_recordio_image(join_recordio(file, room.data()));
+    (void)parse_recordio_image(join_recordio(file, buffer.data()));
   } catch (const Error&) {
   }
   return 0;

@@ -1,11 +1,12 @@
-// Runs a fuzz target over its corpus without libFuzzer: every file as it is, then fixed mutations of the files.
+// Runs a fuzz target over its corpus without libFuzzer: every file unchanged, then deterministic mutations of the
+// files.
 //
-//   NAME_fuzz FOLDER [MUTATIONS]    every file of FOLDER, then MUTATIONS (2,000) of them in turn
-//   NAME_fuzz FILE                  this one input
+//   NAME_fuzz FOLDER [MUTATIONS]    every file of FOLDER, then MUTATIONS (default 2,000) mutations of them
+//   NAME_fuzz FILE                  this input only
 //
-// In builds without a sanitizer, inputs and AlignedBytes end at a page that must not be touched.
-// The mutations are a function of their number, so a failure repeats. When the target dies, the input that killed it is
-// left in the working folder as crash-NAME_fuzz, and a line says which it was. An empty corpus is a failure.
+// In builds without a sanitizer, inputs and AlignedBytes end at a guard page. A mutation depends only on its number, so
+// failures are reproducible. If the target crashes, the input is written to crash-NAME_fuzz in the working directory
+// and a message names it. An empty corpus is a failure.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -34,26 +35,26 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 
-// What is being run, for the handlers.
+// The current input, for the signal handlers.
 const std::uint8_t* g_data = nullptr;
 std::size_t g_size = 0;
 std::string g_what, g_crash_name;
 
-// Only calls that are allowed in a signal handler.
-void leave_input() {
+// Uses only async-signal-safe calls.
+void save_input() {
   if (g_data == nullptr) return;
   const int fd = ::open(g_crash_name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   bool written = fd >= 0;
-  for (std::size_t at = 0; written && at < g_size;) {
-    const ssize_t n = ::write(fd, g_data + at, g_size - at);
+  for (std::size_t offset = 0; written && offset < g_size;) {
+    const ssize_t n = ::write(fd, g_data + offset, g_size - offset);
     written = n > 0;
-    if (written) at += static_cast<std::size_t>(n);
+    if (written) offset += static_cast<std::size_t>(n);
   }
   if (fd >= 0) ::close(fd);
   for (const std::string& part : {g_what,
-                                  std::string(written ? ": killed the target; input left in "
-                                                      : ": killed the target; "
-                                                        "its input could not be left in "),
+                                  std::string(written ? ": crashed the target; input saved to "
+                                                      : ": crashed the target; "
+                                                        "the input could not be saved to "),
                                   g_crash_name}) {
     if (::write(STDERR_FILENO, part.data(), part.size()) < 0) return;
   }
@@ -62,12 +63,12 @@ void leave_input() {
 }
 
 void on_signal(int number) {
-  leave_input();
+  save_input();
   std::signal(number, SIG_DFL);
   std::raise(number);
 }
 
-// A block of exactly the input's size, so that a read of one byte too many is seen: by the sanitizer, or by the page.
+// A block of exactly the size of the input, so that the sanitizer or the guard page detects any read beyond its end.
 #ifdef UNSTARVE_GUARD_PAGES
 class Exact {
  public:
@@ -80,8 +81,7 @@ class Exact {
 
 void check_guard_pages() {
   if (unstarve::AlignedBytes::capacity_for(unstarve::AlignedBytes::kMapped + 1) % 4096 != 0) return;
-  throw unstarve::Error(unstarve::ErrorKind::kInternal,
-                        "AlignedBytes are those without guard pages: see CMakeLists.txt");
+  throw unstarve::Error(unstarve::ErrorKind::kInternal, "AlignedBytes has no guard pages: see CMakeLists.txt");
 }
 #else
 using Exact = Bytes;
@@ -97,27 +97,27 @@ void run(const Bytes& input, std::string what) {
   g_data = nullptr;
 }
 
-// One to four changes: cut the end, flip bits, set a byte to a telling value, remove or repeat a piece, splice in a
-// piece of another file.
+// Makes one to four changes: truncate, flip a bit, set a byte to an interesting value, remove or repeat a piece, insert
+// a piece of another file.
 Bytes mutate(const std::vector<Bytes>& corpus, std::size_t file, std::uint64_t number) {
-  constexpr std::uint8_t kTelling[] = {0x00, 0x01, 0x7f, 0x80, 0xd8, 0xff};
+  constexpr std::uint8_t kInteresting[] = {0x00, 0x01, 0x7f, 0x80, 0xd8, 0xff};
   unstarve::Random random(0x66757a7a, 0, number, 0);
   const auto below = [&](std::size_t n) {
     return static_cast<std::size_t>(random.below(static_cast<std::uint32_t>(n)));
   };
   Bytes bytes = corpus[file];
   for (std::size_t change = 1 + below(4); change > 0; --change) {
-    const std::size_t at = bytes.empty() ? 0 : below(bytes.size());
-    const std::size_t length = bytes.empty() ? 0 : 1 + below(std::min<std::size_t>(bytes.size() - at, 64));
-    const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    const std::size_t offset = bytes.empty() ? 0 : below(bytes.size());
+    const std::size_t length = bytes.empty() ? 0 : 1 + below(std::min<std::size_t>(bytes.size() - offset, 64));
+    const auto position = bytes.begin() + static_cast<std::ptrdiff_t>(offset);
     switch (bytes.empty() ? 5 : below(6)) {
-      case 0: bytes.resize(at); break;
-      case 1: bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << below(8))); break;
-      case 2: bytes[at] = kTelling[below(std::size(kTelling))]; break;
-      case 3: bytes.erase(place, place + static_cast<std::ptrdiff_t>(length)); break;
+      case 0: bytes.resize(offset); break;
+      case 1: bytes[offset] = static_cast<std::uint8_t>(bytes[offset] ^ (1u << below(8))); break;
+      case 2: bytes[offset] = kInteresting[below(std::size(kInteresting))]; break;
+      case 3: bytes.erase(position, position + static_cast<std::ptrdiff_t>(length)); break;
       case 4: {
-        const Bytes piece(place, place + static_cast<std::ptrdiff_t>(length));
-        bytes.insert(place, piece.begin(), piece.end());
+        const Bytes piece(position, position + static_cast<std::ptrdiff_t>(length));
+        bytes.insert(position, piece.begin(), piece.end());
         break;
       }
       default: {
@@ -126,7 +126,7 @@ Bytes mutate(const std::vector<Bytes>& corpus, std::size_t file, std::uint64_t n
         const std::size_t from = below(other.size());
         const std::size_t piece = std::min(other.size() - from, 1 + below(256));
         const auto begin = other.begin() + static_cast<std::ptrdiff_t>(from);
-        bytes.insert(place, begin, begin + static_cast<std::ptrdiff_t>(piece));
+        bytes.insert(position, begin, begin + static_cast<std::ptrdiff_t>(piece));
       }
     }
   }
@@ -170,13 +170,13 @@ int main(int argc, char** argv) {
   }
   g_crash_name = "crash-" + fs::path(argv[0]).filename().string();
   for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(number, on_signal);
-  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(leave_input);
+  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(save_input);
   try {
     check_guard_pages();
     return replay(argv[1], argc == 3 ? std::stoull(argv[2]) : 2000);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", g_what.empty() ? argv[0] : g_what.c_str(), e.what());
-    leave_input();
+    save_input();
     return 1;
   }
 }

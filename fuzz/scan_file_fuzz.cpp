@@ -1,4 +1,4 @@
-// Any bytes as the file of scan indexes beside a shard: as they are, and with its head and an entry put right.
+// Arbitrary bytes as the scan index file of a shard: unchanged, and with corrected header and entries.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,31 +25,31 @@ void read_everything(std::span<const std::uint8_t> file, std::uint64_t records) 
   for (std::uint64_t record = 0; record < records; ++record) {
     for (const std::uint8_t byte : view.find(record).bytes) sum += byte;
   }
-  volatile std::size_t keep = sum;  // the reads must happen
-  (void)keep;
+  volatile std::size_t used = sum;  // prevents the reads from being optimised away
+  (void)used;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < layout::kHeaderBytes) return 0;
-  const auto told = load_little<std::uint64_t>(data + 16);
-  read_everything({data, size}, std::min<std::uint64_t>(told, 1000));
-  // As many records as the bytes have room for, and more.
-  const std::uint64_t room = (size - layout::kHeaderBytes) / layout::kEntryBytes;
-  for (const std::uint64_t records : {room, room + 1, room / 2}) {
-    std::vector<std::uint8_t> mended(data, data + size);
+  const auto declared = load_little<std::uint64_t>(data + 16);
+  read_everything({data, size}, std::min<std::uint64_t>(declared, 1000));
+  // As many records as fit, one more, and half as many.
+  const std::uint64_t capacity = (size - layout::kHeaderBytes) / layout::kEntryBytes;
+  for (const std::uint64_t records : {capacity, capacity + 1, capacity / 2}) {
+    std::vector<std::uint8_t> corrected(data, data + size);
     const std::string head = layout::header_of(records, kShardBytes);
-    std::memcpy(mended.data(), head.data(), head.size());
-    for (std::uint64_t record = 0; record < std::min(records, room); ++record) {
-      std::uint8_t* const entry = mended.data() + layout::entry_offset(record);
+    std::memcpy(corrected.data(), head.data(), head.size());
+    for (std::uint64_t record = 0; record < std::min(records, capacity); ++record) {
+      std::uint8_t* const entry = corrected.data() + layout::entry_offset(record);
       const auto offset = load_little<std::uint64_t>(entry);
       const auto length = load_little<std::uint32_t>(entry + 8);
       if (offset > size || length > size - offset) continue;
-      const layout::Entry right = layout::entry_of(offset, std::span(mended).subspan(offset, length));
+      const layout::Entry right = layout::entry_of(offset, std::span(corrected).subspan(offset, length));
       std::copy(right.begin(), right.end(), entry);
     }
-    read_everything(mended, records);
+    read_everything(corrected, records);
   }
   return 0;
 }

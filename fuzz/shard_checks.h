@@ -1,5 +1,6 @@
 #pragma once
-// A format of records and any bytes as its shard: what the scan takes lies in the shard, in its order, and is read.
+// Arbitrary bytes as a shard of a record format: records found by the scan are in order and inside of the shard, and
+// each is read.
 
 #include <cstdint>
 #include <span>
@@ -22,7 +23,7 @@ class ShardSink final : public RecordSink {
     records.push_back({record.offset, record.length, 0, static_cast<std::int32_t>(record.label.value_or(-1)), 0, 0});
   }
   void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view reason) override {
-    // What a table says may lie behind the end; then there is nothing of it.
+    // A table entry may point beyond the end of the shard; its length is then 0.
     if (offset <= bytes_ || length > 0) take(offset, length);
     if (reason.empty()) __builtin_trap();
   }
@@ -36,7 +37,7 @@ class ShardSink final : public RecordSink {
   }
   std::size_t bytes_;
   std::uint64_t begin_ = 0;
-  volatile unsigned sum_ = 0;  // the reads must happen
+  volatile unsigned sum_ = 0;  // prevents the reads from being optimised away
 };
 
 inline void scan_and_read(const RecordFormat& format, std::span<const std::uint8_t> shard) {
@@ -51,10 +52,10 @@ inline void scan_and_read(const RecordFormat& format, std::span<const std::uint8
   for (const IndexRecord& record : sink.records) {
     const std::vector<std::uint8_t> stored(shard.begin() + static_cast<std::ptrdiff_t>(record.offset),
                                            shard.begin() + static_cast<std::ptrdiff_t>(record.offset + record.length));
-    AlignedBytes room;
+    AlignedBytes buffer;
     Value image;
     try {
-      format.fill(stored, record, room, image);
+      format.fill(stored, record, buffer, image);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput) __builtin_trap();
       continue;

@@ -1,5 +1,5 @@
 #pragma once
-// What the fuzz targets of compressed streams have in common: a case's parts, and reads at places all over the output.
+// Shared by the fuzz targets of compressed streams: the layout of an input, and reads at several offsets of the output.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace unstarve::fuzz {
 
 using namespace unstarve::testing;
 
-// The first byte is the case: bit 0 mapped or by ranges; bit 1 clear: the rest is the stream; bit 1 set: two bytes of
-// length, so many bytes of points, then the stream.
+// The first byte contains flags. Bit 0: mapped, or read by range requests. Bit 1 clear: the rest is the stream. Bit 1
+// set: a length (two bytes), the points (`length` bytes), then the stream.
 struct StreamCase {
   Access access;
   bool with_points;
@@ -23,7 +23,7 @@ struct StreamCase {
   std::string stream;
 };
 
-// `size` >= 3.
+// Precondition: size >= 3.
 inline StreamCase stream_case(const std::uint8_t* data, std::size_t size) {
   StreamCase parts{(data[0] & 1) != 0 ? Access::kMapped : Access::kRanges, (data[0] & 2) != 0, {}, {}};
   parts.stream.assign(reinterpret_cast<const char*>(data + 1), size - 1);
@@ -34,10 +34,10 @@ inline StreamCase stream_case(const std::uint8_t* data, std::size_t size) {
   return parts;
 }
 
-// Appends the output to `whole`; true when it came to its end, false for damage or more than `most`.
-inline bool drain(InflatingForward& forward, std::size_t most, std::string& whole) {
+// Appends the output to `whole`; returns true at its end, false for damage or more than `max_bytes`.
+inline bool drain(InflatingForward& forward, std::size_t max_bytes, std::string& whole) {
   try {
-    while (whole.size() < most) {
+    while (whole.size() < max_bytes) {
       const auto piece = forward.at(whole.size(), 50'000);
       if (piece.empty()) return true;
       whole.append(piece.begin(), piece.end());
@@ -48,7 +48,7 @@ inline bool drain(InflatingForward& forward, std::size_t most, std::string& whol
   return false;
 }
 
-// Random reads equal what was read in order.
+// Checks that random reads equal the sequential output.
 inline void check_reads(const ByteSource& output, const std::string& whole) {
   for (const std::size_t part : {3u, 1u, 2u, 0u}) {
     const std::size_t offset = whole.size() / 4 * part;
@@ -57,15 +57,15 @@ inline void check_reads(const ByteSource& output, const std::string& whole) {
   }
 }
 
-// Reads whose bytes nobody knows, `most` into the output at the farthest.
-inline void read_about(const ByteSource& output, std::size_t most) {
+// Reads at several offsets of at most `max_offset`, without checking the bytes.
+inline void read_about(const ByteSource& output, std::size_t max_offset) {
   for (const std::uint64_t part : {0u, 3u, 1u, 2u}) {
-    const std::uint64_t offset = std::min<std::uint64_t>(output.size() / 4 * part, most);
+    const std::uint64_t offset = std::min<std::uint64_t>(output.size() / 4 * part, max_offset);
     (void)read_text(output, offset, static_cast<std::size_t>(std::min<std::uint64_t>(output.size() - offset, 1000)));
   }
 }
 
-// How many points there are at most in `points`, whose header says how many and whose entries have `entry_bytes`.
+// The number of complete entries in `points`, at most the number that its header declares.
 inline std::uint64_t points_in(const std::string& points, std::size_t header_bytes, std::size_t entry_bytes) {
   if (points.size() < header_bytes) return 0;
   return std::min<std::uint64_t>(load_little<std::uint64_t>(bytes_of(points).data() + 8),

@@ -1,5 +1,5 @@
 #pragma once
-// A tar archive's checksums hide what lies behind them from a fuzzer: those of all blocks that say "ustar", put right.
+// Corrects the checksums of all blocks of a tar archive that have the magic "ustar", so that a fuzzer gets past them.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,11 +22,11 @@ inline void put_checksum(std::uint8_t* block) {
 }
 
 inline std::vector<std::uint8_t> with_tar_checksums(std::span<const std::uint8_t> archive) {
-  std::vector<std::uint8_t> mended(archive.begin(), archive.end());
-  for (std::size_t at = 0; at + kTarBlockBytes <= mended.size(); at += kTarBlockBytes) {
-    if (std::memcmp(mended.data() + at + 257, "ustar", 5) == 0) put_checksum(mended.data() + at);
+  std::vector<std::uint8_t> corrected(archive.begin(), archive.end());
+  for (std::size_t offset = 0; offset + kTarBlockBytes <= corrected.size(); offset += kTarBlockBytes) {
+    if (std::memcmp(corrected.data() + offset + 257, "ustar", 5) == 0) put_checksum(corrected.data() + offset);
   }
-  return mended;
+  return corrected;
 }
 
 }  // namespace unstarve::fuzz

@@ -1,5 +1,5 @@
-// Any bytes as a tar archive. The checksums hide what lies behind them from a fuzzer, so the input is walked twice: as
-// it is, and with checksums put right (tar_checksums.h).
+// Arbitrary bytes as a tar archive. A fuzzer cannot get past checksums, so each input is scanned twice: unchanged, and
+// with corrected checksums (tar_checksums.h).
 #include <cstddef>
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace unstarve;
 
-void walk(std::span<const std::uint8_t> bytes) {
+void scan(std::span<const std::uint8_t> bytes) {
   testing::ForwardMemory forward(bytes);
   TarScanner scanner(forward);
   TarEvent event;
@@ -29,14 +29,14 @@ void walk(std::span<const std::uint8_t> bytes) {
     if (extension != std::string_view::npos && extension > event.name.size()) __builtin_trap();
     sum += is_tar_metadata(event.name) ? 1 : 0;
   }
-  volatile unsigned keep = sum;  // the reads must happen
-  (void)keep;
+  volatile unsigned used = sum;  // prevents the reads from being optimised away
+  (void)used;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  walk({data, size});
-  walk(unstarve::fuzz::with_tar_checksums({data, size}));
+  scan({data, size});
+  scan(unstarve::fuzz::with_tar_checksums({data, size}));
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any bytes as a shard of TFRecord: indexed and read, mapped and by ranges. Checksums hide what lies behind them from a
-// fuzzer, so the input is taken twice: as it is, and with the checksums of its records put right.
+// Arbitrary bytes as a TFRecord shard: indexed and read, mapped and by range requests. A fuzzer cannot get past
+// checksums, so each input is used twice: unchanged, and with corrected record checksums.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -34,22 +34,22 @@ void read_everything(std::string_view bytes, testing::Access access) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) std::abort();
   }
-  volatile std::uint64_t keep = sum;  // the reads must happen
-  (void)keep;
+  volatile std::uint64_t used = sum;  // prevents the reads from being optimised away
+  (void)used;
 }
 
-void put(std::string& bytes, std::size_t at, std::uint32_t value) {
-  for (std::size_t i = 0; i < 4; ++i, value >>= 8) bytes[at + i] = static_cast<char>(value);
+void put(std::string& bytes, std::size_t offset, std::uint32_t value) {
+  for (std::size_t i = 0; i < 4; ++i, value >>= 8) bytes[offset + i] = static_cast<char>(value);
 }
 
-void mend_checksums(std::string& bytes) {
+void correct_checksums(std::string& bytes) {
   const std::span<const std::uint8_t> all(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  for (std::size_t at = 0; bytes.size() - at >= 16;) {
-    const std::uint64_t length = load_little<std::uint64_t>(all.data() + at);
-    put(bytes, at + 8, mask_crc32c(crc32c(all.subspan(at, 8))));
-    if (length > bytes.size() - at - 16) return;
-    put(bytes, at + 12 + length, mask_crc32c(crc32c(all.subspan(at + 12, length))));
-    at += 16 + length;
+  for (std::size_t offset = 0; bytes.size() - offset >= 16;) {
+    const std::uint64_t length = load_little<std::uint64_t>(all.data() + offset);
+    put(bytes, offset + 8, mask_crc32c(crc32c(all.subspan(offset, 8))));
+    if (length > bytes.size() - offset - 16) return;
+    put(bytes, offset + 12 + length, mask_crc32c(crc32c(all.subspan(offset + 12, length))));
+    offset += 16 + length;
   }
 }
 
@@ -58,7 +58,7 @@ void mend_checksums(std::string& bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   read_everything(bytes, testing::Access::kMapped);
-  mend_checksums(bytes);
+  correct_checksums(bytes);
   read_everything(bytes, testing::Access::kRanges);
   return 0;
 }

@@ -1,7 +1,7 @@
-// Any bytes as a Zstandard stream, against libzstd's decoder of whole streams, and any places as its frames' starts.
+// Arbitrary bytes as a Zstandard stream, compared with libzstd, and arbitrary bytes as its seek points.
 //
-// A case's parts stand in stream_checks.h. Without points, random reads must equal sequential ones and, where libzstd
-// decodes the stream in one call, its output; the checksums of points are put right.
+// stream_checks.h defines the layout of an input. Without points, random reads must equal sequential reads and, if
+// libzstd decodes the stream in one call, its output. The checksums of points are corrected.
 #include <zstd.h>
 
 #include "fuzz/stream_checks.h"
@@ -13,16 +13,16 @@ namespace {
 using namespace unstarve;
 using namespace unstarve::fuzz;
 
-constexpr std::size_t kMostOutput = std::size_t{4} << 20;
+constexpr std::size_t kMaxOutput = std::size_t{4} << 20;
 
 void check_stream(const std::shared_ptr<const ByteSource>& source, const std::string& stored) {
   const auto forward = inflate_forward(*source, Compression::kZstd);
   std::string whole;
-  const bool complete = drain(*forward, kMostOutput, whole);
+  const bool complete = drain(*forward, kMaxOutput, whole);
   if (complete && begins_as_zstd(bytes_of(stored))) {
-    std::string reference(kMostOutput, '\0');
+    std::string reference(kMaxOutput, '\0');
     const std::size_t got = ::ZSTD_decompress(reference.data(), reference.size(), stored.data(), stored.size());
-    // Decoding in one call refuses compressed blocks of no bytes, as a stream libzstd passes over them.
+    // libzstd refuses empty compressed blocks when decoding in one call, and skips them when streaming.
     if (::ZSTD_isError(got) == 0 && whole != reference.substr(0, got)) std::abort();
   }
   const std::string points = forward->take_points();
@@ -33,12 +33,12 @@ void check_points(const std::shared_ptr<const ByteSource>& source, std::string p
   constexpr std::size_t kHeader = 16, kEntry = 40, kChecked = 36;
   const std::uint64_t count = points_in(points, kHeader, kEntry);
   for (std::uint64_t i = 0; i < count; ++i) {
-    const std::size_t at = kHeader + i * kEntry;
+    const std::size_t entry = kHeader + i * kEntry;
     std::string sum;
-    append_little(sum, crc32(bytes_of(points).subspan(at, kChecked)));
-    points.replace(at + kChecked, sum.size(), sum);
+    append_little(sum, crc32(bytes_of(points).subspan(entry, kChecked)));
+    points.replace(entry + kChecked, sum.size(), sum);
   }
-  read_about(*open_inflated(source, Compression::kZstd, bytes_of(points)), kMostOutput);
+  read_about(*open_inflated(source, Compression::kZstd, bytes_of(points)), kMaxOutput);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Time of our JPEG encoder beside libjpeg-turbo's, on photographs as `unstarve pack --resize 256` encodes them:
+// Time of our JPEG encoder compared with libjpeg-turbo, on photographs resized as by `unstarve pack --resize 256`:
 //
 //   cmake --build build --target unstarve_jpeg_encode_bench
 //   build/bench/unstarve_jpeg_encode_bench FOLDER [PASSES [QUALITY [TARGET]]]
 //
-// Both encode each image in turn, pass after pass; of every image the least time of either is taken, since other work
-// on the machine only ever adds. The files must be the same.
+// Both encode each image alternately, pass after pass. The minimum time per image is used, because other load on the
+// machine only adds time. The files must be equal.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -28,8 +28,8 @@ namespace {
 
 constexpr int kSide = 256;
 
-// Errors end the program, by libjpeg's default.
-void by_libjpeg(const Image& image, int quality, std::vector<std::uint8_t>& out) {
+// libjpeg errors end the program (the default of libjpeg).
+void encode_with_libjpeg(const Image& image, int quality, std::vector<std::uint8_t>& out) {
   jpeg_error_mgr errors;
   jpeg_compress_struct cinfo;
   cinfo.err = jpeg_std_error(&errors);
@@ -75,7 +75,7 @@ std::vector<Image> photographs(const std::filesystem::path& folder) {
   return images;
 }
 
-// Keeps the least time in `best`.
+// Updates the minimum time in `best`.
 template <class Encode>
 void time(double& best, const Encode& encode) {
   using Clock = std::chrono::steady_clock;
@@ -92,9 +92,9 @@ void compare(const std::vector<Image>& images, int passes, int quality, const st
   std::size_t bytes = 0;
   for (int pass = 0; pass < passes; ++pass) {
     for (std::size_t i = 0; i < images.size(); ++i) {
-      by_libjpeg(images[i], quality, theirs);  // both find the pixels in the cache, as what was just resized is
+      encode_with_libjpeg(images[i], quality, theirs);  // both find the pixels in the cache, as after a resize
       time(our_us[i], [&] { encoder.encode(images[i].view(), quality, ChromaSampling::k420, ours); });
-      time(their_us[i], [&] { by_libjpeg(images[i], quality, theirs); });
+      time(their_us[i], [&] { encode_with_libjpeg(images[i], quality, theirs); });
       if (ours != theirs) throw Error(ErrorKind::kInternal, "the files differ");
       bytes += pass == 0 ? ours.size() : 0;
     }
@@ -102,7 +102,7 @@ void compare(const std::vector<Image>& images, int passes, int quality, const st
   const auto mean = [](const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   };
-  std::printf("%-8s %zu images, mean %zu bytes: ours %.1f us, libjpeg-turbo %.1f us an image, ratio %.2f\n",
+  std::printf("%-8s %zu images, mean %zu bytes: ours %.1f us, libjpeg-turbo %.1f us per image, ratio %.2f\n",
               target.c_str(), images.size(), bytes / images.size(), mean(our_us), mean(their_us),
               mean(their_us) / mean(our_us));
 }

@@ -1,4 +1,4 @@
-// The loader's work without the loader.
+// The work of the loader without the loader.
 #include <deque>
 
 #include "bench/ours/jobs.h"
@@ -28,7 +28,7 @@ class BareSide final : public Side {
 
   Block run(double seconds) override {
     return run_threads(threads_, seconds, [this](int thread) {
-      step(lanes_[static_cast<std::size_t>(thread)]);
+      step(workers_[static_cast<std::size_t>(thread)]);
       return 1;
     });
   }

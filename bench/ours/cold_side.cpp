@@ -1,5 +1,5 @@
-// A whole epoch of files that are not in the page cache, opening included: with the job's "read_ahead", -1 as the data
-// reward it, 0 for none.
+// A whole epoch of files that are not in the page cache, opening included. The job's "read_ahead" is passed to the
+// loader (-1: auto, 0: none).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Gives up the pages of every file below `folder`; the names and sizes of files stay known.
-void forget(const fs::path& folder) {
+// Drops the pages of every file below `folder` from the page cache; the inodes stay cached.
+void drop_pages(const fs::path& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
     const FileDescriptor file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
     if (!file.valid()) throw io_error("open", entry.path().string(), errno);
     const int refused = ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
-    if (refused != 0) throw io_error("give up the pages of", entry.path().string(), refused);
+    if (refused != 0) throw io_error("drop the pages of", entry.path().string(), refused);
   }
 }
 
@@ -35,7 +35,7 @@ class ColdSide final : public Side {
  public:
   explicit ColdSide(const Job& job) : spec_(pipeline_of(job)), device_(open_device("cpu")) {
     spec_.execution.read_ahead = job.at("read_ahead");
-    ::sync();  // pages that are not on the disk yet could not be given up
+    ::sync();  // dirty pages cannot be dropped
     (void)epoch();
   }
 
@@ -54,7 +54,7 @@ class ColdSide final : public Side {
  private:
   Block epoch() {
     using Clock = std::chrono::steady_clock;
-    forget(spec_.source.path);
+    drop_pages(spec_.source.path);
     Block block;
     const auto start = Clock::now();
     Loader loader(spec_, open_dataset(spec_.source.path), *device_, {{}, 1});

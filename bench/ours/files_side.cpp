@@ -19,10 +19,10 @@ FilesSide::FilesSide(const Job& job) : threads_(job.at("cores")) {
 }
 
 std::size_t FilesSide::advance(int thread) {
-  std::size_t& at = next_[static_cast<std::size_t>(thread)];
-  const std::size_t now = at;
-  at = at + 1 < files_.size() ? at + 1 : 0;
-  return now;
+  std::size_t& next = next_[static_cast<std::size_t>(thread)];
+  const std::size_t current = next;
+  next = next + 1 < files_.size() ? next + 1 : 0;
+  return current;
 }
 
 std::vector<std::vector<std::uint8_t>> FilesSide::scan_indexes() const {
@@ -31,8 +31,8 @@ std::vector<std::vector<std::uint8_t>> FilesSide::scan_indexes() const {
   Image pixel;
   for (const auto& file : files_) {
     decoder.open(file);
-    const auto made = make_scan_index(decoder, pixel);
-    indexes.emplace_back(made.begin(), made.end());
+    const auto index = make_scan_index(decoder, pixel);
+    indexes.emplace_back(index.begin(), index.end());
   }
   return indexes;
 }

@@ -1,6 +1,6 @@
-// From nothing opened to the first batch: the data set listed, the loader started, one batch made; all of it let go and
-// opened again with another order. What closing takes is not counted. With "anew" in the job every time is the first
-// ever: a listing kept by the one before is removed.
+// From opening to the first batch: lists the dataset, starts the loader, gets one batch; then closes everything and
+// repeats with another order. Closing is not timed. With "uncached" in the job, the cached listing is removed each
+// time.
 #include <chrono>
 #include <filesystem>
 
@@ -17,15 +17,16 @@ namespace {
 
 class FirstBatchSide final : public Side {
  public:
-  explicit FirstBatchSide(const Job& job) : job_(job), spec_(pipeline_of(job)), anew_(job.value("uncached", false)) {}
+  explicit FirstBatchSide(const Job& job)
+      : job_(job), spec_(pipeline_of(job)), uncached_(job.value("uncached", false)) {}
 
   Block run(double seconds) override {
     Block block;
     for (; block.seconds < seconds; ++block.samples) {
       ++spec_.order.seed;
-      if (anew_)
-        for (const std::filesystem::path& place : index_paths(std::filesystem::canonical(spec_.source.path).string()))
-          std::filesystem::remove(place);
+      if (uncached_)
+        for (const std::filesystem::path& path : index_paths(std::filesystem::canonical(spec_.source.path).string()))
+          std::filesystem::remove(path);
       block.seconds += open_once();
     }
     return block;
@@ -44,13 +45,13 @@ class FirstBatchSide final : public Side {
     const std::optional<Batch> batch = loader.next();
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (!batch || batch->samples() != static_cast<std::size_t>(spec_.batch.size))
-      throw Error(ErrorKind::kInternal, "bench: " + spec_.source.path + ": the first batch is not whole");
+      throw Error(ErrorKind::kInternal, "bench: " + spec_.source.path + ": the first batch is incomplete");
     return seconds;
   }
 
   Job job_;
   PipelineSpec spec_;
-  bool anew_;
+  bool uncached_;
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Our side of the comparisons as a child process of bench/run.py: `unstarve_peer_bench SIDE JOB`.
+// Our side of a comparison as a child process of bench/run.py: `unstarve_peer_bench SIDE JOB`.
 //
-// The protocol is that of bench/peers/serve.py: {"ready": true} or {"error": text}, then for each line of stdin, a JSON
-// array, one JSON object: ["run", seconds] -> {"samples", "seconds"}; ["check", path or null] -> what there is to see;
-// ["quit"] ends it.
+// The protocol is that of bench/peers/serve.py: {"ready": true} or {"error": text}, then one JSON object for each JSON
+// array on stdin: ["run", seconds] -> {"samples", "seconds", "cpu_seconds"}; ["check", path or null] -> statistics;
+// ["quit"] exits.
 #include <array>
 #include <iostream>
 #include <string>
@@ -50,14 +50,14 @@ std::string names(std::string_view between) {
   return all;
 }
 
-// For all threads to come. What the job says of itself: "instructions": "avx2" leaves out AVX-512.
+// Limits the instruction set of all threads started later: "instructions": "avx2" in the job disables AVX-512.
 void limit_instructions(const unstarve::bench::Job& job) {
-  const std::string most = job.value("instructions", "");
-  if (most.empty()) return;
-  if (most != "avx2") {
-    throw Error(ErrorKind::kArgument, "bench: instructions '" + most + "', expected avx2 or nothing");
+  const std::string limit = job.value("instructions", "");
+  if (limit.empty()) return;
+  if (limit != "avx2") {
+    throw Error(ErrorKind::kArgument, "bench: instructions '" + limit + "'; expected avx2");
   }
-  // The better an instruction set, the lower its bit. On other architectures than x86-64 there is nothing to leave out.
+  // Better instruction sets have lower bits in Highway. Only x86-64 has instruction sets to disable.
   if (HWY_ARCH_X86) hwy::DisableTargets(HWY_AVX2 - 1);
 }
 
@@ -65,12 +65,12 @@ std::unique_ptr<Side> make_side(std::string_view name, const unstarve::bench::Jo
   limit_instructions(job);
   for (const SideEntry& entry : kSides)
     if (entry.name == name) return entry.make(job);
-  throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) + "', expected one of " + names(", "));
+  throw Error(ErrorKind::kArgument, "bench: unknown side '" + std::string(name) + "'; expected one of " + names(", "));
 }
 
 void answer(const nlohmann::json& value) { std::cout << value.dump() << std::endl; }
 
-nlohmann::json obey(Side& side, const nlohmann::json& command) {
+nlohmann::json execute(Side& side, const nlohmann::json& command) {
   const std::string name = command.at(0);
   if (name == "run") {
     const unstarve::bench::Block block = side.run(command.at(1));
@@ -79,7 +79,7 @@ nlohmann::json obey(Side& side, const nlohmann::json& command) {
   if (name == "check") {
     return side.check(command.at(1).is_null() ? std::nullopt : std::optional<std::string>(command.at(1)));
   }
-  throw Error(ErrorKind::kArgument, "bench: unknown command '" + name + "', expected run, check or quit");
+  throw Error(ErrorKind::kArgument, "bench: unknown command '" + name + "'; expected run, check or quit");
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
     for (std::string line; std::getline(std::cin, line);) {
       const nlohmann::json command = nlohmann::json::parse(line);
       if (command.at(0) == "quit") break;
-      answer(obey(*side, command));
+      answer(execute(*side, command));
     }
   } catch (const std::exception& error) {
     answer({{"error", error.what()}});

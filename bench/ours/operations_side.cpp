@@ -1,4 +1,4 @@
-// Operations alone, on photographs that lie decoded in memory: what a library of image operations is compared with.
+// Operations alone, on decoded photographs in memory: compared with libraries of image operations.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -27,9 +27,9 @@ class OperationsSide final : public Side {
     for (const OpSpec& operation : spec_.operations) operations_.push_back(make_operation(operation));
     const auto dataset = open_dataset(job.at("data"));
     const int field = dataset->field_index(FieldKind::kEncodedImage);
-    if (field < 0) throw Error(ErrorKind::kArgument, "bench: operations needs a data set of encoded images");
+    if (field < 0) throw Error(ErrorKind::kArgument, "bench: operations requires a dataset of encoded images");
     const std::uint64_t count = std::min(job.at("images").get<std::uint64_t>(), dataset->size());
-    const int side = job.value("side", 0);  // that the photographs come in; 0: as they are
+    const int side = job.value("side", 0);  // input size; 0: the original size
     RecordBuffer record;
     Decoder decoder;
     Scratch scratch;
@@ -41,49 +41,49 @@ class OperationsSide final : public Side {
       decoder.decode({}, decoded);
       Frame frame(decoded.view());
       if (side > 0) resize_bilinear(frame, {side, side}, scratch);
-      Image& kept = images_.emplace_back(frame.size());
-      pixels.store(frame, kept.data());
+      Image& image = images_.emplace_back(frame.size());
+      pixels.store(frame, image.data());
     }
-    lanes_.resize(job.value("threads", 1));
+    workers_.resize(job.value("threads", 1));
     (void)run(0.1);
   }
 
   Block run(double seconds) override {
-    return run_threads(static_cast<int>(lanes_.size()), seconds,
-                       [this](int thread) { return operate(lanes_[static_cast<std::size_t>(thread)]); });
+    return run_threads(static_cast<int>(workers_.size()), seconds,
+                       [this](int thread) { return operate(workers_[static_cast<std::size_t>(thread)]); });
   }
 
   nlohmann::json check(const std::optional<std::string>&) override {
-    Lane& lane = lanes_.front();
-    (void)operate(lane);
-    nlohmann::json seen{{"images", images_.size()}, {"size", {lane.size.height, lane.size.width}}};
+    Worker& worker = workers_.front();
+    (void)operate(worker);
+    nlohmann::json seen{{"images", images_.size()}, {"size", {worker.size.height, worker.size.width}}};
     if (spec_.output.type == ElementType::kUint8) {
-      const std::span values(lane.out.data(), storer_.sample_bytes(lane.size));
+      const std::span values(worker.out.data(), storer_.sample_bytes(worker.size));
       seen["mean"] = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     }
     return seen;
   }
 
  private:
-  struct Lane {
+  struct Worker {
     std::uint64_t done = 0;
     Scratch scratch;
     AlignedBytes out;
     Size size;
   };
 
-  // One image, into memory that is kept.
-  int operate(Lane& lane) {
-    Frame frame(images_[lane.done % images_.size()].view());
+  // Processes one image into a reused buffer.
+  int operate(Worker& worker) {
+    Frame frame(images_[worker.done % images_.size()].view());
     for (std::size_t i = 0; i < operations_.size(); ++i) {
-      Random random(1, 0, lane.done, static_cast<std::uint32_t>(i));
+      Random random(1, 0, worker.done, static_cast<std::uint32_t>(i));
       frame.crop(operations_[i]->select(frame.size(), random));
-      operations_[i]->apply(frame, random, lane.scratch);
+      operations_[i]->apply(frame, random, worker.scratch);
     }
-    lane.size = frame.size();
-    lane.out.reserve_discard(storer_.sample_bytes(lane.size));
-    storer_.store(frame, lane.out.data());
-    ++lane.done;
+    worker.size = frame.size();
+    worker.out.reserve_discard(storer_.sample_bytes(worker.size));
+    storer_.store(frame, worker.out.data());
+    ++worker.done;
     return 1;
   }
 
@@ -91,7 +91,7 @@ class OperationsSide final : public Side {
   Storer storer_;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::deque<Image> images_;
-  std::deque<Lane> lanes_;
+  std::deque<Worker> workers_;
 };
 
 }  // namespace

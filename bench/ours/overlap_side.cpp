@@ -1,7 +1,7 @@
-// A consumer that takes t per batch, over a loader that takes 0.9 t: how much of the time the consumer works.
+// Utilisation of a consumer that takes t per batch, with a loader that takes 0.9 t per batch.
 //
-// What is counted as samples are microseconds of the consumer's work, so that the rate is its utilisation times 10^6.
-// "resident": the same consumer without a loader. Both sleep: it is scheduling that is looked at, not arithmetic.
+// The samples of a Block are microseconds of consumer work: the rate is the utilisation times 10^6. "resident": the
+// same consumer without a loader. Consumer and loader sleep, because the comparison measures scheduling only.
 #include <chrono>
 #include <thread>
 
@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kSamples = 1'000'000;
 constexpr TimedSet::Time kRead = std::chrono::milliseconds(2);
 constexpr int kThreads = 4;
-constexpr int kCalibrated = 30;  // batches
-constexpr double kPart = 0.9;    // of the consumer's time, that the loader takes
+constexpr int kCalibration = 30;      // batches
+constexpr double kLoaderShare = 0.9;  // loader time as a share of consumer time
 
 PipelineSpec spec_of(const Job& job) {
   PipelineSpec spec;
@@ -37,10 +37,10 @@ class OverlapSide final : public Side {
       : resident_(job.value("resident", false)),
         device_(open_device("cpu")),
         loader_(spec_of(job), std::make_shared<TimedSet>(kSamples, [](std::uint64_t) { return kRead; }), *device_, {}) {
-    for (int i = 0; i < kCalibrated / 3; ++i) take();
+    for (int i = 0; i < kCalibration / 3; ++i) take();
     const auto start = Clock::now();
-    for (int i = 0; i < kCalibrated; ++i) take();
-    work_ = std::chrono::duration_cast<std::chrono::microseconds>((Clock::now() - start) / kCalibrated / kPart);
+    for (int i = 0; i < kCalibration; ++i) take();
+    work_ = std::chrono::duration_cast<std::chrono::microseconds>((Clock::now() - start) / kCalibration / kLoaderShare);
   }
 
   Block run(double seconds) override {
@@ -61,7 +61,7 @@ class OverlapSide final : public Side {
 
  private:
   void take() {
-    if (!loader_.next()) throw Error(ErrorKind::kInternal, "bench: an endless loader came to an end");
+    if (!loader_.next()) throw Error(ErrorKind::kInternal, "bench: the endless loader has ended");
   }
 
   bool resident_;

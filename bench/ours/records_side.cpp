@@ -1,4 +1,4 @@
-// Reading records: with every check, in order or shuffled, and what copying as many bytes takes.
+// Reading records with all checks, in order or shuffled; and copying the same number of bytes.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 
-// Each thread reads every so-manieth record of one order.
+// All threads read the same order, each from its own start position.
 class RecordsSide final : public Side {
  public:
   explicit RecordsSide(const Job& job)
@@ -31,10 +31,10 @@ class RecordsSide final : public Side {
     if (order == "random") {
       std::shuffle(order_.begin(), order_.end(), std::mt19937_64(job.at("seed").get<std::uint64_t>()));
     } else if (order != "sequential") {
-      throw Error(ErrorKind::kArgument, "bench: unknown order '" + order + "', expected sequential or random");
+      throw Error(ErrorKind::kArgument, "bench: unknown order '" + order + "'; expected sequential or random");
     }
     const std::size_t threads = next_.size();
-    for (std::size_t thread = 0; thread < threads; ++thread) next_[thread].at = order_.size() * thread / threads;
+    for (std::size_t thread = 0; thread < threads; ++thread) next_[thread].position = order_.size() * thread / threads;
     (void)run(0.1);  // maps the pages
   }
 
@@ -58,21 +58,21 @@ class RecordsSide final : public Side {
  private:
   struct alignas(64) Reader {
     std::uint64_t touched = 0;
-    std::size_t at = 0;  // in the order; every thread goes through all of it, from a place of its own
+    std::size_t position = 0;  // in the order; every thread cycles through all of it
     RecordBuffer record;
   };
 
   int read_some(Reader& reader) {
     constexpr int kSome = 64;
     for (int i = 0; i < kSome; ++i) {
-      data_->read(order_[reader.at], reader.record);
-      reader.at = reader.at + 1 < order_.size() ? reader.at + 1 : 0;
-      CacheFetch(data_->prefetch(order_[reader.at])).finish();  // as a loader's workers do
-      // Formats that hand out mapped memory have not touched the bytes yet; whoever gets a record will.
-      // Summed in a register: bytes may alias anything, and a store per line would be charged to the reading.
+      data_->read(order_[reader.position], reader.record);
+      reader.position = reader.position + 1 < order_.size() ? reader.position + 1 : 0;
+      CacheFetch(data_->prefetch(order_[reader.position])).finish();  // like the worker threads of a loader
+      // Touch the bytes, because formats return views of mapped memory. The sum is a local variable: bytes may alias
+      // any member, and a store per cache line would be measured.
       const auto bytes = reader.record.values.front().bytes;
       std::uint64_t touched = 0;
-      for (std::size_t at = 0; at < bytes.size(); at += kCacheLine) touched += bytes[at];
+      for (std::size_t offset = 0; offset < bytes.size(); offset += kCacheLine) touched += bytes[offset];
       reader.touched += touched;
     }
     return kSome;
@@ -84,7 +84,7 @@ class RecordsSide final : public Side {
   std::vector<Reader> next_;
 };
 
-// Copies pieces as large as the mean record from memory to memory, both as large as the data set.
+// Copies pieces of the mean record size; source and destination are as large as the dataset.
 class RecordMemcpySide final : public Side {
  public:
   explicit RecordMemcpySide(const Job& job) : threads_(job.at("cores")) {
@@ -111,14 +111,14 @@ class RecordMemcpySide final : public Side {
   struct Copy {
     std::unique_ptr<Memory> from;
     std::unique_ptr<Memory> to;
-    std::size_t at;
+    std::size_t position;
   };
 
   int copy_some(Copy& copy) {
     constexpr int kSome = 64;
     for (int i = 0; i < kSome; ++i) {
-      std::memcpy(copy.to->data() + copy.at * piece_, copy.from->data() + copy.at * piece_, piece_);
-      copy.at = copy.at + 1 < pieces_ ? copy.at + 1 : 0;
+      std::memcpy(copy.to->data() + copy.position * piece_, copy.from->data() + copy.position * piece_, piece_);
+      copy.position = copy.position + 1 < pieces_ ? copy.position + 1 : 0;
     }
     return kSome;
   }

@@ -1,7 +1,6 @@
-// Samples that sleep, one in a hundred of them a hundred times as long: how much of the rate without stragglers is
-// left.
+// Rate with stragglers: samples sleep, one in a hundred of them a hundred times as long.
 //
-// "even": all samples sleep the mean of those, which is as much work without any straggler. "order": exact or relaxed.
+// "even": all samples sleep the mean time: the same work without stragglers. "order": exact or relaxed.
 #include <chrono>
 
 #include "bench/ours/sides.h"
@@ -14,16 +13,16 @@ namespace unstarve::bench {
 namespace {
 
 constexpr std::uint64_t kSamples = 1'000'000;
-constexpr std::uint64_t kEvery = 100;  // one in so many is a straggler,
-constexpr int kTimes = 100;            // which takes so many times as long
-constexpr TimedSet::Time kUsual = std::chrono::milliseconds(1);
+constexpr std::uint64_t kEvery = 100;  // one of kEvery samples is a straggler,
+constexpr int kTimes = 100;            // which takes kTimes as long
+constexpr TimedSet::Time kNormal = std::chrono::milliseconds(1);
 
 PipelineSpec spec_of(const Job& job) {
   PipelineSpec spec;
   spec.order.seed = job.at("seed");
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   spec.batch = {job.at("batch"), LastBatch::kDrop};
-  // They sleep, so that it is not the processors that bound how many there may be.
+  // Samples sleep, so there may be more threads than CPU cores.
   spec.execution.threads = job.at("threads");
   spec.execution.order = job.at("order") == "relaxed" ? ExecutionOrder::kRelaxed : ExecutionOrder::kExact;
   return spec;
@@ -32,8 +31,8 @@ PipelineSpec spec_of(const Job& job) {
 std::shared_ptr<const Dataset> set_of(const Job& job) {
   const bool even = job.value("even", false);
   return std::make_shared<TimedSet>(kSamples, [even](std::uint64_t id) -> TimedSet::Time {
-    if (even) return kUsual * (kEvery - 1 + kTimes) / kEvery;
-    return id % kEvery == 1 ? kUsual * kTimes : kUsual;
+    if (even) return kNormal * (kEvery - 1 + kTimes) / kEvery;
+    return id % kEvery == 1 ? kNormal * kTimes : kNormal;
   });
 }
 
@@ -48,7 +47,7 @@ class StragglersSide final : public Side {
     const auto start = Clock::now();
     while (block.seconds < seconds) {
       const auto batch = loader_.next();
-      if (!batch) throw Error(ErrorKind::kInternal, "bench: an endless loader came to an end");
+      if (!batch) throw Error(ErrorKind::kInternal, "bench: the endless loader has ended");
       block.samples += static_cast<std::int64_t>(batch->samples());
       block.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     }
