@@ -8,7 +8,7 @@
 #include <exception>
 #include <limits>
 
-#include "unstarve/observe/report/report.h"
+#include "unstarve/observe/report.h"
 
 using namespace unstarve;
 

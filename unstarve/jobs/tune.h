@@ -10,7 +10,7 @@
 
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/ladder/ladder.h"
-#include "unstarve/observe/report/report.h"
+#include "unstarve/observe/report.h"
 
 namespace unstarve {
 

@@ -1,4 +1,4 @@
-#include "unstarve/observe/report/report.h"
+#include "unstarve/observe/report.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/observe/report/assets.h"
-#include "unstarve/observe/report/html.h"
-#include "unstarve/observe/report/island.h"
+#include "unstarve/observe/html.h"
+#include "unstarve/observe/report_assets.h"
+#include "unstarve/observe/report_island.h"
 
 using namespace unstarve;
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "unstarve/observe/report/tables.h"
+#include "unstarve/observe/report_tables.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "unstarve/observe/format.h"
-#include "unstarve/observe/report/html.h"
+#include "unstarve/observe/html.h"
 
 namespace unstarve {
 namespace {

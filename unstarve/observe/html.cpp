@@ -1,4 +1,4 @@
-#include "unstarve/observe/report/html.h"
+#include "unstarve/observe/html.h"
 
 #include <fmt/format.h>
 

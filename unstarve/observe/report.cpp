@@ -1,4 +1,4 @@
-#include "unstarve/observe/report/report.h"
+#include "unstarve/observe/report.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/observe/facts.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/observe/report/assets.h"
-#include "unstarve/observe/report/html.h"
-#include "unstarve/observe/report/island.h"
-#include "unstarve/observe/report/tables.h"
+#include "unstarve/observe/html.h"
+#include "unstarve/observe/report_assets.h"
+#include "unstarve/observe/report_island.h"
+#include "unstarve/observe/report_tables.h"
 
 namespace unstarve {
 namespace {

@@ -1,4 +1,4 @@
-#include "unstarve/observe/report/island.h"
+#include "unstarve/observe/report_island.h"
 
 #include <nlohmann/json.hpp>
 

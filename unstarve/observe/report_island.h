@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "unstarve/observe/report/report.h"
+#include "unstarve/observe/report.h"
 
 namespace unstarve {
 
