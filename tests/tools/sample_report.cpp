@@ -72,7 +72,8 @@ ReportSection training() {
   all.push_back(rung("loader threads", "1 -> 2", Verdict::kUndecided, 128, 0.64, 548, 2.01, {1.05, 0.94, 1.17, 4}));
   all.back().reason = "time ran out after 4 of 6 pairs";
   all.push_back(rung("prefetch depth", "0 -> 2 batches", Verdict::kKept, 128, 0.66, 614, 2.25, {1.18, 1.12, 1.24, 8}));
-  s.verdict = "the network is the bottleneck; the loader could feed 3.8 such devices, and 1 core of 2 would do for one";
+  s.verdict =
+      "the network is the bottleneck; the loader can feed 3.8 such devices, and 1 core of 2 would be enough for one";
   s.before = profile(32, 273, 24,
                      {{"wait", 41.2, 39.8, 61.0},
                       {"copy", 0.9, 0.8, 1.4},
@@ -104,7 +105,7 @@ ReportSection feeding() {
   all.back().approximate = true;
   all.push_back(absent("mixed precision", "an emulated accelerator computes nothing"));
   s.verdict =
-      "the loader is the bottleneck: decode takes 71 % of its time; it could feed 0.71 such devices, and about "
+      "the loader is the bottleneck: decode takes 71 % of its time; it can feed 0.71 such devices, and about "
       "3 cores would keep one busy (2 usable here)";
   BenchFigures f;
   f.storage = 41200;

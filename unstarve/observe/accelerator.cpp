@@ -15,8 +15,8 @@ namespace unstarve {
 namespace {
 
 // MLPerf Storage, configs/dlio/workload/<workload>_<accelerator>.yaml of mlcommons/storage (V100: argonne-lcf's
-// dlio_benchmark): batch_size, computation_time, record_length_bytes and metric.au. B200's unet3d time is that file's
-// own extrapolation (H100 / 2). Image workloads first.
+// dlio_benchmark): batch_size, computation_time, record_length_bytes and metric.au. The B200 unet3d time is an
+// extrapolation in that file (H100 / 2). Image workloads come first.
 constexpr double kUnetBytes = 146'600'628;
 constexpr double kResnetBytes = 114'660;
 constexpr double kRetinaBytes = 322'957;
@@ -43,7 +43,7 @@ constexpr std::array<AcceleratorModel, 17> kModels = {{
     {"mi355-dlrm", 16'384, 562'500, kDlrmBytes, 0.70},
 }};
 
-// A sleep returns late by some 60 us, at times more: wake this much before the deadline and spin the rest.
+// A sleep returns about 60 us late, sometimes more: wake up this long before the deadline and spin for the rest.
 constexpr std::int64_t kSpinNs = 300'000;
 
 void pause() {
@@ -66,14 +66,14 @@ const AcceleratorModel& find_accelerator(std::string_view name) {
     known += model.name;
   }
   throw Error(ErrorKind::kArgument,
-              fmt::format("emulated accelerator '{}': no such model; expected one of {}", name, known));
+              fmt::format("emulated accelerator '{}': unknown model; expected one of {}", name, known));
 }
 
 EmulatedAccelerator::EmulatedAccelerator(const AcceleratorModel& model, int batch, Clock& clock)
     : clock_(clock), step_ns_(0) {
   if (batch < 1) {
     throw Error(ErrorKind::kArgument,
-                fmt::format("emulated accelerator {}: batch is {}, expected at least 1", model.name, batch));
+                fmt::format("emulated accelerator {}: batch size {}; expected at least 1", model.name, batch));
   }
   step_ns_ = std::llround(static_cast<double>(model.step_ns) * batch / model.batch);
 }

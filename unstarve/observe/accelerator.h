@@ -1,11 +1,12 @@
 #pragma once
-// Emulated accelerators: consumers that hold each batch for as long as a known accelerator would compute on it.
+// Emulated accelerators: consumers that hold each batch for the step time of a known accelerator.
 //
-// The step times are those of MLPerf Storage's workload configurations. The hold ends at a deadline on a monotonic
-// clock, reached by sleeping short of it and spinning the rest, and utilisation is scored with the nominal time, so
-// that an oversleep is a loss and not, as in the benchmark's own code, counted as work.
+// Step times are those of MLPerf Storage's workload configurations. A hold ends at a deadline on a monotonic clock:
+// it sleeps until shortly before the deadline and spins for the rest. Utilisation is computed from the nominal step
+// time, so an oversleep counts as a loss (the benchmark's own code counts it as work).
+//
 // Threads: an EmulatedAccelerator belongs to one consumer thread.
-// Cost:    up to 300 us of one core per step for the spin: 0.1 % of an H100's ResNet-50 step, most of a DLRM step.
+// Cost:    spins for up to 300 us per step on one core: 0.1 % of an H100's ResNet-50 step, most of a DLRM step.
 
 #include <cstdint>
 #include <span>
@@ -21,22 +22,22 @@ struct AcceleratorModel {
   int batch;               // samples per step
   std::int64_t step_ns;    // nominal compute time of a step
   double sample_bytes;     // mean stored size of a sample in that workload
-  double min_utilisation;  // what the benchmark demands; 0 where it does not
+  double min_utilisation;  // required by the benchmark; 0: no requirement
 };
 
 [[nodiscard]] std::span<const AcceleratorModel> accelerator_models();
-// Throws Error(kArgument) that lists the known names.
+// Throws Error(kArgument) with the list of known names.
 [[nodiscard]] const AcceleratorModel& find_accelerator(std::string_view name);
 
 class EmulatedAccelerator {
  public:
-  // `step_ns` scaled for another batch size: time per sample is kept.
-  // Throws Error(kArgument) when `batch` is below 1. `clock` must outlive this.
+  // Scales the model's step time to `batch`; the time per sample stays the same.
+  // Throws Error(kArgument) if `batch` is below 1. `clock` must outlive this object.
   EmulatedAccelerator(const AcceleratorModel& model, int batch, Clock& clock = steady_clock());
-  // Holds one batch: returns when `step_ns` have passed since the call.
+  // Holds one batch: returns `step_ns` after the call.
   void step();
   [[nodiscard]] std::int64_t step_ns() const { return step_ns_; }
-  [[nodiscard]] std::int64_t nominal_compute_ns() const { return nominal_ns_; }  // steps so far x step_ns
+  [[nodiscard]] std::int64_t nominal_compute_ns() const { return nominal_ns_; }  // number of steps x step_ns
 
  private:
   Clock& clock_;

@@ -12,7 +12,7 @@ using namespace unstarve;
 
 namespace {
 
-// Every look at it takes 100 ns; every sleep returns `oversleep_ns` late.
+// Each reading takes 100 ns; each sleep returns `oversleep_ns` late.
 class SleepyClock final : public Clock {
  public:
   explicit SleepyClock(std::int64_t oversleep_ns) : oversleep_ns_(oversleep_ns) {}
@@ -32,7 +32,7 @@ class SleepyClock final : public Clock {
 
 }  // namespace
 
-TEST_CASE("the models are those of MLPerf Storage, names unique, figures plausible", "[accelerator]") {
+TEST_CASE("the models match MLPerf Storage: unique names, plausible figures", "[accelerator]") {
   std::set<std::string_view> names;
   for (const AcceleratorModel& model : accelerator_models()) {
     CAPTURE(model.name);
@@ -50,7 +50,7 @@ TEST_CASE("the models are those of MLPerf Storage, names unique, figures plausib
   CHECK(b200.batch * 1e9 / static_cast<double>(b200.step_ns) == Approx(505).epsilon(0.001));
 }
 
-TEST_CASE("an unknown accelerator lists the known ones", "[accelerator]") {
+TEST_CASE("the error for an unknown accelerator lists the known ones", "[accelerator]") {
   try {
     (void)find_accelerator("tpu-resnet50");
     FAIL("no error");
@@ -63,7 +63,7 @@ TEST_CASE("an unknown accelerator lists the known ones", "[accelerator]") {
   }
 }
 
-TEST_CASE("another batch size keeps the time per sample", "[accelerator]") {
+TEST_CASE("the time per sample does not depend on the batch size", "[accelerator]") {
   SleepyClock clock(0);
   const AcceleratorModel& model = find_accelerator("h100-resnet50");
   CHECK(EmulatedAccelerator(model, 400, clock).step_ns() == 224'000'000);
@@ -95,7 +95,7 @@ TEST_CASE("a step shorter than the spin does not sleep at all", "[accelerator]")
   CHECK(clock.sleeps == 0);
 }
 
-TEST_CASE("only nominal time counts as work: an oversleep is a loss", "[accelerator]") {
+TEST_CASE("only nominal time counts as work; an oversleep is a loss", "[accelerator]") {
   SleepyClock clock(2'000'000);  // far beyond the spin
   EmulatedAccelerator accelerator(find_accelerator("h100-resnet50"), 40, clock);
   const std::int64_t start = clock.now_ns();
@@ -105,7 +105,7 @@ TEST_CASE("only nominal time counts as work: an oversleep is a loss", "[accelera
   CHECK(wall >= accelerator.nominal_compute_ns() + 10 * 1'600'000);
 }
 
-TEST_CASE("each hold starts at its own call: time spent waiting for data is not made up", "[accelerator]") {
+TEST_CASE("each hold starts at its own call; waiting time is not compensated", "[accelerator]") {
   SleepyClock clock(0);
   EmulatedAccelerator accelerator(find_accelerator("h100-resnet50"), 40, clock);
   accelerator.step();
@@ -125,7 +125,7 @@ TEST_CASE("on the real clock no step is shorter than its nominal time, and most 
     accelerator.step();
     held_ms.push_back(static_cast<double>(steady_clock().now_ns() - start) / 1e6);
   }
-  // The lower bound holds always; the upper one is for the luckiest step, so that a busy machine cannot fail it.
+  // The lower bound applies to all steps, the upper one to the fastest, so that a busy machine cannot fail the test.
   CHECK(quantile(held_ms, 0) >= 2.0);
   CHECK(quantile(held_ms, 0) <= 2.5);
 }

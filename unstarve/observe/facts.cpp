@@ -24,7 +24,7 @@ std::string cores_text(const Topology& t) {
 std::vector<Fact> describe(const MachineFacts& machine) {
   std::string sets;
   for (const std::string& set : machine.instruction_sets) sets += (sets.empty() ? "" : " ") + set;
-  return {{"processor", machine.cpu_model},
+  return {{"CPU", machine.cpu_model},
           {"cores", cores_text(machine.topology)},
           {"NUMA nodes", std::to_string(machine.topology.numa_nodes)},
           {"instruction sets", sets},

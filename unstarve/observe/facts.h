@@ -1,5 +1,5 @@
 #pragma once
-// The machine's facts in words, in one order for `doctor` and every report, and as JSON.
+// MachineFacts as labelled text, in one order for `doctor` and all reports, and as JSON.
 //
 // Threads: pure functions.
 
@@ -12,14 +12,14 @@ namespace unstarve {
 
 struct Fact {
   std::string name;
-  std::string value;  // empty: not known, or does not apply here; whoever shows facts leaves it out
+  std::string value;  // empty: unknown or not applicable; not shown
 };
 
 [[nodiscard]] std::vector<Fact> describe(const MachineFacts& machine);
 
 // {"cpu_model", "cores": {"usable", "online", "affinity", "quota", "numa_nodes", "threads_per_core"},
-// "instruction_sets": [..], "memory_bytes", ...}: the fields of MachineFacts by their names; quota is null when there
-// is none.
+// "instruction_sets": [..], "memory_bytes", ...}: keys are the field names of MachineFacts; "quota" is null without a
+// CPU quota.
 [[nodiscard]] std::string to_json(const MachineFacts& machine);
 
 }  // namespace unstarve

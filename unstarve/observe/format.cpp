@@ -105,7 +105,7 @@ std::string pad_left(std::string_view utf8, std::size_t width) {
 
 std::string wrap(std::string_view utf8, std::size_t width, std::size_t indent) {
   std::string text;
-  std::size_t column = indent;  // indent: nothing on this line yet
+  std::size_t column = indent;  // == indent: the line is empty
   for (std::size_t at = 0; at < utf8.size();) {
     const std::size_t end = std::min(utf8.find(' ', at), utf8.size());
     const std::string_view word = utf8.substr(at, end - at);

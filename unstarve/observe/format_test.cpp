@@ -5,7 +5,7 @@
 
 using namespace unstarve;
 
-TEST_CASE("rates keep three digits and set thousands apart", "[format]") {
+TEST_CASE("rates have three digits and a thousands separator", "[format]") {
   CHECK(format_rate(41200) == "41 200");
   CHECK(format_rate(1234567) == "1 234 567");
   CHECK(format_rate(999.6) == "1 000");
@@ -18,7 +18,7 @@ TEST_CASE("rates keep three digits and set thousands apart", "[format]") {
   CHECK(format_rate(std::numeric_limits<double>::infinity()) == "-");
 }
 
-TEST_CASE("bytes take the unit that leaves few digits", "[format]") {
+TEST_CASE("bytes use the unit with the fewest digits", "[format]") {
   CHECK(format_bytes(0) == "-");
   CHECK(format_bytes(512) == "512 B");
   CHECK(format_bytes(1536) == "1.50 KB");
@@ -27,7 +27,7 @@ TEST_CASE("bytes take the unit that leaves few digits", "[format]") {
   CHECK(format_bytes(std::uint64_t{5} << 50) == "5.00 PB");
 }
 
-TEST_CASE("percentages and intervals read as in the tables", "[format]") {
+TEST_CASE("percentages and intervals are formatted as in the tables", "[format]") {
   CHECK(format_percent(0.977) == "97.7 %");
   CHECK(format_percent(1.44) == "144 %");
   CHECK(format_percent(0.99999) == "100 %");
@@ -35,7 +35,7 @@ TEST_CASE("percentages and intervals read as in the tables", "[format]") {
   CHECK(format_interval(1, 0, std::numeric_limits<double>::infinity()) == "1.00 [0.00, inf]");
 }
 
-TEST_CASE("durations are told in seconds, minutes and hours", "[format]") {
+TEST_CASE("durations are given in seconds, minutes or hours", "[format]") {
   CHECK(format_duration(0) == "0 s");
   CHECK(format_duration(41.4) == "41 s");
   CHECK(format_duration(99.4) == "99 s");
@@ -50,7 +50,7 @@ TEST_CASE("durations are told in seconds, minutes and hours", "[format]") {
   CHECK(format_duration(std::numeric_limits<double>::quiet_NaN()) == "-");
 }
 
-TEST_CASE("foreign text cannot steer the terminal", "[format]") {
+TEST_CASE("untrusted text cannot control the terminal", "[format]") {
   CHECK(printable("a\x1b[31mb\nc\x7f") == "a?[31mb?c?");
   CHECK(printable("a\xC2\x9B"
                   "31mb") == "a?31mb");

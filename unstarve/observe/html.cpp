@@ -16,7 +16,7 @@ std::string escape_html(std::string_view text) {
       case '>': safe += "&gt;"; break;
       case '"': safe += "&quot;"; break;
       case '\'': safe += "&#39;"; break;
-      case '\0': safe += "\xEF\xBF\xBD"; break;  // U+FFFD, what a browser would make of it
+      case '\0': safe += "\xEF\xBF\xBD"; break;  // U+FFFD, as browsers do
       default: safe += c;
     }
   }
@@ -48,7 +48,7 @@ void HtmlTable::add_row(const std::vector<std::string>& cells_html, std::string_
 }
 
 std::string HtmlTable::finish() const {
-  // Roles are told although tables have them: browsers drop a table's meaning when cards lay it out anew.
+  // Explicit roles: browsers drop the table semantics when CSS lays rows out as cards.
   std::string html = fmt::format(
       "<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table role=\"table\" class=\"{1}\">"
       "<caption>{0}</caption><thead role=\"rowgroup\"><tr role=\"row\">",

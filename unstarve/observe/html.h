@@ -1,7 +1,7 @@
 #pragma once
-// HTML out of foreign text, and the two shapes the report is made of: tables and lists of facts.
+// HTML escaping of untrusted text, and the two building blocks of the report: tables and lists of facts.
 //
-// Threads: pure functions. Every function that takes `text` escapes it; those that take `html` do not.
+// Threads: pure functions. Parameters named `text` are escaped; parameters named `html` are not.
 
 #include <string>
 #include <string_view>
@@ -11,18 +11,17 @@
 
 namespace unstarve {
 
-// For element content and for attribute values in either quote.
+// For element content and quoted attribute values.
 [[nodiscard]] std::string escape_html(std::string_view text);
-// JSON that cannot end the script element around it.
+// Escapes JSON so that it cannot end the enclosing script element.
 [[nodiscard]] std::string escape_json_island(std::string json);
 
 struct Column {
   const char* title;
-  bool number = false;  // right-aligned, in figures of equal width
+  bool number = false;  // right-aligned, tabular figures
 };
 
-// A table in a box of its own that scrolls when it is too wide. `cells` are HTML. With `cards`, rows become cards on a
-// narrow screen.
+// A table in a box that scrolls if it is too wide. With `cards`, rows become cards on a narrow screen.
 class HtmlTable {
  public:
   HtmlTable(std::string caption_text, std::vector<Column> columns, bool cards = false);

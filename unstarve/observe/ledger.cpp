@@ -47,22 +47,22 @@ Row table_row(const LedgerEntry& entry) {
   return row;
 }
 
-// What the marks behind the names mean, and the losses they ask for.
+// Explains the marks after the names and lists the losses of changes that affect learning.
 void append_notes(const Ledger& ledger, std::size_t width, std::string& table) {
   const auto add = [&](const std::string& line) { table += clip(line, width) + "\n"; };
   const auto has = [&](auto member) {
     return std::any_of(ledger.entries.begin(), ledger.entries.end(), [&](const auto& e) { return e.*member; });
   };
   if (has(&LedgerEntry::affects_learning)) {
-    add("* may change what is learned");
+    add("* may change the training result");
     for (const LedgerEntry& entry : ledger.entries) {
       if (!entry.affects_learning || !measured(entry)) continue;
       if (entry.loss_before == 0 && entry.loss_after == 0) continue;
-      add(fmt::format("  {}: mean loss of the first steps {:.4f} before, {:.4f} with it", printable(entry.name),
+      add(fmt::format("  {}: mean loss of the first steps {:.4f} without, {:.4f} with this step", printable(entry.name),
                       entry.loss_before, entry.loss_after));
     }
   }
-  if (has(&LedgerEntry::approximate)) add("~ approximate: the output is not bit-equal to the exact path");
+  if (has(&LedgerEntry::approximate)) add("~ approximate: the output is not bit-equal to that of the exact path");
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ std::string to_table(const Ledger& ledger, int width) {
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], text_width(row[i]));
   }
-  // The figures are never cut; what they leave goes to the outcome, which at least shows its word, then to the names.
+  // Figures are never cut. The remaining width goes to the outcome (at least its verdict), then to the names.
   std::size_t figures = kGap * (kColumns - 1);
   for (std::size_t i = 1; i + 1 < kColumns; ++i) figures += widths[i];
   const std::size_t shortest_outcome = std::min(widths[7], text_width(to_string(Verdict::kNotApplicable)));
@@ -126,7 +126,7 @@ std::string to_table(const Ledger& ledger, int width) {
     line += std::string(kGap, ' ');
     if (text_width(line) + text_width(row[7]) <= columns) {
       line += row[7];
-    } else {  // the word alone; its reason stands below the table
+    } else {  // the verdict alone; the reason is printed below the table
       line += row[7].substr(0, row[7].find(':'));
       below.push_back(&row);
     }
@@ -170,7 +170,7 @@ std::string to_json(const Ledger& ledger) {
                     {"base", rate_of(base_entry(ledger))},
                     {"final", rate_of(final_entry(ledger))},
                     {"rungs", std::move(rungs)}};
-  // Names may come from a file system and need not be UTF-8; a replacement character is better than no report.
+  // Names may come from a file system and need not be valid UTF-8; invalid bytes become replacement characters.
   return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -49,25 +49,25 @@ std::vector<std::string> lines(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a change is kept only when its whole interval lies above 1", "[ledger]") {
+TEST_CASE("a change is kept only if its whole interval is above 1", "[ledger]") {
   CHECK(judge({1.05, 1.001, 1.1, 6}) == Verdict::kKept);
   CHECK(judge({1.05, 1.0, 1.1, 6}) == Verdict::kReverted);
   CHECK(judge({1.05, 0.99, 1.1, 60}) == Verdict::kReverted);
   CHECK(judge({0.5, 0.4, 0.6, 6}) == Verdict::kReverted);
 }
 
-TEST_CASE("fewer than six pairs leave a change undecided, whatever they say", "[ledger]") {
+TEST_CASE("a change with fewer than six pairs is undecided, whatever the ratio", "[ledger]") {
   CHECK(judge({3, 2.9, 3.1, 5}) == Verdict::kUndecided);
   CHECK(judge({0.3, 0.2, 0.4, 5}) == Verdict::kUndecided);
   CHECK(judge({}) == Verdict::kUndecided);
 }
 
-TEST_CASE("an interval that is not a number keeps nothing", "[ledger]") {
+TEST_CASE("a change with a NaN interval is reverted", "[ledger]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(judge({nan, nan, nan, 9}) == Verdict::kReverted);
 }
 
-TEST_CASE("the table shows every figure, marks and reason", "[ledger]") {
+TEST_CASE("the table shows all figures, marks and reasons", "[ledger]") {
   const std::string table = to_table(sample(), 200);
   const auto all = lines(table);
   REQUIRE(all.size() == 2 + 5 + 3);
@@ -81,11 +81,11 @@ TEST_CASE("the table shows every figure, marks and reason", "[ledger]") {
   CHECK(all[5].find("not applicable: the device is the host itself") != std::string::npos);
   CHECK(all[5].find("1.00 GB") == std::string::npos);
   CHECK(all[6].find("reduced decode ~") == 0);
-  CHECK(table.find("mean loss of the first steps 2.3012 before, 2.3025 with it") != std::string::npos);
+  CHECK(table.find("mean loss of the first steps 2.3012 without, 2.3025 with this step") != std::string::npos);
   CHECK(table.find("~ approximate") != std::string::npos);
 }
 
-TEST_CASE("the table keeps to its width and puts long reasons below, not in place of figures", "[ledger]") {
+TEST_CASE("the table never exceeds its width; long reasons move below it", "[ledger]") {
   for (const int width : {60, 80, 100, 120}) {
     CAPTURE(width);
     for (const std::string& line : lines(to_table(sample(), width))) CHECK(text_width(line) <= std::size_t(width));
@@ -97,17 +97,17 @@ TEST_CASE("the table keeps to its width and puts long reasons below, not in plac
   CHECK(all[7].find("the device is the host itself, so there is no copy") != std::string::npos);
 }
 
-TEST_CASE("names with escape sequences do not reach the terminal", "[ledger]") {
+TEST_CASE("escape sequences in names are replaced", "[ledger]") {
   Ledger ledger = sample();
   ledger.entries[1].name = "evil\x1b[2Jname";
   CHECK(to_table(ledger).find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("JSON carries base, final and one object per rung", "[ledger]") {
+TEST_CASE("JSON contains base, final and one object per entry", "[ledger]") {
   const auto json = nlohmann::json::parse(to_json(sample()));
   CHECK(json["title"] == "training on cpu");
   CHECK(json["base"] == 273.0);
-  CHECK(json["final"] == 395.0);  // the last one that stands, not the last one tried
+  CHECK(json["final"] == 395.0);  // the last entry that was kept, not the last one tried
   REQUIRE(json["rungs"].size() == 5);
   CHECK(json["rungs"][1]["status"] == "kept");
   CHECK(json["rungs"][1]["pairs"] == 8);
@@ -116,7 +116,7 @@ TEST_CASE("JSON carries base, final and one object per rung", "[ledger]") {
   CHECK(json["rungs"][4]["approximate"] == true);
 }
 
-TEST_CASE("JSON survives an open interval, an empty ledger and names that are not UTF-8", "[ledger]") {
+TEST_CASE("JSON is valid for an open interval, an empty ledger and names that are not UTF-8", "[ledger]") {
   Ledger ledger;
   auto json = nlohmann::json::parse(to_json(ledger));
   CHECK(json["base"].is_null());

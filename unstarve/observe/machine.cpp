@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The whole file, empty when it cannot be read: /proc and /sys tell no size, so it is read as a stream.
+// The whole file, empty if unreadable. Files in /proc and /sys report no size, so it is read as a stream.
 std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -43,7 +43,7 @@ std::vector<std::string> words(const std::string& text) {
   return all;
 }
 
-// "123", "123 kB", "32768K", "32M"; 0 when it is no number ("max").
+// "123", "123 kB", "32768K", "32M"; 0 if it is not a number ("max").
 std::uint64_t parse_bytes(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -61,7 +61,7 @@ std::uint64_t parse_bytes(std::string_view text) {
   }
 }
 
-// Lines of "key<separator>value"; the first occurrence counts (of several processors, the first).
+// Lines of "key<separator>value". The first occurrence of a key counts, e.g. that of the first CPU.
 std::map<std::string, std::string> parse_keys(const std::string& text, char separator) {
   std::map<std::string, std::string> all;
   std::istringstream stream(text);
@@ -79,7 +79,7 @@ std::string value_of(const std::map<std::string, std::string>& keys, const std::
 }
 
 struct NamedFlag {
-  const char* name;  // in our words
+  const char* name;  // as shown to users
   const char* flag;  // in /proc/cpuinfo
 };
 
@@ -104,7 +104,7 @@ constexpr std::array<NamedFlag, 19> kFlags = {{{"sse4_2", "sse4_2"},
                                                {"neon_bf16", "bf16"},
                                                {"sve", "sve"},
                                                {"sve2", "sve2"}}};
-// What compilers and libraries mean by AVX-512 (x86-64-v4); one of them alone is of little use.
+// The subset that compilers and libraries call AVX-512 (x86-64-v4).
 constexpr std::array<const char*, 5> kAvx512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
 std::vector<std::string> instruction_sets(const std::vector<std::string>& flags) {
@@ -118,8 +118,8 @@ std::vector<std::string> instruction_sets(const std::vector<std::string>& flags)
   return sets;
 }
 
-// Arm processors tell numbers instead of a name: implementer 0x41 is Arm, parts are those of arch/arm64/include/asm/
-// cputype.h in Linux.
+// Arm CPUs report numbers instead of a name: implementer 0x41 is Arm; part numbers as in arch/arm64/include/asm/
+// cputype.h of Linux.
 std::string arm_model(const std::map<std::string, std::string>& cpuinfo) {
   const std::string implementer = value_of(cpuinfo, "CPU implementer");
   const std::string part = value_of(cpuinfo, "CPU part");
@@ -142,7 +142,7 @@ std::string arm_model(const std::map<std::string, std::string>& cpuinfo) {
   return fmt::format("Arm implementer {} part {}", implementer, part);
 }
 
-// The cache of the highest level that processor 0 uses (one of several on a machine with several sockets or dies).
+// Size of the highest-level cache of CPU 0; a machine with several sockets or dies has several.
 std::uint64_t last_level_cache(const fs::path& root) {
   int highest = 0;
   std::uint64_t bytes = 0;
@@ -157,12 +157,12 @@ std::uint64_t last_level_cache(const fs::path& root) {
 }
 
 struct MemoryCgroup {
-  fs::path mount;  // where the hierarchy is mounted, under root
-  fs::path path;   // of this process in it
+  fs::path mount;  // mount point of the hierarchy, under root
+  fs::path path;   // of this process in the hierarchy
   bool v2 = false;
 };
 
-// The hierarchy that limits memory: v1's memory controller where it is mounted, else v2's unified one.
+// The hierarchy that limits memory: the v1 memory controller if mounted, else the unified v2 hierarchy.
 std::optional<MemoryCgroup> memory_cgroup(const fs::path& root) {
   std::optional<MemoryCgroup> unified;
   std::istringstream lines(slurp(root / "proc/self/cgroup"));
@@ -172,7 +172,7 @@ std::optional<MemoryCgroup> memory_cgroup(const fs::path& root) {
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     fs::path path = fs::path(line.substr(second + 1)).relative_path();
-    if (line.find("..", second) != std::string::npos) path.clear();  // above what this namespace shows
+    if (line.find("..", second) != std::string::npos) path.clear();  // outside this namespace
     const bool memory = controllers.find(",memory,") != std::string::npos;
     if (memory) return MemoryCgroup{root / "sys/fs/cgroup/memory", path, false};
     if (controllers == ",,") unified = MemoryCgroup{root / "sys/fs/cgroup", path, true};
@@ -180,13 +180,13 @@ std::optional<MemoryCgroup> memory_cgroup(const fs::path& root) {
   return unified;
 }
 
-// The least limit along the path from the process's group to the root, and what is left under it.
+// The lowest limit on the path from the group of this process to the root, and the memory left below that limit.
 void read_memory_limit(const fs::path& root, MachineFacts& facts) {
   const auto group = memory_cgroup(root);
   if (!group) return;
   const char* const limit_file = group->v2 ? "memory.max" : "memory.limit_in_bytes";
   const char* const used_file = group->v2 ? "memory.current" : "memory.usage_in_bytes";
-  // Inside a container the path may name a directory of the host that is not visible; the mount itself then counts.
+  // Inside a container the path may name an invisible directory of the host; the limit of the mount point applies.
   for (fs::path path = group->path;; path = path.parent_path()) {
     const fs::path directory = group->mount / path;
     const std::uint64_t limit = parse_bytes(first_line(directory / limit_file));
@@ -194,7 +194,7 @@ void read_memory_limit(const fs::path& root, MachineFacts& facts) {
     const bool binds = limit > 0 && (facts.memory_bytes == 0 || limit < facts.memory_bytes);
     if (binds) {
       if (facts.memory_limit_bytes == 0 || limit < facts.memory_limit_bytes) facts.memory_limit_bytes = limit;
-      // Page cache counts as used but is given back on demand.
+      // Inactive page cache counts as used, but the kernel reclaims it on demand.
       const auto stat = parse_keys(slurp(directory / "memory.stat"), ' ');
       const std::uint64_t cache = parse_bytes(value_of(stat, group->v2 ? "inactive_file" : "total_inactive_file"));
       const std::uint64_t used = parse_bytes(first_line(directory / used_file));
@@ -205,7 +205,7 @@ void read_memory_limit(const fs::path& root, MachineFacts& facts) {
   }
 }
 
-// From the mount's options; a tmpfs without a size has half of the memory (Documentation/filesystems/tmpfs.rst).
+// From the mount options; the default size of a tmpfs is half of the memory (Documentation/filesystems/tmpfs.rst).
 std::uint64_t shm_size(const fs::path& root, std::uint64_t memory_bytes) {
   std::uint64_t bytes = 0;
   std::istringstream lines(slurp(root / "proc/self/mounts"));
@@ -221,7 +221,7 @@ std::uint64_t shm_size(const fs::path& root, std::uint64_t memory_bytes) {
   return bytes;
 }
 
-// The choice in brackets: "always [madvise] never".
+// The selected value, which is in brackets: "always [madvise] never".
 std::string bracketed(const std::string& text) {
   const auto open = text.find('[');
   const auto close = text.find(']', open);
@@ -234,12 +234,12 @@ std::string find_hypervisor(const fs::path& root, const std::vector<std::string>
   const std::string vendor = first_line(root / "sys/class/dmi/id/sys_vendor");
   const std::string product = first_line(root / "sys/class/dmi/id/product_name");
   const bool flagged = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
-  // Arm sets no flag; its clouds are known by the machine's maker, except where they rent the bare metal.
+  // Arm has no hypervisor flag: cloud machines are recognised by their vendor, unless the product is bare metal.
   const bool bare = product.find("metal") != std::string::npos;
   const bool maker = vendor == "QEMU" || vendor == "Amazon EC2" || vendor == "Google" || vendor == "VMware, Inc.";
   const bool arm = std::find(flags.begin(), flags.end(), "asimd") != flags.end();
   if (!flagged && !(arm && maker && !bare)) return {};
-  if (vendor.empty()) return "of unknown kind";
+  if (vendor.empty()) return "unknown kind";
   return product.empty() ? vendor : vendor + " " + product;
 }
 

@@ -18,7 +18,7 @@ MachineFacts recorded(const char* tree) {
 
 }  // namespace
 
-TEST_CASE("a container on a Zen 5 cloud machine: limits of the group above it bind", "[machine]") {
+TEST_CASE("Zen 5 cloud machine, container: the memory limit of a parent cgroup applies", "[machine]") {
   const MachineFacts facts = recorded("zen5-cgroup2");
   CHECK(facts.cpu_model == "AMD EPYC 9575F 64-Core Processor");
   CHECK(facts.instruction_sets == std::vector<std::string>{"sse4_2", "avx", "f16c", "fma", "avx2", "avx512", "avx_vnni",
@@ -30,7 +30,7 @@ TEST_CASE("a container on a Zen 5 cloud machine: limits of the group above it bi
   CHECK(facts.topology.usable() == 2);
   CHECK(facts.memory_bytes == kb(65841232));
   CHECK(facts.memory_limit_bytes == std::uint64_t{16} << 30);
-  // 12 GiB used, of which 6 are page cache that the kernel gives back.
+  // 12 GiB used, 6 of them page cache that the kernel reclaims.
   CHECK(facts.memory_available_bytes == std::uint64_t{10} << 30);
   CHECK(facts.last_level_cache_bytes == std::uint64_t{32} << 20);
   CHECK(facts.shm_bytes == std::uint64_t{64} << 20);
@@ -40,14 +40,14 @@ TEST_CASE("a container on a Zen 5 cloud machine: limits of the group above it bi
   CHECK(facts.hypervisor == "Amazon EC2 m8a.2xlarge");
 }
 
-TEST_CASE("an Intel desktop without AVX-512, cgroup v1 without a limit", "[machine]") {
+TEST_CASE("Intel desktop without AVX-512, cgroup v1 without a limit", "[machine]") {
   const MachineFacts facts = recorded("intel-no-avx512");
   CHECK(facts.cpu_model == "12th Gen Intel(R) Core(TM) i7-12700");
   CHECK(facts.has("avx2"));
   CHECK(facts.has("avx_vnni"));
   CHECK_FALSE(facts.has("avx512"));
   CHECK(facts.topology.online == 20);
-  CHECK(facts.topology.usable() == 4);  // the affinity mask, not the machine
+  CHECK(facts.topology.usable() == 4);  // limited by the affinity mask
   CHECK(facts.memory_limit_bytes == 0);
   CHECK(facts.memory_available_bytes == kb(24011120));
   CHECK(facts.last_level_cache_bytes == kb(25600));
@@ -57,7 +57,7 @@ TEST_CASE("an Intel desktop without AVX-512, cgroup v1 without a limit", "[machi
   CHECK(facts.hypervisor.empty());
 }
 
-TEST_CASE("an Arm server: the name comes from the part number, no cache is told", "[machine]") {
+TEST_CASE("Arm server: the name comes from the part number, the cache size is unknown", "[machine]") {
   const MachineFacts facts = recorded("arm-neoverse");
   CHECK(facts.cpu_model == "Arm Neoverse V1");
   CHECK(facts.instruction_sets ==
@@ -69,7 +69,7 @@ TEST_CASE("an Arm server: the name comes from the part number, no cache is told"
   CHECK(facts.hypervisor == "Amazon EC2 c7g.xlarge");
 }
 
-TEST_CASE("a machine that tells nothing yields empty facts, not an error", "[machine]") {
+TEST_CASE("unreadable machine files give empty facts, not an error", "[machine]") {
   const MachineFacts facts = read_machine_facts("no/such/tree");
   CHECK(facts.cpu_model.empty());
   CHECK(facts.instruction_sets.empty());

@@ -16,18 +16,18 @@
 namespace unstarve {
 namespace {
 
-// Nothing may be fetched: the page opens offline, years later, and no name in it can make it call out.
+// The page must open offline and years later, and no text in it may cause a request: all fetches are forbidden.
 constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-constexpr const char* kSeeTable = "A drawing of the figures in the table that follows";
+constexpr const char* kSeeTable = "Chart of the figures in the following table";
 
-// A place for a chart; the scripts fill it. The sentence is what a screen reader hears, the table beside it the truth.
-std::string chart(const char* kind, std::size_t section, const char* title, const std::string& says) {
+// A container for a chart, which the scripts draw. `label` is the text for screen readers.
+std::string chart(const char* kind, std::size_t section, const char* title, const std::string& label) {
   return fmt::format(
       "<figure class=\"chart\"><figcaption>{2}</figcaption>"
       "<div class=\"plot\" data-chart=\"{0}\" data-section=\"{1}\" role=\"img\" aria-label=\"{3}\"></div></figure>\n",
-      kind, section, escape_html(title), escape_html(says));
+      kind, section, escape_html(title), escape_html(label));
 }
 
 std::string details(const char* summary, const std::string& html) {
@@ -65,16 +65,16 @@ std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval
   if (base_entry(ledger) == nullptr || last == nullptr) return {};
   std::string html = "<div class=\"tiles\">\n";
   const int kept = count(ledger, Verdict::kKept);
-  // The winner measured against the base once more tells more than the product of the rungs.
+  // The direct comparison of winner and base is more accurate than the product of the single ratios.
   if (total)
-    html +=
-        tile(fmt::format("{:.2f} ×", total->ratio),
-             fmt::format("the base{} [{:.2f}, {:.2f}]", kept == 0 ? " against itself" : "", total->low, total->high));
+    html += tile(
+        fmt::format("{:.2f} ×", total->ratio),
+        fmt::format("the base{} [{:.2f}, {:.2f}]", kept == 0 ? " compared with itself" : "", total->low, total->high));
   else
     html += tile(fmt::format("{:.2f} ×", last->relative), "the base");
   html += tile(gain_text(ledger), "before and after");
-  const auto rungs = std::ranges::count_if(ledger.entries, measured) - 1;  // without the base
-  html += tile(fmt::format("{} of {}", kept, rungs), "changes kept, of those measured");
+  const auto steps = std::ranges::count_if(ledger.entries, measured) - 1;  // without the base
+  html += tile(fmt::format("{} of {}", kept, steps), "measured steps kept");
   return html + "</div>\n";
 }
 
@@ -82,7 +82,7 @@ std::string utilisation_in_words(const char* name, const Profile* profile) {
   if (profile == nullptr || profile->utilisation.empty()) return {};
   std::vector<double> values;
   for (const UtilisationPoint& point : profile->utilisation) values.push_back(point.utilisation);
-  return fmt::format(" {}: median {}, lowest tenth below {}.", name, format_percent(median(values)),
+  return fmt::format(" {}: median {}, 10th percentile {}.", name, format_percent(median(values)),
                      format_percent(quantile(values, 0.1)));
 }
 
@@ -92,12 +92,12 @@ std::string profiles_html(const Profile* before, const Profile* after, std::size
   };
   std::string html;
   if (any(&Profile::step)) {
-    html += "<h3>Where a step's time goes</h3>\n";
+    html += "<h3>Time per part of a training step</h3>\n";
     html += chart("step", index, "Time per sample by part of the step", kSeeTable);
     html += details("Figures", step_table(before, after));
   }
   if (any(&Profile::stages)) {
-    html += "<h3>Where the loader's time goes</h3>\n";
+    html += "<h3>Time per stage of the loader</h3>\n";
     html += chart("stages", index, "Thread time per sample by stage", kSeeTable);
     html += details("Figures", stage_table(before, after));
   }
@@ -123,11 +123,11 @@ std::string section_html(const ReportSection& section, std::size_t index) {
   if (!section.verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(section.verdict));
   if (!section.ledger.entries.empty()) {
     html += ladder_tiles(section.ledger, section.total);
-    html += chart("ladder", index, "Samples per second, step by step", ladder_in_words(section.ledger));
+    html += chart("ladder", index, "Samples per second after each step", ladder_in_words(section.ledger));
     html += ladder_table(section.ledger);
   }
   if (section.figures && any_rate(*section.figures)) {
-    html += "<h3>Each part alone, and together</h3>\n";
+    html += "<h3>Each part alone, and all parts together</h3>\n";
     html += chart("rates", index, "Samples per second, logarithmic scale", kSeeTable);
     html += bench_table(*section.figures) + bench_facts(*section.figures);
   }
@@ -135,7 +135,7 @@ std::string section_html(const ReportSection& section, std::size_t index) {
   return html + "</section>\n";
 }
 
-// Every section in one line, so that the result is read before anything is scrolled.
+// One line per section, so that all results are visible without scrolling.
 std::string overview(const Report& report) {
   if (report.sections.size() < 2) return {};
   std::string html = "<nav aria-label=\"Parts of this report\"><ul>\n";
@@ -147,7 +147,7 @@ std::string overview(const Report& report) {
   return html + "</ul></nav>\n";
 }
 
-// "2026-11-21T08:00:00Z" as people read it; any other form as it is.
+// "2026-11-21T08:00:00Z" -> "2026-11-21 08:00 UTC"; other formats are returned unchanged.
 std::string readable_time(std::string iso) {
   if (iso.size() != 20 || iso[10] != 'T' || iso[19] != 'Z') return iso;
   return iso.substr(0, 10) + " " + iso.substr(11, 5) + " UTC";
@@ -178,10 +178,10 @@ std::string render_report(const Report& report) {
                       report_style());
   html += header_html(report);
   for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report.sections[i], i);
-  html += "<section id=\"machine\">\n<h2>The machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
+  html += "<section id=\"machine\">\n<h2>Machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
   html += fmt::format(
-      "</main>\n<footer><p>Made by unstarve {}. Every ratio is to the step before, with its 95 % "
-      "interval, from interleaved pairs of runs.</p></footer>\n",
+      "</main>\n<footer><p>Created by unstarve {}. Each ratio compares a step with the step before it in interleaved "
+      "A/B runs; brackets show the 95 % confidence interval.</p></footer>\n",
       escape_html(report.version));
   html += fmt::format("<script type=\"application/json\" id=\"figures\">{}</script>\n",
                       escape_json_island(report_island(report)));

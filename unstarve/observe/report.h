@@ -1,7 +1,8 @@
 #pragma once
-// The HTML report: one file that opens offline, with its plotting library, data and style inside.
+// The HTML report: a single file that opens offline, with data, style and plotting library inlined.
 //
-// Content: ladders as chart and table, the step split, utilisation over time, the bench figures, the machine's facts.
+// Content: tuning steps as chart and table, time per part of a step, utilisation over time, bench figures, machine
+//          facts.
 // Threads: pure functions. Failure: write_report() throws Error(kIo) and leaves no partial file.
 
 #include <filesystem>
@@ -17,17 +18,17 @@
 namespace unstarve {
 
 struct ReportSection {
-  Ledger ledger;                       // may have no entries (a bench)
-  std::optional<RatioInterval> total;  // winner against base, measured on its own
-  std::optional<Profile> before;       // base settings' run
-  std::optional<Profile> after;        // winning settings' run
+  Ledger ledger;                       // without entries for a bench
+  std::optional<RatioInterval> total;  // winner compared with the base, measured separately
+  std::optional<Profile> before;       // run with the base settings
+  std::optional<Profile> after;        // run with the winning settings
   std::optional<BenchFigures> figures;
   std::string verdict;  // one sentence
 };
 
 struct Report {
   std::string title;    // "unstarve tune photos/"
-  std::string command;  // what was typed
+  std::string command;  // command line
   std::string created;  // ISO 8601, UTC
   std::string version;  // of unstarve
   MachineFacts machine;

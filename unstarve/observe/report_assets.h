@@ -1,6 +1,8 @@
 #pragma once
-// The parts of the report's page that are files in the source tree: embedded into the library by embed.cmake, so that
-// the program needs nothing installed beside it. Ownership: the texts live as long as the program.
+// The style and scripts of the report page, embedded into the library by embed.cmake, so that the program needs no
+// installed files.
+//
+// Ownership: the texts have static storage duration.
 
 #include <string_view>
 

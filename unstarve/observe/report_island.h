@@ -1,6 +1,8 @@
 #pragma once
-// The report's figures as JSON for its charts: {"sections": [{"ledger", "before", "after", "figures"}]}, each of the
-// last three null where there is none. Threads: pure.
+// The report's figures as JSON for its charts: {"sections": [{"ledger", "before", "after", "figures"}]}. The last three
+// are null if absent.
+//
+// Threads: pure functions.
 
 #include <string>
 

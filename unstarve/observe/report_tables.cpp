@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-// The class and the sign that tell a verdict without colour; charts.css and ladder.js use the same ones.
+// CSS class and sign of a verdict (signs are readable without colour), as in charts.css and ladder.js.
 struct VerdictLook {
   const char* name;
   const char* sign;
@@ -60,7 +60,7 @@ std::string ratio_cell(const LedgerEntry& entry) {
 
 std::string ms_text(double ms) { return std::isfinite(ms) ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-"; }
 
-// Names of both runs in the order of their first appearance.
+// The names of both runs in order of first appearance.
 template <class Part>
 std::vector<std::string> names_of(const std::vector<Part>* before, const std::vector<Part>* after) {
   std::vector<std::string> names;
@@ -83,14 +83,14 @@ const Part* find_part(const std::vector<Part>* parts, const std::string& name) {
 }  // namespace
 
 std::string ladder_table(const Ledger& ledger) {
-  HtmlTable table("Every step of the ladder",
+  HtmlTable table("All tuning steps",
                   {{"step"},
                    {"batch", true},
                    {"memory", true},
                    {"step ms", true},
                    {"samples/s", true},
                    {"of base", true},
-                   {"ratio to before", true},
+                   {"ratio to the step before", true},
                    {"verdict"}},
                   true);
   for (const LedgerEntry& entry : ledger.entries) {
@@ -159,7 +159,7 @@ std::string stage_table(const Profile* before, const Profile* after) {
       const double busy = any ? static_cast<double>(stage->busy_ns) : 0;
       const double samples = any ? static_cast<double>(stage->samples) : 1;
       cells.push_back(any ? format_rate(busy / 1e3 / samples) : "");
-      // Waiting is told but is no share of the work.
+      // Waiting time is shown, but it is not part of the work.
       cells.push_back(any && name != "wait" && totals[i] > 0 ? format_percent(busy / totals[i]) : "");
       cells.push_back(any && stage->bytes > 0 ? format_bytes(static_cast<std::uint64_t>(stage->bytes / stage->samples))
                                               : "");
@@ -170,8 +170,8 @@ std::string stage_table(const Profile* before, const Profile* after) {
 }
 
 std::string bench_table(const BenchFigures& figures) {
-  HtmlTable table("What each part reaches alone, and all together",
-                  {{"part"}, {"samples/s", true}, {"of the network", true}});
+  HtmlTable table("Rate of each part alone, and of all parts together",
+                  {{"part"}, {"samples/s", true}, {"relative to the network", true}});
   const auto row = [&](const char* name, double rate) {
     if (!(rate > 0)) return;
     const bool comparable = figures.network > 0;
@@ -192,7 +192,7 @@ std::string bench_facts(const BenchFigures& figures) {
   return facts_list({{"overlap efficiency", share(verdict.overlap)},
                      {"utilisation", share(figures.utilisation)},
                      {"waiting for data", share(figures.data_wait)},
-                     {"cores busy, loader alone",
+                     {"busy cores, loader alone",
                       cores ? fmt::format("{:.1f} of {}", figures.loader_cores, figures.usable_cores) : ""}});
 }
 

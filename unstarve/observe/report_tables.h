@@ -1,5 +1,5 @@
 #pragma once
-// The report's tables: the truth of the page, readable without scripts; the charts only draw what they say.
+// The tables of the report. They hold all figures and are readable without scripts; charts only draw these figures.
 //
 // Threads: pure functions that return HTML.
 
@@ -10,9 +10,9 @@
 namespace unstarve {
 
 [[nodiscard]] std::string ladder_table(const Ledger& ledger);
-// Parts of a step, before and after; either may be missing.
+// Time per part of a step, before and after; each may be null.
 [[nodiscard]] std::string step_table(const Profile* before, const Profile* after);
-// Stages of the loader, before and after; either may be missing.
+// Time per stage of the loader, before and after; each may be null.
 [[nodiscard]] std::string stage_table(const Profile* before, const Profile* after);
 [[nodiscard]] std::string bench_table(const BenchFigures& figures);
 [[nodiscard]] std::string bench_facts(const BenchFigures& figures);

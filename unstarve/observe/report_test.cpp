@@ -56,20 +56,20 @@ fs::path fresh_folder(const char* name) {
 
 }  // namespace
 
-TEST_CASE("the tiles count the rungs that were measured, and call noise by its name", "[report]") {
+TEST_CASE("the tiles count measured steps; without a kept step the base is compared with itself", "[report]") {
   Report report = report_of_one();
   Ledger& ledger = report.sections[0].ledger;
   ledger.entries.push_back({});
-  ledger.entries.back().name = "no time was left";
+  ledger.entries.back().name = "not enough time";
   ledger.entries.back().verdict = Verdict::kUndecided;
   report.sections[0].total = RatioInterval{1.04, 0.96, 1.13, 8};
   CHECK_THAT(render_report(report), Catch::Contains("<b>1 of 1</b>") && Catch::Contains("the base [0.96, 1.13]"));
   ledger.entries[1].verdict = Verdict::kReverted;
   CHECK_THAT(render_report(report),
-             Catch::Contains("<b>0 of 1</b>") && Catch::Contains("the base against itself [0.96, 1.13]"));
+             Catch::Contains("<b>0 of 1</b>") && Catch::Contains("the base compared with itself [0.96, 1.13]"));
 }
 
-TEST_CASE("the page carries its figures, its words, and everything it needs", "[report]") {
+TEST_CASE("the page contains figures, text, scripts and styles, and fetches nothing", "[report]") {
   const std::string html = render_report(report_of_one());
   for (const char* part : {"unstarve tune photos/", "2026-11-21 08:00 UTC", "channels last", "273 → 395 samples/s",
                            "[1.42, 1.46]", "the network is the bottleneck", "var uPlot=", "Leon Sorokin"}) {
@@ -81,7 +81,7 @@ TEST_CASE("the page carries its figures, its words, and everything it needs", "[
   CHECK(html.find("url(http") == std::string::npos);
 }
 
-TEST_CASE("a name cannot become markup anywhere on the page", "[report]") {
+TEST_CASE("untrusted text never becomes markup", "[report]") {
   const std::size_t scripts = occurrences(render_report(report_of_one()), "<script");
   Report report = report_of_one();
   report.title = report.command = report.created = report.version = kAttack;
@@ -100,7 +100,7 @@ TEST_CASE("a name cannot become markup anywhere on the page", "[report]") {
   CHECK(html.find("<script>alert") == std::string::npos);
 }
 
-TEST_CASE("escaping keeps text and ends no attribute, element or script", "[report]") {
+TEST_CASE("escaping keeps the text and cannot end an attribute, element or script", "[report]") {
   CHECK(escape_html("a<b>&\"'") == "a&lt;b&gt;&amp;&quot;&#39;");
   CHECK(escape_html(std::string_view("a\0b", 3)) ==
         "a\xEF\xBF\xBD"
@@ -110,7 +110,7 @@ TEST_CASE("escaping keeps text and ends no attribute, element or script", "[repo
   CHECK(nlohmann::json::parse(island)["name"] == "</script><!--");
 }
 
-TEST_CASE("the charts' figures are the ledger's", "[report]") {
+TEST_CASE("the charts show the figures of the ledger", "[report]") {
   Report report = report_of_one();
   report.sections[0].ledger.entries[1].ratio.high = std::numeric_limits<double>::infinity();
   report.sections[0].after = Profile{};
@@ -124,9 +124,9 @@ TEST_CASE("the charts' figures are the ledger's", "[report]") {
   CHECK(section["figures"].is_null());
 }
 
-TEST_CASE("a report of nothing is a page still", "[report]") {
+TEST_CASE("an empty report is a valid page", "[report]") {
   const std::string html = render_report(Report{});
-  CHECK(html.find("The machine") != std::string::npos);
+  CHECK(html.find("<h2>Machine</h2>") != std::string::npos);
   CHECK(html.find("data-chart=\"") == std::string::npos);
 
   Report report;
@@ -137,7 +137,7 @@ TEST_CASE("a report of nothing is a page still", "[report]") {
   CHECK(render_report(report).find("<h2>Measurement</h2>") != std::string::npos);
 }
 
-TEST_CASE("the embedded library is the pinned one", "[report]") {
+TEST_CASE("the embedded plotting library has the pinned version", "[report]") {
   CHECK(plot_library().find("(v1.6.32)") != std::string_view::npos);
   CHECK(report_script().find("drawLadder") != std::string_view::npos);
   CHECK(report_style().find("--kept") != std::string_view::npos);
@@ -147,7 +147,7 @@ TEST_CASE("the embedded library is the pinned one", "[report]") {
   }
 }
 
-TEST_CASE("a report is written whole or not at all", "[report]") {
+TEST_CASE("a report is written completely or not at all", "[report]") {
   const fs::path folder = fresh_folder("write");
   write_report(report_of_one(), folder / "report.html");
   CHECK(read_text_file(folder / "report.html") == render_report(report_of_one()));

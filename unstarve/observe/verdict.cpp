@@ -11,13 +11,13 @@
 namespace unstarve {
 namespace {
 
-// Below this share of the slowest part, the parts do not merely fail to overlap perfectly: they disturb each other.
+// An overlap below this is more than imperfect overlap: the parts slow each other down.
 constexpr double kContentionOverlap = 0.85;
-// Reading alone this close to the whole loader, while processors idle, leaves the storage as its limit.
+// If the loader reaches this share of the rate of reading alone while cores are idle, storage is its limit.
 constexpr double kStorageShare = 0.7;
-// More cores busy than this share of the usable ones: the loader is limited by computing, whatever it computes.
+// If more than this share of the usable cores is busy, the loader is limited by computation.
 constexpr double kCoresBusy = 0.85;
-// Together this close to one part after the other means that nothing overlaps.
+// If the joint rate is this close to that of sequential execution, nothing overlaps.
 constexpr double kSerialMargin = 1.08;
 
 bool known(double rate) { return std::isfinite(rate) && rate > 0; }
@@ -31,7 +31,7 @@ std::string cores_text(double cores) {
   return fmt::format("{:.0f} {}", whole, whole <= 1 ? "core" : "cores");
 }
 
-// The loader's rate per busy core; per usable core where the busy ones were not counted; 0 when neither is known.
+// Rate of the loader per busy core, or per usable core if busy cores were not counted; 0 if neither is known.
 double rate_per_core(const BenchFigures& f) {
   const double cores = known(f.loader_cores) ? f.loader_cores : static_cast<double>(f.usable_cores);
   return known(f.loader) && cores > 0 ? f.loader / cores : 0;
@@ -50,7 +50,7 @@ struct Dominant {
   double share = 0;
 };
 
-// The stage with the largest share of the loader's thread time; waiting is no stage's work.
+// The stage with the largest share of the loader's thread time; waiting does not count.
 Dominant dominant_stage(const std::vector<StageProfile>& stages) {
   std::int64_t total = 0;
   const StageProfile* largest = nullptr;
@@ -66,12 +66,12 @@ Dominant dominant_stage(const std::vector<StageProfile>& stages) {
 std::string network_sentence(const BenchFigures& f) {
   std::string text = "the network is the bottleneck";
   if (!known(f.loader)) return text + fmt::format(" at {}; the loader was not measured", rate_text(f.network));
-  text += fmt::format("; the loader could feed {:.1f} such devices", f.loader / f.network);
+  text += fmt::format("; the loader can feed {:.1f} such devices", f.loader / f.network);
   const double per_core = rate_per_core(f);
   if (per_core > 0 && f.usable_cores > 1) {
     const double enough = std::max(1.0, std::ceil(f.network / per_core - 1e-9));
     if (enough < f.usable_cores) {
-      text += fmt::format(", and {} of {} would do for one", cores_text(enough), f.usable_cores);
+      text += fmt::format(", and {} of {} would be enough for one", cores_text(enough), f.usable_cores);
     }
   }
   return text;
@@ -81,48 +81,48 @@ std::string loader_sentence(const BenchFigures& f, double next) {
   std::string text = "the loader is the bottleneck";
   const Dominant stage = dominant_stage(f.stages);
   if (!stage.name.empty()) text += fmt::format(": {} takes {:.0f} % of its time", stage.name, stage.share * 100);
-  if (std::isinf(next)) return text + fmt::format("; it reaches {}, and no device was measured", rate_text(f.loader));
-  text += fmt::format("; it could feed {:.2f} such devices", f.loader / next);
+  if (std::isinf(next)) return text + fmt::format(" at {}; no device was measured", rate_text(f.loader));
+  text += fmt::format("; it can feed {:.2f} such devices", f.loader / next);
   const double per_core = rate_per_core(f);
   if (per_core > 0) {
-    text += fmt::format(", and about {} would keep one busy", cores_text(next / per_core));
-    if (f.usable_cores > 0) text += fmt::format(" ({} usable here)", f.usable_cores);
+    text += fmt::format(", and about {} would be needed for one", cores_text(next / per_core));
+    if (f.usable_cores > 0) text += fmt::format(" ({} usable)", f.usable_cores);
     if (known(f.loader_cores) && f.usable_cores > 0 && !cores_are_busy(f)) {
-      text += fmt::format("; only {:.1f} are busy, so give it more threads", f.loader_cores);
+      text += fmt::format("; only {:.1f} are busy: increase the number of loader threads", f.loader_cores);
     }
   }
   return text;
 }
 
 std::string storage_sentence(const BenchFigures& f, double next) {
-  std::string text = fmt::format("the storage is the bottleneck: reading alone reaches {} and the loader {}",
+  std::string text = fmt::format("the storage is the bottleneck: reading alone reaches {}, the loader {}",
                                  rate_text(f.storage), rate_text(f.loader));
   if (known(f.loader_cores) && f.usable_cores > 0) {
     text += fmt::format(" with {:.1f} of {} cores busy", f.loader_cores, f.usable_cores);
   }
   if (std::isinf(next)) return text;
-  return text + fmt::format("; it could feed {:.2f} such devices: read further ahead, pack the files, or cache them",
+  return text + fmt::format("; it can feed {:.2f} such devices: increase read_ahead, pack the files, or cache them",
                             f.loader / next);
 }
 
 std::string copy_sentence(const BenchFigures& f) {
   std::string text = fmt::format("the copy to the device is the bottleneck at {}", rate_text(f.copy));
-  if (known(f.network)) text += fmt::format(", {} of what the network takes", format_percent(f.copy / f.network));
-  return text + "; send uint8 pixels, from pinned memory";
+  if (known(f.network)) text += fmt::format(", {} of the network's rate", format_percent(f.copy / f.network));
+  return text + "; send uint8 pixels and use pinned memory";
 }
 
 std::string contention_sentence(const BenchFigures& f, double slowest, double serial, double overlap) {
   std::string text = fmt::format(
-      "the parts get in each other's way: together they reach {}, {} of the slowest "
-      "alone ({})",
+      "the parts slow each other down: together they reach {}, which is {} of the slowest "
+      "part alone ({})",
       rate_text(f.together), format_percent(overlap), format_rate(slowest));
   if (f.together <= serial * kSerialMargin) {
-    text += "; they run as if one after the other: prefetch, or give them processors of their own";
+    text += "; they run one after the other: enable prefetch, or give each part its own cores";
   } else {
-    text += "; they compete for processors or memory: try fewer loader threads";
+    text += "; they compete for cores or memory: try fewer loader threads";
   }
   if (!known(f.data_wait)) return text;
-  return text + fmt::format(" ({} of the time goes to waiting for data)", format_percent(f.data_wait));
+  return text + fmt::format(" ({} of the time is spent waiting for data)", format_percent(f.data_wait));
 }
 
 }  // namespace

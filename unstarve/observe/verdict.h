@@ -1,8 +1,8 @@
 #pragma once
-// The bench's four figures and the one sentence that follows from them. Pure functions of plain data.
+// The bottleneck that the rates of `bench` show, and one sentence that explains it. Pure functions of plain data.
 //
-// Failure: none; a figure that is not positive and finite counts as not measured, and the sentence says what is
-// missing.
+// Failure: none. A rate that is not positive and finite counts as not measured; the sentence then names the missing
+// measurement.
 
 #include <string>
 #include <vector>
@@ -13,26 +13,26 @@ namespace unstarve {
 
 // Rates in samples per second; 0 means not measured.
 struct BenchFigures {
-  double storage = 0;  // records read, nothing decoded
-  double loader = 0;   // read to batch
-  double copy = 0;     // batch to device
-  double network = 0;  // resident batch
-  double together = 0;
-  double data_wait = 0;     // share of wall time that the consumer waited for a batch, 0..1
+  double storage = 0;       // reading records, no decoding
+  double loader = 0;        // reading to finished batch
+  double copy = 0;          // copying batches to the device
+  double network = 0;       // training on a resident batch
+  double together = 0;      // all parts concurrently
+  double data_wait = 0;     // share of wall time in which the consumer waited for a batch, 0..1
   double utilisation = 0;   // nominal compute / wall, 0..1
-  double loader_cores = 0;  // cores busy while the loader ran alone
+  double loader_cores = 0;  // busy cores of the loader alone
   int usable_cores = 0;
-  std::vector<StageProfile> stages;  // of the loader alone; names the stage that takes most of its time
+  std::vector<StageProfile> stages;  // of the loader alone; to name the slowest stage
 };
 
-// kUnknown: nothing was measured. kContention: together the parts stay well below the slowest of them.
+// kUnknown: nothing was measured. kContention: together, the parts are much slower than the slowest part alone.
 enum class Bottleneck { kUnknown, kStorage, kLoader, kCopy, kNetwork, kContention };
 [[nodiscard]] const char* to_string(Bottleneck bottleneck) noexcept;
 
 struct BenchVerdict {
   Bottleneck bottleneck = Bottleneck::kUnknown;
-  double overlap = 0;    // together / min(loader, copy, network): 1 means the parts hide behind the slowest; 0 unknown
-  std::string sentence;  // "the network is the bottleneck; the loader could feed 3.8 such devices"
+  double overlap = 0;    // together / min(loader, copy, network); 1: perfect overlap, 0: unknown
+  std::string sentence;  // "the network is the bottleneck; the loader can feed 3.8 such devices"
 };
 
 [[nodiscard]] BenchVerdict judge_bench(const BenchFigures& figures);

@@ -9,7 +9,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// ResNet-50 on a processor, as in the architecture's example: everything hides behind the network.
+// ResNet-50 on a CPU: all other parts are faster than the network.
 BenchFigures network_bound() {
   BenchFigures f;
   f.storage = 41200;
@@ -22,7 +22,7 @@ BenchFigures network_bound() {
   return f;
 }
 
-// Two cores feeding an emulated H100 from ImageNet photographs.
+// Two cores feed an emulated H100 from ImageNet photographs.
 BenchFigures loader_bound() {
   BenchFigures f;
   f.storage = 38000;
@@ -43,36 +43,36 @@ BenchFigures loader_bound() {
 
 }  // namespace
 
-TEST_CASE("a network-bound bench tells how many devices the loader could feed", "[verdict]") {
+TEST_CASE("network-bound: the sentence gives the number of devices the loader can feed", "[verdict]") {
   BenchFigures f = network_bound();
   BenchVerdict v = judge_bench(f);
   CHECK(v.bottleneck == Bottleneck::kNetwork);
   CHECK(v.overlap == Approx(0.977).epsilon(0.001));
   CHECK(v.sentence ==
-        "the network is the bottleneck; the loader could feed 3.8 such devices, and 1 core of 2 would do for one");
+        "the network is the bottleneck; the loader can feed 3.8 such devices, and 1 core of 2 would be enough for one");
   f.loader_cores = 2;
   f.loader = 640;
   v = judge_bench(f);
-  CHECK(v.sentence == "the network is the bottleneck; the loader could feed 1.0 such devices");
+  CHECK(v.sentence == "the network is the bottleneck; the loader can feed 1.0 such devices");
 }
 
-TEST_CASE("a loader-bound bench names the stage and the cores that would do", "[verdict]") {
+TEST_CASE("loader-bound: the sentence names the slowest stage and the number of cores needed", "[verdict]") {
   const BenchVerdict v = judge_bench(loader_bound());
   CHECK(v.bottleneck == Bottleneck::kLoader);
   CHECK(contains(v.sentence, "decode takes 71 % of its time"));  // waiting is not work
-  CHECK(contains(v.sentence, "could feed 0.66 such devices"));
-  CHECK(contains(v.sentence, "about 3 cores would keep one busy (2 usable here)"));
-  CHECK_FALSE(contains(v.sentence, "more threads"));
+  CHECK(contains(v.sentence, "can feed 0.66 such devices"));
+  CHECK(contains(v.sentence, "about 3 cores would be needed for one (2 usable)"));
+  CHECK_FALSE(contains(v.sentence, "loader threads"));
 }
 
-TEST_CASE("a loader that leaves cores idle is told to take more threads", "[verdict]") {
+TEST_CASE("loader-bound with idle cores: more threads are recommended", "[verdict]") {
   BenchFigures f = loader_bound();
   f.loader_cores = 1.0;
   f.usable_cores = 8;
-  CHECK(contains(judge_bench(f).sentence, "only 1.0 are busy, so give it more threads"));
+  CHECK(contains(judge_bench(f).sentence, "only 1.0 are busy: increase the number of loader threads"));
 }
 
-TEST_CASE("reading that is nearly the whole loader blames the storage, unless cores are busy with it", "[verdict]") {
+TEST_CASE("a loader nearly as slow as reading alone is storage-bound, unless its cores are busy", "[verdict]") {
   BenchFigures f = loader_bound();
   f.storage = 1400;
   f.loader_cores = 0.4;
@@ -82,7 +82,7 @@ TEST_CASE("reading that is nearly the whole loader blames the storage, unless co
   CHECK(judge_bench(f).bottleneck == Bottleneck::kLoader);
 }
 
-TEST_CASE("a slow copy is blamed on the copy", "[verdict]") {
+TEST_CASE("a slow copy is the bottleneck", "[verdict]") {
   BenchFigures f = loader_bound();
   f.loader = 30000;
   f.copy = 9000;
@@ -90,10 +90,10 @@ TEST_CASE("a slow copy is blamed on the copy", "[verdict]") {
   f.together = 8800;
   const BenchVerdict v = judge_bench(f);
   CHECK(v.bottleneck == Bottleneck::kCopy);
-  CHECK(contains(v.sentence, "75.0 % of what the network takes"));
+  CHECK(contains(v.sentence, "75.0 % of the network's rate"));
 }
 
-TEST_CASE("together well below the slowest part is contention", "[verdict]") {
+TEST_CASE("a joint rate well below the slowest part is contention", "[verdict]") {
   BenchFigures f = network_bound();
   f.copy = 0;
   f.loader = 700;
@@ -101,16 +101,16 @@ TEST_CASE("together well below the slowest part is contention", "[verdict]") {
   BenchVerdict v = judge_bench(f);
   CHECK(v.bottleneck == Bottleneck::kContention);
   CHECK(v.overlap == Approx(450.0 / 612));
-  CHECK(contains(v.sentence, "compete for processors"));
+  CHECK(contains(v.sentence, "compete for cores"));
 
   f.together = 330;  // 1 / (1/700 + 1/612) = 326.5
   f.data_wait = 0.46;
   v = judge_bench(f);
   CHECK(contains(v.sentence, "one after the other"));
-  CHECK(contains(v.sentence, "46.0 % of the time goes to waiting for data"));
+  CHECK(contains(v.sentence, "46.0 % of the time is spent waiting for data"));
 }
 
-TEST_CASE("one part alone cannot contend with itself", "[verdict]") {
+TEST_CASE("a single measured part is never contention", "[verdict]") {
   BenchFigures f;
   f.network = 612;
   f.together = 300;
@@ -118,7 +118,7 @@ TEST_CASE("one part alone cannot contend with itself", "[verdict]") {
   CHECK(contains(judge_bench(f).sentence, "the loader was not measured"));
 }
 
-TEST_CASE("what was not measured is said, not guessed", "[verdict]") {
+TEST_CASE("missing measurements are named", "[verdict]") {
   CHECK(judge_bench({}).bottleneck == Bottleneck::kUnknown);
   CHECK(judge_bench({}).sentence == "nothing was measured");
 
@@ -132,7 +132,7 @@ TEST_CASE("what was not measured is said, not guessed", "[verdict]") {
   CHECK(judge_bench(f).overlap == 0);
 }
 
-TEST_CASE("figures that are no numbers count as not measured", "[verdict]") {
+TEST_CASE("NaN and infinite rates count as not measured", "[verdict]") {
   BenchFigures f = network_bound();
   f.copy = std::numeric_limits<double>::quiet_NaN();
   f.loader_cores = -1;

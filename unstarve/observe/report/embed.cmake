@@ -1,4 +1,4 @@
-# Puts the report's page (our style and scripts, uPlot) into the library as string literals.
+# Embeds the style and scripts of the report page, and uPlot, into the library as string literals.
 #
 # Included by the top-level CMakeLists.txt after unstarve_observe exists; run by `cmake -P` at build time to write the
 # source file: cmake -DOUT=assets.cpp -DDIR=unstarve/observe/report -P embed.cmake
@@ -19,8 +19,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-# A raw string literal of the named files' text, one after the other. Pieces of at most 12,000 characters, which the
-# compiler joins, keep within what compilers must accept.
+# A raw string literal with the concatenated text of the files. It is split into pieces of at most 12,000 characters,
+# which the compiler joins, to stay below the literal size that every compiler accepts.
 function(literal function_name)
   set(all "")
   foreach(name ${ARGN})
@@ -29,7 +29,7 @@ function(literal function_name)
   endforeach()
   string(FIND "${all}" ")~~~~\"" clash)
   if(NOT clash EQUAL -1)
-    message(FATAL_ERROR "${function_name}: the text holds the literal's own end mark")
+    message(FATAL_ERROR "${function_name}: the text contains the end delimiter of the raw string literal")
   endif()
   string(LENGTH "${all}" length)
   set(pieces "")

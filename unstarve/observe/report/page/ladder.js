@@ -1,8 +1,8 @@
-// The ladder: a bar per step, from 0, its verdict told by colour, fill and sign. A tick marks the step before as it was
-// measured beside this one, the whisker is the 95 % interval of the ratio laid on that tick.
+// One bar per tuning step, starting at 0. Colour, fill and sign show the verdict. A tick marks the rate of the step
+// before, measured in the same interleaved run; the whisker is the 95 % interval of the ratio, applied to that rate.
 const SIGNS = { base: "•", kept: "✓", reverted: "↩", undecided: "?", absent: "–" };
 
-// Without figures: it does not apply, or its time never came.
+// Not measured: not applicable, or no time left.
 function absent(rung) {
   return rung.status !== "base" && rung.pairs === 0;
 }
@@ -19,7 +19,7 @@ function ratioText(rung) {
   return compared(rung) ? `× ${rung.ratio.toFixed(2)}` : "";
 }
 
-// Sign, rate and ratio: in columns where there is room, else in one line at the right edge. Returns the space it took.
+// Sign, rate and ratio: in columns if there is room, else in one line at the right edge. Returns the width used.
 function rungFigures(row, rung, look, narrow, width, right, y) {
   const soft = { y, class: `verdict-${look}` };
   if (narrow) {
@@ -70,11 +70,11 @@ function ladderLegend(box, rungs, hatchId) {
   const tick = html("li", "", list);
   svg("line", { x1: 8, x2: 8, y1: 0, y2: 12, class: "before" },
     svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, tick));
-  tick.append("the step before, measured beside it");
+  tick.append("step before, measured in the same run");
   const interval = html("li", "", list);
   svg("path", { d: "M1 2V10M1 6H15M15 2V10", class: "whisker" },
     svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, interval));
-  interval.append("95 % interval");
+  interval.append("95 % confidence interval");
 }
 
 function drawLadder(box, section, width, index) {

@@ -1,4 +1,4 @@
-// Draws every chart, and again when its width, the colour scheme or the medium changes.
+// Draws all charts, and redraws them when the width, the colour scheme or the medium changes.
 const CHARTS = { ladder: drawLadder, step: drawStep, stages: drawStages, rates: drawRates,
   utilisation: drawUtilisation };
 const sections = JSON.parse(document.getElementById("figures").textContent).sections;
@@ -25,7 +25,7 @@ for (const box of boxes) observer.observe(box);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.addEventListener("change", () => drawAll());
 
-// Paper is light, and narrower than most screens; closed figures are worth their ink.
+// For printing: light colours, the width of a page, and all details open.
 addEventListener("beforeprint", () => {
   document.documentElement.classList.add("printing");
   for (const part of document.querySelectorAll("details")) part.open = true;

@@ -1,5 +1,5 @@
-// The bench's figures as points on a logarithmic scale (reading may be a hundred times faster than the network, and a
-// bar on such a scale would lie), with the rate of all together as a line through them.
+// The rates of a bench as points on a logarithmic scale (reading may be 100 times faster than the network; bars would
+// be misleading on such a scale), and the joint rate as a vertical line.
 const PARTS = ["storage", "loader", "copy", "network"];
 
 function drawRates(box, section, width) {
@@ -18,7 +18,7 @@ function drawRates(box, section, width) {
   const drawing = canvas(box, width, bottom + 24);
   grid(drawing, Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)), x, top, bottom, axisFigure);
 
-  // Storage alone is no part of the step's limit: it works inside the loader.
+  // Storage is not compared: reading is part of the loader.
   const slowest = Math.min(...rows.filter((row) => row.name !== "storage").map((row) => row.value));
   rows.forEach((row, i) => {
     const y = top + i * 32 + 16;

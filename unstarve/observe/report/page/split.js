@@ -1,6 +1,6 @@
-// Where time goes: one stacked bar for the run before and one for the run after, per sample, so that runs of different
-// batch sizes compare.
-// Well-known names keep their colour and place from chart to chart; others take what is left.
+// Stacked bars of the time per part, one for the run before and one for the run after. Times are per sample, so that
+// runs with different batch sizes are comparable.
+// Known names have the same colour and position in all charts; other names use the remaining colours.
 const STEP_LOOKS = { wait: "wait", copy: "c1", compute: "c2", forward: "c2", backward: "c3", optimiser: "c4" };
 const STAGE_LOOKS = { read: "c1", decode: "c2", augment: "c3", store: "c4" };
 const LIGHT_ON = new Set(["wait", "c2", "c4"]);
@@ -13,12 +13,12 @@ function stepParts(profile) {
 
 function stageParts(profile) {
   if (!profile) return null;
-  // Waiting is no work: a stage that waits for a free slot would dwarf the rest.
+  // Waiting is not shown: the time spent waiting for a free slot would dominate the chart.
   const stages = profile.stages.filter((stage) => stage.samples > 0 && stage.name !== "wait");
   return stages.map((stage) => ({ name: stage.name, value: stage.busy_ns / stage.samples / 1e6 }));
 }
 
-// One class per name, the same in both bars; known names first, in their order.
+// One CSS class per name, the same in both bars; known names come first.
 function classesOf(bars, looks) {
   const names = new Set(bars.flatMap((bar) => bar.parts.map((part) => part.name)));
   const classes = new Map();

@@ -1,4 +1,4 @@
-// SVG and HTML by hand: text only ever enters as text, so that no name can become markup.
+// Creates SVG and HTML elements. Text is set as textContent only, so that no name can become markup.
 const SVG = "http://www.w3.org/2000/svg";
 
 function svg(name, attributes, parent, text) {
@@ -17,13 +17,13 @@ function html(name, className, parent, text) {
   return element;
 }
 
-// The drawing itself is hidden from screen readers: its box carries a sentence, the table the figures.
+// The drawing is hidden from screen readers: its container has a label, and the table has the figures.
 function canvas(box, width, height) {
   box.replaceChildren();
   return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, box);
 }
 
-// Figures as in the tables: three digits or all of the integer part, thousands set apart.
+// Formats a rate as in the tables: three digits or the whole integer part, with a thousands separator.
 function rate(value) {
   if (!Number.isFinite(value)) return "-";
   if (value < 0.9995) return value.toFixed(3);
@@ -32,15 +32,15 @@ function rate(value) {
   return value.toFixed(0).replace(/\B(?=(\d{3})+$)/g, "\u2009");
 }
 
-// A figure on an axis: no more digits than it has.
+// Formats an axis label without trailing digits.
 function axisFigure(value) {
   const digits = String(Number(value.toPrecision(6)));
   return value < 1000 ? digits : digits.replace(/\B(?=(\d{3})+$)/g, "\u2009");
 }
 
-// Round steps (1, 2 or 5 times a power of ten) from 0 up to `top`, about `wanted` of them.
-function ticks(top, wanted) {
-  const raw = top / Math.max(1, wanted);
+// Round steps (1, 2 or 5 times a power of ten) from 0 up to `top`, about `count` of them.
+function ticks(top, count) {
+  const raw = top / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].find((factor) => factor * power >= raw) * power;
   const all = [];
@@ -48,7 +48,7 @@ function ticks(top, wanted) {
   return all;
 }
 
-// Vertical grid lines with their figures below, which stay inside the drawing.
+// Vertical grid lines with labels below; labels are shifted to stay inside the drawing.
 function grid(drawing, values, x, top, bottom, label) {
   const group = svg("g", { class: "grid" }, drawing);
   const width = drawing.viewBox.baseVal.width;
@@ -61,7 +61,7 @@ function grid(drawing, values, x, top, bottom, label) {
   }
 }
 
-// Cuts `text` in the element to `width` pixels, as it is really set.
+// Cuts the text of the element to `width` rendered pixels.
 function fit(element, width) {
   const whole = element.textContent;
   let end = whole.length;

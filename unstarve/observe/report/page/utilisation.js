@@ -1,4 +1,4 @@
-// Utilisation over time by uPlot: a canvas, so its colours are read from the page and it is made anew when they change.
+// Utilisation over time, drawn by uPlot on a canvas: colours are read from the page, and a change requires a redraw.
 const plots = new WeakMap();
 
 function colour(name) {
@@ -11,7 +11,7 @@ function drawUtilisation(box, section, width) {
   const runs = [["before", section.before, "--reverted", [6, 4]], ["after", section.after, "--kept", []]]
     .filter(([, profile]) => profile && profile.utilisation.length);
   if (!runs.length) return;
-  // Runs sample at their own times: joined on time, with gaps bridged within each run.
+  // The runs have different sample times: they are joined on time, and the gaps within each run are bridged.
   const data = uPlot.join(runs.map(([, profile]) => [profile.utilisation.map((point) => point.seconds),
     profile.utilisation.map((point) => 100 * point.utilisation)]));
   const font = `12px ${getComputedStyle(document.body).fontFamily}`;
