@@ -34,6 +34,7 @@ SUBFOLDERS = {
     "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
     "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), ("index", "encode")],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
+    "jobs": ["common", ("settings", "probe", "pack", "prepare"), "ladder"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/formats": [
         ("arrays", "cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),

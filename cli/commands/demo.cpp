@@ -3,6 +3,7 @@
 #include "../terminal.h"
 #include "shared.h"
 #include "unstarve/core/file.h"
+#include "unstarve/observe/report.h"
 
 namespace unstarve::cli {
 namespace {

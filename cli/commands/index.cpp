@@ -1,4 +1,5 @@
 #include "unstarve/jobs/index.h"
+
 #include "../terminal.h"
 #include "shared.h"
 
@@ -6,11 +7,11 @@ namespace unstarve::cli {
 namespace {
 
 int run(const Arguments& arguments, const std::string&) {
-  IndexingResult result;
+  IndexResult result;
   {
     ProgressBar bar;
-    result = run_indexing(spec_from(arguments), static_cast<int>(arguments.integer("--threads", 0, 1, 1024)),
-                          bar.callback());
+    result =
+        run_index(spec_from(arguments), static_cast<int>(arguments.integer("--threads", 0, 1, 1024)), bar.callback());
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/settings/settings_file.h"
+#include "unstarve/jobs/settings/target.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/storage/bytes/byte_source.h"
@@ -80,9 +80,9 @@ Settings settings_from_data(const Arguments& arguments) {
   if (!arguments.has("DATA"))
     throw Error(ErrorKind::kArgument, "DATA: not given; expected a path, or a settings file with --config");
   const SourceSpec source{arguments.text("DATA"), arguments.text("--split")};
-  return default_settings(source.path, source.split, *open_source(source), arguments.text("--model"),
-                          arguments.text("--device", "cpu"),
-                          static_cast<int>(arguments.integer("--image-size", 0, 8, 4096)));
+  return default_settings(source, *open_source(source),
+                          {arguments.text("--model"), arguments.text("--device", "cpu"),
+                           static_cast<int>(arguments.integer("--image-size", 0, 8, 4096))});
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ Settings settings_from_data(const Arguments& arguments) {
 PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const std::string& split) {
   const std::string data = arguments.text(name);
   PipelineSpec spec;
-  if (look_at_spec(data).kind != SpecKind::kNone)
+  if (detect_spec(data).kind != SpecKind::kNone)
     spec = load_pipeline(data);
   else
     spec.source.path = data;
@@ -102,7 +102,7 @@ PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const 
 }
 
 void refuse_spec(const std::string& verb, const std::string& data) {
-  if (look_at_spec(data).kind == SpecKind::kNone) return;
+  if (detect_spec(data).kind == SpecKind::kNone) return;
   const PipelineSpec spec = load_pipeline(data);
   throw Error(ErrorKind::kArgument,
               fmt::format("{} {}: found a spec; expected data. {} copies all stored records and ignores filters and "
@@ -116,7 +116,7 @@ std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
   try {
     return open_dataset(source.path, source.split);
   } catch (const Error& error) {
-    const std::string reason = error.kind() == ErrorKind::kInput ? look_at_spec(source.path).reason : "";
+    const std::string reason = error.kind() == ErrorKind::kInput ? detect_spec(source.path).reason : "";
     if (reason.empty()) throw;
     throw Error(ErrorKind::kInput, reason + ", so it is not a spec; as data: " + error.what());
   }
@@ -133,7 +133,7 @@ std::string device_from(const Arguments& arguments, const Settings& settings) {
 Settings settings_from(const Arguments& arguments) {
   if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));  // before opening the data
   const std::string data = arguments.text("DATA"), config = arguments.text("--config");
-  const SpecKind kind = look_at_spec(data).kind;
+  const SpecKind kind = detect_spec(data).kind;
   if (kind != SpecKind::kNone && arguments.has("--config"))
     throw Error(ErrorKind::kArgument, "--config " + config + ": DATA is the spec " + data +
                                           ", which has settings too. Pass one of them.");

@@ -8,6 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
 
@@ -15,7 +16,7 @@ namespace unstarve {
 namespace {
 
 constexpr int kRounds = 3;
-// Shares of a round's time.
+// Shares of the time of one round.
 constexpr double kStorageShare = 0.08, kLoaderShare = 0.27, kCopyShare = 0.05, kNetworkShare = 0.25,
                  kTogetherShare = 0.35;
 
@@ -32,8 +33,8 @@ double per_second(std::int64_t count, std::int64_t ns) {
   return ns > 0 ? static_cast<double>(count) * 1e9 / static_cast<double>(ns) : 0;
 }
 
-// Records read in the order of an epoch by one thread, nothing decoded. Unreadable ones are left out: the loader's
-// error policy has the say over them.
+// Reads records in epoch order with one thread, without decoding. Unreadable records are skipped: the error policy of
+// the loader handles them.
 double storage_rate(const Dataset& dataset, const Plan& plan, double seconds) {
   const Order order(plan.spec.order, {1, LastBatch::kKeep}, OrderBasis{plan.samples, {}});
   RecordBuffer record;
@@ -54,8 +55,8 @@ double storage_rate(const Dataset& dataset, const Plan& plan, double seconds) {
   }
 }
 
-// A batch brought to the device over and over. On the host the destination rotates over more memory than the caches
-// hold, as a device's would be elsewhere.
+// Copies one batch to the device repeatedly. On the host the destination rotates over more memory than the caches hold,
+// because device memory would not be cached either.
 double copy_rate(Rig& rig, double seconds, double& gb_per_s) {
   std::optional<Batch> batch = rig.loader().next();
   if (!batch) throw Error(ErrorKind::kCancelled, "the loader was closed");
@@ -63,30 +64,35 @@ double copy_rate(Rig& rig, double seconds, double& gb_per_s) {
   const auto stream = device.make_stream();
   const std::size_t bytes = batch->pixel_bytes();
   constexpr std::size_t kBeyondCaches = std::size_t{256} << 20;
-  const std::size_t places = device.is_host() ? std::clamp<std::size_t>(kBeyondCaches / bytes, 1, 64) : 2;
-  const auto target = device.allocate(bytes * places);
+  const std::size_t targets = device.is_host() ? std::clamp<std::size_t>(kBeyondCaches / bytes, 1, 64) : 2;
+  const auto target = device.allocate(bytes * targets);
   std::int64_t samples = 0, copied = 0;
   const auto round = [&] {
-    for (std::size_t place = 0; place < places; ++place)
-      device.copy_to_device(target->data() + place * bytes, batch->pixels(), bytes, *stream);
+    for (std::size_t i = 0; i < targets; ++i)
+      device.copy_to_device(target->data() + i * bytes, batch->pixels(), bytes, *stream);
     stream->synchronise();
   };
   round();
   const std::int64_t start = steady_clock().now_ns(), deadline = after(seconds);
   do {
     round();
-    samples += static_cast<std::int64_t>(batch->samples() * places);
-    copied += static_cast<std::int64_t>(bytes * places);
+    samples += static_cast<std::int64_t>(batch->samples() * targets);
+    copied += static_cast<std::int64_t>(bytes * targets);
   } while (steady_clock().now_ns() < deadline);
   const std::int64_t wall = steady_clock().now_ns() - start;
   gb_per_s = static_cast<double>(copied) / static_cast<double>(wall);
   return per_second(samples, wall);
 }
 
-}  // namespace
+struct LoaderRate {
+  double samples_per_s = 0;
+  double cores_busy = 0;
+  std::vector<StageProfile> stages;
+};
 
-double loader_rate(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset, Device& device, double seconds,
-                   double* cores_busy, std::vector<StageProfile>* stages) {
+// The loader alone: batches are released as soon as they are received.
+LoaderRate loader_rate(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset, Device& device,
+                       double seconds) {
   Loader loader(spec, std::move(dataset), device, {});
   for (int i = 0; i <= spec.execution.prefetch; ++i) (void)loader.next();
   std::int64_t samples = 0;
@@ -97,60 +103,19 @@ double loader_rate(const PipelineSpec& spec, std::shared_ptr<const Dataset> data
     samples += static_cast<std::int64_t>(batch->samples());
   } while (steady_clock().now_ns() < deadline);
   const std::int64_t wall = steady_clock().now_ns() - start;
-  if (cores_busy) *cores_busy = static_cast<double>(process_cpu_ns() - cpu) / static_cast<double>(wall);
-  if (stages) *stages = loader.profile().stages;
-  return per_second(samples, wall);
+  return {per_second(samples, wall), static_cast<double>(process_cpu_ns() - cpu) / static_cast<double>(wall),
+          loader.profile().stages};
 }
 
-std::vector<StepPart> summarise(const std::vector<StepParts>& steps) {
-  std::vector<StepPart> parts;
-  const auto add = [&](const char* name, const auto& value_ms) {
-    std::vector<double> values;
-    for (const StepParts& step : steps) values.push_back(value_ms(step));
-    if (values.empty()) return;
-    double sum = 0;
-    for (double value : values) sum += value;
-    if (sum <= 0) return;
-    parts.push_back({name, sum / static_cast<double>(values.size()), median(values), quantile(values, 0.95)});
-  };
-  add("wait", [](const StepParts& s) { return static_cast<double>(s.wait_ns) / 1e6; });
-  add("copy", [](const StepParts& s) { return static_cast<double>(s.copy_ns) / 1e6; });
-  add("forward", [](const StepParts& s) { return s.network.forward_ms; });
-  add("backward", [](const StepParts& s) { return s.network.backward_ms; });
-  add("optimiser", [](const StepParts& s) { return s.network.optimiser_ms; });
-  // What the parts above do not name: all of compute on an emulated accelerator, little on a network.
-  add("compute", [](const StepParts& s) {
-    return std::max(0.0, static_cast<double>(s.compute_ns) / 1e6 - s.network.forward_ms - s.network.backward_ms -
-                             s.network.optimiser_ms);
-  });
-  return parts;
-}
-
-std::vector<UtilisationPoint> utilisation_over_time(const std::vector<StepParts>& steps, std::int64_t nominal_step_ns,
-                                                    std::size_t points) {
-  std::vector<UtilisationPoint> line;
-  const std::size_t stride = std::max<std::size_t>(1, (steps.size() + points - 1) / points);
-  std::int64_t at = 0, wall = 0, busy = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    at += steps[i].total_ns();
-    wall += steps[i].total_ns();
-    busy += nominal_step_ns > 0 ? nominal_step_ns : steps[i].compute_ns;
-    if ((i + 1) % stride == 0 || i + 1 == steps.size()) {
-      line.push_back(
-          {static_cast<double>(at) / 1e9, std::min(1.0, static_cast<double>(busy) / static_cast<double>(wall))});
-      wall = busy = 0;
-    }
-  }
-  return line;
-}
+}  // namespace
 
 BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
-  const auto tell = [&](std::string_view what, double share) {
+  const auto report = [&](std::string_view what, double share) {
     if (progress) progress(what, share);
   };
   const Settings& settings = options.settings;
-  tell_done_on_host(settings.pipeline);
-  tell("opening the data", 0);
+  notify_done_on_host(settings.pipeline);
+  report("opening the data", 0);
   const auto dataset = open_sources(settings.pipeline);
   Rig rig(settings, dataset, options.target);
 
@@ -163,7 +128,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   BenchFigures& figures = result.figures;
   figures.usable_cores = read_topology().usable();
 
-  tell("warming up", 0.02);
+  report("warming up", 0.02);
   rig.run(0, 2);
   std::vector<double> storage, loader, copy, network, together, wait, cores, busy;
   std::vector<StepParts> steps;
@@ -172,18 +137,18 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   const double slice = options.seconds / kRounds;
   for (int round = 0; round < kRounds; ++round) {
     const double done = static_cast<double>(round) / kRounds;
-    tell("storage alone", done);
+    report("storage alone", done);
     storage.push_back(storage_rate(*dataset, rig.loader().plan(), slice * kStorageShare));
-    tell("loader alone", done + kStorageShare / kRounds);
-    double cores_busy = 0;
-    loader.push_back(
-        loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare, &cores_busy, &figures.stages));
-    cores.push_back(cores_busy);
-    tell("copy alone", done + (kStorageShare + kLoaderShare) / kRounds);
+    report("loader alone", done + kStorageShare / kRounds);
+    LoaderRate alone = loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
+    loader.push_back(alone.samples_per_s);
+    cores.push_back(alone.cores_busy);
+    figures.stages = std::move(alone.stages);
+    report("copy alone", done + (kStorageShare + kLoaderShare) / kRounds);
     copy.push_back(copy_rate(rig, slice * kCopyShare, result.copy_gb_per_s));
-    tell("network alone", done + (kStorageShare + kLoaderShare + kCopyShare) / kRounds);
+    report("network alone", done + (kStorageShare + kLoaderShare + kCopyShare) / kRounds);
     network.push_back(rig.run_resident(slice * kNetworkShare, 2).samples_per_s());
-    tell("all together", done + (1 - kTogetherShare) / kRounds);
+    report("all together", done + (1 - kTogetherShare) / kRounds);
     if (rig.trainer()) rig.trainer()->enable_timing(true);
     const std::int64_t cpu_before = process_cpu_ns();
     const Block block = rig.run(slice * kTogetherShare, 2, &steps);
@@ -211,12 +176,8 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   result.profile.batches = static_cast<std::int64_t>(steps.size());
   result.profile.cpu_cores_busy = together_cpu / static_cast<double>(wall);
   result.profile.step = summarise(steps);
-  const std::int64_t nominal =
-      options.target.emulated()
-          ? EmulatedAccelerator(find_accelerator(options.target.accelerator()), settings.pipeline.batch.size).step_ns()
-          : 0;
-  result.profile.utilisation = utilisation_over_time(steps, nominal);
-  tell("done", 1);
+  result.profile.utilisation = utilisation_over_time(steps, rig.nominal_step_ns());
+  report("done", 1);
   return result;
 }
 

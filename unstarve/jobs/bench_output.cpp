@@ -12,8 +12,8 @@ std::string to_text(const BenchResult& r) {
   const auto row = [&](const char* name, const std::string& what, double rate, const std::string& more) {
     text += fmt::format("  {:<12} {:<24} {:>10.0f} img/s  {}\n", name, what, rate, more);
   };
-  row("storage", "read only, one thread", f.storage, "");
-  row("loader", "read .. batch", f.loader, fmt::format("{:.1f} cores busy of {}", f.loader_cores, f.usable_cores));
+  row("storage", "reading, one thread", f.storage, "");
+  row("loader", "read to batch", f.loader, fmt::format("{:.1f} of {} cores busy", f.loader_cores, f.usable_cores));
   row("copy", r.target.cuda() ? (r.settings.pipeline.execution.pinned ? "pinned" : "pageable") : "within the host",
       f.copy, fmt::format("{:.1f} GB/s", r.copy_gb_per_s));
   row(r.target.emulated() ? "accelerator" : "network", r.target.emulated() ? r.target.name : "resident batch",

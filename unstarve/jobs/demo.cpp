@@ -6,10 +6,10 @@
 namespace unstarve {
 namespace {
 
-// Enough to measure with and quick to make (about ten seconds on two cores); the photographs' set fits the page cache.
+// Large enough to measure, quick to generate (about ten seconds on two cores); the photographs fit into the page cache.
 constexpr std::uint64_t kThumbnails = 8192, kPhotographs = 640, kSeed = 1;
 constexpr int kThumbnailSize = 32, kPhotographSize = 500;
-// What making both sets is worth of the progress bar, when they are not there yet.
+// Share of the progress bar for generating both datasets.
 constexpr double kMakingShare = 0.08;
 
 std::string make(const std::filesystem::path& folder, std::uint64_t images, int size, const Progress& progress,
@@ -20,7 +20,7 @@ std::string make(const std::filesystem::path& folder, std::uint64_t images, int 
   options.seed = kSeed;
   (void)run_synth(folder, options, [&](std::uint64_t done, std::uint64_t total) {
     if (progress)
-      progress("making " + folder.string(),
+      progress("generating " + folder.string(),
                from + (to - from) * static_cast<double>(done) / static_cast<double>(total));
   });
   return folder.string();
@@ -39,7 +39,7 @@ std::vector<TuneResult> run_demo(const DemoOptions& options, const Progress& pro
                                       : make(options.folder / "photographs", kPhotographs, kPhotographSize, progress,
                                              kMakingShare / 3, kMakingShare);
   const auto tune = [&](const std::string& data, const std::string& device) {
-    return TuneOptions{default_settings(data, "", *open_dataset(data), "", device), device, options.minutes / 2};
+    return TuneOptions{default_settings({data, ""}, *open_dataset(data), {"", device}), device, options.minutes / 2};
   };
   const TuneOptions train = tune(thumbnails, options.device), feed = tune(photographs, options.accelerator);
 

@@ -1,8 +1,9 @@
 #pragma once
-// `unstarve demo`: the whole idea in a few minutes, as two ladders and one report.
+// `unstarve demo`: two tuning runs and one report, in a few minutes.
 //
-// The first ladder trains a small network on this machine's processor (or GPU); the second feeds an emulated
-// accelerator from JPEG photographs, where the loader's rungs show. Data that is not given is made (see synth.h).
+// The first run trains a small network on the CPU or GPU of this machine. The second run feeds an emulated accelerator
+// from JPEG photographs, where the loader is the bottleneck. Missing data is generated (synth.h).
+//
 // Threads: one caller. Failure: as run_tune() and run_synth().
 
 #include <filesystem>
@@ -14,12 +15,12 @@
 namespace unstarve {
 
 struct DemoOptions {
-  std::string thumbnails;      // 32-pixel data set to train on; "": made
-  std::string photographs;     // JPEG photographs to feed from; "": made
-  std::string device = "cpu";  // what trains: "cpu" or "cuda"
+  std::string thumbnails;      // 32-pixel dataset to train on; "": generated
+  std::string photographs;     // JPEG photographs to load; "": generated
+  std::string device = "cpu";  // training device: "cpu" or "cuda"
   std::string accelerator = "emulated:h100-resnet50";
-  double minutes = 3;            // both ladders together
-  std::filesystem::path folder;  // where made data sets go, and are found again
+  double minutes = 3;            // for both runs
+  std::filesystem::path folder;  // of generated datasets; existing ones are reused
 };
 
 [[nodiscard]] std::vector<TuneResult> run_demo(const DemoOptions& options, const Progress& progress = {});

@@ -12,42 +12,42 @@ namespace unstarve {
 namespace {
 
 constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
-// Eight DataLoader workers with two batches of 256 float images at 224 px each hold about 2.5 GB in /dev/shm.
+// Eight DataLoader workers with two batches of 256 float images of 224 px each use about 2.5 GB of /dev/shm.
 constexpr std::uint64_t kEnoughShm = 5 * kGigabyte / 2;
-// libtorch with a ResNet, its activations at a small batch and the loader's slots.
+// libtorch with a ResNet, activations of a small batch, and the batch slots of the loader.
 constexpr std::uint64_t kEnoughMemory = 2 * kGigabyte;
 
 using Findings = std::vector<DoctorFinding>;
 
 void look_at_cores(const Topology& t, Findings& findings) {
   if (t.quota > 0 && t.quota < t.affinity) {
-    findings.push_back(
-        {"cores", fmt::format("the cgroup quota is {:.4g} cores, but {} processors are visible", t.quota, t.affinity),
-         fmt::format("unstarve starts {} threads; programs that count processors start {} and are throttled",
-                     t.usable(), t.affinity),
-         fmt::format("export OMP_NUM_THREADS={}", t.usable())});
+    findings.push_back({"cores",
+                        fmt::format("the cgroup quota is {:.4g} cores, but {} CPUs are visible", t.quota, t.affinity),
+                        fmt::format("unstarve starts {} threads; programs that count CPUs start {} and are throttled",
+                                    t.usable(), t.affinity),
+                        fmt::format("export OMP_NUM_THREADS={}", t.usable())});
   }
   if (t.affinity < t.online) {
-    findings.push_back({"cores", fmt::format("{} of {} processors are in the affinity mask", t.affinity, t.online),
-                        "the others cannot be used by this process; widen the mask or the cpuset if they are free",
+    findings.push_back({"cores", fmt::format("{} of {} CPUs are in the affinity mask", t.affinity, t.online),
+                        "this process cannot use the others; extend the mask or the cpuset if they are free",
                         fmt::format("taskset -c 0-{} unstarve ...", t.online - 1)});
   }
   if (t.numa_nodes > 1) {
-    findings.push_back({"numa", fmt::format("memory lies on {} NUMA nodes", t.numa_nodes),
-                        "keep loader and memory on the node of the accelerator; memory of another node is slower",
+    findings.push_back({"numa", fmt::format("memory is distributed over {} NUMA nodes", t.numa_nodes),
+                        "keep loader and memory on the node of the accelerator; memory of other nodes is slower",
                         "numactl --cpunodebind=0 --membind=0 unstarve ..."});
   }
 }
 
 void look_at_instructions(const MachineFacts& machine, Findings& findings) {
-  if (machine.instruction_sets.empty()) return;  // not told: nothing follows
+  if (machine.instruction_sets.empty()) return;  // unknown
   if (!machine.has("avx2") && !machine.has("neon")) {
-    findings.push_back({"instructions", "the processor has neither AVX2 nor NEON",
-                        "image operations run several times slower than on a processor of the last ten years", ""});
+    findings.push_back({"instructions", "the CPU has neither AVX2 nor NEON",
+                        "image operations are several times slower than on a CPU with AVX2 or NEON", ""});
   }
   if (!machine.has("avx512_bf16") && !machine.has("amx_bf16") && !machine.has("neon_bf16")) {
-    findings.push_back({"bfloat16", "the processor has no bfloat16 instructions",
-                        "mixed precision on the processor would be emulated and slower: train in float32", ""});
+    findings.push_back({"bfloat16", "the CPU has no bfloat16 instructions",
+                        "mixed precision on the CPU is emulated and slower: train in float32", ""});
   }
 }
 
@@ -56,8 +56,8 @@ void look_at_memory(const MachineFacts& machine, Findings& findings) {
     const std::string limit = machine.memory_limit_bytes > 0
                                   ? fmt::format(" under a limit of {}", format_bytes(machine.memory_limit_bytes))
                                   : "";
-    findings.push_back({"memory", format_bytes(machine.memory_available_bytes) + " of memory are available" + limit,
-                        "training may be killed for memory: take a smaller batch, or raise the limit", ""});
+    findings.push_back({"memory", format_bytes(machine.memory_available_bytes) + " of memory available" + limit,
+                        "training may run out of memory: use a smaller batch size, or raise the limit", ""});
   }
   if (machine.shm_bytes < kEnoughShm) {
     const std::string size = machine.shm_bytes > 0 ? "has " + format_bytes(machine.shm_bytes) : "is not mounted";
@@ -67,7 +67,7 @@ void look_at_memory(const MachineFacts& machine, Findings& findings) {
   }
   if (machine.transparent_huge_pages == "never") {
     findings.push_back({"huge pages", "transparent huge pages are off",
-                        "large buffers cost more address translation; let programs ask for huge pages",
+                        "address translation of large buffers is more expensive; allow programs to request huge pages",
                         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"});
   }
 }
@@ -75,18 +75,18 @@ void look_at_memory(const MachineFacts& machine, Findings& findings) {
 void look_at_frequency(const MachineFacts& machine, Findings& findings) {
   if (machine.governor != "powersave" && machine.governor != "conservative") return;
   findings.push_back({"governor", "the frequency governor is " + machine.governor,
-                      "cores may run below their speed, and measurements vary with it",
+                      "cores may run below their full frequency, and measurements vary",
                       "sudo cpupower frequency-set -g performance"});
 }
 
-// What an error of io_uring_setup(2) asks for.
+// The fix for an error of io_uring_setup(2).
 std::string uring_remedy(int refusal) {
   switch (refusal) {
     case EPERM:
       return "sudo sysctl kernel.io_uring_disabled=0   (docker: a seccomp profile that allows io_uring_setup)";
     case ENOSYS:
-      return "a kernel with io_uring, Linux 5.6 or newer   (gVisor, and seccomp profiles that answer ENOSYS, have "
-             "none)";
+      return "a kernel with io_uring, Linux 5.6 or newer   (not available in gVisor or with seccomp profiles "
+             "that return ENOSYS)";
     case ENOMEM: return "ulimit -l unlimited   (docker run --ulimit memlock=-1)";
     case EMFILE: return "ulimit -n 65536   (docker run --ulimit nofile=65536)";
     default: return "";
@@ -95,25 +95,24 @@ std::string uring_remedy(int refusal) {
 
 void look_at_reading(int uring_refusal, Findings& findings) {
   if (uring_refusal == 0) return;
-  findings.push_back({"io_uring",
-                      std::string("the kernel or the container refuses io_uring: ") + std::strerror(uring_refusal),
-                      "files of a cold disk are read by a pool of threads instead, which costs more processor time",
-                      uring_remedy(uring_refusal)});
+  findings.push_back(
+      {"io_uring", std::string("the kernel or the container refuses io_uring: ") + std::strerror(uring_refusal),
+       "uncached files are read by a thread pool instead, which uses more CPU time", uring_remedy(uring_refusal)});
 }
 
 void look_at_devices(const BuildFacts& build, const DeviceReport& devices, Findings& findings) {
   if (!devices.reason.empty()) {
-    findings.push_back({"gpu", devices.reason, "an emulated accelerator tells how well this machine would feed one",
+    findings.push_back({"gpu", devices.reason, "an emulated accelerator shows how well this machine would feed a GPU",
                         "unstarve bench DATA --device emulated:h100-resnet50"});
   } else if (!build.libtorch.empty() && !build.libtorch_cuda) {
-    findings.push_back({"gpu", "there is a GPU, but this build's libtorch " + build.libtorch + " has no CUDA",
-                        "networks train on the processor only: build with a CUDA variant of torch", ""});
+    findings.push_back({"gpu", "the machine has a GPU, but libtorch " + build.libtorch + " of this build has no CUDA",
+                        "networks train on the CPU only: build with a CUDA variant of torch", ""});
   }
   if (!build.libtorch_problem.empty()) {
-    findings.push_back({"libtorch", "libtorch cannot be loaded: nothing trains", build.libtorch_problem, ""});
+    findings.push_back({"libtorch", "libtorch cannot be loaded: training is unavailable", build.libtorch_problem, ""});
   } else if (build.libtorch.empty()) {
     findings.push_back({"libtorch", "this build has no libtorch",
-                        "training and measuring networks are absent; data, loading and emulated accelerators work",
+                        "networks cannot be trained or measured; data, loading and emulated accelerators work",
                         "make setup build"});
   }
 }
@@ -126,12 +125,12 @@ std::string compiler_name() {
 #elif defined(__GNUC__)
   return fmt::format("gcc {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #else
-  return "of unknown kind";
+  return "unknown";
 #endif
 }
 
-std::vector<DoctorFinding> find_faults(const BuildFacts& build, const MachineFacts& machine,
-                                       const DeviceReport& devices, int uring_refusal) {
+std::vector<DoctorFinding> find_problems(const BuildFacts& build, const MachineFacts& machine,
+                                         const DeviceReport& devices, int uring_refusal) {
   Findings findings;
   look_at_devices(build, devices, findings);
   look_at_cores(machine.topology, findings);
@@ -148,7 +147,7 @@ DoctorResult run_doctor(const BuildFacts& build) {
   if (result.build.compiler.empty()) result.build.compiler = compiler_name();
   result.machine = read_machine_facts();
   result.devices = report_devices();
-  result.findings = find_faults(result.build, result.machine, result.devices, uring_refusal());
+  result.findings = find_problems(result.build, result.machine, result.devices, uring_refusal());
   return result;
 }
 

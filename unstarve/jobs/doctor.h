@@ -1,9 +1,8 @@
 #pragma once
-// `unstarve doctor`: the machine's and the build's facts that matter, and what to mend, each with the command that does
-// it.
+// `unstarve doctor`: report configuration problems and how to fix them.
 //
-// Threads: pure but for run_doctor(), which reads the machine. Failure: none but std::bad_alloc; what cannot be read is
-// left out.
+// Threads: pure functions except run_doctor(), which reads the machine. Failure: only std::bad_alloc; facts that cannot
+// be read are left out.
 
 #include <string>
 #include <vector>
@@ -13,37 +12,36 @@
 
 namespace unstarve {
 
-// What the program was made of. libtorch's facts come from train's libtorch_facts(), Arrow's from storage's
-// arrow_version().
+// Versions of the program and its libraries, from libtorch_facts() (train) and arrow_version() (storage).
 struct BuildFacts {
   std::string version;   // of unstarve
   std::string compiler;  // "gcc 12.2.0"
-  std::string libtorch;  // "2.13.0+cpu", empty without it
+  std::string libtorch;  // "2.13.0+cpu"; empty without libtorch
   bool libtorch_cuda = false;
-  std::string arrow;             // "26.0.1", empty in a build that neither reads nor writes Parquet
-  std::string libtorch_problem;  // why there is none in a build that was made with it; empty otherwise
+  std::string arrow;             // "26.0.1"; empty in a build without Parquet support
+  std::string libtorch_problem;  // why libtorch cannot be loaded by a build with libtorch; else empty
 };
 
 struct DoctorFinding {
   std::string topic;    // "cores", "shm", "gpu", ...
-  std::string found;    // what is so
-  std::string advice;   // what it costs, and what to do
-  std::string command;  // that does it; empty where no single command would
+  std::string found;    // the fact
+  std::string advice;   // its effect and the fix
+  std::string command;  // that applies the fix; empty if a single command is not enough
 };
 
 struct DoctorResult {
   BuildFacts build;
   MachineFacts machine;
   DeviceReport devices;
-  std::vector<DoctorFinding> findings;  // the most costly first
+  std::vector<DoctorFinding> findings;  // most expensive first
 };
 
 // The compiler that compiled this library.
 [[nodiscard]] std::string compiler_name();
 
-// What follows from the facts: a pure function, tested on recorded machines. `uring_refusal`: storage's function.
-[[nodiscard]] std::vector<DoctorFinding> find_faults(const BuildFacts& build, const MachineFacts& machine,
-                                                     const DeviceReport& devices, int uring_refusal);
+// The problems that follow from the facts. `uring_refusal`: errno of storage's function of that name.
+[[nodiscard]] std::vector<DoctorFinding> find_problems(const BuildFacts& build, const MachineFacts& machine,
+                                                       const DeviceReport& devices, int uring_refusal);
 
 [[nodiscard]] DoctorResult run_doctor(const BuildFacts& build);
 

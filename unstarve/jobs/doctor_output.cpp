@@ -81,7 +81,7 @@ std::string to_text(const DoctorResult& result) {
   append_facts(build, width, text);
   text += "machine\n";
   append_facts(machine, width, text);
-  text += result.findings.empty() ? "nothing to mend\n" : "findings\n";
+  text += result.findings.empty() ? "no problems found\n" : "problems\n";
   for (const DoctorFinding& finding : result.findings) {
     text += fmt::format("  {}: {}\n", finding.topic, printable(finding.found));
     text += fmt::format("    {}\n", printable(finding.advice));

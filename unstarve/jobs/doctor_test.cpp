@@ -9,7 +9,7 @@ using namespace unstarve;
 
 namespace {
 
-// A machine and a build that leave nothing to mend.
+// A machine and a build that have no problems.
 MachineFacts good_machine() {
   MachineFacts machine;
   machine.cpu_model = "AMD EPYC 9575F";
@@ -35,7 +35,7 @@ DeviceReport good_devices() {
 
 std::vector<std::string> topics(const BuildFacts& build, const MachineFacts& machine, const DeviceReport& devices) {
   std::vector<std::string> all;
-  for (const DoctorFinding& finding : find_faults(build, machine, devices, 0)) all.push_back(finding.topic);
+  for (const DoctorFinding& finding : find_problems(build, machine, devices, 0)) all.push_back(finding.topic);
   return all;
 }
 
@@ -43,13 +43,13 @@ using Topics = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a good machine has nothing to mend", "[doctor]") {
+TEST_CASE("a good machine has no problems", "[doctor]") {
   CHECK(topics(good_build(), good_machine(), good_devices()).empty());
   const DoctorResult result{good_build(), good_machine(), good_devices(), {}};
-  CHECK(to_text(result).find("nothing to mend") != std::string::npos);
+  CHECK(to_text(result).find("no problems found") != std::string::npos);
 }
 
-TEST_CASE("each fault of the machine is found by itself, with what mends it", "[doctor]") {
+TEST_CASE("each problem of the machine is found, with its fix", "[doctor]") {
   const auto with = [](auto change) {
     MachineFacts machine = good_machine();
     change(machine);
@@ -71,40 +71,40 @@ TEST_CASE("each fault of the machine is found by itself, with what mends it", "[
   CHECK(with([](auto& m) { m.governor.clear(); }).empty());
 }
 
-TEST_CASE("a refused io_uring is found, with the kernel's reason", "[doctor]") {
-  const auto findings = find_faults(good_build(), good_machine(), good_devices(), EPERM);
+TEST_CASE("a refused io_uring is found, with the reason of the kernel", "[doctor]") {
+  const auto findings = find_problems(good_build(), good_machine(), good_devices(), EPERM);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].topic == "io_uring");
   CHECK(findings[0].found.ends_with("refuses io_uring: Operation not permitted"));
 }
 
-TEST_CASE("what mends a refused io_uring depends on the reason", "[doctor]") {
+TEST_CASE("the fix of a refused io_uring depends on the reason", "[doctor]") {
   const auto remedy = [](int reason) {
-    return find_faults(good_build(), good_machine(), good_devices(), reason).at(0).command;
+    return find_problems(good_build(), good_machine(), good_devices(), reason).at(0).command;
   };
   CHECK_THAT(remedy(EPERM), Catch::Contains("io_uring_disabled=0") && Catch::Contains("seccomp"));
   CHECK_THAT(remedy(ENOSYS), Catch::Contains("Linux 5.6"));
   CHECK_THAT(remedy(ENOMEM), Catch::Contains("ulimit -l"));
   CHECK_THAT(remedy(EMFILE), Catch::Contains("ulimit -n"));
-  CHECK(remedy(EIO).empty());  // nothing is better than a remedy for something else
+  CHECK(remedy(EIO).empty());  // no fix is better than a wrong one
 }
 
-TEST_CASE("a quota below the visible processors tells how many threads are right", "[doctor]") {
+TEST_CASE("a CPU quota below the visible CPUs gives the right number of threads", "[doctor]") {
   MachineFacts machine = good_machine();
   machine.topology.quota = 2.5;
-  const auto findings = find_faults(good_build(), machine, good_devices(), 0);
+  const auto findings = find_problems(good_build(), machine, good_devices(), 0);
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].found == "the cgroup quota is 2.5 cores, but 16 processors are visible");
+  CHECK(findings[0].found == "the cgroup quota is 2.5 cores, but 16 CPUs are visible");
   CHECK(findings[0].command == "export OMP_NUM_THREADS=2");
 }
 
-TEST_CASE("what the build lacks is told with what still works", "[doctor]") {
+TEST_CASE("missing parts of the build are reported", "[doctor]") {
   BuildFacts build = good_build();
   DeviceReport devices = good_devices();
   devices.gpus.clear();
   devices.reason = "this build has no CUDA";
   build.libtorch.clear();
-  const auto findings = find_faults(build, good_machine(), devices, 0);
+  const auto findings = find_problems(build, good_machine(), devices, 0);
   REQUIRE(findings.size() == 2);
   CHECK(findings[0].topic == "gpu");
   CHECK(findings[0].found == "this build has no CUDA");
@@ -112,11 +112,11 @@ TEST_CASE("what the build lacks is told with what still works", "[doctor]") {
   CHECK(findings[1].topic == "libtorch");
 }
 
-TEST_CASE("a libtorch that cannot be loaded is found, with what its loader said", "[doctor]") {
+TEST_CASE("a libtorch that cannot be loaded is reported with the error of the loader", "[doctor]") {
   BuildFacts build = good_build();
   build.libtorch.clear();
-  build.libtorch_problem = "training needs x.so, which is not there";
-  const auto findings = find_faults(build, good_machine(), good_devices(), 0);
+  build.libtorch_problem = "training needs x.so, which is missing";
+  const auto findings = find_problems(build, good_machine(), good_devices(), 0);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].topic == "libtorch");
   CHECK(findings[0].advice == build.libtorch_problem);
@@ -129,11 +129,11 @@ TEST_CASE("a GPU that libtorch cannot use is found", "[doctor]") {
   CHECK(topics(build, good_machine(), good_devices()) == Topics{"gpu"});
 }
 
-TEST_CASE("JSON tells build, machine, devices and findings", "[doctor]") {
+TEST_CASE("JSON contains build, machine, devices and findings", "[doctor]") {
   MachineFacts machine = good_machine();
   machine.topology.quota = 2.5;
   machine.instruction_sets = {"avx2"};
-  DoctorResult result{good_build(), machine, good_devices(), find_faults(good_build(), machine, good_devices(), 0)};
+  DoctorResult result{good_build(), machine, good_devices(), find_problems(good_build(), machine, good_devices(), 0)};
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["build"]["libtorch"] == "2.13.0+cu130");
   CHECK(json["build"]["cuda_runtime"] == "13.0");
@@ -158,14 +158,14 @@ TEST_CASE("text is safe for a terminal and lists facts, findings and commands", 
   machine.cpu_model = "evil\x1b[2J";
   machine.transparent_huge_pages = "never";
   const DoctorResult result{good_build(), machine, good_devices(),
-                            find_faults(good_build(), machine, good_devices(), 0)};
+                            find_problems(good_build(), machine, good_devices(), 0)};
   const std::string text = to_text(result);
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.find("NVIDIA H200, 139 GB, compute capability 9.0") != std::string::npos);
   CHECK(text.find("    $ echo madvise | sudo tee") != std::string::npos);
 }
 
-TEST_CASE("this machine can be examined", "[doctor]") {
+TEST_CASE("this machine can be inspected", "[doctor]") {
   const DoctorResult result = run_doctor({"0.1.0", "", "", false, "", ""});
   CHECK(result.machine.memory_bytes > 0);
   CHECK_FALSE(result.build.compiler.empty());

@@ -14,47 +14,47 @@
 namespace unstarve {
 namespace {
 
-// Batches that the consumer may hold besides those that are being made (pipeline/executor/slot_ring.h).
+// Batches that the consumer may hold in addition to prefetched ones (pipeline/executor/slot_ring.h).
 constexpr std::uint64_t kHeldBatches = 2;
 
 std::string usable_cores(const Topology& topology) {
   if (topology.quota > 0 && std::floor(topology.quota) < topology.affinity)
-    return fmt::format("{} of {} processors, by the cgroup's quota of {:g}", topology.usable(), topology.online,
+    return fmt::format("{} of {} CPUs, limited by the cgroup quota of {:g}", topology.usable(), topology.online,
                        topology.quota);
   if (topology.affinity < topology.online)
-    return fmt::format("{} of {} processors, by the affinity mask", topology.usable(), topology.online);
-  return fmt::format("{} of {} processors", topology.usable(), topology.online);
+    return fmt::format("{} of {} CPUs, limited by the affinity mask", topology.usable(), topology.online);
+  return fmt::format("{} of {} CPUs", topology.usable(), topology.online);
 }
 
-ExplainedSetting threads(const ExecutionSpec& asked, const Plan& plan, const Topology& topology) {
+ExplainedSetting threads(const ExecutionSpec& requested, const Plan& plan, const Topology& topology) {
   ExplainedSetting setting{"execution.threads", fmt::format("{}", plan.execution.threads), ""};
   if (plan.execution.tuned) {
-    setting.reason = asked.cpu_limit > 0 && asked.cpu_limit < topology.usable()
-                         ? fmt::format("execution.cpu_limit {} to begin with, tuned while it runs", asked.cpu_limit)
-                         : std::string("all usable cores to begin with, tuned while it runs");
+    setting.reason = requested.cpu_limit > 0 && requested.cpu_limit < topology.usable()
+                         ? fmt::format("initially execution.cpu_limit {}, then autotuned", requested.cpu_limit)
+                         : std::string("initially all usable cores, then autotuned");
     setting.reason += ": " + usable_cores(topology);
-  } else if (asked.threads == 0) {
+  } else if (requested.threads == 0) {
     setting.reason = "all usable cores: " + usable_cores(topology);
   } else {
-    setting.reason = "as asked for; usable cores are " + usable_cores(topology);
+    setting.reason = "as requested; usable cores: " + usable_cores(topology);
   }
   return setting;
 }
 
-ExplainedSetting prefetch(const ExecutionSpec& asked, const Plan& plan, const ExplainResult& result) {
-  ExplainedSetting setting{"execution.prefetch", fmt::format("{}", asked.prefetch), ""};
-  if (asked.prefetch == 0) {
-    setting.reason = "each batch is made when it is asked for, nothing beside the consumer's work";
+ExplainedSetting prefetch(const ExecutionSpec& requested, const Plan& plan, const ExplainResult& result) {
+  ExplainedSetting setting{"execution.prefetch", fmt::format("{}", requested.prefetch), ""};
+  if (requested.prefetch == 0) {
+    setting.reason = "each batch is loaded when it is requested; nothing overlaps with the consumer's work";
   } else {
-    setting.reason = asked.prefetch == ExecutionSpec{}.prefetch ? "the default" : "as asked for";
-    setting.reason += ": so many batches are made while the consumer works on one";
-    if (plan.execution.tuned) setting.reason += ", to begin with, tuned while it runs";
+    setting.reason = requested.prefetch == ExecutionSpec{}.prefetch ? "the default" : "as requested";
+    setting.reason += ": the number of batches prepared while the consumer works on one";
+    if (plan.execution.tuned) setting.reason += ", initially, then autotuned";
   }
-  setting.reason += "; with the consumer's two, " + format_bytes(result.memory_bytes) + " of memory";
+  setting.reason += "; with the two batches of the consumer, " + format_bytes(result.memory_bytes) + " of memory";
   return setting;
 }
 
-// What a pass decided, with its reason.
+// The decision of a pass, with its reason.
 ExplainedSetting decided(std::string name, std::string value, const Plan& plan, std::string_view by) {
   const auto note =
       std::find_if(plan.passes.begin(), plan.passes.end(), [&](const PassNote& n) { return n.name == by; });
@@ -74,12 +74,13 @@ ExplainedSetting cache(const Plan& plan) {
                  plan, "cache");
 }
 
-ExplainedSetting pinned(const ExecutionSpec& asked, const std::string& device) {
+ExplainedSetting pinned(const ExecutionSpec& requested, const std::string& device) {
   ExplainedSetting setting{"execution.pinned", "false", "the batches stay on the host"};
   if (!device.starts_with("cuda")) return setting;
-  setting.value = asked.pinned ? "true" : "false";
-  setting.reason = asked.pinned ? "page-locked batches, so that copies to " + device + " run beside its compute"
-                                : "switched off by execution.pinned: copies to " + device + " wait for the host";
+  setting.value = requested.pinned ? "true" : "false";
+  setting.reason = requested.pinned
+                       ? "page-locked batches, so that copies to " + device + " overlap with its computation"
+                       : "disabled by execution.pinned: copies to " + device + " block the host";
   return setting;
 }
 
@@ -87,13 +88,14 @@ ExplainedSetting batch(const PipelineSpec& spec, const Order& order) {
   ExplainedSetting setting{"batch.size", fmt::format("{}", spec.batch.size), ""};
   const auto global = static_cast<std::uint64_t>(spec.batch.size) * static_cast<std::uint64_t>(spec.order.world);
   const std::uint64_t over = order.length() % global;
-  setting.reason = fmt::format("{} an epoch", order.batches_per_epoch());
+  setting.reason = fmt::format("{} per epoch", order.batches_per_epoch());
   if (spec.order.world > 1) setting.reason += fmt::format(" on each of {} ranks", spec.order.world);
   if (over > 0 && spec.batch.last == LastBatch::kDrop) {
-    setting.reason += fmt::format("; its last {} samples are left out by batch.last: drop", over);
+    setting.reason += fmt::format("; batch.last: drop omits the last {} samples", over);
   } else if (over > 0) {
-    setting.reason += fmt::format("; the last has {}", order.batch_samples(order.batches_per_epoch() - 1));
-    if (spec.batch.last == LastBatch::kPad) setting.reason += ", repeated to full size";
+    setting.reason +=
+        fmt::format("; the last batch has {}", order.batch_samples(order.batches_per_epoch() - 1));
+    if (spec.batch.last == LastBatch::kPad) setting.reason += ", padded to full size by repetition";
   }
   return setting;
 }
@@ -105,7 +107,7 @@ ExplainedSetting output(const StoreFormat& format) {
                                                                   : "bfloat16";
   ExplainedSetting setting{"output", fmt::format("{} {}", type, format.layout == Layout::kNchw ? "NCHW" : "NHWC"), ""};
   if (format.type == ElementType::kUint8) {
-    setting.reason = "a quarter of float32's bytes to the device, which applies mean and std";
+    setting.reason = "transfers a quarter of the bytes of float32; the device applies mean and std";
   } else {
     setting.reason = "the loader applies mean and std";
   }
@@ -114,18 +116,19 @@ ExplainedSetting output(const StoreFormat& format) {
 
 ExplainedSetting errors(const ErrorSpec& spec) {
   const auto limits = [&] {
-    std::string text = fmt::format("; more than {} bad ones end the run", spec.limit);
-    if (spec.rate < 1) text += ", and so does a share above " + format_percent(spec.rate);
+    std::string text = fmt::format("; the run fails after more than {} bad samples", spec.limit);
+    if (spec.rate < 1) text += ", or at a share above " + format_percent(spec.rate);
     return text;
   };
   switch (spec.policy) {
     case OnError::kFail: break;
     case OnError::kSkip:
-      return {"errors.policy", "skip", "a batch is shorter by its bad samples, and left out where all are" + limits()};
+      return {"errors.policy", "skip",
+              "bad samples are left out of their batch; a batch without good samples is skipped" + limits()};
     case OnError::kReplace:
-      return {"errors.policy", "replace", "the next good sample by id takes a bad one's place" + limits()};
+      return {"errors.policy", "replace", "the next good sample by id replaces a bad sample" + limits()};
   }
-  return {"errors.policy", "fail", "the first bad sample ends the run, behind the good batches before it"};
+  return {"errors.policy", "fail", "the first bad sample fails the run, after the good batches before it"};
 }
 
 }  // namespace
@@ -157,12 +160,12 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
   result.decode = decode_notes(plan);
   result.plan = explain(run);
 
-  const ExecutionSpec& asked = settings.pipeline.execution;
-  result.chosen = {threads(asked, plan, topology),
-                   prefetch(asked, plan, result),
+  const ExecutionSpec& requested = settings.pipeline.execution;
+  result.chosen = {threads(requested, plan, topology),
+                   prefetch(requested, plan, result),
                    read_ahead(plan),
                    cache(plan),
-                   pinned(asked, device),
+                   pinned(requested, device),
                    batch(settings.pipeline, run.order),
                    output(settings.pipeline.output),
                    errors(settings.pipeline.errors)};

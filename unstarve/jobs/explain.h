@@ -1,9 +1,9 @@
 #pragma once
-// `unstarve explain SPEC|DATA`: what would run, before it runs: the settings, every pass of the plan with whether it
-// applies, whether it keeps the pixels exact, and why; how the first image is decoded; the sizes on the way; what the
-// machine and the data decided.
+// `unstarve explain SPEC|DATA`: show what would run: settings, passes (applied, exact, reason), the decode of the first
+// image, sizes after each operation, and the settings chosen automatically.
 //
-// Nothing is started and no cache file is made; the headers of the first records are read.
+// Reads only the first records: starts no threads and creates no cache files.
+//
 // Threads: one caller. Failure: as open_dataset() and plan_run().
 
 #include <cstddef>
@@ -21,38 +21,38 @@ namespace unstarve {
 
 struct ExplainedOperation {
   OpSpec spec;
-  Size input, output;  // for the first image that can be read
+  Size input, output;  // for the first readable image
   bool random = false;
 };
 
-// A setting as it will be in force, and what decided it.
+// The effective value of a setting and the reason for it.
 struct ExplainedSetting {
-  std::string name;   // the node of the spec: "execution.threads"
+  std::string name;   // path in the spec: "execution.threads"
   std::string value;  // "2"
   std::string reason;
 };
 
 struct ExplainResult {
-  Settings settings;  // as asked for
+  Settings settings;  // as requested
   std::string format;
-  std::uint64_t samples = 0;  // that take part
+  std::uint64_t samples = 0;  // after filters
   std::uint64_t classes = 0;
-  bool encoded = false;  // images that are decoded, else pixels
-  Size image;            // of the first that can be read
+  bool encoded = false;  // encoded images; false: pixels
+  Size image;            // the first readable image
   std::vector<ExplainedOperation> operations;
-  Size sample_size;                // behind the last operation
+  Size sample_size;                // after the last operation
   std::uint64_t batches = 0;       // per epoch and rank
   std::uint64_t batch_bytes = 0;   // pixels of one batch
-  std::uint64_t memory_bytes = 0;  // of all batches that the loader holds
+  std::uint64_t memory_bytes = 0;  // of all batch slots
   std::vector<PassNote> passes;
-  std::vector<DecodeNote> decode;  // of the first image; none where samples are stored as pixels
+  std::vector<DecodeNote> decode;  // of the first image; empty if samples are stored as pixels
   std::vector<ExplainedSetting> chosen;
   std::string plan;  // pipeline's explain()
 };
 
-// `device`: "cpu", "cuda[:N]" or "emulated:...", which is fed from the host.
+// `device`: "cpu", "cuda[:N]" or "emulated:..." (fed from the host).
 [[nodiscard]] ExplainResult run_explain(const Settings& settings, const std::string& device);
-// The same for a data set that is open already, on a machine as `topology` says.
+// The same for an open dataset and a given machine topology.
 [[nodiscard]] ExplainResult explain_settings(const Settings& settings, const std::string& device,
                                              std::shared_ptr<const Dataset> dataset, const Topology& topology);
 

@@ -1,4 +1,4 @@
-// The forms in which an ExplainResult is told.
+// Text and JSON of ExplainResult.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Json json_of(const OpParams& params) {
   return map;
 }
 
-// The lines of a text, `indent` blanks before each.
+// Indents each line of a text.
 std::string indented(const std::string& text, std::size_t indent) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -43,7 +43,7 @@ std::string indented(const std::string& text, std::size_t indent) {
 
 std::string to_text(const ExplainResult& result) {
   std::string text = "settings\n" + indented(to_yaml(result.settings), 2) + "plan\n" + indented(result.plan, 2);
-  text += fmt::format("  memory      {} a batch, {} in all\n", format_bytes(result.batch_bytes),
+  text += fmt::format("  memory      {} per batch, {} in total\n", format_bytes(result.batch_bytes),
                       format_bytes(result.memory_bytes));
   std::size_t names = 0, values = 0;
   for (const ExplainedSetting& setting : result.chosen) {

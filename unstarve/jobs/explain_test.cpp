@@ -31,10 +31,10 @@ ExplainResult explained(const Settings& settings, const Topology& topology = {8,
 ExplainedSetting chosen(const ExplainResult& result, const std::string& name) {
   for (const ExplainedSetting& setting : result.chosen)
     if (setting.name == name) return setting;
-  return {name, "not told", ""};
+  return {name, "not reported", ""};
 }
 
-TEST_CASE("the plan's sizes, memory and passes are told") {
+TEST_CASE("the result contains sizes, memory and passes of the plan") {
   const ExplainResult result = explained(some_settings());
   CHECK(result.samples == 100);
   CHECK(result.classes == 7);
@@ -58,33 +58,34 @@ TEST_CASE("the plan's sizes, memory and passes are told") {
   CHECK(named("operation_fusion"));
 }
 
-TEST_CASE("the number of threads is told with what limits it") {
+TEST_CASE("the number of threads is reported with its limit") {
   Settings settings = some_settings();
   const auto threads = [&](const Topology& topology) {
     return chosen(explained(settings, topology), "execution.threads");
   };
-  CHECK(threads({8, 8, 0, 1, 1}).reason == "all usable cores to begin with, tuned while it runs: 8 of 8 processors");
+  CHECK(threads({8, 8, 0, 1, 1}).reason == "initially all usable cores, then autotuned: 8 of 8 CPUs");
   settings.pipeline.execution.cpu_limit = 3;
   CHECK(threads({8, 8, 0, 1, 1}).value == "3");
-  CHECK_THAT(threads({8, 8, 0, 1, 1}).reason, Contains("execution.cpu_limit 3 to begin with"));
-  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("to begin with"));
+  CHECK_THAT(threads({8, 8, 0, 1, 1}).reason, Contains("initially execution.cpu_limit 3"));
+  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("initially"));
   settings.pipeline.execution = {};
   settings.pipeline.execution.autotune = false;
   CHECK(threads({8, 8, 0, 1, 1}).value == "8");
-  CHECK(threads({8, 8, 0, 1, 1}).reason == "all usable cores: 8 of 8 processors");
-  CHECK(threads({8, 3, 0, 1, 1}).reason == "all usable cores: 3 of 8 processors, by the affinity mask");
-  CHECK(threads({8, 3, 2.5, 1, 1}).reason == "all usable cores: 2 of 8 processors, by the cgroup's quota of 2.5");
+  CHECK(threads({8, 8, 0, 1, 1}).reason == "all usable cores: 8 of 8 CPUs");
+  CHECK(threads({8, 3, 0, 1, 1}).reason == "all usable cores: 3 of 8 CPUs, limited by the affinity mask");
+  CHECK(threads({8, 3, 2.5, 1, 1}).reason == "all usable cores: 2 of 8 CPUs, limited by the cgroup quota of 2.5");
   CHECK(threads({8, 3, 16, 1, 1}).value == "3");
   settings.pipeline.execution.threads = 5;
   CHECK(threads({8, 8, 0, 1, 1}).value == "5");
-  CHECK_THAT(threads({8, 8, 0, 1, 1}).reason, Contains("as asked for"));
+  CHECK_THAT(threads({8, 8, 0, 1, 1}).reason, Contains("as requested"));
 }
 
-TEST_CASE("what is left of an epoch, the output and the policy are told") {
+TEST_CASE("incomplete batches, output and error policy are reported") {
   Settings settings = some_settings();
-  CHECK_THAT(chosen(explained(settings), "batch.size").reason, Contains("3 an epoch; its last 4 samples are left out"));
+  CHECK_THAT(chosen(explained(settings), "batch.size").reason,
+             Contains("3 per epoch; batch.last: drop omits the last 4 samples"));
   settings.pipeline.batch.last = LastBatch::kKeep;
-  CHECK(chosen(explained(settings), "batch.size").reason == "4 an epoch; the last has 4");
+  CHECK(chosen(explained(settings), "batch.size").reason == "4 per epoch; the last batch has 4");
   CHECK(chosen(explained(settings), "output").value == "uint8 NCHW");
   CHECK(chosen(explained(settings), "execution.read_ahead").value == "0");
   CHECK_THAT(chosen(explained(settings), "execution.read_ahead").reason, Contains("nothing to gain"));
@@ -96,10 +97,10 @@ TEST_CASE("what is left of an epoch, the output and the policy are told") {
   CHECK(chosen(explained(settings, {8, 8, 0, 1, 1}, "cuda:1"), "execution.pinned").value == "true");
   CHECK(chosen(explained(settings, {8, 8, 0, 1, 1}, "emulated:h100-resnet50"), "execution.pinned").value == "false");
   settings.pipeline.execution.prefetch = 0;
-  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("when it is asked for"));
+  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("when it is requested"));
 }
 
-TEST_CASE("the JSON holds what the text does, with types") {
+TEST_CASE("the JSON contains the content of the text, with types") {
   const ExplainResult result = explained(some_settings());
   const auto json = nlohmann::json::parse(to_json(result));
   const auto& pipeline = json["settings"]["pipeline"];

@@ -1,18 +1,16 @@
 #pragma once
-// `unstarve index DATA`: the scan index of every JPEG before the first epoch, for data that stay as they are.
+// `unstarve index DATA`: build the scan indexes of all JPEGs before the first epoch; the data does not change.
 //
-// What it makes is the file that a first epoch over the same path and split would make (storage/index/
-// scan_index_store.h), so that loaders take it without being told. Images that have their index already, and shards
-// that brought theirs, are left as they are; one that does not fit its image any more is made again. Where a shard's
-// file of them is not used, a notice tells why (notice.h).
+// Writes the file that a first epoch over the same path and split would write (storage/index/scan_index_store.h), so
+// loaders use it without further options. Existing indexes, including those of packed shards, are kept; indexes that do
+// not match their image are rebuilt. A notice explains why the index file of a shard is not used.
 //
-// Threads:   one caller; workers of its own.
-// Failure:   Error as open_dataset(); Error(kArgument) for data without encoded images or without a place beside which
-//            an index could be kept; Error(kIo) when one is to be made and no place can be written, or the one that
-//            holds others cannot, or the disk is full. Images that cannot be
-//            read are counted and told, they fail nothing. What is made stays: the same call goes on from there, after
-//            a kill at any moment.
-// Cost:      every record is read, and each JPEG without an index entropy-decoded.
+// Threads: one caller; starts its own workers.
+// Failure: Error as open_dataset(); Error(kArgument) for data without encoded images or without a location where an
+//          index file could be saved; Error(kIo) if no location is writable, the existing index file cannot be written,
+//          or the disk is full. Unreadable images are counted and reported. Finished indexes stay, and the same call
+//          continues after a kill at any moment.
+// Cost:    reads every record and entropy-decodes each JPEG without an index.
 
 #include <cstdint>
 #include <filesystem>
@@ -24,29 +22,29 @@
 
 namespace unstarve {
 
-struct IndexingResult {
+struct IndexResult {
   std::string data;
-  std::filesystem::path place;    // the file of indexes; empty where the shards have brought all
-  std::uint64_t records = 0;      // that were looked at
-  std::uint64_t all_records = 0;  // of the data: more where a spec leaves some out
-  std::uint64_t made = 0;         // by this call, those that did not fit any more included
-  std::uint64_t there = 0;        // were there already
-  std::uint64_t without = 0;      // images that can have none: no JPEG, or none that our own decoder takes
+  std::filesystem::path file;     // index file; empty if the shards contain all indexes
+  std::uint64_t records = 0;      // processed
+  std::uint64_t all_records = 0;  // of the dataset; more than `records` if a spec filters some out
+  std::uint64_t built = 0;        // built by this call, including rebuilt ones
+  std::uint64_t existing = 0;     // existing indexes
+  std::uint64_t without = 0;  // images without an index: not JPEG, or JPEGs that the built-in decoder does not support
   std::uint64_t corrupt = 0;
-  std::string first_corrupt;        // its place and reason
-  std::uint64_t bytes_made = 0;     // of indexes
-  std::uint64_t bytes_indexed = 0;  // of the images that these are of
-  std::uint64_t bytes_read = 0;     // of the images
+  std::string first_corrupt;        // its location and reason
+  std::uint64_t bytes_built = 0;    // of new indexes
+  std::uint64_t bytes_indexed = 0;  // of the images of new indexes
+  std::uint64_t bytes_read = 0;     // of all images
   double seconds = 0;
 };
 
-// Of the data that `spec` names, those records that its filters and takes leave. `threads` 0: every usable core.
-[[nodiscard]] IndexingResult run_indexing(const PipelineSpec& spec, int threads = 0, const Progress& progress = {},
-                                          std::stop_token stop = {});
+// Processes the records of `spec.source` or `spec.mix` that pass its filters. `threads` 0: every usable core.
+[[nodiscard]] IndexResult run_index(const PipelineSpec& spec, int threads = 0, const Progress& progress = {},
+                                    std::stop_token stop = {});
 
 // {data, place, records, all_records, made, there, without, corrupt, first_corrupt, bytes_made, bytes_indexed,
 // bytes_read, seconds}
-[[nodiscard]] std::string to_json(const IndexingResult& result);
-[[nodiscard]] std::string to_text(const IndexingResult& result);
+[[nodiscard]] std::string to_json(const IndexResult& result);
+[[nodiscard]] std::string to_text(const IndexResult& result);
 
 }  // namespace unstarve

@@ -59,72 +59,72 @@ ScanIndexCounts first_epoch(const SourceSpec& source) {
 
 }  // namespace
 
-TEST_CASE("what was indexed is used by the first epoch") {
+TEST_CASE("the first epoch uses the new indexes") {
   const Photos photos;
-  const IndexingResult made = run_indexing(photos.spec(), 3);
-  CHECK(made.records == kImages);
-  CHECK(made.made == kImages);
-  CHECK(made.there + made.without + made.corrupt == 0);
-  CHECK(made.bytes_made > 0);
-  CHECK(made.bytes_made < made.bytes_read / 10);
-  CHECK(made.bytes_indexed == made.bytes_read);
-  CHECK_THAT(to_text(made), Contains(" % of their images, in "));
-  CHECK(fs::exists(made.place));
+  const IndexResult first = run_index(photos.spec(), 3);
+  CHECK(first.records == kImages);
+  CHECK(first.built == kImages);
+  CHECK(first.existing + first.without + first.corrupt == 0);
+  CHECK(first.bytes_built > 0);
+  CHECK(first.bytes_built < first.bytes_read / 10);
+  CHECK(first.bytes_indexed == first.bytes_read);
+  CHECK_THAT(to_text(first), Contains(" % of their images, in "));
+  CHECK(fs::exists(first.file));
   const ScanIndexCounts counts = first_epoch(photos.source());
   CHECK(counts.used == kImages);
   CHECK(counts.made == 0);
-  const IndexingResult again = run_indexing(photos.spec());
-  CHECK(again.made == 0);
-  CHECK(again.there == kImages);
+  const IndexResult again = run_index(photos.spec());
+  CHECK(again.built == 0);
+  CHECK(again.existing == kImages);
   CHECK(nlohmann::json::parse(to_json(again))["there"] == kImages);
-  CHECK_THAT(to_text(made), Contains("made       40, "));
+  CHECK_THAT(to_text(first), Contains("built      40, "));
 }
 
-TEST_CASE("indexing goes on where it was ended, and does changed images again") {
+TEST_CASE("stopped indexing continues, and changed images are indexed again") {
   Photos photos;
   const auto stop = [](std::string_view, double) { throw Error(ErrorKind::kCancelled, "stopped"); };
-  CHECK_THROWS_WITH(run_indexing(photos.spec(), 1, stop), "stopped");
-  const IndexingResult rest = run_indexing(photos.spec(), 2);
-  CHECK(rest.there > 0);
-  CHECK(rest.made == kImages - rest.there);
+  CHECK_THROWS_WITH(run_index(photos.spec(), 1, stop), "stopped");
+  const IndexResult rest = run_index(photos.spec(), 2);
+  CHECK(rest.existing > 0);
+  CHECK(rest.built == kImages - rest.existing);
   photos.put(7, 1000);
-  const IndexingResult changed = run_indexing(photos.spec());
-  CHECK(changed.made == 1);
-  CHECK(changed.there == kImages - 1);
+  const IndexResult changed = run_index(photos.spec());
+  CHECK(changed.built == 1);
+  CHECK(changed.existing == kImages - 1);
   CHECK(first_epoch(photos.source()).used == kImages);
 }
 
-TEST_CASE("images that can have no index, or cannot be read, are counted") {
+TEST_CASE("images without an index and unreadable images are counted") {
   const Photos photos;
   photos.folder.write("photos/a/1.jpg", "no image");
   Image image({160, 160});
   std::fill_n(image.data(), image.bytes(), std::uint8_t{9});
   photos.folder.write("photos/b/0.png", encode_png(image.view()));
-  const IndexingResult result = run_indexing(photos.spec());
+  const IndexResult result = run_index(photos.spec());
   CHECK(result.records == kImages + 1);
   CHECK(result.corrupt == 1);
   CHECK_THAT(result.first_corrupt, Contains("photos/a/1.jpg"));
   CHECK(result.without == 1);
-  CHECK(result.made == kImages - 1);
-  CHECK_THAT(to_text(result), Contains("corrupt    1, the first: "));
+  CHECK(result.built == kImages - 1);
+  CHECK_THAT(to_text(result), Contains("corrupt    1, first: "));
 }
 
-TEST_CASE("shards that brought their indexes are left as they are") {
+TEST_CASE("packed shards with indexes are left unchanged") {
   const Photos photos;
   PackOptions options;
   options.format = "webdataset";
   options.scan_index = true;
   options.threads = 2;
   (void)run_pack(photos.source().path, photos.folder.path() / "packed", options);
-  const IndexingResult result = run_indexing(spec_of({photos.folder.str("packed"), ""}));
-  CHECK(result.there == kImages);
-  CHECK(result.made == 0);
+  const IndexResult result = run_index(spec_of({photos.folder.str("packed"), ""}));
+  CHECK(result.existing == kImages);
+  CHECK(result.built == 0);
 }
 
-TEST_CASE("data that can have no index are refused") {
+TEST_CASE("data that cannot be indexed is refused") {
   const testing::TemporaryFolder folder;
-  CHECK_THROWS_WITH(run_indexing(spec_of({"synthetic:images=4,size=160", ""})), Contains("index: "));
-  CHECK_THROWS_AS(run_indexing(spec_of({folder.str("nowhere"), ""})), Error);
+  CHECK_THROWS_WITH(run_index(spec_of({"synthetic:images=4,size=160", ""})), Contains("index: "));
+  CHECK_THROWS_AS(run_index(spec_of({folder.str("nowhere"), ""})), Error);
 }
 
 }  // namespace unstarve

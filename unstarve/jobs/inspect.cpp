@@ -9,17 +9,18 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {
 namespace {
 
-// What one record told. Kept for each, so that the result does not depend on which thread met it.
+// The finding of one record, stored per record so that the result does not depend on the thread.
 struct Finding {
   Size size;  // width 0: corrupt
   std::int32_t label = -1;
-  Encoding encoding = Encoding::kUnknown;  // kUnknown of a good record: raw pixels
+  Encoding encoding = Encoding::kUnknown;  // kUnknown and not corrupt: raw pixels
   std::uint64_t bytes = 0;
 };
 
@@ -32,13 +33,13 @@ class Examiner {
         pixels_(data.field_index(FieldKind::kPixels)),
         label_(data.field_index(FieldKind::kLabel)) {}
 
-  // The reason when the record cannot be used.
+  // The reason if the record cannot be used.
   std::optional<std::string> examine(std::uint64_t id, Finding& finding) {
     try {
       data_.read(id, record_);
       examine_record(finding);
     } catch (const Error& error) {
-      // A record too large for memory cannot be used either; anything else is no fault of the record.
+      // A record that is too large for memory counts as corrupt; other errors are not caused by the record.
       if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo && error.kind() != ErrorKind::kMemory)
         throw;
       return error.what();
@@ -55,9 +56,9 @@ class Examiner {
       if (encoded_ >= 0)
         decode(finding);
       else if (pixels_ >= 0)
-        look_at(value(pixels_).pixels, finding);
+        check_pixels(value(pixels_).pixels, finding);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kInput) check_maps(record_);  // zeros of a lost page look like damage
+      if (error.kind() == ErrorKind::kInput) check_maps(record_);  // zeros of a lost page would look like damage
       throw;
     }
   }
@@ -68,7 +69,7 @@ class Examiner {
     if (classes == 0) return;
     if (label < 0 || label >= static_cast<std::int64_t>(classes)) {
       throw Error(ErrorKind::kInput,
-                  "label " + std::to_string(label) + " is out of range, expected 0 to " + std::to_string(classes - 1));
+                  "label " + std::to_string(label) + " is out of range; expected 0 to " + std::to_string(classes - 1));
     }
     finding.label = static_cast<std::int32_t>(label);
   }
@@ -83,8 +84,8 @@ class Examiner {
     finding.size = header.size;
   }
 
-  // Raw pixels are whatever they are, but all of them have to be there.
-  void look_at(const PixelView& view, Finding& finding) const {
+  // Raw pixels are always valid; this reads them to check that they exist.
+  void check_pixels(const PixelView& view, Finding& finding) const {
     for (int c = 0; c < kChannels; ++c) {
       for (int y = 0; y < view.height; ++y) {
         const std::uint8_t* first = view.data + y * view.row_stride + c * view.channel_stride;
@@ -107,17 +108,17 @@ class Examiner {
 };
 
 struct Findings {
-  std::vector<Finding> of;  // by place in the set
+  std::vector<Finding> records;  // by position in the sample set
   std::vector<CorruptRecord> corrupt;
 };
 
 Findings examine_all(const Dataset& data, const SampleSet& samples, int threads, const InspectProgress& progress) {
-  constexpr std::uint64_t kChunk = 16;  // some tens of milliseconds of photographs
+  constexpr std::uint64_t kChunk = 16;  // some ten milliseconds of photographs
   const std::uint64_t total = samples.size();
   Findings findings;
-  findings.of.resize(total);
+  findings.records.resize(total);
   std::atomic<std::uint64_t> next{0};
-  std::mutex mutex;  // of `corrupt`, `done` and the progress
+  std::mutex mutex;  // guards `corrupt`, `done` and `progress`
   std::uint64_t done = 0;
   ThreadPool pool(threads);
   for (int worker = 0; worker < threads; ++worker) {
@@ -126,9 +127,9 @@ Findings examine_all(const Dataset& data, const SampleSet& samples, int threads,
       try {
         for (std::uint64_t first = next.fetch_add(kChunk); first < total; first = next.fetch_add(kChunk)) {
           const std::uint64_t end = std::min(first + kChunk, total);
-          for (std::uint64_t place = first; place < end; ++place) {
-            const std::uint64_t id = samples.id(place);
-            const std::optional<std::string> reason = examiner.examine(id, findings.of[place]);
+          for (std::uint64_t position = first; position < end; ++position) {
+            const std::uint64_t id = samples.id(position);
+            const std::optional<std::string> reason = examiner.examine(id, findings.records[position]);
             if (!reason) continue;
             const std::lock_guard lock(mutex);
             findings.corrupt.push_back({id, data.record_location(id), *reason});
@@ -138,7 +139,7 @@ Findings examine_all(const Dataset& data, const SampleSet& samples, int threads,
           if (progress) progress(done, total);
         }
       } catch (...) {
-        next = total;  // the others stop, too
+        next = total;  // stops the other threads
         throw;
       }
     });
@@ -179,14 +180,14 @@ InspectResult inspect_dataset(const Dataset& data, const std::string& path, int 
   result.records = data.size();
   for (const std::string& name : data.classes()) result.classes.push_back({name, 0});
   std::uint64_t read_bytes = 0;
-  for (const Finding& finding : findings.of) {
+  for (const Finding& finding : findings.records) {
     read_bytes += finding.bytes;
     if (finding.label >= 0) ++result.classes[static_cast<std::size_t>(finding.label)].samples;
     if (finding.size.width == 0) continue;
     ++result.encodings[finding.encoding == Encoding::kUnknown ? "raw" : to_string(finding.encoding)];
   }
   result.bytes = data.stored_bytes() > 0 && result.samples == result.records ? data.stored_bytes() : read_bytes;
-  result.sizes = summarise(findings.of);
+  result.sizes = summarise(findings.records);
   result.corrupt = std::move(findings.corrupt);
   result.notes = data.notes();
   return result;

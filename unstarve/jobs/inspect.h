@@ -1,12 +1,12 @@
 #pragma once
-// `unstarve inspect DATA`: what a data set is, and whether all of it can be used.
+// `unstarve inspect DATA`: describe a dataset and check that every record can be used.
 //
-// Every record is read and decoded to its last pixel, so that damage shows here and not in mid-training.
+// Every record is read and decoded completely, so that damage is found before training.
 //
-// Threads:   one call; `progress` is called from several threads, one at a time.
-// Failure:   as open_dataset(). A record that cannot be read or decoded is part of the result, not a failure. An
-//            exception of `progress` (a cancelled run) stops the work and comes out of run_inspect().
-// Cost:      one decode per record on every core; 24 bytes of memory per record.
+// Threads: one caller; `progress` is called from several threads, one call at a time.
+// Failure: as open_dataset(). Records that cannot be read or decoded are part of the result. An exception of `progress`
+//          (a cancelled run) stops the work and leaves run_inspect().
+// Cost:    one decode per record on every core; 24 bytes of memory per record.
 
 #include <array>
 #include <cstdint>
@@ -16,10 +16,12 @@
 #include <vector>
 
 #include "unstarve/core/image.h"
-#include "unstarve/pipeline/order/sample_set.h"
-#include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/storage/dataset/record_location.h"
 
 namespace unstarve {
+
+class Dataset;
+class SampleSet;
 
 struct CorruptRecord {
   std::uint64_t id = 0;
@@ -29,10 +31,10 @@ struct CorruptRecord {
 
 struct ClassCount {
   std::string name;
-  std::uint64_t samples = 0;  // corrupt ones included where their label could be read
+  std::uint64_t samples = 0;  // including corrupt ones with a readable label
 };
 
-// Of all records that decode; by the number of pixels, the lower of the two middle ones for the median.
+// Of all decodable records, ordered by pixel count; the median is the lower of the two middle sizes.
 struct SizeSummary {
   Size smallest;
   Size median;
@@ -42,32 +44,32 @@ struct SizeSummary {
 struct InspectResult {
   std::string path;
   std::string format;
-  std::uint64_t samples = 0;        // that were looked at
-  std::uint64_t records = 0;        // of the data: more than `samples` where a spec leaves some out
-  std::vector<ClassCount> classes;  // in the order of their numbers
-  std::uint64_t bytes = 0;          // of all records that could be read, as stored
+  std::uint64_t samples = 0;        // inspected
+  std::uint64_t records = 0;        // of the dataset; more than `samples` if a spec filters some out
+  std::vector<ClassCount> classes;  // by class index
+  std::uint64_t bytes = 0;          // of all readable records, as stored
   SizeSummary sizes;
-  std::map<std::string, std::uint64_t> encodings;  // "jpeg", "png", "raw": how many records that decode
+  std::map<std::string, std::uint64_t> encodings;  // "jpeg", "png", "raw": number of decodable records
   std::vector<CorruptRecord> corrupt;              // by id
-  std::vector<std::string> notes;                  // Dataset::notes() when all was read
+  std::vector<std::string> notes;                  // Dataset::notes() after reading everything
 };
 
-// Called with the number of records done and in all.
+// Called with the number of processed records and of all records.
 using InspectProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 // `threads` 0: every usable core.
 [[nodiscard]] InspectResult run_inspect(const std::string& path, const std::string& split = "", int threads = 0,
                                         const InspectProgress& progress = {});
-// The same for a data set that is open already; `path` is what the result calls it. `samples`: which of its records are
-// looked at (samples_of_sources()); null: all.
+// The same for an open dataset that the result calls `path`. `samples`: the records to inspect (samples_of_sources());
+// null: all.
 [[nodiscard]] InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads = 0,
                                             const InspectProgress& progress = {}, const SampleSet* samples = nullptr);
 
 // One JSON object: path, format, samples, records, classes (their number), class_counts[] (name, samples), bytes, sizes
-// (smallest, median, largest, each [width, height]; null when nothing decodes), encodings, corrupt[] (id, location,
-// reason), notes[] (text: indexes that could not be kept).
+// (smallest, median, largest, each [width, height]; null if no record decodes), encodings, corrupt[] (id, location,
+// reason), notes[] (text, e.g. indexes that could not be saved).
 [[nodiscard]] std::string to_json(const InspectResult& result);
-// The same for people, some lines; at most `corrupt_shown` corrupt records are listed.
+// A few lines of text; lists at most `corrupt_shown` corrupt records.
 [[nodiscard]] std::string to_text(const InspectResult& result, std::size_t corrupt_shown = 20);
 
 }  // namespace unstarve

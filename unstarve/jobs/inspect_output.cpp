@@ -1,4 +1,4 @@
-// The forms in which an InspectResult is told.
+// Text and JSON of InspectResult.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::string to_json(const InspectResult& result) {
     json["corrupt"].push_back({{"id", record.id}, {"location", to_string(record.location)}, {"reason", record.reason}});
   }
   json["notes"] = result.notes;
-  // File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
+  // File names need not be UTF-8, but JSON must be: invalid bytes become U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -62,9 +62,9 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
   };
   line("data", printable(result.path));
   line("format", result.format);
-  line("samples", result.samples == result.records ? fmt::format("{}", result.samples)
-                                                   : fmt::format("{} of {} records, by filter and take of the spec",
-                                                                 result.samples, result.records));
+  line("samples", result.samples == result.records
+                      ? fmt::format("{}", result.samples)
+                      : fmt::format("{} of {} records (filter and take of the spec)", result.samples, result.records));
   line("classes", text_of(result.classes));
   line("bytes", format_bytes(result.bytes));
   if (result.sizes.largest.width > 0) {
@@ -78,7 +78,7 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
   line("corrupt", result.corrupt.empty() ? "none" : fmt::format("{}", result.corrupt.size()));
   for (std::size_t i = 0; i < std::min(corrupt_shown, result.corrupt.size()); ++i) {
     const CorruptRecord& record = result.corrupt[i];
-    // Messages of reading name the record themselves.
+    // Read errors already name the record.
     const std::string location = to_string(record.location);
     const bool named = record.reason.find(location) != std::string::npos;
     text += "    " + printable(named ? record.reason : location + ": " + record.reason) + "\n";

@@ -42,7 +42,7 @@ void fill(const TemporaryFolder& folder) {
   std::filesystem::create_symlink(folder.str("nowhere"), folder.str("set/dog/3_lost.jpg"));
 }
 
-TEST_CASE("inspect finds every record that cannot be used, with place and reason") {
+TEST_CASE("inspect finds every unusable record, with location and reason") {
   TemporaryFolder folder;
   fill(folder);
   const InspectResult result = run_inspect(folder.str("set"), "", 3);
@@ -50,7 +50,7 @@ TEST_CASE("inspect finds every record that cannot be used, with place and reason
   CHECK(result.samples == 9);
   REQUIRE(result.classes.size() == 2);
   CHECK(result.classes[0].name == "cat");
-  CHECK(result.classes[0].samples == 3);  // of the empty file not even the label was read
+  CHECK(result.classes[0].samples == 3);  // the label of the empty file was not read
   CHECK(result.classes[1].samples == 4);
   CHECK(result.sizes.smallest == Size{16, 16});
   CHECK(result.sizes.median == Size{40, 30});
@@ -73,7 +73,7 @@ TEST_CASE("inspect finds every record that cannot be used, with place and reason
   }
 }
 
-TEST_CASE("the number of threads does not show in the result") {
+TEST_CASE("the result does not depend on the number of threads") {
   TemporaryFolder folder;
   fill(folder);
   CHECK(to_json(run_inspect(folder.str("set"), "", 1)) == to_json(run_inspect(folder.str("set"), "", 4)));
@@ -89,7 +89,7 @@ TEST_CASE("bytes are those of the records") {
   CHECK(run_inspect("synthetic:images=50,size=16").bytes == 50 * 16 * 16 * 3);
 }
 
-TEST_CASE("raw data sets are inspected, too") {
+TEST_CASE("datasets of raw pixels are inspected") {
   TemporaryFolder folder;
   std::string bytes;
   for (const int label : {3, 10, 9}) bytes += static_cast<char>(label) + std::string(3072, 'x');
@@ -104,7 +104,7 @@ TEST_CASE("raw data sets are inspected, too") {
   CHECK(result.classes.at(3).samples == 1);
 }
 
-TEST_CASE("a file that was cut meanwhile is said to be, not to be damaged") {
+TEST_CASE("a file truncated while reading is reported as shortened, not as damaged") {
   TemporaryFolder folder;
   testing::TarText tar;
   for (int i = 0; i < 20; ++i) {
@@ -139,7 +139,7 @@ TEST_CASE("progress reaches the total and may stop the work") {
                   Error);
 }
 
-TEST_CASE("the JSON form has what scripts read") {
+TEST_CASE("the JSON contains the documented keys") {
   TemporaryFolder folder;
   fill(folder);
   folder.write("set/dog/6_\xFF.jpg", "not UTF-8");
@@ -159,7 +159,7 @@ TEST_CASE("the JSON form has what scripts read") {
   CHECK(nothing["corrupt"].size() == 1);
 }
 
-TEST_CASE("the text form fits a terminal") {
+TEST_CASE("the text is short and safe for a terminal") {
   TemporaryFolder folder;
   fill(folder);
   folder.write("set/dog/\x1b[31m.jpg", "escape");

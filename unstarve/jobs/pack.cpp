@@ -29,35 +29,36 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kChunk = 8;  // records: some milliseconds of photographs
-// Packed to see how large records become: the mean of 64 is within a tenth of all records', and a small set is not
-// packed by a twentieth twice.
+constexpr std::uint64_t kChunk = 8;  // records; a few milliseconds of photographs
+// Records packed to estimate the packed size: the mean of 64 is within 10 % of the total mean, and the estimate of a
+// small dataset packs less than a twentieth of it.
 constexpr std::uint64_t kEstimateRecords = 64, kLeastEstimateRecords = 16, kEstimatePart = 64;
-constexpr auto kTellEvery = std::chrono::milliseconds(100);
+constexpr auto kReportEvery = std::chrono::milliseconds(100);
 
 void check(const PackOptions& options) {
   const auto refuse = [](const std::string& what) { throw Error(ErrorKind::kArgument, "pack: " + what); };
-  if (options.resize < 0) refuse(fmt::format("resize {}, expected a side in pixels", options.resize));
+  if (options.resize < 0) refuse(fmt::format("resize {}; expected a side length in pixels", options.resize));
   if (options.quality < 0 || options.quality > 100)
-    refuse(fmt::format("quality {}, expected 1 to 100", options.quality));
-  if (!(options.shard_mb > 0)) refuse(fmt::format("shards of {} MB, expected more than 0", options.shard_mb));
-  if (options.threads < 0) refuse(fmt::format("{} threads", options.threads));
-  if (options.part.of < 1 || options.part.number > options.part.of) refuse("the part is none");
+    refuse(fmt::format("quality {}; expected 1 to 100", options.quality));
+  if (!(options.shard_mb > 0)) refuse(fmt::format("shard size of {} MB; expected more than 0", options.shard_mb));
+  if (options.threads < 0) refuse(fmt::format("{} threads; expected 0 or more", options.threads));
+  if (options.part.of < 1 || options.part.number > options.part.of)
+    refuse("invalid part; expected i/n with i from 0 to n");
 }
 
-// What is packed must not become part of what is read.
+// The output must not become part of the input.
 void refuse_inside(const std::string& source, const fs::path& folder) {
   std::error_code failed;
   if (is_url(source) || !fs::is_directory(source, failed)) return;
   const fs::path outer = fs::weakly_canonical(source, failed), inner = fs::weakly_canonical(folder, failed);
   const auto [end, rest] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
   if (end == outer.end() || (std::next(end) == outer.end() && end->empty()))
-    throw Error(ErrorKind::kArgument, "pack: " + folder.string() + " lies in " + source +
-                                          ", what is packed would be read as data; give a folder outside of it");
+    throw Error(ErrorKind::kArgument, "pack: " + folder.string() + " is inside " + source +
+                                          ": the output would be read as data. Use a folder outside of it");
 }
 
-// As records tell their places: without what is secret in a URL, and the folder of a bucket with the '/' that it may
-// have been written without.
+// The source as it appears in record locations: without the secret parts of a URL, and with the trailing '/' of a
+// bucket folder.
 std::string source_of_keys(const std::string& source, const Dataset& data) {
   if (!is_url(source)) return source;
   std::string name = shown_name(source.substr(0, source.find('#')));
@@ -69,7 +70,7 @@ bool is_damage(const Error& error) {
   return error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kMemory;
 }
 
-// Counts what a writer gives, for the estimate.
+// Counts written bytes, for the estimate.
 class CountingSink final : public ByteSink {
  public:
   using ByteSink::write;
@@ -102,7 +103,7 @@ std::string source_json(const Dataset& data, const PackPlan& plan) {
       .dump();
 }
 
-// A record on its way from a worker to the shard.
+// A packed or skipped record, passed from a worker to the writer.
 struct Piece {
   PackedRecord packed;
   std::optional<QuarantineEntry> skipped;
@@ -136,7 +137,7 @@ class Packing {
         keys_(source_of_keys(source, *data_)),
         plan_(*data_, keys_, options),
         threads_(threads()) {
-    (void)PackImage(*data_, keys_, options);  // tells what cannot be packed before anything is made
+    (void)PackImage(*data_, keys_, options);  // refuses data that cannot be packed before creating files
     plan_.cut(bytes_per_record(), options.shard_mb * 1e6);
     PackManifest made;
     made.version = kVersion;
@@ -165,7 +166,7 @@ class Packing {
   [[nodiscard]] int threads() const {
     if (options_.threads > 0) return options_.threads;
     const int usable = read_topology().usable();
-    return PackImage::decodes(*data_, options_) ? usable : 4 * usable;  // waiting for a disk takes no processor
+    return PackImage::decodes(*data_, options_) ? usable : 4 * usable;  // waiting for a disk needs no CPU
   }
 
   [[nodiscard]] std::string file_of(const PlannedShard& shard) const { return shard.stem + format_.extension; }
@@ -176,7 +177,7 @@ class Packing {
     return files;
   }
 
-  // Packs some records to see how large they become. Damaged ones are told when their turn comes.
+  // Packs a few records to estimate their size. Damaged records are ignored here and reported when they are packed.
   [[nodiscard]] double bytes_per_record() {
     const std::uint64_t sample = std::clamp(plan_.records() / kEstimatePart, kLeastEstimateRecords, kEstimateRecords);
     const std::vector<std::uint64_t> ids = plan_.spread(sample);
@@ -203,7 +204,7 @@ class Packing {
     return records == 0 ? 0 : static_cast<double>(sink.position()) / static_cast<double>(records);
   }
 
-  // Which shards are to be made.
+  // Selects the shards to write.
   void choose() {
     const std::vector<PlannedShard>& shards = plan_.shards();
     for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -224,7 +225,7 @@ class Packing {
     slots_.resize(work.window);
     for (std::vector<Piece>& pieces : slots_) pieces.resize(kChunk);
     start_ = Clock::now();
-    tell();
+    report();
     ThreadPool closer(1);
     closer_ = &closer;
     const auto make_worker = [this]() -> OrderedWorker {
@@ -238,10 +239,10 @@ class Packing {
 
   void make_chunk(PackImage& image, const Chunk& chunk, std::vector<Piece>& pieces) const {
     const std::size_t split = plan_.shards()[chunk.shard].split;
-    for (std::uint64_t place = chunk.begin; place < chunk.end; ++place) {
-      Piece& piece = pieces[static_cast<std::size_t>(place - chunk.begin)];
-      make(image, plan_.id(split, place), piece, options_.skip_damaged);
-      piece.packed.out.number = place;
+    for (std::uint64_t position = chunk.begin; position < chunk.end; ++position) {
+      Piece& piece = pieces[static_cast<std::size_t>(position - chunk.begin)];
+      make(image, plan_.id(split, position), piece, options_.skip_damaged);
+      piece.packed.out.number = position;
     }
   }
 
@@ -252,17 +253,18 @@ class Packing {
     } catch (const Error& error) {
       if (!is_damage(error)) throw;
       if (!skip)
-        throw Error(error.kind(), fmt::format("pack: {}; --on-error skip leaves such records out", error.what()));
+        throw Error(error.kind(),
+                    fmt::format("pack: {}; use --on-error skip to leave out damaged records", error.what()));
       piece.skipped = skipped_record(data_->record_location(id), error.what());
     }
   }
 
-  // Nothing that depends on where the source lies on this machine.
-  [[nodiscard]] QuarantineEntry skipped_record(const RecordLocation& place, std::string reason) const {
-    const std::string location = to_string(place) + ": ";
-    const std::size_t at = reason.find(location);
-    if (at != std::string::npos) reason = reason.substr(at + location.size());
-    QuarantineEntry entry = quarantine_entry(place, std::move(reason));
+  // Contains nothing that depends on the location of the source on this machine.
+  [[nodiscard]] QuarantineEntry skipped_record(const RecordLocation& location, std::string reason) const {
+    const std::string prefix = to_string(location) + ": ";
+    const std::size_t at = reason.find(prefix);
+    if (at != std::string::npos) reason = reason.substr(at + prefix.size());
+    QuarantineEntry entry = quarantine_entry(location, std::move(reason));
     entry.file = keys_.relative(entry.file);
     return entry;
   }
@@ -270,19 +272,19 @@ class Packing {
   void take(const Chunk& chunk, std::vector<Piece>& pieces) {
     const PlannedShard& shard = plan_.shards()[chunk.shard];
     if (chunk.begin == shard.begin) begin(shard);
-    for (std::uint64_t place = chunk.begin; place < chunk.end; ++place) {
-      Piece& piece = pieces[static_cast<std::size_t>(place - chunk.begin)];
+    for (std::uint64_t position = chunk.begin; position < chunk.end; ++position) {
+      Piece& piece = pieces[static_cast<std::size_t>(position - chunk.begin)];
       if (piece.skipped) {
         open_->entry.skipped.push_back(std::move(*piece.skipped));
         continue;
       }
       open_->writer->append(piece.packed.out);
-      check_map(piece.packed.out.image);  // the writer has read it
+      check_map(piece.packed.out.image);  // after the writer has read it
       open_->scan_index.add(piece.packed.scan_index);
       ++open_->entry.records;
     }
     records_done_ += chunk.end - chunk.begin;
-    tell();
+    report();
     if (chunk.end == shard.end) end(shard);
   }
 
@@ -294,7 +296,7 @@ class Packing {
     if (format_.index_extension[0] != '\0') open_->index_file = shard.stem + format_.index_extension;
   }
 
-  // The disk has the shard while the next one is being made.
+  // Syncs the shard to disk while the next one is written.
   void end(const PlannedShard&) {
     open_->writer->finish();
     open_->entry.shard = open_->file->sum();
@@ -316,11 +318,11 @@ class Packing {
     });
   }
 
-  void tell() {
+  void report() {
     const auto now = Clock::now();
     if (!progress_ || records_to_make_ == 0) return;
-    if (now - told_ < kTellEvery && records_done_ < records_to_make_) return;
-    told_ = now;
+    if (now - reported_ < kReportEvery && records_done_ < records_to_make_) return;
+    reported_ = now;
     const double seconds = std::chrono::duration<double>(now - start_).count();
     std::string what = fmt::format("{} of {} records", records_done_, records_to_make_);
     if (records_done_ > 0)
@@ -356,7 +358,7 @@ class Packing {
   ThreadPool* closer_ = nullptr;
   std::uint64_t records_to_make_ = 0;
   std::uint64_t records_done_ = 0;
-  Clock::time_point start_, told_;
+  Clock::time_point start_, reported_;
   PackResult result_;
 };
 
@@ -365,7 +367,7 @@ class Packing {
 PackResult run_pack(const std::string& source, const fs::path& folder, const PackOptions& options,
                     const Progress& progress, std::stop_token stop) {
   check(options);
-  if (folder.empty()) throw Error(ErrorKind::kArgument, "pack: the folder has no name");
+  if (folder.empty()) throw Error(ErrorKind::kArgument, "pack: the folder name is empty");
   refuse_url_as_folder("pack", folder);
   refuse_inside(source, folder);
   if (progress) progress("opening " + shown_name(source), 0);

@@ -1,4 +1,4 @@
-// The forms in which a PackResult is told.
+// Text and JSON of PackResult.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::string to_json(const PackResult& result, const std::filesystem::path& folde
   }
   for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(entry.shard.file);
   for (const QuarantineEntry& record : all_skipped(manifest)) json["skipped"].push_back(to_json(record));
-  // File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
+  // File names need not be UTF-8, but JSON must be: invalid bytes become U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -65,24 +65,24 @@ std::string to_text(const PackResult& result, const std::filesystem::path& folde
                         format_bytes(split.bytes));
   }
   if (result.shards_made + result.shards_found == 0) {
-    text += "  none       of the shards are this part's: there are fewer than parts\n";
+    text += "  none       of the shards belong to this part: there are fewer shards than parts\n";
   } else if (result.shards_made == 0) {
-    text += "  already there\n";
+    text += "  already complete\n";
   } else {
     const double seconds = std::max(result.seconds, 1e-3);
-    text += fmt::format("  made       {} in {:.1f} s: {} records/s, {}/s", shards_text(result.shards_made),
+    text += fmt::format("  written    {} in {:.1f} s: {} records/s, {}/s", shards_text(result.shards_made),
                         result.seconds, format_rate(static_cast<double>(result.records_made) / seconds),
                         format_bytes(static_cast<std::uint64_t>(static_cast<double>(result.bytes_made) / seconds)));
-    text += result.shards_found > 0 ? fmt::format("; {} were there\n", result.shards_found) : "\n";
+    text += result.shards_found > 0 ? fmt::format("; {} existed\n", result.shards_found) : "\n";
   }
   if (const std::uint64_t bytes = scan_index_bytes(manifest); bytes > 0)
-    text += fmt::format("  indexes    of JPEG scans, {} beside the shards\n", format_bytes(bytes));
+    text += fmt::format("  indexes    of JPEG scans, {}\n", format_bytes(bytes));
   if (!result.complete) {
-    text += fmt::format("  so far     {} of {} shards; the part that ends last writes the manifest\n",
+    text += fmt::format("  so far     {} of {} shards; the last part to finish writes the manifest\n",
                         manifest.shards.size(), result.shards_in_all);
   }
   if (result.exclude_entries > 0) {
-    text += fmt::format("  excluded   {} records; {} entries on the list\n", result.excluded, result.exclude_entries);
+    text += fmt::format("  excluded   {} records; {} entries in the list\n", result.excluded, result.exclude_entries);
   }
   const std::vector<QuarantineEntry> skipped = all_skipped(manifest);
   if (skipped.empty()) return text;

@@ -1,4 +1,4 @@
-// Packing with scan indexes: the first epoch over the shards has them, and nothing else changes.
+// Packing with scan indexes: the first epoch over the shards uses them, and nothing else changes.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
@@ -75,7 +75,7 @@ std::vector<Seen> without_index(PipelineSpec spec) {
   return first_epoch(spec).batches;
 }
 
-// The files that the pack made; not what readers put beside them.
+// The files written by the pack, without files that readers add.
 std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -94,7 +94,7 @@ std::vector<std::string> formats() {
 
 }  // namespace
 
-TEST_CASE("the first epoch over a fresh pack decodes crops by the index that the pack brought") {
+TEST_CASE("the first epoch over a new pack decodes crops with the packed index") {
   const TemporaryFolder folder;
   fill(folder);
   for (const std::string& format : formats()) {
@@ -104,7 +104,7 @@ TEST_CASE("the first epoch over a fresh pack decodes crops by the index that the
     REQUIRE(packed.manifest.shards.size() > 1);
     for (const ShardEntry& entry : packed.manifest.shards) CHECK(entry.scan_index.bytes > 0);
     CHECK(to_text(packed, dst).find("  indexes    of JPEG scans, ") != std::string::npos);
-    // However the shards are named: the indexes are theirs.
+    // Independent of how the shards are named.
     const std::string extension = fs::path(packed.manifest.shards[0].shard.file).extension().string();
     for (const std::string& path : {dst.string(), (dst / ("data-*" + extension)).string()}) {
       const std::vector<Seen> expected = without_index(spec_of(path));
@@ -118,7 +118,7 @@ TEST_CASE("the first epoch over a fresh pack decodes crops by the index that the
   }
 }
 
-TEST_CASE("shards and indexes are the same for any number of threads, by parts, and when they are made again") {
+TEST_CASE("shards and indexes do not depend on threads or parts, and are equal when rewritten") {
   const TemporaryFolder folder;
   fill(folder);
   PackOptions options = options_for("webdataset");
@@ -134,7 +134,7 @@ TEST_CASE("shards and indexes are the same for any number of threads, by parts, 
     (void)run_pack(folder.str("src"), folder.path() / "parts", options);
   }
   CHECK(files_of(folder.path() / "parts") == expected);
-  // An index that was lost is made again with its shard.
+  // A lost index is rewritten together with its shard.
   options.part = {};
   fs::remove(folder.path() / "one" / "train-00000.tar.jpeg.unstarve-index");
   CHECK(run_pack(folder.str("src"), folder.path() / "one", options).shards_made == 1);
@@ -144,7 +144,7 @@ TEST_CASE("shards and indexes are the same for any number of threads, by parts, 
   CHECK(first.counts.made == 0);
 }
 
-TEST_CASE("without the option the files are those of always, with it the shards are") {
+TEST_CASE("the option adds index files and does not change the shards") {
   const TemporaryFolder folder;
   fill(folder);
   PackOptions options = options_for("recordio");
@@ -159,7 +159,7 @@ TEST_CASE("without the option the files are those of always, with it the shards 
     if (name == "manifest.json") CHECK(bytes.find("scan_index") == std::string::npos);
   }
   CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "with", options),
-                    Contains("options.scan_index is not asked for"));
+                    Contains("options.scan_index is not requested"));
   options.scan_index = true;
   CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "without", options),
                     Contains("options.scan_index is missing"));
@@ -179,13 +179,13 @@ TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
   const VerifyResult result = run_verify(dst);
   REQUIRE(result.wrong.size() == 1);
   CHECK(result.wrong[0].file == name);
-  CHECK_THAT(result.wrong[0].reason, Contains("checksum"));
+  CHECK_THAT(result.wrong[0].reason, Contains("CRC-32C"));
   const Epoch first = first_epoch(spec_of(dst.string()));
   CHECK(first.batches == expected);
   CHECK(first.counts.made == 1);
   CHECK(first.counts.used == kImages - 1);
 
-  // Indexes of other images, right in themselves: the shard's first record is the second's now.
+  // Valid indexes of other images: the first record of the shard is now the second.
   ScanIndexBuilder shifted;
   const ScanIndexView view({reinterpret_cast<const std::uint8_t*>(whole.data()), whole.size()});
   const ShardEntry& entry = packed.manifest.shards[0];
@@ -200,7 +200,7 @@ TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
   CHECK(wrong.counts.made == entry.records);
 }
 
-TEST_CASE("a shard's file of indexes that is not used is told, and its images get others") {
+TEST_CASE("a notice reports an unused index file of a shard, and its images get new indexes") {
   const TemporaryFolder folder;
   fill(folder);
   const fs::path dst = folder.path() / "dst";
@@ -215,22 +215,22 @@ TEST_CASE("a shard's file of indexes that is not used is told, and its images ge
     write_file_atomically(dst / entry.scan_index.file, file);
     lost += entry.records;
   }
-  std::vector<std::string> told;
-  set_notice_sink([&](const std::string& text) { told.push_back(text); });
+  std::vector<std::string> notices;
+  set_notice_sink([&](const std::string& text) { notices.push_back(text); });
   const Epoch first = first_epoch(spec_of(dst.string()));
   set_notice_sink({});
   CHECK(first.batches == expected);
   CHECK(first.counts.used == kImages - lost);
   CHECK(first.counts.made == lost);
   const std::string why = packed.manifest.shards[0].scan_index.file + ": its head is damaged; it is not used";
-  REQUIRE(told.size() == 2);
-  CHECK_THAT(told[0], Contains(why));
-  // Where nothing is opened, too.
+  REQUIRE(notices.size() == 2);
+  CHECK_THAT(notices[0], Contains(why));
+  // Also when only the plan is explained.
   const PlannedRun run = plan_run(spec_of(dst.string()), open_dataset(dst.string()), {2});
   CHECK_THAT(explain(run), Contains(why + ", and 1 more like it"));
 }
 
-TEST_CASE("PNG has no scan index, and a pack of PNG alone no file of them") {
+TEST_CASE("PNG has no scan index; a pack of only PNG has no index file") {
   const TemporaryFolder folder;
   for (std::uint64_t id = 0; id < 6; ++id)
     folder.write("src/a/" + std::to_string(id) + ".png", encode_png(noise(id).view()));

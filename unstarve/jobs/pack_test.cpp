@@ -47,7 +47,7 @@ void fill(const TemporaryFolder& folder, int images = 30) {
   }
 }
 
-// Every file of a folder with its bytes; hidden ones and indexes of readers not.
+// All files of a folder with their bytes, except hidden files and indexes of readers.
 std::map<std::string, std::string> contents(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -97,7 +97,7 @@ Size size_of(const Sample& sample, Encoding* encoding = nullptr) {
   return header.size;
 }
 
-TEST_CASE("packed records are the source's, byte for byte and in order") {
+TEST_CASE("packed records equal those of the source, byte for byte and in order") {
   const std::string format = GENERATE(as<std::string>{}, "tfrecord", "webdataset", "recordio");
   CAPTURE(format);
   TemporaryFolder folder;
@@ -112,7 +112,7 @@ TEST_CASE("packed records are the source's, byte for byte and in order") {
   CHECK_FALSE(fs::exists(folder.path() / "dst/.unstarve-pack"));
 }
 
-TEST_CASE("whoever opens a folder that is packed in part is told so") {
+TEST_CASE("opening an incomplete pack emits a notice") {
   const std::string format = GENERATE(as<std::string>{}, "tfrecord", "webdataset", "recordio");
   CAPTURE(format);
   TemporaryFolder folder;
@@ -120,20 +120,20 @@ TEST_CASE("whoever opens a folder that is packed in part is told so") {
   PackOptions options = options_for(format);
   options.part = {1, 2};
   CHECK_FALSE(run_pack(folder.str("src"), folder.path() / "dst", options).complete);
-  std::string told;
-  set_notice_sink([&](const std::string& text) { told += text; });
+  std::string notice;
+  set_notice_sink([&](const std::string& text) { notice += text; });
   const auto part = open_dataset(folder.str("dst"));
   set_notice_sink({});
   CHECK(part->size() < 30);
   REQUIRE(part->notes().size() == 1);
-  CHECK(part->notes()[0] == told);
-  CHECK_THAT(told, Catch::Contains(folder.str("dst") + " is not packed to its end, so samples may be missing"));
+  CHECK(part->notes()[0] == notice);
+  CHECK_THAT(notice, Catch::Contains(folder.str("dst") + " is not packed to its end, so samples may be missing"));
   options.part.number = 2;
   CHECK(run_pack(folder.str("src"), folder.path() / "dst", options).complete);
   CHECK(open_dataset(folder.str("dst"))->notes().empty());
 }
 
-TEST_CASE("a packed set is packed again from its records") {
+TEST_CASE("a packed dataset can be packed again") {
   TemporaryFolder folder;
   fill(folder);
   (void)run_pack(folder.str("src"), folder.path() / "tar", options_for("webdataset"));
@@ -141,7 +141,7 @@ TEST_CASE("a packed set is packed again from its records") {
   CHECK(samples(folder.str("rec")) == samples(folder.str("src")));
 }
 
-TEST_CASE("Parquet is packed and verified where the build has Arrow, else said to be missing") {
+TEST_CASE("Parquet is packed and verified in a build with Arrow, else reported as missing") {
   TemporaryFolder folder;
   fill(folder);
   const fs::path dst = folder.path() / "dst";
@@ -167,7 +167,7 @@ TEST_CASE("raw pixels become PNG of the same pixels") {
   CHECK(encoding == Encoding::kPng);
 }
 
-TEST_CASE("the result is the same for any number of threads, and for one run or several parts") {
+TEST_CASE("the result does not depend on the number of threads or parts") {
   TemporaryFolder folder;
   fill(folder);
   PackOptions options = options_for("recordio");
@@ -198,7 +198,7 @@ TEST_CASE("the result is the same for any number of threads, and for one run or 
   CHECK(made == manifest_from_json(expected.at("manifest.json"), "").shards.size());
 }
 
-TEST_CASE("the shuffle takes every record once, in another order for another seed") {
+TEST_CASE("the shuffle contains every record once; its order depends on the seed") {
   TemporaryFolder folder;
   fill(folder);
   PackOptions options = options_for("tfrecord");
@@ -215,20 +215,20 @@ TEST_CASE("the shuffle takes every record once, in another order for another see
   CHECK(sorted(b) == sorted(source));
 }
 
-// Keys of the samples of each split.
+// The sample keys of each split.
 std::map<std::string, std::set<std::string>> split_keys(const std::string& source, const PackOptions& options) {
   const std::shared_ptr<const Dataset> data = open_dataset(source);
   const PackKeys keys(source);
   const PackPlan plan(*data, keys, options);
   std::map<std::string, std::set<std::string>> split;
   for (std::size_t s = 0; s < plan.split_names().size(); ++s) {
-    for (std::uint64_t place = 0; place < plan.split_records(s); ++place)
-      split[plan.split_names()[s]].insert(keys.key(data->record_location(plan.id(s, place))));
+    for (std::uint64_t position = 0; position < plan.split_records(s); ++position)
+      split[plan.split_names()[s]].insert(keys.key(data->record_location(plan.id(s, position))));
   }
   return split;
 }
 
-TEST_CASE("a sample stays in its split when the set grows, moves, or is shuffled otherwise") {
+TEST_CASE("a sample stays in its split when the dataset grows, moves, or is shuffled differently") {
   TemporaryFolder folder;
   fill(folder, 200);
   PackOptions options = options_for("tfrecord");
@@ -247,7 +247,7 @@ TEST_CASE("a sample stays in its split when the set grows, moves, or is shuffled
   }
 }
 
-TEST_CASE("images are reduced to the short side, and never enlarged or touched without need") {
+TEST_CASE("images are shrunk to the short side, and never enlarged or re-encoded unnecessarily") {
   TemporaryFolder folder;
   fill(folder);
   PackOptions options = options_for("webdataset");
@@ -255,20 +255,20 @@ TEST_CASE("images are reduced to the short side, and never enlarged or touched w
   (void)run_pack(folder.str("src"), folder.path() / "dst", options);
   const std::vector<Sample> before = samples(folder.str("src")), after = samples(folder.str("dst"));
   REQUIRE(after.size() == before.size());
-  int kept = 0;
+  int unchanged = 0;
   for (std::size_t i = 0; i < before.size(); ++i) {
     Encoding was = Encoding::kUnknown, is = Encoding::kUnknown;
     const Size from = size_of(before[i], &was), to = size_of(after[i], &is);
     CHECK(was == is);
     if (std::min(from.width, from.height) <= 50) {
       CHECK(before[i] == after[i]);
-      ++kept;
+      ++unchanged;
       continue;
     }
     CHECK(std::min(to.width, to.height) == 50);
     CHECK(std::max(to.width, to.height) == 50 * std::max(from.width, from.height) / std::min(from.width, from.height));
   }
-  CHECK(kept == 10);
+  CHECK(unchanged == 10);
 
   options.resize = 0;
   options.quality = 60;
@@ -280,7 +280,7 @@ TEST_CASE("images are reduced to the short side, and never enlarged or touched w
   }
 }
 
-TEST_CASE("WebP is kept byte for byte, and resized to JPEG where it was lossy, to PNG where it was not") {
+TEST_CASE("WebP is copied byte for byte; resized lossy WebP becomes JPEG, lossless WebP PNG") {
   TemporaryFolder folder;
   const std::string corpus = "fuzz/corpus/webp/";
   folder.write("src/a/0.webp", read_text_file(corpus + "lossy.webp"));
@@ -299,7 +299,7 @@ TEST_CASE("WebP is kept byte for byte, and resized to JPEG where it was lossy, t
   CHECK(encodings == std::map<Encoding, int>{{Encoding::kJpeg, 1}, {Encoding::kPng, 1}});
 }
 
-TEST_CASE("a damaged record fails the pack, or is skipped and listed, and what was finished stays") {
+TEST_CASE("a damaged record fails the pack or is skipped and listed; finished shards stay") {
   TemporaryFolder folder;
   fill(folder);
   const fs::path damaged = folder.path() / "src/class2/26.jpg";
@@ -310,7 +310,7 @@ TEST_CASE("a damaged record fails the pack, or is skipped and listed, and what w
                     Catch::Contains(damaged.string()) && Catch::Contains("--on-error skip"));
   CHECK(fs::exists(folder.path() / "dst/data-00000.tfrecord"));
   CHECK_FALSE(fs::exists(folder.path() / "dst/manifest.json"));
-  CHECK_THROWS_WITH(run_verify(folder.path() / "dst"), Catch::Contains("not packed to its end"));
+  CHECK_THROWS_WITH(run_verify(folder.path() / "dst"), Catch::Contains("not completely packed"));
 
   options.skip_damaged = true;
   const PackResult result = run_pack(folder.str("src"), folder.path() / "dst", options);
@@ -325,7 +325,7 @@ TEST_CASE("a damaged record fails the pack, or is skipped and listed, and what w
   CHECK_THAT(skipped[0].reason, Catch::Contains("JPEG") && !Catch::Contains(folder.str()));
   CHECK(run_verify(folder.path() / "dst").ok());
 
-  // What was listed can be given back.
+  // The list of skipped records is valid for --exclude.
   folder.write("list", to_json(skipped[0]).dump() + "\n");
   options.skip_damaged = false;
   options.exclude = folder.path() / "list";
@@ -334,7 +334,7 @@ TEST_CASE("a damaged record fails the pack, or is skipped and listed, and what w
   CHECK(without.manifest.records() == 29);
 }
 
-TEST_CASE("an image that claims too many pixels is refused by a limit that no spec raises") {
+TEST_CASE("an image with too many pixels is refused by a limit that no spec can raise") {
   TemporaryFolder folder;
   fill(folder);
   folder.write("src/class2/26.jpg", jpeg_bomb(encode_jpeg(picture({60, 40}, 1).view(), 92)));
@@ -349,19 +349,19 @@ TEST_CASE("records of shards are excluded by file and offset, however the path i
   fill(folder);
   (void)run_pack(folder.str("src"), folder.path() / "tar", options_for("webdataset"));
   const std::shared_ptr<const Dataset> data = open_dataset(folder.str("tar"));
-  const RecordLocation place = data->record_location(7);
-  CHECK(place.file.ends_with(".tar"));
+  const RecordLocation location = data->record_location(7);
+  CHECK(location.file.ends_with(".tar"));
   PackOptions options = options_for("tfrecord");
   options.exclude = folder.path() / "list";
   std::vector<Sample> expected = samples(folder.str("tar"));
   expected.erase(expected.begin() + 7);
   int number = 0;
-  for (const std::string& file : {place.file, fs::relative(place.file).string(),
-                                  folder.str("./src/../tar/") + fs::path(place.file).filename().string(),
-                                  fs::path(place.file).filename().string()}) {
+  for (const std::string& file : {location.file, fs::relative(location.file).string(),
+                                  folder.str("./src/../tar/") + fs::path(location.file).filename().string(),
+                                  fs::path(location.file).filename().string()}) {
     CAPTURE(file);
-    folder.write("list",
-                 "\n" + nlohmann::json{{"file", file}, {"offset", *place.offset}}.dump() + "\n{\"file\":\"other\"}\n");
+    folder.write("list", "\n" + nlohmann::json{{"file", file}, {"offset", *location.offset}}.dump() +
+                             "\n{\"file\":\"other\"}\n");
     const std::string out = "out" + std::to_string(number++);
     const PackResult result = run_pack(folder.str("tar"), folder.path() / out, options);
     CHECK(result.exclude_entries == 2);
@@ -374,7 +374,7 @@ TEST_CASE("records of shards are excluded by file and offset, however the path i
   }
 }
 
-TEST_CASE("a pack goes on where it was left") {
+TEST_CASE("an interrupted pack continues") {
   TemporaryFolder folder;
   fill(folder);
   PackOptions options = options_for("recordio");
@@ -388,7 +388,7 @@ TEST_CASE("a pack goes on where it was left") {
   CHECK(again.shards_made == 0);
   CHECK(again.shards_found == all.shards_made);
 
-  // A shard and an index went away, and a shard was cut: these are made again, and nothing else.
+  // A missing shard, a missing index and a truncated shard are rewritten, and nothing else.
   fs::remove(dst / "data-00001.rec");
   fs::remove(dst / "data-00000.idx");
   fs::resize_file(dst / "data-00002.rec", 10);
@@ -396,14 +396,14 @@ TEST_CASE("a pack goes on where it was left") {
   CHECK(mended.shards_made == 3);
   CHECK(contents(dst) == expected);
 
-  // What a killed run leaves: no manifest, a half-written shard.
+  // The state after a kill: no manifest, a half-written shard.
   folder.write("killed/.unstarve-pack/data-00000.rec.partial", "half");
   const PackResult resumed = run_pack(folder.str("src"), folder.path() / "killed", options);
   CHECK(resumed.shards_made == all.shards_made);
   CHECK(contents(folder.path() / "killed") == expected);
 }
 
-TEST_CASE("folders that hold something else are refused") {
+TEST_CASE("folders with other content are refused") {
   TemporaryFolder folder;
   fill(folder);
   PackOptions options = options_for("webdataset");
@@ -424,15 +424,15 @@ TEST_CASE("folders that hold something else are refused") {
   folder.write("full/notes.txt", "mine");
   CHECK_THROWS_WITH(
       run_pack(folder.str("src"), folder.path() / "full", options),
-      Catch::Contains("is not empty, and no manifest.json tells") && Catch::Contains("what has lost that file"));
+      Catch::Contains("is not empty and has no manifest.json") && Catch::Contains("whose manifest.json is lost"));
   CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "full/notes.txt", options),
                     Catch::Contains("not a folder"));
-  CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "src/packed", options), Catch::Contains("lies in"));
-  CHECK_THROWS_WITH(run_pack(folder.str("src") + "/", folder.path() / "src", options), Catch::Contains("lies in"));
+  CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "src/packed", options), Catch::Contains("is inside"));
+  CHECK_THROWS_WITH(run_pack(folder.str("src") + "/", folder.path() / "src", options), Catch::Contains("is inside"));
   CHECK_FALSE(fs::exists(folder.path() / "src/packed"));
 }
 
-TEST_CASE("a URL is no folder to pack into") {
+TEST_CASE("a URL is refused as output folder") {
   TemporaryFolder folder;
   fill(folder);
   const fs::path before = fs::current_path();
@@ -447,7 +447,7 @@ TEST_CASE("a URL is no folder to pack into") {
   fs::current_path(before);
 }
 
-TEST_CASE("splits and parts are parsed, and what makes no sense is refused") {
+TEST_CASE("splits and parts are parsed; invalid ones are refused") {
   const std::vector<SplitShare> splits = parse_splits("train=0.9,val=0.1");
   REQUIRE(splits.size() == 2);
   CHECK(splits[1].name == "val");
@@ -465,14 +465,16 @@ TEST_CASE("splits and parts are parsed, and what makes no sense is refused") {
   CHECK(parse_splits("a=0.3333333,b=0.3333333,c=0.3333334").size() == 3);
 }
 
-TEST_CASE("keys are places relative to the source") {
+TEST_CASE("keys are locations relative to the source") {
   TemporaryFolder folder;
   folder.folder("photos/cat");
   const std::string photos = folder.str("photos");
-  const auto key = [](const std::string& source, const RecordLocation& place) { return PackKeys(source).key(place); };
+  const auto key = [](const std::string& source, const RecordLocation& location) {
+    return PackKeys(source).key(location);
+  };
   CHECK(key(photos, {.file = photos + "/cat/1.jpg"}) == "cat/1.jpg");
   CHECK(key(photos + "/", {.file = photos + "//cat/1.jpg"}) == "cat/1.jpg");
-  // What looks like a place in a name is a name.
+  // A file name that looks like a location is a file name.
   CHECK(key(photos, {.file = photos + "/a.tar b record 5 at offset 9"}) == "a.tar b record 5 at offset 9");
   const RecordLocation member{.file = "d/x y.tar", .member = "cat/1", .number = 5, .offset = 9};
   CHECK(key("d/*.tar", member) == "x y.tar cat/1 record 5");
@@ -483,11 +485,11 @@ TEST_CASE("keys are places relative to the source") {
   CHECK(key("d/x-{0..7}.tfrecord#image=a", record) == "x-0.tfrecord record 5");
   CHECK(PackKeys("d").name(record) == "d/x-0.tfrecord-00000005");
   CHECK(PackKeys("d/x-0.tfrecord*").name(record) == "x-0.tfrecord-00000005");
-  // A list that grows in front keeps every image in its split.
+  // Adding rows at the start of a list does not change the splits.
   const RecordLocation listed{.file = photos + "/cat/1.jpg", .number = 3, .list = photos + "/all.csv"};
   CHECK(key(photos, listed) == "cat/1.jpg");
   CHECK(PackKeys(photos).name(listed) == "cat/1.jpg");
-  // As computed by other means (Python). For ever: splits of packed sets depend on these.
+  // Reference values computed in Python. They must never change: the splits of existing packs depend on them.
   CHECK(stable_hash("") == 0xf52a15e9a9b5e89bULL);
   CHECK(stable_hash("cat/1.jpg") == 0x3f53d496ff46e530ULL);
 }

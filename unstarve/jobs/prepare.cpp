@@ -35,11 +35,12 @@ std::vector<PublishedArchive> wanted_archives(const CatalogueEntry& entry, const
   return archives;
 }
 
-// The published ones that were asked for; one without a name for a set without splits.
+// The requested published splits; a single one without a name if the dataset has no splits.
 std::vector<SplitSize> wanted_splits(const CatalogueEntry& entry, const std::string& only) {
   if (entry.splits.empty()) {
     if (only.empty()) return {{"", 0}};
-    throw Error(ErrorKind::kArgument, "prepare " + entry.name + ": it is published without splits, so without " + only);
+    throw Error(ErrorKind::kArgument, "prepare " + entry.name + ": found split \"" + only +
+                                          "\", but the dataset is published without splits");
   }
   std::vector<SplitSize> splits = entry.splits;
   if (only.empty()) return splits;
@@ -48,7 +49,7 @@ std::vector<SplitSize> wanted_splits(const CatalogueEntry& entry, const std::str
   std::string names;
   for (const SplitSize& split : entry.splits) names += (names.empty() ? "" : ", ") + split.name;
   throw Error(ErrorKind::kArgument,
-              "prepare " + entry.name + ": found split \"" + only + "\", expected one of " + names);
+              "prepare " + entry.name + ": found split \"" + only + "\"; expected one of " + names);
 }
 
 Json plan_of_pack(const PackOptions& pack) {
@@ -60,7 +61,7 @@ Json plan_of_pack(const PackOptions& pack) {
           {"splits", splits},        {"skip_damaged", pack.skip_damaged}};
 }
 
-// Equal text means that the same is made.
+// The plan as text; equal plans have equal results.
 std::string plan_of(const CatalogueEntry& entry, const PrepareOptions& options) {
   CatalogueEntry facts = entry;
   facts.archives = wanted_archives(entry, options.only);
@@ -71,38 +72,38 @@ std::string plan_of(const CatalogueEntry& entry, const PrepareOptions& options) 
   return plan.dump(1) + "\n";
 }
 
-// Tells `progress` some ten times a second.
+// Calls `progress` about ten times a second.
 class Meter {
  public:
   Meter(const Progress& progress, const std::vector<PublishedArchive>& archives) : progress_(progress) {
     for (const PublishedArchive& archive : archives) total_ += weight_of(archive);
   }
-  // One of an archive's three phases begins; it is `bytes` long, 0 when nobody knows.
+  // Starts one of the three phases of an archive; `bytes` is its length, 0 if unknown.
   void begin(const PublishedArchive& archive, std::string what, std::uint64_t bytes) {
     before_ += part_;
     part_ = static_cast<double>(weight_of(archive)) / 3;
     what_ = std::move(what);
     bytes_ = bytes;
     done_ = 0;
-    tell(0, true);
+    report(0, true);
   }
-  void pass_over(const PublishedArchive& archive) { before_ += static_cast<double>(weight_of(archive)); }
-  void say(const std::string& what) {
+  void skip(const PublishedArchive& archive) { before_ += static_cast<double>(weight_of(archive)); }
+  void finish(const std::string& what) {
     if (progress_) progress_(what, 1);
   }
   void advance(std::uint64_t count) {
     done_ += count;
-    tell(bytes_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(bytes_)) : 0, false);
+    report(bytes_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(bytes_)) : 0, false);
   }
 
  private:
   static std::uint64_t weight_of(const PublishedArchive& archive) {
-    return archive.bytes > 0 ? archive.bytes : 100'000'000;  // a guess, for the bar alone
+    return archive.bytes > 0 ? archive.bytes : 100'000'000;  // a guess for the progress bar
   }
-  void tell(double share, bool at_once) {
+  void report(double share, bool immediately) {
     const std::int64_t now = steady_clock().now_ns();
-    if (!progress_ || (!at_once && now - told_ns_ < 100'000'000)) return;
-    told_ns_ = now;
+    if (!progress_ || (!immediately && now - reported_ns_ < 100'000'000)) return;
+    reported_ns_ = now;
     progress_(what_, (before_ + part_ * share) / static_cast<double>(total_));
   }
 
@@ -110,15 +111,15 @@ class Meter {
   std::uint64_t total_ = 0, bytes_ = 0, done_ = 0;
   double before_ = 0, part_ = 0;
   std::string what_;
-  std::int64_t told_ns_ = 0;
+  std::int64_t reported_ns_ = 0;
 };
 
 std::string url_of(const CatalogueEntry& entry, const PublishedArchive& archive, const std::string& from) {
   if (from.empty()) {
     if (!archive.url.empty()) return archive.url;
-    throw Error(ErrorKind::kArgument, "prepare " + entry.name + ": " + archive.file + " is to be had at " + entry.home +
-                                          " alone" + (entry.note.empty() ? "" : " (" + entry.note + ")") +
-                                          "; tell where it lies with --from");
+    throw Error(ErrorKind::kArgument, "prepare " + entry.name + ": " + archive.file + " is only available from " +
+                                          entry.home + (entry.note.empty() ? "" : " (" + entry.note + ")") +
+                                          "; give its folder with --from");
   }
   if (from.ends_with("/" + archive.file)) return from;
   return from + (from.ends_with('/') ? "" : "/") + archive.file;
@@ -140,10 +141,10 @@ class Preparation {
         meter_(progress, archives_) {
     if (options.pack && !options.pack->splits.empty() && !entry.splits.empty()) {
       throw Error(ErrorKind::kArgument, "prepare " + entry.name +
-                                            ": it is published with splits, which are kept; --split "
-                                            "is for sets without");
+                                            ": --split given, but the dataset has published splits; "
+                                            "expected a dataset without splits");
     }
-    // Before hours are spent on the rest.
+    // Checked before hours of work.
     if (from.empty()) {
       for (const PublishedArchive& archive : archives_) (void)url_of(entry, archive, from);
     }
@@ -186,14 +187,14 @@ class Preparation {
     return open_.empty() ? folder.string() : (folder / open_).string();
   }
 
-  // Fills the result from what an earlier run wrote.
+  // Fills the result from the record of an earlier run.
   bool there_already(const std::string& plan) {
     const fs::path file = out_ / kMarker;
     if (!fs::exists(file)) {
       const bool free = !fs::exists(out_) || (fs::is_directory(out_) && fs::is_empty(out_));
       if (free || (options_.pack && has_prepare_work(out_, plan))) return false;
       throw Error(ErrorKind::kArgument, "prepare: " + out_.string() +
-                                            " is there and not of an earlier run; give another "
+                                            " exists, but not from an earlier run; use another "
                                             "--out or remove it");
     }
     Json made;
@@ -201,8 +202,8 @@ class Preparation {
       made = Json::parse(read_text_file(file));
       if (made.at("plan").dump(1) + "\n" != plan) {
         throw Error(ErrorKind::kArgument, "prepare: " + out_.string() +
-                                              " holds another data set or one prepared with "
-                                              "other options; give another --out or remove it");
+                                              " contains another dataset or one prepared with "
+                                              "other options; use another --out or remove it");
       }
       result_.name = entry_.name;
       result_.path = out_.string();
@@ -217,9 +218,9 @@ class Preparation {
     }
     result_.already_there = true;
     result_.packed = options_.pack.has_value();
-    // Killed after the last step, or with nothing left but the folder.
+    // An earlier run was killed after its last step, or left an empty folder.
     if (has_prepare_work(out_, plan)) PrepareFolder(out_, plan).remove();
-    std::error_code ignored;  // not there, or not empty: another run's
+    std::error_code ignored;  // missing, or not empty: of another run
     fs::remove(prepare_work_folder(out_), ignored);
     return true;
   }
@@ -241,7 +242,7 @@ class Preparation {
     ArchiveOutcome outcome{.file = archive.file};
     if (work.is_done(step)) {
       outcome.checked = "earlier";
-      meter_.pass_over(archive);
+      meter_.skip(archive);
       result_.archives.push_back(outcome);
       return;
     }
@@ -262,14 +263,14 @@ class Preparation {
   FoundArchive find(const PublishedArchive& archive) {
     if (!fs::is_directory(from_))
       throw Error(ErrorKind::kIo, "prepare " + entry_.name + ": " + from_ + ": no such folder");
-    meter_.begin(archive, "looking for " + archive.file, 0);
+    meter_.begin(archive, "searching " + archive.file, 0);
     meter_.begin(archive, "checking " + archive.file, archive.bytes);
     return find_archive(entry_, archive, from_, advanced());
   }
   FoundArchive fetch(const PrepareFolder& work, const PublishedArchive& archive, ArchiveOutcome& outcome) {
     const fs::path folder = options_.keep_archives ? kept_archives() : work.archives();
     const fs::path file = folder / archive.file;
-    meter_.begin(archive, "fetching " + archive.file, archive.bytes);
+    meter_.begin(archive, "downloading " + archive.file, archive.bytes);
     if (!fs::exists(file)) {
       fs::create_directories(folder);
       const DownloadResult came = download(url_of(entry_, archive, from_), file, archive.bytes, advanced(), stop_);
@@ -280,7 +281,7 @@ class Preparation {
     try {
       return check_archive(archive, file, advanced());
     } catch (const Error& error) {
-      // What came is not what was published: the next run fetches it anew.
+      // The download does not match: delete it, so that the next run downloads it again.
       if (error.kind() == ErrorKind::kInput) fs::remove(file);
       throw;
     }
@@ -292,9 +293,9 @@ class Preparation {
     };
   }
 
-  // The layout, then what our readers make of it.
+  // Converts the layout, then counts the samples as read by the loader.
   void finish(const PrepareFolder& work) {
-    meter_.say("arranging");
+    meter_.finish("arranging");
     const FinishedLayout layout = finish_layout(entry_.layout, archives_, work.data());
     open_ = layout.open;
     for (const SplitSize& split : splits_) {
@@ -302,8 +303,8 @@ class Preparation {
       const auto without = layout.unlabelled.find(split.name);
       const std::uint64_t unlabelled = without == layout.unlabelled.end() ? 0 : without->second;
       if (split.samples > 0 && data->size() + unlabelled != split.samples) {
-        throw Error(ErrorKind::kInput, fmt::format("prepare {}: split {} has {} samples, published {}", entry_.name,
-                                                   split.name, data->size() + unlabelled, split.samples));
+        throw Error(ErrorKind::kInput, fmt::format("prepare {}: split {} has {} samples; expected {} as published",
+                                                   entry_.name, split.name, data->size() + unlabelled, split.samples));
       }
       result_.classes = std::max<std::uint64_t>(result_.classes, data->classes().size());
       result_.splits.push_back({split.name, data->size(), unlabelled, ""});
@@ -330,7 +331,7 @@ class Preparation {
   std::vector<PublishedArchive> archives_;
   std::vector<SplitSize> splits_;
   Meter meter_;
-  std::string open_;  // below the data: what is opened
+  std::string open_;  // path to open, relative to the data folder
   PrepareResult result_;
 };
 

@@ -1,24 +1,24 @@
 #pragma once
-// `unstarve prepare NAME --from DIR|URL --out DST`: from the archives that a data set is published as to a form that is
-// read, and to shards where that is asked for.
+// `unstarve prepare NAME --from DIR|URL --out DST`: convert the published archives of a dataset into a readable
+// dataset, optionally into shards.
 //
 //   archives ── find or download ── checksum ── unpack ── layout ──▶ DST             (work_folder.h: DST.partial)
 //                                                              └─ run_pack() ──▶ DST/train/ DST/val/ ...  (or DST/)
 //
-// From:      a folder with the archives (told by name, decided by checksum), a URL below which they lie under their
-//            published names, or "" for the URLs where they are published.
-// Splits:    as published; with shards a folder per split. A set that is published without gets those of the shares of
+// Source:    a folder with the archives (found by name, verified by checksum), a base URL of the archives, or "" to
+//            download them from their published URLs.
+// Splits:    as published; shards are written to a folder per split. Datasets published without splits use those of
 //            PackOptions, if any.
-// Checked:   every archive by its published checksum (or what there is of it: ArchiveOutcome::checked says), then that
-//            each split has as many samples as published.
-// Again:     killed at any moment, the same call goes on: archives that are unpacked are not looked at any more, a
-//            download goes on where it was. A DST that holds the same set is left as it is.
+// Checks:    each archive against its published checksum (ArchiveOutcome::checked names the check), then the number of
+//            samples of each split.
+// Resuming:  after a kill at any moment the same call continues: unpacked archives are skipped and downloads resume. A
+//            DST with the same dataset is left unchanged.
 //
-// Threads:   one call per DST (a second one is refused). `progress` as progress.h.
-// Failure:   Error(kInput) for archives that are missing, damaged or of another form, and for data that is not as
-//            published; Error(kArgument) for options that make no sense and for a DST that holds something else;
-//            Error(kIo); Error(kCancelled) by `stop`. What is done stays.
-// Cost:      each archive is read twice (checksum, unpacking); DST.partial holds downloads and what they unpack to.
+// Threads:   one call per DST (a second one is refused). `progress` as in progress.h.
+// Failure:   Error(kInput) for missing, damaged or different archives and for data that does not match the catalogue;
+//            Error(kArgument) for invalid options or a DST with other content; Error(kIo); Error(kCancelled) by `stop`.
+//            Finished steps stay.
+// Cost:      each archive is read twice (checksum, unpacking); DST.partial holds downloads and unpacked files.
 
 #include <cstdint>
 #include <filesystem>
@@ -35,25 +35,25 @@ namespace unstarve {
 
 struct PrepareOptions {
   std::string only;                 // one published split; "": all
-  bool keep_archives = false;       // downloads stay, in DST.archives
-  std::optional<PackOptions> pack;  // nothing: the data as files
+  bool keep_archives = false;       // keep downloads in DST.archives
+  std::optional<PackOptions> pack;  // nullopt: files
 };
 
 struct ArchiveOutcome {
   std::string file;
-  std::string path{};  // where it was found; empty when an earlier run was done with it
+  std::string path{};  // where it was found; empty if an earlier run has unpacked it
   std::uint64_t bytes = 0;
-  std::string checked{};  // "sha256", "md5", "size" or "name"; "earlier": by an earlier run
+  std::string checked{};  // "sha256", "md5", "size", "name", or "earlier" (by an earlier run)
   bool downloaded = false;
-  std::uint64_t resumed_from = 0;  // of the download
+  std::uint64_t resumed_from = 0;  // offset at which the download resumed
   std::uint64_t files = 0;         // unpacked by this call
 };
 
 struct PreparedSplit {
-  std::string name;  // "": the set has none
+  std::string name;  // "": no splits
   std::uint64_t samples = 0;
-  std::uint64_t unlabelled = 0;  // published, but without a label: in unlabelled.jsonl, not in `samples`
-  std::string open;              // what to give to the other verbs, with the split's name where there is one
+  std::uint64_t unlabelled = 0;  // published without a label: in unlabelled.jsonl, not in `samples`
+  std::string open;              // the DATA argument for other commands, including the split name
 };
 
 struct PrepareResult {

@@ -35,15 +35,15 @@ std::string to_json(const PrepareResult& result) {
 std::string to_text(const PrepareResult& result) {
   std::string text;
   for (const ArchiveOutcome& archive : result.archives) {
-    const std::string checked = archive.checked == "earlier" ? "done by an earlier run"
-                                : archive.checked == "name"  ? "no checksum published, taken by its name"
-                                : archive.checked == "size"  ? "no checksum published, length as published"
+    const std::string checked = archive.checked == "earlier" ? "done in an earlier run"
+                                : archive.checked == "name"  ? "no checksum published, matched by name"
+                                : archive.checked == "size"  ? "no checksum published, length matches"
                                                              : archive.checked + " as published";
     text += fmt::format("{}: {}{}\n", printable(archive.file), checked,
                         archive.resumed_from > 0 ? ", download resumed at " + format_bytes(archive.resumed_from) : "");
   }
   for (const PreparedSplit& split : result.splits) {
-    const std::string without = split.unlabelled > 0 ? fmt::format(", {} more without a label", split.unlabelled) : "";
+    const std::string without = split.unlabelled > 0 ? fmt::format(", {} without a label", split.unlabelled) : "";
     text += fmt::format("{}: {} {}samples{}{}\n", printable(split.open), split.samples,
                         split.name.empty() ? "" : printable(split.name) + " ", without,
                         result.already_there ? " (already there)" : "");

@@ -1,8 +1,8 @@
 #pragma once
-// The quarantine list: which records of a data set could not be used, for `pack --exclude` and for people. One JSON
-// object a line, as quarantine_entry.h tells.
+// Writes quarantine lists: records that could not be used, one JSON object per line (quarantine_entry.h). `unstarve
+// pack --exclude` reads them.
 //
-// Threads: free functions. Failure: Error(kIo); a list that was there before stays when writing fails.
+// Threads: free functions. Failure: Error(kIo); an existing list stays unchanged if writing fails.
 
 #include <filesystem>
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace unstarve {
 
-// Of a run, and of what inspecting found.
+// From the bad samples of a training run, or from the corrupt records of an inspection.
 [[nodiscard]] std::string quarantine_lines(std::span<const BadSample> bad);
 [[nodiscard]] std::string quarantine_lines(std::span<const CorruptRecord> corrupt);
 void write_quarantine(const std::filesystem::path& path, std::span<const BadSample> bad);

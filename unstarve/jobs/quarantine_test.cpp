@@ -10,7 +10,7 @@
 
 namespace unstarve {
 
-TEST_CASE("what the quarantine list names, packing leaves out") {
+TEST_CASE("pack leaves out the records of a quarantine list") {
   const testing::TemporaryFolder folder;
   const std::string photos = folder.str("photos");
   const std::vector<BadSample> bad = {
@@ -24,13 +24,13 @@ TEST_CASE("what the quarantine list names, packing leaves out") {
   const PackKeys keys(photos);
   const ExcludeList excluded(list, keys);
   CHECK(excluded.size() == 4);
-  for (const BadSample& sample : bad) CHECK(excluded.holds(sample.location, keys));
-  // The file decides, however it is come by.
-  CHECK(excluded.holds({.file = photos + "/dog/1.jpg"}, keys));
-  CHECK_FALSE(excluded.holds({.file = photos + "/x.tfrecord", .number = 6, .offset = 190112}, keys));
-  CHECK_FALSE(excluded.holds({.file = photos + "/x.tfrecord", .number = 0, .offset = 0}, keys));
-  CHECK_FALSE(excluded.holds({.file = photos + "/x.parquet", .number = 0}, keys));
-  CHECK_FALSE(excluded.holds({.file = photos + "/cat/2.jpg"}, keys));
+  for (const BadSample& sample : bad) CHECK(excluded.contains(sample.location, keys));
+  // The result does not depend on the path by which the file was opened.
+  CHECK(excluded.contains({.file = photos + "/dog/1.jpg"}, keys));
+  CHECK_FALSE(excluded.contains({.file = photos + "/x.tfrecord", .number = 6, .offset = 190112}, keys));
+  CHECK_FALSE(excluded.contains({.file = photos + "/x.tfrecord", .number = 0, .offset = 0}, keys));
+  CHECK_FALSE(excluded.contains({.file = photos + "/x.parquet", .number = 0}, keys));
+  CHECK_FALSE(excluded.contains({.file = photos + "/cat/2.jpg"}, keys));
 
   const std::string lines = quarantine_lines(bad);
   const auto first = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
@@ -42,8 +42,8 @@ TEST_CASE("what the quarantine list names, packing leaves out") {
   CHECK(quarantine_lines(corrupt) == lines);
 }
 
-// Names in Latin-1 are common; JSON cannot hold them.
-TEST_CASE("a name that is not UTF-8 goes through the quarantine list and comes back") {
+// Latin-1 names are common, but not valid in JSON.
+TEST_CASE("a name that is not UTF-8 survives writing and reading a quarantine list") {
   const testing::TemporaryFolder folder;
   const std::string photos = folder.str("photos");
   const std::vector<BadSample> bad = {{3, {.file = photos + "/caf\xe9/1.jpg"}, "cut"},
@@ -56,12 +56,12 @@ TEST_CASE("a name that is not UTF-8 goes through the quarantine list and comes b
   CHECK_FALSE(nlohmann::json::parse(lines.substr(lines.find('\n') + 1)).contains("file_bytes"));
   const PackKeys keys(photos);
   const ExcludeList excluded(list, keys);
-  for (const BadSample& sample : bad) CHECK(excluded.holds(sample.location, keys));
-  CHECK_FALSE(excluded.holds({.file = photos + "/caf\xe8/1.jpg"}, keys));
+  for (const BadSample& sample : bad) CHECK(excluded.contains(sample.location, keys));
+  CHECK_FALSE(excluded.contains({.file = photos + "/caf\xe8/1.jpg"}, keys));
 
-  // A list of before, which has the name for people alone, is still read.
+  // A list of an earlier version, with only the readable name, is still accepted.
   folder.write("old.jsonl", "{\"file\": \"" + photos + "/cat/1.jpg\", \"offset\": 0}");
-  CHECK(ExcludeList(folder.path() / "old.jsonl", keys).holds({.file = photos + "/cat/1.jpg"}, keys));
+  CHECK(ExcludeList(folder.path() / "old.jsonl", keys).contains({.file = photos + "/cat/1.jpg"}, keys));
   for (const char* const wrong : {"", "6", "6x", "+6", "636"}) {
     const nlohmann::ordered_json json = {{"file", "x"}, {"file_bytes", wrong}};
     CHECK_THROWS_WITH(quarantine_entry_from_json(json, "l"), Catch::Contains("\"file_bytes\" is not a name in hex"));

@@ -18,8 +18,8 @@ RunStart start_of(const RunState& run, const TrainProgress& done, const std::str
     return run.start(std::vector{done.data});
   } catch (const Error& error) {
     throw Error(error.kind(),
-                fmt::format("resuming from {}: {}; expected the data, seed, filters and order that it was "
-                            "trained with",
+                fmt::format("resume from {}: {}; expected the data, seed, filters and order of the original "
+                            "run",
                             checkpoint, error.what()));
   }
 }
@@ -42,34 +42,35 @@ std::string ResumePosition::state(const RankProgress& progress) const {
 ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset,
                                   std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
                                   const std::string& checkpoint) {
-  ResumePosition place{pipeline, {std::move(samples), {}}, data_identity(dataset), {}, 0, 0};
+  ResumePosition position{pipeline, {std::move(samples), {}}, data_identity(dataset), {}, 0, 0};
   if (!done.data.empty()) {
-    RunStart start = start_of(RunState(pipeline, place.basis.samples, place.data), done, checkpoint);
-    place.start = std::move(start.at);
-    place.basis.stretches = std::move(start.stretches);
-    if (start.bucket_run != 0) place.pipeline.batch.bucket.run = start.bucket_run;
+    RunStart start = start_of(RunState(pipeline, position.basis.samples, position.data), done, checkpoint);
+    position.start = std::move(start.at);
+    position.basis.stretches = std::move(start.stretches);
+    if (start.bucket_run != 0) position.pipeline.batch.bucket.run = start.bucket_run;
   }
-  const Order order(place.pipeline.order, place.pipeline.batch, place.basis);
-  place.per_epoch = static_cast<std::int64_t>(order.batches_per_epoch());
+  const Order order(position.pipeline.order, position.pipeline.batch, position.basis);
+  position.per_epoch = static_cast<std::int64_t>(order.batches_per_epoch());
   if (done.data.empty() && done.step > 0) {
     if (pipeline.execution.order == ExecutionOrder::kRelaxed)
       throw Error(ErrorKind::kArgument,
-                  fmt::format("resuming from {}: found {} steps, but not which samples they used (it is of an earlier "
-                              "version), which in relaxed order does not follow from that; expected exact order",
+                  fmt::format("resume from {}: found {} steps but not the samples they used (written by an earlier "
+                              "version); relaxed order requires these. Use exact order",
                               checkpoint, done.step));
     emit_notice(
-        fmt::format("{} does not say where in the data its run stood (it is of an earlier version): going on "
-                    "behind {} batches of {}, which is right if data, filters, seed, batch size and ranks are "
-                    "as they were",
+        fmt::format("{} has no resume position in the data (written by an earlier version): continuing "
+                    "after {} batches of {}, which is correct if data, filters, seed, batch size and ranks are "
+                    "unchanged",
                     checkpoint, done.step, pipeline.batch.size));
-    place.start.epoch = static_cast<std::uint32_t>(done.step / place.per_epoch);
-    place.start.batch = static_cast<std::uint64_t>(done.step % place.per_epoch);
-    return place;
+    position.start.epoch = static_cast<std::uint32_t>(done.step / position.per_epoch);
+    position.start.batch = static_cast<std::uint64_t>(done.step % position.per_epoch);
+    return position;
   }
-  const auto left = static_cast<std::int64_t>(order.rest(place.start.offset, place.start.used).batches_per_epoch());
-  const std::int64_t passed = (static_cast<std::int64_t>(place.start.epoch) + 1) * place.per_epoch - left;
-  place.first_step = done.step - passed;
-  return place;
+  const auto left =
+      static_cast<std::int64_t>(order.rest(position.start.offset, position.start.used).batches_per_epoch());
+  const std::int64_t passed = (static_cast<std::int64_t>(position.start.epoch) + 1) * position.per_epoch - left;
+  position.first_step = done.step - passed;
+  return position;
 }
 
 }  // namespace unstarve

@@ -1,12 +1,12 @@
 #pragma once
-// Where in its data a training run begins: at the beginning, or where the run of a checkpoint stood.
+// The position in the data at which a training run starts: the beginning, or the resume position of a checkpoint.
 //
-// A checkpoint holds the state of its loader (pipeline/order/run_state.h), so that what was left of the epoch is what
-// comes next, also in batches of another size, with other ranks, filters that stand, relaxed order or other weights of
-// a mixture.
+// A checkpoint contains the state of its loader (pipeline/order/run_state.h). The run continues with the samples that
+// were left of the epoch, also with another batch size, other ranks, active filters, out-of-order delivery or other
+// mixture weights.
 //
-// Threads: plain functions. Failure: Error(kArgument), which names the checkpoint, where it is of other data, seed or
-// order, or says nothing of its place in relaxed order.
+// Threads: pure functions. Failure: Error(kArgument), which names the checkpoint, if it belongs to other data, another
+// seed or another order, or has no position for out-of-order delivery.
 
 #include <cstdint>
 #include <memory>
@@ -22,24 +22,25 @@
 namespace unstarve {
 
 struct ResumePosition {
-  PipelineSpec pipeline;  // as asked for, but for buckets, which are those of the run that began the epoch
+  PipelineSpec pipeline;  // as requested, except for buckets: those of the run that started the epoch
   OrderBasis basis;
   std::uint64_t data = 0;  // data_identity()
   Position start;
-  std::int64_t per_epoch = 0;   // batches of a whole epoch
+  std::int64_t per_epoch = 0;   // batches per epoch
   std::int64_t first_step = 0;  // TrainPlan::first_step
 
-  // The number of the step with which `epochs` are over.
+  // The step at which `epochs` are complete.
   [[nodiscard]] std::int64_t steps_of(double epochs) const;
-  // How many epochs are over behind step `step`.
+  // Number of epochs completed after step `step`.
   [[nodiscard]] double epochs_at(std::int64_t step) const;
-  // TrainProgress::data of a loader from here on.
+  // TrainProgress::data for the progress of a loader.
   [[nodiscard]] std::string state(const RankProgress& progress) const;
 };
 
-// `samples`: what choose_samples() gives of `pipeline` and `dataset`. `done`: of `checkpoint`, which names it in
-// messages; step 0 and no data: from the beginning. A checkpoint with a step alone, of an earlier version, goes on
-// behind so many batches of today's size in exact order, and a notice says what must be the same for that.
+// `samples`: the result of choose_samples() for `pipeline` and `dataset`. `done`: the progress of `checkpoint`, whose
+// name is for messages; step 0 without data: start at the beginning. A checkpoint of an earlier version has only a
+// step: the run continues after that many batches of the current size in exact order, and a notice lists what must be
+// unchanged.
 [[nodiscard]] ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset,
                                                 std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
                                                 const std::string& checkpoint);

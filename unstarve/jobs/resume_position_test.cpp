@@ -15,7 +15,7 @@ namespace {
 
 using Catch::Contains;
 
-// Some samples sleep, so that in relaxed order others overtake them.
+// Some samples sleep, so that others bypass them in relaxed order.
 constexpr const char* kData = "sleep:straggle_every=10,straggle_ms=5,images=120,size=8";
 
 PipelineSpec spec_of(int batch) {
@@ -31,16 +31,16 @@ PipelineSpec spec_of(int batch) {
 struct Run {
   std::shared_ptr<const Dataset> dataset;
   std::unique_ptr<Device> device = open_device("cpu");
-  ResumePosition place;
+  ResumePosition position;
   std::unique_ptr<Loader> loader;
 
   explicit Run(const PipelineSpec& spec, const TrainProgress& done = {}) : dataset(open_sources(spec)) {
-    place = resume_position_in(spec, *dataset, choose_samples(spec, *dataset, 1), done, "a.safetensors");
-    loader = std::make_unique<Loader>(place.pipeline, dataset, *device,
-                                      Loader::Options{place.start, 0, false, place.basis, Consumer::kHost});
+    position = resume_position_in(spec, *dataset, choose_samples(spec, *dataset, 1), done, "a.safetensors");
+    loader = std::make_unique<Loader>(position.pipeline, dataset, *device,
+                                      Loader::Options{position.start, 0, false, position.basis, Consumer::kHost});
   }
 
-  // So many batches; the ids of their samples.
+  // Consumes `batches` batches and returns the ids of their samples.
   std::multiset<std::uint64_t> train(std::int64_t batches) {
     std::multiset<std::uint64_t> ids;
     for (; batches > 0; --batches) {
@@ -50,12 +50,12 @@ struct Run {
     }
     return ids;
   }
-  [[nodiscard]] TrainProgress after(std::int64_t step) const { return {step, place.state(loader->progress())}; }
+  [[nodiscard]] TrainProgress after(std::int64_t step) const { return {step, position.state(loader->progress())}; }
 };
 
 }  // namespace
 
-TEST_CASE("a training run goes on with what was left of the epoch, whatever its batches were") {
+TEST_CASE("a resumed run continues with the rest of the epoch, for any batch size") {
   for (const bool relaxed : {false, true}) {
     for (const bool filtered : {false, true}) {
       for (const int batch : {8, 16, 5}) {
@@ -64,26 +64,26 @@ TEST_CASE("a training run goes on with what was left of the epoch, whatever its 
         if (relaxed) spec.execution.order = ExecutionOrder::kRelaxed;
         if (filtered) spec.source.take = 100;
         Run first(spec);
-        const auto samples = static_cast<std::int64_t>(first.place.basis.samples->size());
+        const auto samples = static_cast<std::int64_t>(first.position.basis.samples->size());
         std::multiset<std::uint64_t> ids = first.train(6);
         const TrainProgress done = first.after(6);
         spec.batch.size = batch;
         Run second(spec, done);
-        CHECK(second.place.per_epoch == (samples + batch - 1) / batch);
+        CHECK(second.position.per_epoch == (samples + batch - 1) / batch);
         const std::int64_t left = (samples - 48 + batch - 1) / batch;
-        CHECK(second.place.steps_of(1) == 6 + left);
-        CHECK(second.place.epochs_at(6 + left) == 1);
+        CHECK(second.position.steps_of(1) == 6 + left);
+        CHECK(second.position.epochs_at(6 + left) == 1);
         ids.merge(second.train(left));
         CHECK(ids.size() == static_cast<std::size_t>(samples));
         CHECK(std::set<std::uint64_t>(ids.begin(), ids.end()).size() == ids.size());
-        // The next epoch is whole.
-        CHECK(second.train(second.place.per_epoch).size() == static_cast<std::size_t>(samples));
+        // The next epoch is complete.
+        CHECK(second.train(second.position.per_epoch).size() == static_cast<std::size_t>(samples));
       }
     }
   }
 }
 
-TEST_CASE("without a change a training run goes on with the very batch that was next") {
+TEST_CASE("an unchanged run resumes with exactly the next batch") {
   Run whole(spec_of(8));
   for (const std::int64_t step : {0, 1, 14, 15, 16, 31}) {
     CAPTURE(step);
@@ -91,8 +91,8 @@ TEST_CASE("without a change a training run goes on with the very batch that was 
     (void)first.train(step);
     (void)again.train(step);
     Run second(spec_of(8), first.after(step));
-    CHECK(second.place.first_step == 0);
-    CHECK(second.place.steps_of(3) == 45);
+    CHECK(second.position.first_step == 0);
+    CHECK(second.position.steps_of(3) == 45);
     for (int i = 0; i < 3; ++i) {
       const auto expected = again.loader->next(), found = second.loader->next();
       CHECK(std::ranges::equal(expected->ids(), found->ids()));
@@ -101,33 +101,35 @@ TEST_CASE("without a change a training run goes on with the very batch that was 
   }
 }
 
-TEST_CASE("a place in other data, or in another order, is refused by the checkpoint's name") {
+TEST_CASE("a resume position of other data or another order is refused with the name of the checkpoint") {
   Run first(spec_of(8));
   (void)first.train(2);
   const TrainProgress done = first.after(2);
-  const auto told = [&](const auto& change) {
+  const auto refusal_of = [&](const auto& change) {
     PipelineSpec spec = spec_of(8);
     change(spec);
     return testing::refusal([&] { Run(spec, done); }, ErrorKind::kArgument);
   };
-  CHECK_THAT(told([](PipelineSpec& s) { s.order.seed = 5; }),
-             Contains("resuming from a.safetensors: state: seed 4, but this loader has 5"));
-  CHECK_THAT(told([](PipelineSpec& s) { s.source.path = "synthetic:images=99,size=8"; }), Contains("dataset 120"));
-  CHECK_THAT(told([](PipelineSpec& s) { s.source.take = 50; }), Contains("expected the data, seed, filters and order"));
+  CHECK_THAT(refusal_of([](PipelineSpec& s) { s.order.seed = 5; }),
+             Contains("resume from a.safetensors: state: seed 4, but this loader has 5"));
+  CHECK_THAT(refusal_of([](PipelineSpec& s) { s.source.path = "synthetic:images=99,size=8"; }),
+             Contains("dataset 120"));
+  CHECK_THAT(refusal_of([](PipelineSpec& s) { s.source.take = 50; }),
+             Contains("expected the data, seed, filters and order"));
 }
 
-TEST_CASE("a checkpoint of an earlier version goes on behind its steps, and says what that is worth") {
+TEST_CASE("a checkpoint of an earlier version continues after its steps, with a notice") {
   std::vector<std::string> notices;
   set_notice_sink([&](const std::string& text) { notices.push_back(text); });
   const Run run(spec_of(8), {17, ""});
   set_notice_sink({});
-  CHECK(run.place.start == Position{1, 2, 0, {}});
-  CHECK(run.place.first_step == 0);
+  CHECK(run.position.start == Position{1, 2, 0, {}});
+  CHECK(run.position.first_step == 0);
   REQUIRE(notices.size() == 1);
-  CHECK_THAT(notices[0], Contains("a.safetensors does not say where") && Contains("behind 17 batches of 8"));
+  CHECK_THAT(notices[0], Contains("a.safetensors has no resume position") && Contains("after 17 batches of 8"));
   PipelineSpec relaxed = spec_of(8);
   relaxed.execution.order = ExecutionOrder::kRelaxed;
-  CHECK_THAT(testing::refusal([&] { Run(relaxed, {17, ""}); }, ErrorKind::kArgument), Contains("expected exact order"));
+  CHECK_THAT(testing::refusal([&] { Run(relaxed, {17, ""}); }, ErrorKind::kArgument), Contains("Use exact order"));
 }
 
 }  // namespace unstarve

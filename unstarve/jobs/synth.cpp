@@ -29,10 +29,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Tells whose the folder is, and what is in it. Raised when the drawing or the encoding changes.
+// Identifies the generator in the marker file. Raised when drawing or encoding changes.
 constexpr const char* kMarker = "unstarve-synth.json";
 constexpr int kGenerator = 1;
-constexpr std::uint32_t kFileStream = 0xF02;  // beside those of synthetic_image.cpp
+constexpr std::uint32_t kFileStream = 0xF02;  // distinct from those of synthetic_image.cpp
 
 struct FileLook {
   Size size;
@@ -40,8 +40,8 @@ struct FileLook {
   ChromaSampling sampling = ChromaSampling::k444;
 };
 
-// Proportions, qualities and samplings as they are mixed in ImageNet: two thirds of its files have quality 96 and
-// longer side 500; 76 % are 4:4:4, 20 % 4:2:0, the rest 4:2:2 and grey.
+// Aspect ratio, quality and subsampling as in ImageNet: two thirds of its files have quality 96 and a longer side of
+// 500; 76 % are 4:4:4, 20 % 4:2:0, the rest 4:2:2 and grey.
 FileLook look_of(const SynthOptions& options, std::uint64_t id) {
   Random random(options.seed, 0, id, kFileStream);
   FileLook look;
@@ -51,7 +51,7 @@ FileLook look_of(const SynthOptions& options, std::uint64_t id) {
   look.sampling = kind < 0.76 ? ChromaSampling::k444 : kind < 0.97 ? ChromaSampling::k420 : ChromaSampling::k422;
   if (options.size <= 96) {
     look.size = {options.size, options.size};
-    look.quality = 75 + static_cast<int>(random.below(14));  // near CIFAR's 0.9 KB per file
+    look.quality = 75 + static_cast<int>(random.below(14));  // about 0.9 KB per file, as in CIFAR
     return look;
   }
   const double ratio = proportion < 0.6 ? 0.75 : proportion < 0.9 ? 2.0 / 3 : 1.0;
@@ -64,15 +64,17 @@ FileLook look_of(const SynthOptions& options, std::uint64_t id) {
 void check(const SynthOptions& options) {
   const auto refuse = [](const std::string& what) { throw Error(ErrorKind::kArgument, "synth: " + what); };
   if (options.classes < 1 || options.classes > kSyntheticMaxClasses) {
-    refuse(fmt::format("{} classes, expected 1 to {}", options.classes, kSyntheticMaxClasses));
+    refuse(fmt::format("{} classes; expected 1 to {}", options.classes, kSyntheticMaxClasses));
   }
-  if (options.size < 8 || options.size > 8192) refuse(fmt::format("size {}, expected 8 to 8192", options.size));
+  if (options.size < 8 || options.size > 8192) refuse(fmt::format("size {}; expected 8 to 8192", options.size));
   const auto classes = static_cast<std::uint64_t>(options.classes);
-  if (options.images < classes) refuse(fmt::format("{} images for {} classes", options.images, options.classes));
-  if (options.images >= kSyntheticTestBegin || options.test_images >= kSyntheticTestBegin) refuse("too many images");
+  if (options.images < classes)
+    refuse(fmt::format("{} images; expected at least one for each of {} classes", options.images, options.classes));
+  if (options.images >= kSyntheticTestBegin || options.test_images >= kSyntheticTestBegin)
+    refuse("too many images; expected fewer than 2^40");
 }
 
-// Equal text means the same files.
+// Describes the files; equal text means equal files.
 std::string marker_text(const SynthOptions& options) {
   const nlohmann::json marker = {{"generator", kGenerator},  {"classes", options.classes},
                                  {"images", options.images}, {"size", options.size},
@@ -80,7 +82,7 @@ std::string marker_text(const SynthOptions& options) {
   return marker.dump(2) + "\n";
 }
 
-// One part of the set: its images lie in <folder>/<class>/.
+// One part of the dataset, with images in <folder>/<class>/.
 struct Part {
   fs::path folder;
   std::uint64_t begin = 0;  // id of the first sample
@@ -105,7 +107,7 @@ void write_new_file(const fs::path& path, const std::vector<std::uint8_t>& bytes
   write_fully(file.get(), path.string(), 0, bytes);
 }
 
-// DIR.partial while it is being filled: locked against a second run, removed unless it was published.
+// DIR.partial while it is written: locked against a second run, removed unless published.
 class PartialFolder {
  public:
   PartialFolder(const fs::path& final_path, const std::string& marker) : final_(final_path), path_(final_path) {
@@ -113,7 +115,7 @@ class PartialFolder {
     std::error_code failed;
     if (fs::exists(path_, failed)) take_over();
     fs::create_directories(path_, failed);
-    if (failed) throw io_error("make folder", path_.string(), failed.value());
+    if (failed) throw io_error("create folder", path_.string(), failed.value());
     lock_ = FileDescriptor(::open((path_ / kMarker).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!lock_.valid()) throw io_error("write", (path_ / kMarker).string(), errno);
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) throw busy();
@@ -132,7 +134,7 @@ class PartialFolder {
   [[nodiscard]] const fs::path& path() const { return path_; }
 
   void publish() {
-    // rename(2) replaces an empty folder, and refuses one that has been filled meanwhile.
+    // rename(2) replaces an empty folder and refuses one that was filled meanwhile.
     if (::rename(path_.c_str(), final_.c_str()) != 0) throw io_error("rename to", final_.string(), errno);
     published_ = true;
   }
@@ -142,12 +144,12 @@ class PartialFolder {
     return Error(ErrorKind::kArgument, "synth: another run is writing " + path_.string());
   }
 
-  // Only what an earlier run of ours left may go.
+  // Removes only what an earlier run left.
   void take_over() {
     const FileDescriptor marker(::open((path_ / kMarker).c_str(), O_RDONLY | O_CLOEXEC));
     if (!marker.valid()) {
       throw Error(ErrorKind::kArgument,
-                  "synth: " + path_.string() + " is in the way and not of an earlier run; move it");
+                  "synth: " + path_.string() + " exists, but not from an earlier run; move or remove it");
     }
     if (::flock(marker.get(), LOCK_EX | LOCK_NB) != 0) throw busy();
     std::error_code failed;
@@ -156,7 +158,7 @@ class PartialFolder {
   }
 
   void remove() noexcept {
-    std::error_code ignored;  // the first error is the one to tell
+    std::error_code ignored;  // report the first error
     fs::remove_all(path_, ignored);
   }
 
@@ -174,7 +176,7 @@ std::uint64_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
-// Whether the folder holds this set already. Throws when it holds anything else.
+// Whether the folder contains this dataset. Throws if it contains anything else.
 bool holds_same(const fs::path& folder, const std::string& marker) {
   std::error_code failed;
   const fs::file_status status = fs::status(folder, failed);
@@ -184,12 +186,12 @@ bool holds_same(const fs::path& folder, const std::string& marker) {
   if (failed) throw io_error("read folder", folder.string(), failed.value());
   if (empty) return false;
   if (!fs::exists(folder / kMarker)) {
-    throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " is not empty; give a new or an empty folder");
+    throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " is not empty; use a new or empty folder");
   }
   const std::string found = read_text_file(folder / kMarker);
   if (found == marker) return true;
-  throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " holds another synthetic set: found " + found +
-                                        "expected " + marker + "give another folder, or remove this one");
+  throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " contains another synthetic dataset: found " +
+                                        found + "expected " + marker + "use another folder, or remove this one");
 }
 
 }  // namespace
@@ -197,7 +199,7 @@ bool holds_same(const fs::path& folder, const std::string& marker) {
 SynthResult run_synth(const fs::path& given, const SynthOptions& options, const SynthProgress& progress) {
   check(options);
   const fs::path folder = given.has_filename() ? given : given.parent_path();  // "photos/" is "photos"
-  if (folder.empty()) throw Error(ErrorKind::kArgument, "synth: the folder has no name");
+  if (folder.empty()) throw Error(ErrorKind::kArgument, "synth: the folder name is empty");
   refuse_url_as_folder("synth", given);
   SynthResult result;
   result.images = options.images + options.test_images;
@@ -212,16 +214,17 @@ SynthResult run_synth(const fs::path& given, const SynthOptions& options, const 
   std::atomic<std::uint64_t> bytes{0};
   std::mutex progress_mutex;
   std::uint64_t done = 0;
-  std::atomic<bool> failed{false};  // after the first error the others need not be written
-  ThreadPool pool(options.threads > 0 ? options.threads
-                                      : read_topology().usable());  // last: joins before the rest goes
+  std::atomic<bool> failed{false};  // set by the first error, to stop the other threads
+  ThreadPool pool(options.threads > 0
+                      ? options.threads
+                      : read_topology().usable());  // declared last: joins before the others are destroyed
   for (const Part& part : parts_of(options, partial.path())) {
     for (int label = 0; label < options.classes; ++label) {
       std::error_code refused;
       fs::create_directories(part.folder / synthetic_class_name(label, options.classes), refused);
-      if (refused) throw io_error("make folder", part.folder.string(), refused.value());
+      if (refused) throw io_error("create folder", part.folder.string(), refused.value());
     }
-    constexpr std::uint64_t kChunk = 16;  // some tens of milliseconds of photographs
+    constexpr std::uint64_t kChunk = 16;  // some ten milliseconds of photographs
     for (std::uint64_t first = 0; first < part.images; first += kChunk) {
       pool.submit([&, part, first] {
         Image image;

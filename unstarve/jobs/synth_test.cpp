@@ -33,7 +33,7 @@ std::map<std::string, std::string> contents(const fs::path& folder) {
   return files;
 }
 
-TEST_CASE("synth writes a set that opens as an image folder with the labels it was drawn with") {
+TEST_CASE("synth writes a dataset that opens as an image folder with the right labels") {
   TemporaryFolder folder;
   const SynthResult result = run_synth(folder.path() / "set", small());
   CHECK(result.images == 40);
@@ -50,7 +50,7 @@ TEST_CASE("synth writes a set that opens as an image folder with the labels it w
     CHECK(header.encoding == Encoding::kJpeg);
     CHECK(header.size == Size{32, 32});
     bytes += record.values[0].bytes.size();
-    // The file is named after its index, and labels go round the classes.
+    // The file is named after its index; labels cycle through the classes.
     CHECK(std::stoi(fs::path(data->location(id)).stem().string()) % 10 == record.values[1].integer);
   }
   CHECK(result.bytes == bytes);
@@ -74,7 +74,7 @@ TEST_CASE("the same options give the same bytes for any number of threads") {
   CHECK(open_dataset(folder.str("one"), "test")->size() == 10);
 }
 
-TEST_CASE("photographs have a longer side of the given size and the shapes of photographs") {
+TEST_CASE("photographs have the given longer side and typical aspect ratios") {
   TemporaryFolder folder;
   SynthOptions options = small(30);
   options.size = 120;
@@ -113,7 +113,7 @@ void check_refused(const fs::path& folder, const SynthOptions& options, const st
   CHECK_THAT(testing::refusal([&] { return run_synth(folder, options); }, kind), Catch::Contains(part));
 }
 
-TEST_CASE("a folder that holds the same set is left alone and any other is refused") {
+TEST_CASE("a folder with the same dataset is left unchanged, any other is refused") {
   TemporaryFolder folder;
   const fs::path set = folder.path() / "set";
   folder.folder("set");  // an empty folder is fine
@@ -122,7 +122,7 @@ TEST_CASE("a folder that holds the same set is left alone and any other is refus
   const SynthResult again = run_synth(folder.str("set") + "/", small());
   CHECK(again.already_there);
   CHECK(again.bytes == first.bytes);
-  check_refused(set, small(50), "holds another synthetic set");
+  check_refused(set, small(50), "contains another synthetic dataset");
   CHECK(contents(set) == before);
 
   folder.write("mine/letter.txt", "dear");
@@ -131,7 +131,7 @@ TEST_CASE("a folder that holds the same set is left alone and any other is refus
   CHECK(contents(folder.path() / "mine").size() == 1);
 }
 
-TEST_CASE("what a stopped run left is replaced, what others put there is not") {
+TEST_CASE("the partial folder of a stopped run is replaced, other content is not") {
   TemporaryFolder folder;
   folder.write("set.partial/unstarve-synth.json", "{");
   folder.write("set.partial/000-disc-solid/00000.jpg", "half an ima");
@@ -142,11 +142,11 @@ TEST_CASE("what a stopped run left is replaced, what others put there is not") {
   CHECK(fs::exists(folder.path() / "other.partial/letter.txt"));
 }
 
-TEST_CASE("a failing write leaves nothing behind") {
+TEST_CASE("a failing write leaves no files") {
   TemporaryFolder folder;
   folder.write("file", "x");
   check_refused(folder.path() / "file/set", small(), "file", ErrorKind::kIo);
-  // An exception from the caller stands for any failure in the middle.
+  // An exception of the caller simulates any failure.
   CHECK_THROWS_AS(run_synth(folder.path() / "set", small(),
                             [](std::uint64_t done, std::uint64_t) {
                               if (done == 20) throw Error(ErrorKind::kCancelled, "stopped");
@@ -164,11 +164,12 @@ TEST_CASE("options out of range are refused") {
     return options;
   };
   const fs::path set = folder.path() / "set";
-  check_refused(set, with([](SynthOptions& o) { o.classes = 0; }), "0 classes, expected 1 to 1000");
+  check_refused(set, with([](SynthOptions& o) { o.classes = 0; }), "0 classes; expected 1 to 1000");
   check_refused(set, with([](SynthOptions& o) { o.classes = 1001; }), "1001 classes");
-  check_refused(set, with([](SynthOptions& o) { o.images = 9; }), "9 images for 10 classes");
-  check_refused(set, with([](SynthOptions& o) { o.size = 7; }), "size 7, expected 8 to 8192");
-  check_refused("", small(), "the folder has no name");
+  check_refused(set, with([](SynthOptions& o) { o.images = 9; }),
+                "9 images; expected at least one for each of 10 classes");
+  check_refused(set, with([](SynthOptions& o) { o.size = 7; }), "size 7; expected 8 to 8192");
+  check_refused("", small(), "the folder name is empty");
   CHECK_FALSE(fs::exists(set));
 }
 

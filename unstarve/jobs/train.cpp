@@ -21,7 +21,7 @@
 namespace unstarve {
 namespace {
 
-// What evaluation runs over `given`, the data to evaluate on.
+// The pipeline that evaluates on the data of `given`.
 PipelineSpec validation_spec(const Settings& settings, const PipelineSpec& given) {
   PipelineSpec spec = settings.pipeline;
   spec.operations = given.operations.empty() ? evaluation_operations(settings.train.image_size) : given.operations;
@@ -34,15 +34,15 @@ PipelineSpec validation_spec(const Settings& settings, const PipelineSpec& given
   const OrderSpec& order = settings.pipeline.order;
   spec.order = {false, order.seed, order.rank, order.world};
   spec.batch = {spec.batch.size, LastBatch::kKeep};
-  spec.batch_operations.clear();  // accuracy is of whole images
-  spec.cache = {};                // of the training data
+  spec.batch_operations.clear();  // evaluation uses unmixed images
+  spec.cache = {};                // the cache is for the training data
   spec.device = {};
   spec.execution.prefetch = std::max(1, spec.execution.prefetch);
   return spec;
 }
 
-// What `given` says that evaluation does not do.
-void tell_unused(const PipelineSpec& given) {
+// Emits a notice for settings of `given` that evaluation ignores.
+void notify_unused(const PipelineSpec& given) {
   std::vector<std::string> nodes;
   const OrderSpec& order = given.order;
   if (order.balance) nodes.push_back("order.balance");
@@ -52,14 +52,14 @@ void tell_unused(const PipelineSpec& given) {
   if (!given.batch_operations.empty()) nodes.push_back("batch_operations");
   if (given.device != DeviceSpec{}) nodes.push_back("device");
   if (!nodes.empty())
-    emit_notice(fmt::format("evaluation takes each sample of {} once, as it is: {} of its spec does not count",
-                            name_of_sources(given), fmt::join(nodes, ", ")));
+    emit_notice(fmt::format("evaluation uses each sample of {} once: {} of its spec is ignored", name_of_sources(given),
+                            fmt::join(nodes, ", ")));
 }
 
 void check_classes(const Dataset& training, const Dataset& validation) {
   if (training.classes() != validation.classes())
     throw Error(ErrorKind::kInput,
-                fmt::format("the validation data has other classes than the training data: {} and {}",
+                fmt::format("validation data: classes {}; expected those of the training data, {}",
                             fmt::join(validation.classes(), ", "), fmt::join(training.classes(), ", ")));
 }
 
@@ -67,13 +67,13 @@ void check_classes(const Dataset& training, const Dataset& validation) {
 
 TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
   const Settings& settings = options.settings;
-  tell_done_on_host(settings.pipeline);
+  notify_done_on_host(settings.pipeline);
   const auto dataset = open_sources(settings.pipeline);
   std::shared_ptr<const Dataset> validation;
   if (!options.validation.source.path.empty() || !options.validation.mix.empty()) {
     validation = open_sources(options.validation);
     check_classes(*dataset, *validation);
-    tell_unused(options.validation);
+    notify_unused(options.validation);
   }
   const auto device = open_device(settings.train.device);
   const auto trainer = make_trainer(settings.train);
@@ -83,19 +83,19 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   plan.checkpoint = options.out;
   TrainProgress done;
   if (!options.resume.empty()) done = trainer->restore(options.resume);
-  const ResumePosition place = resume_position_in(settings.pipeline, *dataset,
-                                                  choose_samples(settings.pipeline, *dataset, read_topology().usable()),
-                                                  done, options.resume.string());
-  const auto per_epoch = static_cast<double>(place.per_epoch);
+  const ResumePosition position = resume_position_in(
+      settings.pipeline, *dataset, choose_samples(settings.pipeline, *dataset, read_topology().usable()), done,
+      options.resume.string());
+  const auto per_epoch = static_cast<double>(position.per_epoch);
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
-  LoaderSource source(std::make_unique<Loader>(place.pipeline, dataset, *device,
-                                               Loader::Options{place.start, 0, false, place.basis, consumer}));
+  LoaderSource source(std::make_unique<Loader>(position.pipeline, dataset, *device,
+                                               Loader::Options{position.start, 0, false, position.basis, consumer}));
   plan.start_step = done.step;
-  plan.first_step = place.first_step;
-  plan.place = [&] { return place.state(source.loader().progress()); };
-  if (options.epochs > 0) plan.steps = place.steps_of(options.epochs);
+  plan.first_step = position.first_step;
+  plan.place = [&] { return position.state(source.loader().progress()); };
+  if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
   plan.evaluate_every = std::llround(options.evaluate_every * per_epoch);
-  plan.report_every = std::clamp<std::int64_t>(place.per_epoch / 10, 1, 50);
+  plan.report_every = std::clamp<std::int64_t>(position.per_epoch / 10, 1, 50);
   if (validation) {
     const PipelineSpec spec = validation_spec(settings, options.validation);
     const OrderBasis basis{samples_of_sources(spec, *validation, read_topology().usable()), {}};
@@ -110,7 +110,7 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
     const TrainPoint& point = history.points.back();
     const double by_time = options.minutes > 0 ? point.seconds / (60 * options.minutes) : 0;
     const double by_steps = plan.steps > 0 ? static_cast<double>(point.step) / static_cast<double>(plan.steps) : 0;
-    progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} img/s  waiting {:.0f} %{}", place.epochs_at(point.step),
+    progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} img/s  waiting {:.0f} %{}", position.epochs_at(point.step),
                          point.loss, point.samples_per_s, 100 * point.wait_share,
                          history.evaluations.empty()
                              ? ""
@@ -132,7 +132,7 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
     throw;
   }
   list_bad();
-  result.epochs = place.epochs_at(result.history.steps);
+  result.epochs = position.epochs_at(result.history.steps);
   result.parameters = trainer->parameters();
   result.macs = trainer->macs();
   result.bad = source.loader().bad_samples();

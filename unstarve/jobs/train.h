@@ -1,9 +1,10 @@
 #pragma once
-// `unstarve train`: from files to a trained network: loader, trainer and loop put together from settings.
+// `unstarve train`: train a network on a dataset: combines loader, trainer and training loop as the settings specify.
 //
-// Resuming: a checkpoint holds weights, momentum, the step number and where the run stands in its data, so that it goes
-// on with the very batch it would have had next, or in batches of another size with the samples that were left of the
-// epoch (resume_position.h).
+// Resuming: a checkpoint contains weights, momentum, step number and resume position. The run continues with exactly
+//           the
+// next batch, or, with another batch size, with the remaining samples of the epoch (resume_position.h).
+//
 // Threads: one caller. Failure: as Loader, Trainer and run_training().
 
 #include <filesystem>
@@ -20,28 +21,28 @@ namespace unstarve {
 
 struct TrainOptions {
   Settings settings;
-  // Data to evaluate on: source or mix with their filters, and operations in the place of the usual resize and crop.
-  // Each sample comes once, in the training's batch size, whatever order, weights and batch operations it names.
-  // Without a path or sources: none.
+  // Data to evaluate on: source or mix with filters, and operations that replace the default resize and crop. Each
+  // sample is evaluated once, with the training batch size; order, weights and batch operations are ignored. Without a
+  // source: no evaluation.
   PipelineSpec validation;
   double minutes = 0;                // 0: no limit
   double epochs = 0;                 // 0: as many as fit in `minutes`
   double evaluate_every = 1;         // epochs; 0: only at the end
-  std::filesystem::path out;         // checkpoint; "": none
+  std::filesystem::path out;         // checkpoint to write; "": none
   std::filesystem::path resume;      // checkpoint or weights to start from; "": fresh weights
-  std::filesystem::path quarantine;  // list of bad samples (quarantine.h), written also when the run fails; "": none
+  std::filesystem::path quarantine;  // list of bad samples (quarantine.h), also written if the run fails; "": none
 };
 
 struct TrainResult {
   Settings settings;
   TrainHistory history;
-  double epochs = 0;  // passed, those before a resume included
+  double epochs = 0;  // completed, including those before a resume
   std::int64_t parameters = 0;
   double macs = 0;             // multiply-adds per image, forward
-  std::vector<BadSample> bad;  // skipped or replaced by policy
+  std::vector<BadSample> bad;  // skipped or replaced by the error policy
 };
 
-// Progress tells step, loss and rate; the share is of the time or the steps.
+// Progress reports epoch, loss and rate; its share is that of the time or step limit.
 [[nodiscard]] TrainResult run_train(const TrainOptions& options, const Progress& progress = {},
                                     std::stop_token stop = {});
 

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/version.h"
+#include "unstarve/jobs/ladder/ladder.h"
+#include "unstarve/observe/report.h"
 #include "unstarve/pipeline/order/sources.h"
 
 namespace unstarve {
@@ -23,7 +25,7 @@ std::string title_of(const Settings& settings, const Target& target) {
                      name_of_sources(settings.pipeline), settings.train.image_size);
 }
 
-// The part of a step with the largest mean, and its share.
+// The part of a step with the largest mean time, and its share.
 std::string largest_part(const Profile& profile) {
   double total = 0;
   const StepPart* largest = nullptr;
@@ -32,7 +34,7 @@ std::string largest_part(const Profile& profile) {
     if (!largest || part.mean_ms > largest->mean_ms) largest = &part;
   }
   if (!largest || total <= 0) return "";
-  return fmt::format("; what remains is mostly {} ({:.0f} % of a step)",
+  return fmt::format("; the largest part of a step is now {} ({:.0f} %)",
                      largest->name == "wait" ? "waiting for data" : largest->name, 100 * largest->mean_ms / total);
 }
 
@@ -40,32 +42,33 @@ std::string largest_part(const Profile& profile) {
 
 TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   const Target target = parse_target(options.device);
-  tell_done_on_host(options.settings.pipeline);
+  notify_done_on_host(options.settings.pipeline);
   const auto dataset = open_sources(options.settings.pipeline);
   LadderOptions ladder;
   ladder.base = base_of(options.settings);
   ladder.target = target;
   ladder.seconds = options.minutes * 60;
-  LadderResult climbed = climb(ladder, dataset, rungs(), progress);
+  LadderResult tuned = run_ladder(ladder, dataset, rungs(), progress);
 
   TuneResult result;
-  result.ledger = std::move(climbed.ledger);
+  result.ledger = std::move(tuned.ledger);
   result.ledger.title = title_of(ladder.base, target);
-  result.winner = std::move(climbed.winner);
-  result.total = climbed.total;
-  result.before = std::move(climbed.before);
-  result.after = std::move(climbed.after);
+  result.winner = std::move(tuned.winner);
+  result.total = tuned.total;
+  result.before = std::move(tuned.before);
+  result.after = std::move(tuned.after);
   const bool any_kept = std::ranges::any_of(result.ledger.entries,
                                             [](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
-  result.verdict = fmt::format(
-      "{} {:.2f} {} [{:.2f}, {:.2f}]{}",
-      any_kept ? "the kept rungs make it" : "no rung was kept; the base against itself measured", result.total.ratio,
-      any_kept ? "times the base" : "times", result.total.low, result.total.high, largest_part(result.after));
+  result.verdict =
+      fmt::format("{} {:.2f} {} [{:.2f}, {:.2f}]{}",
+                  any_kept ? "the kept steps reach" : "no step was kept; the base compared with itself measured",
+                  result.total.ratio, any_kept ? "times the base" : "times", result.total.low, result.total.high,
+                  largest_part(result.after));
   return result;
 }
 
 std::string winner_yaml(const TuneResult& result, const std::string& command) {
-  return to_yaml(result.winner, fmt::format("{}\nmade by: {}\nat {}, unstarve {}\n{}", result.ledger.title, command,
+  return to_yaml(result.winner, fmt::format("{}\ncreated by: {}\nat {}, unstarve {}\n{}", result.ledger.title, command,
                                             now_utc(), kVersion, result.verdict));
 }
 

@@ -1,21 +1,24 @@
 #pragma once
-// `unstarve tune`: climbs the ladder on the user's data, prints the table, writes the winning settings and the report.
+// `unstarve tune`: try optimisations one by one on the user's data, keep those that help, and report the results.
 //
-// Threads: one caller. Failure: as climb(); Error(kIo) when the YAML or the report cannot be written (nothing partial
-// is left under their names).
+// Threads: one caller. Failure: as run_ladder().
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "unstarve/core/profile.h"
+#include "unstarve/core/statistics.h"
 #include "unstarve/jobs/common/progress.h"
-#include "unstarve/jobs/ladder/ladder.h"
-#include "unstarve/observe/report.h"
+#include "unstarve/jobs/settings/settings.h"
+#include "unstarve/observe/ledger.h"
 
 namespace unstarve {
 
+struct Report;
+
 struct TuneOptions {
-  Settings settings;  // the ladder starts from their base_of()
+  Settings settings;  // tuning starts from base_of() of these
   std::string device = "cpu";
   double minutes = 3;
 };
@@ -30,13 +33,13 @@ struct TuneResult {
 
 [[nodiscard]] TuneResult run_tune(const TuneOptions& options, const Progress& progress = {});
 
-// The settings file's text, with a comment that says where it comes from.
+// The text of the settings file, with a comment that names its origin.
 [[nodiscard]] std::string winner_yaml(const TuneResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const std::vector<TuneResult>& results, const std::string& title,
                                const std::string& command);
 // The table and the verdict.
 [[nodiscard]] std::string to_text(const TuneResult& result, int width);
-// The ledger's object with title, verdict, total ratio and settings' path added.
+// The object of the ledger with total, verdict, before and after.
 [[nodiscard]] std::string to_json(const TuneResult& result);
 
 }  // namespace unstarve

@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Counts what a pass over a shard finds, and remembers the first that is damaged.
+// Counts the records of a shard and stores the first damage.
 class Counting final : public RecordSink {
  public:
   void add(const ScannedRecord& /*record*/) override { ++records; }
@@ -43,7 +43,7 @@ class Counting final : public RecordSink {
   std::string damage;
 };
 
-// Null for formats that bring a data set of their own and keep no index beside their shards.
+// Null for formats with a dataset class of their own and without index files.
 std::shared_ptr<const RecordFormat> reader_of(const std::string& format) {
   if (format == "tfrecord") return make_tfrecord_format();
   if (format == "webdataset") return webdataset_format();
@@ -53,17 +53,17 @@ std::shared_ptr<const RecordFormat> reader_of(const std::string& format) {
 
 std::optional<std::string> wrong_sum(const SummedFile& file, const FileSum& sum) {
   if (file.sum() == sum.crc32c) return std::nullopt;
-  return fmt::format("its checksum (CRC-32C) is {:08x}, the manifest says {:08x}", file.sum(), sum.crc32c);
+  return fmt::format("CRC-32C {:08x}; the manifest says {:08x}", file.sum(), sum.crc32c);
 }
 
-// Opens what `sum` tells of, or gives the reason why it cannot be that.
+// Opens the file of `sum`, or returns the reason why it does not match.
 std::variant<std::unique_ptr<SummedFile>, std::string> open_summed(const fs::path& folder, const FileSum& sum) {
   const fs::path path = folder / sum.file;
   std::error_code failed;
-  if (!fs::exists(path, failed) && !failed) return "it is missing";
+  if (!fs::exists(path, failed) && !failed) return "missing";
   auto file = std::make_unique<SummedFile>(path.string());
   if (file->size() == sum.bytes) return file;
-  return fmt::format("it has {} bytes, the manifest says {}", file->size(), sum.bytes);
+  return fmt::format("{} bytes; the manifest says {}", file->size(), sum.bytes);
 }
 
 std::optional<std::string> check_file(const fs::path& folder, const FileSum& sum) {
@@ -72,7 +72,7 @@ std::optional<std::string> check_file(const fs::path& folder, const FileSum& sum
   return wrong_sum(*std::get<0>(opened), sum);
 }
 
-// One pass for both: what the format's reader finds, and the checksum, which comes first as it says more.
+// One pass computes the records and the checksum. A checksum error is reported first because it is more specific.
 std::optional<std::string> check_records(const fs::path& folder, const RecordFormat& format, const ShardEntry& entry) {
   const auto opened = open_summed(folder, entry.shard);
   if (const auto* const reason = std::get_if<std::string>(&opened)) return *reason;
@@ -82,7 +82,7 @@ std::optional<std::string> check_records(const fs::path& folder, const RecordFor
   if (std::optional<std::string> reason = wrong_sum(file, entry.shard)) return reason;
   if (!found.damage.empty()) return found.damage;
   if (found.records == entry.records) return std::nullopt;
-  return fmt::format("it has {} records, the manifest says {}", found.records, entry.records);
+  return fmt::format("{} records; the manifest says {}", found.records, entry.records);
 }
 
 std::optional<std::string> check_table(const fs::path& folder, const ShardEntry& entry) {
@@ -90,13 +90,13 @@ std::optional<std::string> check_table(const fs::path& folder, const ShardEntry&
   if (entry.records == 0) return std::nullopt;
   const std::shared_ptr<const Dataset> data = open_dataset((folder / entry.shard.file).string());
   if (data->size() != entry.records)
-    return fmt::format("it has {} records, the manifest says {}", data->size(), entry.records);
+    return fmt::format("{} records; the manifest says {}", data->size(), entry.records);
   RecordBuffer record;
   for (std::uint64_t id = 0; id < data->size(); ++id) data->read(id, record);
   return std::nullopt;
 }
 
-// What `check` says; what it throws is a reason, too.
+// The result of `check`; an exception becomes the reason.
 template <typename Check>
 void note(const std::string& file, std::vector<WrongFile>& wrong, const Check& check) {
   try {
@@ -117,7 +117,7 @@ std::vector<WrongFile> check_shard(const fs::path& folder, const std::string& fo
   return wrong;
 }
 
-// Readers take every file of the extension: one that is left from another pack would be read as part of this one.
+// Readers open all files with the extension, so a file of another pack would be read as part of this one.
 std::vector<WrongFile> strangers(const fs::path& folder, const PackManifest& manifest) {
   std::set<std::string> known;
   for (const ShardEntry& entry : manifest.shards) known.insert(entry.shard.file);
@@ -127,7 +127,7 @@ std::vector<WrongFile> strangers(const fs::path& folder, const PackManifest& man
   for (const fs::directory_entry& item : fs::directory_iterator(folder, failed)) {
     const std::string name = item.path().filename().string();
     if (name.ends_with(extension) && !known.contains(name))
-      wrong.push_back({name, "the manifest does not know it; readers would take it for a shard"});
+      wrong.push_back({name, "not in the manifest; readers would read it as a shard"});
   }
   if (failed) throw io_error("read folder", folder.string(), failed.value());
   std::sort(wrong.begin(), wrong.end(), [](const WrongFile& a, const WrongFile& b) { return a.file < b.file; });
@@ -140,19 +140,19 @@ PackManifest read_manifest(const fs::path& folder) {
   std::error_code failed;
   if (fs::exists(folder, failed) && !fs::is_directory(folder, failed))
     throw Error(ErrorKind::kArgument,
-                "verify: " + folder.string() + " is a file; expected the folder that unstarve pack made");
+                "verify: " + folder.string() + " is a file; expected a folder created by unstarve pack");
   if (!fs::exists(path, failed) && fs::exists(folder / kPackWorkName, failed)) {
     throw Error(ErrorKind::kArgument,
                 "verify: " + folder.string() +
-                    " is not packed to its end; run the same unstarve pack again, or its other parts");
+                    " is not completely packed; run the same unstarve pack again, or its other parts");
   }
   if (!fs::exists(path, failed))
-    throw Error(ErrorKind::kIo, "verify: " + path.string() + " is missing; expected a folder that unstarve pack made");
+    throw Error(ErrorKind::kIo, "verify: " + path.string() + " is missing; expected a folder created by unstarve pack");
   PackManifest manifest = manifest_from_json(read_text_file(path), path.string());
   try {
     (void)find_writer_format(manifest.format);
   } catch (const Error&) {
-    throw Error(ErrorKind::kInput, path.string() + ": the format \"" + manifest.format + "\" is not known");
+    throw Error(ErrorKind::kInput, path.string() + ": unknown format \"" + manifest.format + "\"");
   }
   return manifest;
 }
@@ -160,7 +160,7 @@ PackManifest read_manifest(const fs::path& folder) {
 }  // namespace
 
 VerifyResult run_verify(const fs::path& folder, int threads, const Progress& progress, std::stop_token stop) {
-  if (threads < 0) throw Error(ErrorKind::kArgument, fmt::format("verify: {} threads", threads));
+  if (threads < 0) throw Error(ErrorKind::kArgument, fmt::format("verify: {} threads; expected 0 or more", threads));
   VerifyResult result;
   result.manifest = read_manifest(folder);
   const std::vector<ShardEntry>& shards = result.manifest.shards;
@@ -205,9 +205,9 @@ std::string to_text(const VerifyResult& result, const fs::path& folder) {
   const std::string what =
       fmt::format("{} records in {} shard{}, {}, {}", manifest.records(), manifest.shards.size(),
                   manifest.shards.size() == 1 ? "" : "s", format_bytes(manifest.bytes()), manifest.format);
-  if (result.ok()) return fmt::format("{}: all right: {}\n", printable(folder.string()), what);
+  if (result.ok()) return fmt::format("{}: OK: {}\n", printable(folder.string()), what);
   std::string text =
-      fmt::format("{}: {} wrong of {}\n", printable(folder.string()),
+      fmt::format("{}: {} wrong in {}\n", printable(folder.string()),
                   result.wrong.size() == 1 ? "1 file is" : fmt::format("{} files are", result.wrong.size()), what);
   for (const WrongFile& file : result.wrong)
     text += fmt::format("  {}: {}\n", printable(file.file), printable(file.reason));

@@ -1,14 +1,14 @@
 #pragma once
-// `unstarve verify DST`: whether a packed folder is what its manifest says.
+// `unstarve verify DST`: check a packed folder against its manifest.
 //
-// Each shard (and the index beside it) is there, has its length, its checksum and, counted by the format's own reader,
-// its number of records; no shard is there that the manifest does not know. All are looked at, several at once; what is
-// wrong is told in the order of the manifest.
+// Each shard (and its index file) must exist with the length and checksum of the manifest, and contain the number of
+// records that the reader of its format counts; no other shard may exist. Several shards are checked concurrently;
+// problems are reported in manifest order.
 //
-// Threads:   one caller. Failure: Error(kIo) and Error(kInput) when there is no manifest, it cannot be read, or
-//            contradicts itself; Error(kArgument) for a pack that is not complete. A wrong shard is part of the result.
-// Cost:      every byte is read once, by plain reads that leave the page cache as it was (summed_file.h); formats with
-//            checksums of their own check those, too. Parquet is read once more for them, through the page cache.
+// Threads: one caller. Failure: Error(kIo) and Error(kInput) if the manifest is missing, unreadable or inconsistent;
+//          Error(kArgument) for an incomplete pack. A wrong shard is part of the result.
+// Cost:    every byte is read once and leaves the page cache unchanged (summed_file.h); formats with checksums of their
+//          own verify these too. Parquet is read a second time for them, through the page cache.
 
 #include <cstdint>
 #include <filesystem>

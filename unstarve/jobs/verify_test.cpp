@@ -31,7 +31,7 @@ void flip(const fs::path& file, std::size_t at) {
   write_file_atomically(file, bytes);
 }
 
-TEST_CASE("a pack that nobody touched is all right") {
+TEST_CASE("an unchanged pack is correct") {
   const std::string format = GENERATE(as<std::string>{}, "tfrecord", "webdataset", "recordio");
   TemporaryFolder folder;
   const fs::path dst = packed(folder, format);
@@ -43,7 +43,7 @@ TEST_CASE("a pack that nobody touched is all right") {
   CHECK(json["ok"] == true);
   CHECK(json["records"] == 60);
   CHECK(json["wrong"].empty());
-  CHECK_THAT(to_text(result, dst), Catch::Contains("all right: 60 records"));
+  CHECK_THAT(to_text(result, dst), Catch::Contains("OK: 60 records"));
 }
 
 TEST_CASE("one changed bit anywhere is found") {
@@ -56,13 +56,13 @@ TEST_CASE("one changed bit anywhere is found") {
     const VerifyResult result = run_verify(dst, 2);
     REQUIRE(result.wrong.size() == 1);
     CHECK(result.wrong[0].file == "data-00001.tar");
-    CHECK_THAT(result.wrong[0].reason, Catch::Contains("checksum"));
+    CHECK_THAT(result.wrong[0].reason, Catch::Contains("CRC-32C"));
     flip(shard, at);
   }
   CHECK(run_verify(dst).ok());
 }
 
-TEST_CASE("what is wrong is told in order, each with its reason") {
+TEST_CASE("problems are listed in manifest order with their reasons") {
   TemporaryFolder folder;
   const fs::path dst = packed(folder, "recordio");
   fs::remove(dst / "data-00002.rec");
@@ -72,16 +72,16 @@ TEST_CASE("what is wrong is told in order, each with its reason") {
   const VerifyResult result = run_verify(dst);
   REQUIRE(result.wrong.size() == 4);
   CHECK(result.wrong[0].file == "data-00000.rec");
-  CHECK_THAT(result.wrong[0].reason, Catch::Contains("it has 100 bytes, the manifest says"));
+  CHECK_THAT(result.wrong[0].reason, Catch::Contains("100 bytes; the manifest says"));
   CHECK(result.wrong[1].file == "data-00001.idx");
   CHECK(result.wrong[2].file == "data-00002.rec");
-  CHECK(result.wrong[2].reason == "it is missing");
+  CHECK(result.wrong[2].reason == "missing");
   CHECK(result.wrong[3].file == "data-99999.rec");
-  CHECK_THAT(result.wrong[3].reason, Catch::Contains("does not know it"));
+  CHECK_THAT(result.wrong[3].reason, Catch::Contains("not in the manifest"));
   CHECK_THAT(to_text(result, dst), Catch::Contains("4 files are wrong"));
 }
 
-TEST_CASE("a count that the shards do not have is found, though all checksums are right") {
+TEST_CASE("a wrong record count is found even if all checksums are right") {
   TemporaryFolder folder;
   const fs::path dst = packed(folder, "tfrecord");
   PackManifest manifest = run_verify(dst).manifest;
@@ -90,10 +90,10 @@ TEST_CASE("a count that the shards do not have is found, though all checksums ar
   const VerifyResult result = run_verify(dst);
   REQUIRE(result.wrong.size() == 1);
   CHECK(result.wrong[0].file == "data-00001.tfrecord");
-  CHECK_THAT(result.wrong[0].reason, Catch::Contains("records, the manifest says"));
+  CHECK_THAT(result.wrong[0].reason, Catch::Contains("records; the manifest says"));
 }
 
-// Changes a byte and the manifest's checksum, so that only the format's own reader can tell.
+// Changes a byte and the checksum in the manifest, so that only the reader of the format can detect it.
 VerifyResult verified_after_flip(const fs::path& dst, std::size_t shard, std::size_t at) {
   PackManifest manifest = run_verify(dst).manifest;
   FileSum& sum = manifest.shards[shard].shard;
@@ -104,7 +104,7 @@ VerifyResult verified_after_flip(const fs::path& dst, std::size_t shard, std::si
   return run_verify(dst);
 }
 
-TEST_CASE("a damaged record is found, though the checksum of its shard is right") {
+TEST_CASE("a damaged record is found even if the checksum of its shard is right") {
   TemporaryFolder folder;
   const VerifyResult result = verified_after_flip(packed(folder, "tfrecord"), 1, 40);
   REQUIRE(result.wrong.size() == 1);
@@ -112,7 +112,7 @@ TEST_CASE("a damaged record is found, though the checksum of its shard is right"
   CHECK_THAT(result.wrong[0].reason, Catch::StartsWith("record 0 at offset 0: "));
 }
 
-TEST_CASE("what is wrong with a pack in Parquet is found") {
+TEST_CASE("problems of a Parquet pack are found") {
   TemporaryFolder folder;
   fs::path dst;
   try {
@@ -134,10 +134,10 @@ TEST_CASE("what is wrong with a pack in Parquet is found") {
     const VerifyResult result = run_verify(dst);
     REQUIRE(result.wrong.size() == 4);
     for (std::size_t i = 0; i < 3; ++i) CHECK(result.wrong[i].file == whole.manifest.shards[i].shard.file);
-    CHECK_THAT(result.wrong[0].reason, Catch::Contains("checksum (CRC-32C)"));
-    CHECK_THAT(result.wrong[1].reason, Catch::Contains("bytes, the manifest says"));
-    CHECK(result.wrong[2].reason == "it is missing");
-    CHECK_THAT(result.wrong[3].reason, Catch::Contains("does not know it"));
+    CHECK_THAT(result.wrong[0].reason, Catch::Contains("CRC-32C"));
+    CHECK_THAT(result.wrong[1].reason, Catch::Contains("bytes; the manifest says"));
+    CHECK(result.wrong[2].reason == "missing");
+    CHECK_THAT(result.wrong[3].reason, Catch::Contains("not in the manifest"));
   }
   SECTION("a count that the shard does not have") {
     PackManifest manifest = whole.manifest;
@@ -145,7 +145,7 @@ TEST_CASE("what is wrong with a pack in Parquet is found") {
     write_file_atomically(dst / kManifestName, to_json(manifest));
     const VerifyResult result = run_verify(dst);
     REQUIRE(result.wrong.size() == 1);
-    CHECK_THAT(result.wrong[0].reason, Catch::Contains("records, the manifest says"));
+    CHECK_THAT(result.wrong[0].reason, Catch::Contains("records; the manifest says"));
   }
   SECTION("a damaged page, though the checksum of its shard is right") {
     const VerifyResult result = verified_after_flip(dst, 1, whole.manifest.shards[1].shard.bytes / 3);
@@ -155,7 +155,7 @@ TEST_CASE("what is wrong with a pack in Parquet is found") {
   }
 }
 
-TEST_CASE("a shard that became a folder or a pipe is wrong and nothing hangs") {
+TEST_CASE("a folder or pipe in place of a shard is wrong, and nothing hangs") {
   TemporaryFolder folder;
   const fs::path dst = packed(folder, "webdataset");
   fs::remove(dst / "data-00000.tar");
@@ -173,7 +173,7 @@ TEST_CASE("a folder without a manifest is refused") {
   CHECK_THROWS_AS(run_verify(folder.path() / "nowhere"), Error);
   CHECK_THROWS_WITH(run_verify("s3://bucket/packed"), Catch::Contains("s3://bucket/packed is a URL"));
   folder.write("a.tar", "x");
-  CHECK_THROWS_WITH(run_verify(folder.path() / "a.tar"), Catch::Contains("a.tar is a file; expected the folder"));
+  CHECK_THROWS_WITH(run_verify(folder.path() / "a.tar"), Catch::Contains("a.tar is a file; expected a folder"));
   folder.write("manifest.json", "{}");
   CHECK_THROWS_WITH(run_verify(folder.path()), Catch::Contains("manifest.json") && Catch::Contains("missing"));
 }

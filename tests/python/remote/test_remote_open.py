@@ -131,4 +131,4 @@ def test_the_io_probe_reads_one_of_several_objects(unstarve, url):
 
 def test_the_io_probe_says_when_all_objects_are_small(unstarve):
     report = unstarve("inspect", "s3://data/mds", "--io", code=3)
-    assert "found no object of 4 KiB or more to read from; 0 folders, 3 files" in report
+    assert "found no object of at least 4 KiB; the folder contains 0 folders, 3 files" in report

@@ -9,8 +9,8 @@ void refuse_url_as_folder(const std::string& verb, const std::filesystem::path& 
   if (!has_scheme(folder.string())) return;
   throw Error(ErrorKind::kArgument,
               verb + ": " + folder.string() +
-                  " is a URL, expected a folder of this machine; data can be read from there, but not written or "
-                  "checked there: use a local folder and the tools of the store to copy it");
+                  " is a URL; expected a local folder. Data can be read from URLs, but not written or verified "
+                  "there: use a local folder and copy it with the tools of the store");
 }
 
 }  // namespace unstarve

@@ -1,6 +1,5 @@
 #pragma once
-// Folders that jobs write into, or check, lie on this machine: a URL in their place would quietly make a folder that is
-// called "s3:".
+// Checks that a folder argument is local: as a path, the URL "s3://bucket" would create a folder named "s3:".
 //
 // Threads: free function. Failure: Error(kArgument).
 
@@ -9,7 +8,7 @@
 
 namespace unstarve {
 
-// Throws when `folder` is written as a URL of any scheme. `verb` stands in front of the message.
+// Throws if `folder` is a URL of any scheme. The message starts with `verb`.
 void refuse_url_as_folder(const std::string& verb, const std::filesystem::path& folder);
 
 }  // namespace unstarve

@@ -2,10 +2,10 @@
 
 namespace unstarve {
 
-std::span<const std::uint8_t> make_scan_index(Decoder& decoder, Image& pixel, std::span<const std::uint8_t> there) {
+std::span<const std::uint8_t> make_scan_index(Decoder& decoder, Image& pixel, std::span<const std::uint8_t> existing) {
   DecodeRequest request;
   request.crop = {0, 0, 1, 1};
-  request.index = there;
+  request.index = existing;
   request.make_index = true;
   decoder.decode(request, pixel);
   return decoder.made_index();

@@ -1,8 +1,8 @@
 #pragma once
-// The scan index of one JPEG, for jobs that want it and none of the pixels.
+// Builds the scan index of one JPEG without decoding its pixels.
 //
-// Threads: as its decoder. Failure: Error as Decoder::decode(). Cost: the image is entropy-decoded to its end, one
-// pixel of it is made; with an index that fits, little is read.
+// Threads: as the decoder. Failure: Error as Decoder::decode(). Cost: entropy-decodes the whole image; with a matching
+// index, little is read.
 
 #include <cstdint>
 #include <span>
@@ -12,9 +12,9 @@
 
 namespace unstarve {
 
-// Of the image that `decoder` has opened last; valid until its next decode(). Empty where none can be made, and where
-// `there`, the one that was made before, fits: decoder.index_use() is then kUsed. `pixel` is overwritten.
+// Builds the index of the image that `decoder` opened last; valid until its next decode(). Empty if the image cannot
+// have an index, or if the `existing` index matches: decoder.index_use() is then kUsed. Overwrites `pixel`.
 [[nodiscard]] std::span<const std::uint8_t> make_scan_index(Decoder& decoder, Image& pixel,
-                                                            std::span<const std::uint8_t> there = {});
+                                                            std::span<const std::uint8_t> existing = {});
 
 }  // namespace unstarve

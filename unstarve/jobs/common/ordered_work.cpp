@@ -15,7 +15,7 @@ class Ordered {
  public:
   explicit Ordered(const OrderedWork& work) : work_(work), slots_(work.window) {}
 
-  // One worker's life.
+  // The loop of one worker.
   void work(std::stop_token stop, const std::function<OrderedWorker()>& make_worker) {
     OrderedWorker worker;
     std::exception_ptr unmade;
@@ -35,7 +35,7 @@ class Ordered {
     }
   }
 
-  // Waits until `item` is done. Rethrows what its worker threw.
+  // Waits until `item` is done. Rethrows the exception of its worker.
   void wait(std::uint64_t item, std::stop_token stop) {
     std::unique_lock lock(mutex_);
     Slot& slot = slots_[static_cast<std::size_t>(item % work_.window)];
@@ -89,7 +89,7 @@ void run_in_order(const OrderedWork& work, const std::function<OrderedWorker()>&
   if (work.threads < 1 || work.window < 1)
     throw Error(ErrorKind::kArgument, "ordered work: expected at least one thread and one slot");
   Ordered ordered(work);
-  std::vector<std::jthread> threads;  // asked to stop and joined on every way out
+  std::vector<std::jthread> threads;  // stopped and joined on every exit
   for (int i = 0; i < work.threads; ++i) {
     threads.emplace_back([&](std::stop_token ending) { ordered.work(ending, make_worker); });
   }

@@ -1,13 +1,12 @@
 #pragma once
-// Work on many threads whose results are taken in order by one: what makes packed shards the same for any number of
-// threads.
+// Runs work on many threads and passes the results in order to one consumer, so that the output does not depend on the
+// number of threads.
 //
 //   items 0, 1, 2, ... ── workers, in any order ──▶ slots ── in order ──▶ the caller
 //
-// Memory:    `window` slots; an item is begun when the item `window` before it was taken.
-// Failure:   what a worker throws comes out in its item's turn, after all items before it were taken: the first failure
-//            in order, whichever happened first. What take() throws comes out at once. Either way the workers have
-//            ended when this returns.
+// Memory:  `window` slots; item i starts after item i - window was consumed.
+// Failure: an exception of a worker is rethrown after all earlier items were consumed: the first failure in item order.
+//          An exception of take() is rethrown immediately. All workers have ended when run_in_order() returns.
 
 #include <cstdint>
 #include <functional>
@@ -21,10 +20,10 @@ struct OrderedWork {
   std::uint64_t window = 1;
 };
 
-// Called as work(item, slot), slot = item % window; each thread calls make_worker() once for a function of its own.
+// Called as work(item, slot) with slot = item % window. Each thread calls make_worker() once.
 using OrderedWorker = std::function<void(std::uint64_t item, std::size_t slot)>;
 
-// Throws Error(kCancelled) when `stop` was requested before all items were taken.
+// Throws Error(kCancelled) if `stop` is requested before all items were consumed.
 void run_in_order(const OrderedWork& work, const std::function<OrderedWorker()>& make_worker, const OrderedWorker& take,
                   std::stop_token stop = {});
 

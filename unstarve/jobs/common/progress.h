@@ -1,14 +1,14 @@
 #pragma once
-// How long work tells how far it is; the command line draws a bar from it, a library user may ignore it.
+// Progress reports of a job: the command line draws a progress bar from them; other callers may ignore them.
 //
-// Threads: called from the thread that runs the job, at most some ten times a second.
+// Threads: called from the thread that runs the job, about ten times a second at most.
 
 #include <functional>
 #include <string_view>
 
 namespace unstarve {
 
-// `what` is being done now; `share` of the whole job is done, 0..1.
+// `what`: the current activity. `share`: completed part of the whole job, 0..1.
 using Progress = std::function<void(std::string_view what, double share)>;
 
 }  // namespace unstarve

@@ -6,7 +6,7 @@
 namespace unstarve {
 namespace {
 
-// Beyond these, accuracy suffers at equal epochs on small sets, and memory on large images.
+// Larger batches lose accuracy at equal epochs on small datasets and use too much memory with large images.
 constexpr int kLargest = 1024;
 constexpr std::uint64_t kBatchesPerEpoch = 8;
 
@@ -15,16 +15,16 @@ bool fits(const RungContext& context, int batch) {
 }
 
 std::string not_applicable(const RungContext& context, const Settings& current) {
-  if (!context.has_network()) return "an emulated accelerator takes the same time per sample at any batch";
+  if (!context.has_network()) return "the time per sample of an emulated accelerator does not depend on the batch size";
   if (!fits(context, current.pipeline.batch.size * 2))
-    return fmt::format("{} samples leave fewer than {} batches of {} per epoch", context.samples, kBatchesPerEpoch,
+    return fmt::format("{} samples are fewer than {} batches of {} per epoch", context.samples, kBatchesPerEpoch,
                        current.pipeline.batch.size * 2);
   return {};
 }
 
 std::vector<Candidate> candidates(const RungContext& context, const Settings& current) {
   std::vector<Candidate> list;
-  // Multiples of 8, as matrix units want them.
+  // Multiples of 8 suit matrix units.
   for (int batch = current.pipeline.batch.size * 2; fits(context, batch); batch *= 2) {
     Settings settings = current;
     set_batch(settings, batch);

@@ -1,6 +1,6 @@
 #include "unstarve/jobs/ladder/rung.h"
 
-// Weights and activations in NHWC, the layout that oneDNN's and the tensor cores' kernels work in.
+// Weights and activations in NHWC, the native layout of oneDNN and tensor core kernels.
 namespace unstarve {
 namespace {
 
@@ -13,7 +13,7 @@ std::string not_applicable(const RungContext& context, const Settings& current) 
 std::vector<Candidate> candidates(const RungContext&, const Settings& current) {
   Settings settings = current;
   settings.train.channels_last = true;
-  settings.pipeline.output.layout = Layout::kNhwc;  // the loader writes what the network wants
+  settings.pipeline.output.layout = Layout::kNhwc;  // the loader writes the layout of the network
   return {{settings, "NCHW -> NHWC"}};
 }
 

@@ -13,7 +13,7 @@ std::string not_applicable(const RungContext& context, const Settings& current) 
 std::vector<Candidate> candidates(const RungContext&, const Settings& current) {
   Settings settings = current;
   settings.train.fused_optimiser = true;
-  return {{settings, "one update per parameter -> one for all"}};
+  return {{settings, "one update per parameter -> one fused update"}};
 }
 
 }  // namespace

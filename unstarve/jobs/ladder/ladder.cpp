@@ -6,50 +6,50 @@
 #include <cmath>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/bench.h"
+#include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/probe/memory_probe.h"
 
 namespace unstarve {
 namespace {
 
 constexpr int kBaseBatch = 32;
-// Pairs aimed at; kMinPairs are the least.
+// Intended number of pairs; kMinPairs is the minimum.
 constexpr int kPairs = 10;
-// Shares of a rung's time: scanning candidates, comparing losses; the rest goes to the pairs.
+// Shares of the time of a rung for scanning candidates and comparing losses; the rest is for the pairs.
 constexpr double kScanShare = 0.25, kLossShare = 0.12;
-// The last comparison, winner against base, counts as this many rungs.
+// The final comparison of winner and base takes the time of this many rungs.
 constexpr int kFinalWeight = 1;
-// A block shorter than this shows the scheduler more than the settings.
+// Seconds. Shorter blocks measure the scheduler of the OS rather than the settings.
 constexpr double kShortestBlock = 0.1;
-// A loss this many times the one before at equal samples means that learning broke.
+// If the loss after equal samples grows by this factor, learning is broken.
 constexpr double kBrokenLoss = 1.5;
 
 double seconds_now() { return static_cast<double>(steady_clock().now_ns()) / 1e9; }
 
-// A rig with what is known of it.
+// A rig and its first measurements.
 struct Measured {
   std::unique_ptr<Rig> rig;
   std::size_t memory_bytes = 0;
-  double step_s = 0;  // a first estimate
+  double step_s = 0;  // estimate
 };
 
 Measured build(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target) {
   const MemoryProbe probe;
   Measured measured;
   measured.rig = std::make_unique<Rig>(settings, dataset, target);
-  measured.rig->run(0, 1);  // allocations, primitives' caches, page faults
+  measured.rig->run(0, 1);  // warm-up: allocations, primitive caches, page faults
   const Block block = measured.rig->run(0, 2);
   measured.step_s = static_cast<double>(block.wall_ns) / 1e9 / static_cast<double>(block.steps);
   if (target.cuda())
     measured.memory_bytes = measured.rig->trainer()->peak_memory_bytes();
-  else if (probe.exact())  // otherwise unknown, and shown as such: the process's whole peak would be another figure
+  else if (probe.exact())  // else unknown: the lifetime peak of the process would be misleading
     measured.memory_bytes = probe.peak_growth_bytes();
   return measured;
 }
 
 struct Comparison {
-  std::vector<double> a, b;  // samples/s of each pair's blocks
-  double step_ms = 0;        // of b, mean
+  std::vector<double> a, b;  // samples/s of the blocks of each pair
+  double step_ms = 0;        // mean of b
   [[nodiscard]] RatioInterval interval() const { return ratio_interval(b, a); }
   [[nodiscard]] double rate() const {
     double sum = 0;
@@ -58,13 +58,13 @@ struct Comparison {
   }
 };
 
-// What a block costs besides its timed part: the batches made ahead, and one.
+// Time of a block including its untimed steps: the prefetched batches and one more.
 double block_cost(const Measured& side, double seconds) {
   const int untimed = side.rig->settings().pipeline.execution.prefetch + 1;
   return std::max(seconds, side.step_s) + untimed * side.step_s;
 }
 
-// Pairs of blocks until `budget` is spent, at least kMinPairs.
+// Runs pairs of blocks for `budget` seconds, at least kMinPairs pairs.
 Comparison compare(Measured& a, Measured& b, double budget, std::vector<StepParts>* parts_a = nullptr,
                    std::vector<StepParts>* parts_b = nullptr) {
   const double overhead = block_cost(a, 0) + block_cost(b, 0);
@@ -92,7 +92,7 @@ Comparison compare(Measured& a, Measured& b, double budget, std::vector<StepPart
   return comparison;
 }
 
-// Mean loss over the later half of the first `samples` samples, from fresh weights.
+// Mean loss over the second half of the first `samples` samples, starting from fresh weights.
 double early_loss(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target,
                   std::int64_t samples) {
   Rig rig(settings, dataset, target);
@@ -105,9 +105,9 @@ double early_loss(const Settings& settings, const std::shared_ptr<const Dataset>
   return sum / static_cast<double>(steps - steps / 2);
 }
 
-class Climb {
+class LadderRun {
  public:
-  Climb(const LadderOptions& options, std::shared_ptr<const Dataset> dataset, const Progress& progress)
+  LadderRun(const LadderOptions& options, std::shared_ptr<const Dataset> dataset, const Progress& progress)
       : options_(options), dataset_(std::move(dataset)), progress_(progress), start_(seconds_now()) {}
 
   LadderResult run(std::span<const Rung* const> rungs) {
@@ -116,12 +116,12 @@ class Climb {
     context_.encoded = dataset_->field_index(FieldKind::kEncodedImage) >= 0;
     context_.samples = dataset_->size();
 
-    tell("base");
+    report("base");
     current_ = build(options_.base, dataset_, options_.target);
     const double weight = static_cast<double>(rungs.size()) + kFinalWeight;
     enter_base(std::min(2.0, options_.seconds / weight / 4));
 
-    // Rungs that do not apply must not be given time; which do can change as rungs are kept, so it is asked again.
+    // Divide the time among the rungs that apply. This can change when a rung is kept, so it is recomputed.
     for (std::size_t i = 0; i < rungs.size(); ++i) {
       int left = kFinalWeight;
       for (std::size_t j = i; j < rungs.size(); ++j)
@@ -134,7 +134,7 @@ class Climb {
 
  private:
   [[nodiscard]] double elapsed() const { return seconds_now() - start_; }
-  void tell(std::string_view what) {
+  void report(std::string_view what) {
     if (progress_) progress_(what, std::clamp(elapsed() / options_.seconds, 0.0, 1.0));
   }
 
@@ -150,7 +150,7 @@ class Climb {
     result_.ledger.entries.push_back(entry);
   }
 
-  // One rung, within about `budget` seconds.
+  // Tries one rung within about `budget` seconds.
   void step(const Rung& rung, double budget) {
     const Settings before = current_.rig->settings();
     LedgerEntry entry;
@@ -162,11 +162,12 @@ class Climb {
     if (!entry.reason.empty()) {
       entry.verdict = Verdict::kNotApplicable;
     } else {
-      tell(rung.name);
+      report(rung.name);
       try {
         measure(rung, budget, before, entry);
       } catch (const Error& error) {
-        // Out of memory and the like: this rung is not for this machine; the climb goes on from where it stood.
+        // Out of memory, for example: the rung is unsuitable for this machine; the ladder continues from the current
+        // settings.
         entry.verdict = Verdict::kReverted;
         entry.reason = error.what();
       }
@@ -180,7 +181,7 @@ class Climb {
     const double left = options_.seconds - elapsed();
     if (needed > left) {
       entry.verdict = Verdict::kUndecided;
-      entry.reason = fmt::format("{} pairs take about {:.0f} s and {:.0f} s are left; give it more --minutes",
+      entry.reason = fmt::format("{} pairs take about {:.0f} s, but only {:.0f} s are left; increase --minutes",
                                  kMinPairs, needed, std::max(0.0, left));
       return;
     }
@@ -205,7 +206,7 @@ class Climb {
     }
   }
 
-  // Builds each candidate, keeps the fastest of a short block each.
+  // Runs a short block of each candidate and returns the fastest.
   Measured fastest(const std::vector<Candidate>& candidates, double budget, Candidate& best) {
     if (candidates.size() == 1) {
       best = candidates[0];
@@ -228,7 +229,7 @@ class Climb {
     return winner;
   }
 
-  // Both from fresh weights over the same samples; a loss that broke reverts the rung.
+  // Trains both from fresh weights on the same samples; reverts the rung if the loss is broken.
   void compare_losses(const Settings& before, const Settings& after, LedgerEntry& entry, double seconds_each) {
     const std::int64_t least = 4 * std::max(before.pipeline.batch.size, after.pipeline.batch.size);
     const auto affordable = static_cast<std::int64_t>(seconds_each * entry.samples_per_s / entry.ratio.ratio);
@@ -237,14 +238,14 @@ class Climb {
     entry.loss_after = early_loss(after, dataset_, options_.target, samples);
     if (!std::isfinite(entry.loss_after) || entry.loss_after > kBrokenLoss * entry.loss_before) {
       entry.verdict = Verdict::kReverted;
-      entry.reason = fmt::format("the loss breaks: {:.3f} instead of {:.3f} after {} samples", entry.loss_after,
+      entry.reason = fmt::format("the loss diverges: {:.3f} instead of {:.3f} after {} samples", entry.loss_after,
                                  entry.loss_before, samples);
     }
   }
 
-  // Winner against base once more, both profiled.
+  // Compares winner and base again and profiles both.
   void finish() {
-    tell("winner against base");
+    report("winner compared with base");
     result_.winner = current_.rig->settings();
     Measured base = build(options_.base, dataset_, options_.target);
     if (base.rig->trainer()) base.rig->trainer()->enable_timing(true);
@@ -257,19 +258,14 @@ class Climb {
     result_.after = profile_of(*current_.rig, winner_steps);
   }
 
-  [[nodiscard]] Profile profile_of(Rig& rig, const std::vector<StepParts>& steps) const {
+  [[nodiscard]] static Profile profile_of(Rig& rig, const std::vector<StepParts>& steps) {
     Profile profile = rig.loader().profile();
     profile.wall_ns = 0;
     for (const StepParts& step : steps) profile.wall_ns += step.total_ns();
     profile.batches = static_cast<std::int64_t>(steps.size());
     profile.samples = profile.batches * rig.settings().pipeline.batch.size;
     profile.step = summarise(steps);
-    const std::int64_t nominal =
-        options_.target.emulated()
-            ? EmulatedAccelerator(find_accelerator(options_.target.accelerator()), rig.settings().pipeline.batch.size)
-                  .step_ns()
-            : 0;
-    profile.utilisation = utilisation_over_time(steps, nominal);
+    profile.utilisation = utilisation_over_time(steps, rig.nominal_step_ns());
     return profile;
   }
 
@@ -299,9 +295,9 @@ Settings base_of(Settings settings) {
   return settings;
 }
 
-LadderResult climb(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
-                   std::span<const Rung* const> rungs, const Progress& progress) {
-  return Climb(options, std::move(dataset), progress).run(rungs);
+LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
+                        std::span<const Rung* const> rungs, const Progress& progress) {
+  return LadderRun(options, std::move(dataset), progress).run(rungs);
 }
 
 }  // namespace unstarve

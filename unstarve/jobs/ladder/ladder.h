@@ -1,14 +1,15 @@
 #pragma once
-// The climb: each rung measured against the step before it in interleaved blocks, kept only if it pays.
+// The tuning ladder: compares each optimisation with the current settings in interleaved blocks and keeps it if it
+// helps.
 //
-// Both sides of a comparison are alive at once, each with its own loader and network; only one works at a time (the
-// other's loader stands still once its slots are full, and what it had made ahead is used up untimed). Blocks go
-// A B B A A B B A ..., so that a machine that drifts drifts for both, and each neighbouring A and B is one pair.
+// Both sides of a comparison exist at the same time, each with its own loader and network, but only one runs: the
+// loader of the other stops when its slots are full, and its prefetched batches are consumed untimed. Blocks run in the
+// order A B B A A B B A ..., so that a drift of the machine affects both sides; neighbouring A and B form one pair.
 //
-// Time: `seconds` is shared out among the rungs that are left; a rung for which the time left does not allow kMinPairs
-// pairs is entered as undecided with that reason.
-// Threads: one caller. Failure: as Rig; a rung whose rig cannot be built (out of memory, say) is entered as reverted
-// with the reason, and the climb goes on.
+// Time:    `seconds` is divided among the remaining rungs. A rung without enough time for kMinPairs pairs is undecided.
+// Threads: one caller.
+// Failure: as Rig. A rung whose rig cannot be built (out of memory, for example) is reverted with the reason, and the
+//          ladder continues.
 
 #include <memory>
 #include <span>
@@ -29,16 +30,16 @@ struct LadderOptions {
 struct LadderResult {
   Ledger ledger;
   Settings winner;
-  RatioInterval total;  // winner against base, measured once more at the end
-  Profile before;       // of the base and of the winner in that last measurement
+  RatioInterval total;  // winner compared with base, measured at the end
+  Profile before;       // profiles of base and winner in that measurement
   Profile after;
 };
 
-[[nodiscard]] LadderResult climb(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
-                                 std::span<const Rung* const> rungs, const Progress& progress = {});
+[[nodiscard]] LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
+                                      std::span<const Rung* const> rungs, const Progress& progress = {});
 
-// The base settings of a ladder: batch 32, float32, NCHW, one loader thread without prefetch, pageable memory, whole
-// images decoded, one optimiser update per parameter; everything else as in `settings`.
+// The base settings: batch size 32, float32, NCHW, one loader thread without prefetch, pageable memory, full decode,
+// one optimiser update per parameter; everything else as in `settings`.
 [[nodiscard]] Settings base_of(Settings settings);
 
 }  // namespace unstarve

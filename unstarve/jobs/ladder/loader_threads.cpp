@@ -5,13 +5,13 @@
 
 #include "unstarve/jobs/ladder/rung.h"
 
-// More workers that read, decode and augment, up to the cores this process may use.
+// More worker threads that read, decode and augment, up to the number of usable cores.
 namespace unstarve {
 namespace {
 
 std::string not_applicable(const RungContext& context, const Settings& current) {
   if (context.machine.topology.usable() <= current.pipeline.execution.threads)
-    return fmt::format("{} thread(s) already, and {} core(s) usable", current.pipeline.execution.threads,
+    return fmt::format("already {} thread(s) on {} usable core(s)", current.pipeline.execution.threads,
                        context.machine.topology.usable());
   return {};
 }

@@ -1,6 +1,7 @@
 #include "unstarve/jobs/ladder/rung.h"
+#include "unstarve/train/trainer.h"
 
-// Matrix products in 16 bits, weights and sums in float32. bfloat16 keeps float32's range, so nothing needs scaling.
+// Matrix products in 16 bits, weights and sums in float32. bfloat16 has the range of float32: no loss scaling needed.
 namespace unstarve {
 namespace {
 

@@ -2,14 +2,14 @@
 
 #include "unstarve/jobs/ladder/rung.h"
 
-// Fewer threads within operators leave cores to the loader; on a machine where both share the processor that can pay.
+// Fewer threads within operators leave cores to the loader, which can help if both run on the same CPU.
 namespace unstarve {
 namespace {
 
 std::string not_applicable(const RungContext& context, const Settings&) {
   if (!context.has_network()) return "no network runs on an emulated accelerator";
   if (context.target.cuda()) return "operators run on the GPU";
-  if (context.machine.topology.usable() < 2) return "one core only";
+  if (context.machine.topology.usable() < 2) return "only one core";
   return {};
 }
 

@@ -1,12 +1,12 @@
 #include "unstarve/jobs/ladder/rung.h"
 
-// Batch slots in page-locked memory: the copy engine reads them directly, while the device computes.
+// Batch slots in page-locked memory: the copy engine reads them directly while the device computes.
 namespace unstarve {
 namespace {
 
 std::string not_applicable(const RungContext& context, const Settings& current) {
-  if (context.target.emulated()) return "an emulated accelerator ends in host memory";
-  if (!context.target.cuda()) return "the processor trains from the memory it loads into: there is no bus to cross";
+  if (context.target.emulated()) return "an emulated accelerator reads batches from host memory";
+  if (!context.target.cuda()) return "the CPU trains on the loader's memory: nothing to copy";
   if (current.pipeline.execution.pinned) return "already pinned";
   return {};
 }

@@ -1,17 +1,17 @@
 #include "unstarve/jobs/ladder/rung.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 
-// JPEG decoded at 1/2, 1/4 or 1/8 where the crop is at least that much larger than the target. Approximate: the inverse
-// transform's own low-pass stands in for part of the antialiasing filter.
+// Decodes JPEGs at 1/2, 1/4 or 1/8 if the crop is at least that much larger than the target. Approximate: the low-pass
+// of the inverse DCT replaces part of the antialiasing filter.
 namespace unstarve {
 namespace {
 
 std::string not_applicable(const RungContext& context, const Settings& current) {
   if (!context.encoded) return "samples are stored as pixels";
-  if (is_enabled(current.pipeline, "scale_into_decode")) return "already on";
+  if (is_enabled(current.pipeline, "scale_into_decode")) return "already enabled";
   for (const OpSpec& operation : current.pipeline.operations)
     if (operation.name == "random_resized_crop" || operation.name == "resize") return {};
-  return "no operation makes images smaller";
+  return "no operation reduces the image size";
 }
 
 std::vector<Candidate> candidates(const RungContext&, const Settings& current) {

@@ -7,25 +7,13 @@
 
 namespace unstarve {
 
-Target parse_target(const std::string& name) {
-  const Target target{name};
-  if (target.emulated()) {
-    (void)find_accelerator(target.accelerator());
-    return target;
-  }
-  if (is_device_name(name)) return target;
-  std::string known;
-  for (const AcceleratorModel& model : accelerator_models()) known += " emulated:" + std::string(model.name);
-  throw Error(ErrorKind::kArgument, "device \"" + name + "\": expected cpu, cuda, cuda:N or one of" + known);
-}
-
 namespace {
 
 HostBatch host_batch(const Batch& batch, const StoreFormat& format) {
   return {batch.pixels(), batch.labels(), batch.size(), format, batch.pinned(), batch.targets()};
 }
 
-// A learning rate that moves the weights without ever diverging over the few hundred steps of a measurement.
+// A share of the learning rate that changes the weights but never diverges within a few hundred steps.
 constexpr double kProbeRateShare = 0.1;
 
 }  // namespace

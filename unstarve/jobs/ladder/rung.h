@@ -1,9 +1,10 @@
 #pragma once
-// One rung of the tuning ladder: a single optimisation, as the settings it would change.
+// One rung of the tuning ladder: a single optimisation, described by the settings it changes.
 //
-// A rung says whether it applies here and, if not, why; and which settings to try. When it offers several candidates,
-// the ladder scans them briefly and measures the fastest properly. It never measures anything itself.
-// To add one: a file beside this one with a `const Rung`, and a row in kRungs (rungs.cpp), in the order of the climb.
+// A rung decides whether it applies (and if not, why) and which settings to try. The ladder runs a short block of each
+// candidate and compares the fastest with the current settings. A rung measures nothing itself.
+//
+// To add a rung: a file next to this one with a `const Rung`, its declaration below, and a row in kRungs (rungs.cpp).
 // Threads: constants and pure functions.
 
 #include <span>
@@ -11,18 +12,19 @@
 #include <string_view>
 #include <vector>
 
-#include "unstarve/jobs/ladder/rig.h"
+#include "unstarve/jobs/settings/settings.h"
+#include "unstarve/jobs/settings/target.h"
 #include "unstarve/observe/machine.h"
 
 namespace unstarve {
 
-// What a rung may look at besides the settings.
+// The inputs of a rung besides the settings.
 struct RungContext {
   Target target;
   MachineFacts machine;
-  bool encoded = false;       // samples need decoding
-  std::uint64_t samples = 0;  // in the data set
-  // An emulated accelerator only takes time.
+  bool encoded = false;       // samples are encoded images
+  std::uint64_t samples = 0;  // in the dataset
+  // False for an emulated accelerator, which computes nothing.
   [[nodiscard]] bool has_network() const { return !target.emulated(); }
 };
 
@@ -33,15 +35,15 @@ struct Candidate {
 
 struct Rung {
   std::string_view name;
-  bool affects_learning;  // may change what is learned: its loss is compared
-  bool approximate;       // pixels differ from the exact path
-  // Why this rung does not apply, empty when it does.
+  bool affects_learning;  // may change the training result: losses are compared
+  bool approximate;       // pixels differ from those of the exact path
+  // The reason why the rung does not apply; empty if it applies.
   std::string (*not_applicable)(const RungContext& context, const Settings& current);
-  // Settings to try; never empty when the rung applies.
+  // Settings to try; not empty if the rung applies.
   std::vector<Candidate> (*candidates)(const RungContext& context, const Settings& current);
 };
 
-// All rungs in the order of the climb.
+// All rungs in the order in which they are tried.
 [[nodiscard]] std::span<const Rung* const> rungs();
 
 extern const Rung kBatchSizeRung;

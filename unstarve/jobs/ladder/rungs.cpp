@@ -5,7 +5,7 @@
 namespace unstarve {
 namespace {
 
-// What the consumer needs first, then what feeds it, then what both share.
+// First the consumer, then the loader, then the resources they share.
 constexpr std::array<const Rung*, 11> kRungs{
     &kBatchSizeRung,      &kMixedPrecisionRung, &kChannelsLastRung,    &kFusedOptimiserRung,
     &kUint8BusRung,       &kLoaderThreadsRung,  &kPrefetchRung,        &kPinnedMemoryRung,

@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder/ladder.h"
+#include "unstarve/train/trainer.h"
 
 namespace unstarve {
 namespace {
@@ -24,11 +25,11 @@ Settings base() {
   return base_of(settings);
 }
 
-TEST_CASE("every rung changes the settings, and only once") {
+TEST_CASE("every rung changes the settings and then no longer applies") {
   for (const Rung* rung : rungs()) {
     INFO(rung->name);
     for (const char* device : {"cpu", "cuda", "emulated:h100-resnet50"}) {
-      // Asks what the device can do, so the device must be there.
+      // This rung queries the device, so the device must exist.
       if (rung == &kMixedPrecisionRung && (!trainer_in_build() || std::string(device) == "cuda")) continue;
       Settings settings = base();
       for (int times = 0; rung->not_applicable(context(device), settings).empty(); ++times) {
@@ -39,14 +40,14 @@ TEST_CASE("every rung changes the settings, and only once") {
           CHECK_FALSE(candidate.settings == settings);
           CHECK_FALSE(candidate.change.empty());
         }
-        if (rung == &kOperatorThreadsRung) break;  // may go down and up again
+        if (rung == &kOperatorThreadsRung) break;  // its candidates can alternate
         settings = candidates.back().settings;
       }
     }
   }
 }
 
-TEST_CASE("names are distinct, and what may change learning is marked") {
+TEST_CASE("names are unique; rungs that affect learning or pixels are marked") {
   std::set<std::string_view> names;
   for (const Rung* rung : rungs()) CHECK(names.insert(rung->name).second);
   CHECK(names.size() == 11);
@@ -56,14 +57,14 @@ TEST_CASE("names are distinct, and what may change learning is marked") {
   CHECK_FALSE(kCropOnlyDecodeRung.approximate);
 }
 
-TEST_CASE("what does not apply says why") {
+TEST_CASE("a rung that does not apply gives the reason") {
   const auto reason = [](const Rung& rung, const RungContext& where, const Settings& settings) {
     return rung.not_applicable(where, settings);
   };
   const RungContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu"), raw = context("cpu", false);
-  CHECK_THAT(reason(kBatchSizeRung, emulated, base()), Catch::Contains("any batch"));
+  CHECK_THAT(reason(kBatchSizeRung, emulated, base()), Catch::Contains("batch size"));
   CHECK_THAT(reason(kFusedOptimiserRung, emulated, base()), Catch::Contains("no network"));
-  CHECK_THAT(reason(kPinnedMemoryRung, cpu, base()), Catch::Contains("no bus"));
+  CHECK_THAT(reason(kPinnedMemoryRung, cpu, base()), Catch::Contains("nothing to copy"));
   CHECK_THAT(reason(kPinnedMemoryRung, emulated, base()), Catch::Contains("host memory"));
   CHECK(reason(kPinnedMemoryRung, context("cuda"), base()).empty());
   CHECK_THAT(reason(kCropOnlyDecodeRung, raw, base()), Catch::Contains("stored as pixels"));
@@ -73,14 +74,14 @@ TEST_CASE("what does not apply says why") {
   CHECK_THAT(reason(kCropOnlyDecodeRung, cpu, thumbnails), Catch::Contains("whole image"));
   RungContext one_core = cpu;
   one_core.machine.topology.affinity = 1;
-  CHECK_THAT(reason(kLoaderThreadsRung, one_core, base()), Catch::Contains("1 core(s) usable"));
-  CHECK_THAT(reason(kOperatorThreadsRung, one_core, base()), Catch::Contains("one core"));
+  CHECK_THAT(reason(kLoaderThreadsRung, one_core, base()), Catch::Contains("1 usable core(s)"));
+  CHECK_THAT(reason(kOperatorThreadsRung, one_core, base()), Catch::Contains("only one core"));
   RungContext few = cpu;
   few.samples = 300;
   CHECK_THAT(reason(kBatchSizeRung, few, base()), Catch::Contains("300 samples"));
 }
 
-TEST_CASE("larger batches keep at least eight to an epoch and scale the rate") {
+TEST_CASE("larger batches leave at least eight per epoch and scale the learning rate") {
   RungContext where = context("cpu");
   where.samples = 2048;
   const auto candidates = kBatchSizeRung.candidates(where, base());
@@ -89,7 +90,7 @@ TEST_CASE("larger batches keep at least eight to an epoch and scale the rate") {
   CHECK(candidates.back().settings.train.learning_rate == Approx(base().train.learning_rate * 8));
 }
 
-TEST_CASE("targets are parsed strictly") {
+TEST_CASE("invalid targets are refused") {
   CHECK(parse_target("cuda:1").cuda());
   CHECK(parse_target("emulated:h100-resnet50").accelerator() == "h100-resnet50");
   for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "emulated:", "emulated:h1"})

@@ -1,6 +1,6 @@
 #include "unstarve/jobs/ladder/rung.h"
 
-// Pixels cross the bus as they are; the device normalises and casts them. A quarter of the bytes of float32.
+// Transfers uint8 pixels, a quarter of the bytes of float32; the device casts and normalises.
 namespace unstarve {
 namespace {
 

@@ -24,11 +24,11 @@ ExcludeList::ExcludeList(const std::filesystem::path& list, const PackKeys& keys
   }
 }
 
-bool ExcludeList::holds(const RecordLocation& place, const PackKeys& keys) const {
+bool ExcludeList::contains(const RecordLocation& location, const PackKeys& keys) const {
   if (files_.empty()) return false;
-  const auto listed = files_.find(keys.relative(place.file));
+  const auto listed = files_.find(keys.relative(location.file));
   if (listed == files_.end()) return false;
-  const QuarantineEntry entry = quarantine_entry(place, "");
+  const QuarantineEntry entry = quarantine_entry(location, "");
   return entry.offset ? listed->second.offsets.contains(*entry.offset) : listed->second.records.contains(*entry.record);
 }
 

@@ -1,10 +1,9 @@
 #pragma once
-// A quarantine list: which records are left out. One JSON object a line, as training and packing list damaged records
-// (quarantine_entry.h).
+// A quarantine list: records to leave out of a pack, one JSON object per line (quarantine_entry.h).
 //
-// Files may be written relative to the working folder, relative to the source, or absolute.
+// Files in the list may be relative to the working directory, relative to the source, or absolute.
 //
-// Threads: const after construction. Failure: Error(kIo); Error(kInput) with the line for one that is no entry.
+// Threads: const after construction. Failure: Error(kIo); Error(kInput) with the line number of an invalid entry.
 
 #include <cstdint>
 #include <filesystem>
@@ -18,14 +17,13 @@ namespace unstarve {
 
 class ExcludeList {
  public:
-  // Empty.
   ExcludeList() = default;
   ExcludeList(const std::filesystem::path& list, const PackKeys& keys);
 
-  // Whether the record at `place` is on the list.
-  [[nodiscard]] bool holds(const RecordLocation& place, const PackKeys& keys) const;
+  // Whether the list contains the record at `location`.
+  [[nodiscard]] bool contains(const RecordLocation& location, const PackKeys& keys) const;
   [[nodiscard]] bool empty() const { return files_.empty(); }
-  // How many different places are on the list.
+  // Number of distinct records on the list.
   [[nodiscard]] std::uint64_t size() const;
 
  private:
@@ -33,7 +31,7 @@ class ExcludeList {
     std::unordered_set<std::uint64_t> offsets;
     std::unordered_set<std::uint64_t> records;
   };
-  std::unordered_map<std::string, Listed> files_;  // by the relative path
+  std::unordered_map<std::string, Listed> files_;  // by relative path
 };
 
 }  // namespace unstarve

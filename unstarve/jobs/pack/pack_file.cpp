@@ -22,13 +22,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kBeginBytes = std::uint64_t{8} << 20;
 
-// Puts a rename on the disk. Some file systems cannot sync a folder; the rename stands all the same.
+// Syncs a rename to disk. Some file systems cannot sync a folder; errors are ignored.
 void sync_folder(const fs::path& folder) {
   const FileDescriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.valid()) ::fsync(file.get());
 }
 
-// Whether the open file still has that name: another process may have renamed it before we had the lock.
+// Whether the open file still has this name: another process may have renamed it before the lock was acquired.
 bool still_named(int file, const fs::path& path) {
   struct stat open {
   }, named{};
@@ -46,8 +46,8 @@ PackFile::PackFile(fs::path final_path, const fs::path& work, Writers writers)
     open_locked();
     return;
   }
-  // A name of its own: a rename could otherwise give the final name to what another one, on this host or not, has just
-  // begun, when the folder was cleared in between.
+  // A unique name: otherwise, if the folder is cleared in between, a rename could publish the unfinished file of
+  // another process.
   std::random_device random;
   while (!file_.valid()) {
     partial_ = work / fmt::format("{}.{:08x}{:08x}.partial", name, random(), random());
@@ -71,8 +71,8 @@ void PackFile::open_locked() {
       locked = ::flock(file.get(), LOCK_EX | LOCK_NB);
     } while (locked != 0 && errno == EINTR);
     if (locked != 0 && errno == EWOULDBLOCK)
-      throw Error(ErrorKind::kArgument, "pack: another process is writing " + final_.string() +
-                                            "; wait for it, or give this one another --part");
+      throw Error(ErrorKind::kArgument,
+                  "pack: another process is writing " + final_.string() + "; wait for it, or use another --part");
     if (locked != 0) throw failed("lock", errno);
     if (!still_named(file.get(), partial_)) continue;
     file_ = std::move(file);
@@ -99,7 +99,7 @@ void PackFile::write_out(std::span<const std::uint8_t> bytes) {
   write_fully(file_.get(), final_.string(), written_, bytes);
   written_ += bytes.size();
   if (written_ - begun_ < kBeginBytes) return;
-  // A hint: where it is not known, publish() waits for more.
+  // Only a hint: without support, publish() takes longer.
   (void)::sync_file_range(file_.get(), static_cast<off_t>(begun_), static_cast<off_t>(written_ - begun_),
                           SYNC_FILE_RANGE_WRITE);
   begun_ = written_;

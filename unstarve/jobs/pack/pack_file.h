@@ -1,17 +1,17 @@
 #pragma once
-// A file that gets its final name whole, or never: written under another name in a working folder, synced, renamed.
+// A file that gets its final name only when it is complete: written under another name in a work folder, synced,
+// renamed.
 //
 //   work/train-00000.tar.partial ── write(), write(), ... ── publish() ──▶ folder/train-00000.tar
 //
-// Of a file with one writer, what a killed run left under the partial name is overwritten by the next one; it is
-// locked, so that two processes never write into the same. Of a file that several may write, each has a partial file
-// with a name of its own, and the last one published stands.
+// Writers::kOne: a leftover partial file of a killed run is overwritten; a lock keeps a second process out.
+// Writers::kMany: each writer has its own partial file; the last one published wins.
 //
-// Threads:   one at a time; publish() may come from another thread than write().
-// Failure:   Error(kIo) with the final path and the reason (disk full, quota, read-only; the working folder is gone);
-//            the partial file is removed then. Error(kArgument) when another process is writing it, with Writers::kOne.
-// Cost:      1 MiB of buffer, one checksum by instruction; the kernel is asked to begin writing every 8 MiB, so that
-//            publish() has little left to wait for.
+// Threads: one at a time; publish() and write() may be called from different threads.
+// Failure: Error(kIo) with the final path and the reason (disk full, quota, read-only, work folder missing); the
+//          partial file is removed. Error(kArgument) if another process writes the file (Writers::kOne).
+// Cost:    1 MiB of buffer and a CRC-32C. The kernel is asked to start writeback every 8 MiB, so that publish() has
+//          little left to wait for.
 
 #include <cstdint>
 #include <filesystem>
@@ -29,7 +29,7 @@ class PackFile final : public ByteSink {
  public:
   enum class Writers { kOne, kMany };
 
-  // `final_path` and `work` are on one file system.
+  // `final_path` and `work` must be on the same file system.
   PackFile(std::filesystem::path final_path, const std::filesystem::path& work, Writers writers);
   ~PackFile() override;
   PackFile(const PackFile&) = delete;
@@ -39,9 +39,9 @@ class PackFile final : public ByteSink {
   void write(std::span<const std::uint8_t> bytes) override;
   [[nodiscard]] std::uint64_t position() const noexcept override { return bytes_; }
 
-  // Name, length and checksum of all that was written.
+  // Name, length and checksum of the bytes written so far.
   [[nodiscard]] FileSum sum() const;
-  // On the disk under its final name when this returns.
+  // Syncs the file to disk and renames it to its final name.
   void publish();
 
  private:
@@ -57,15 +57,15 @@ class PackFile final : public ByteSink {
   std::size_t buffered_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t written_ = 0;
-  std::uint64_t begun_ = 0;  // the kernel was asked to write up to here
+  std::uint64_t begun_ = 0;  // offset up to which writeback was started
   std::uint32_t crc_ = 0;
   bool published_ = false;
 };
 
-// What sum() of a file called `name` with these bytes gives.
+// The sum() of a file `name` with this content.
 [[nodiscard]] FileSum sum_of(const std::string& name, std::string_view text);
 
-// A text in one go.
+// Writes and publishes a text.
 void publish_text(const std::filesystem::path& final_path, const std::filesystem::path& work, std::string_view text);
 
 }  // namespace unstarve

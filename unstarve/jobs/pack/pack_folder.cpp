@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kPlanName = "plan.json";
 
-// What two packs must have in common to be one.
+// The properties that identify a pack.
 Json plan_json(const PackManifest& plan, std::size_t shards) {
   return {{"unstarve", plan.version},
           {"format", plan.format},
@@ -29,7 +29,7 @@ Json plan_json(const PackManifest& plan, std::size_t shards) {
 
 std::string text_of(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-// The first thing in which they differ, in words.
+// Describes the first difference.
 std::string difference(const Json& found, const Json& expected, const std::string& name = "") {
   if (found.is_object() && expected.is_object()) {
     for (const auto& [key, value] : expected.items()) {
@@ -38,7 +38,7 @@ std::string difference(const Json& found, const Json& expected, const std::strin
       if (found.at(key) != value) return difference(found.at(key), value, inner);
     }
     for (const auto& [key, value] : found.items()) {
-      if (!expected.contains(key)) return (name.empty() ? key : name + "." + key) + " is not asked for";
+      if (!expected.contains(key)) return (name.empty() ? key : name + "." + key) + " is not requested";
     }
   }
   const auto shown = [](const Json& json) {
@@ -48,12 +48,12 @@ std::string difference(const Json& found, const Json& expected, const std::strin
   return name + ": found " + shown(found) + ", expected " + shown(expected);
 }
 
-bool there(const fs::path& path) {
+bool present(const fs::path& path) {
   std::error_code failed;
   return fs::exists(fs::status(path, failed));
 }
 
-// Whether the file is there in its full length.
+// Whether the file exists with its full length.
 bool is_whole(const fs::path& folder, const FileSum& sum) {
   std::error_code failed;
   const fs::path path = folder / sum.file;
@@ -66,7 +66,7 @@ PackFolder::PackFolder(fs::path folder, PackManifest plan, std::size_t shard_cou
     : folder_(std::move(folder)), work_(folder_ / kPackWorkName), plan_(std::move(plan)), shard_count_(shard_count) {
   refuse_foreign();
   read_manifest();
-  take_up();
+  resume();
 }
 
 void PackFolder::refuse_foreign() const {
@@ -77,42 +77,44 @@ void PackFolder::refuse_foreign() const {
   if (!fs::exists(status)) return;
   const bool empty = fs::is_empty(folder_, failed);
   if (failed) throw io_error("read folder", folder_.string(), failed.value());
-  // Looked for in this order, for another part may be making the working folder, or ending: the manifest is there
-  // before the working folder goes.
-  if (empty || there(work_) || there(folder_ / kManifestName)) return;
-  throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " is not empty, and no " + kManifestName +
-                                        " tells that a pack made it; give a new or an empty folder, also to pack "
-                                        "again what has lost that file");
+  // In this order, because another part may be creating the work folder or finishing: the manifest is written before
+  // the work folder is removed.
+  if (empty || present(work_) || present(folder_ / kManifestName)) return;
+  throw Error(ErrorKind::kArgument,
+              "pack: " + folder_.string() + " is not empty and has no " + kManifestName +
+                  "; expected a new or empty folder, or one created by unstarve pack. Use another "
+                  "folder, also to repeat a pack whose " +
+                  kManifestName + " is lost");
 }
 
 void PackFolder::read_manifest() {
   const fs::path path = folder_ / kManifestName;
   manifest_.reset();
   in_manifest_.clear();
-  if (!there(path)) return;
+  if (!present(path)) return;
   PackManifest found = manifest_from_json(read_text_file(path), path.string());
-  // As read back: text that is not UTF-8 was changed when it was written.
+  // Compare what is read back: writing changes text that is not UTF-8.
   const Json ours = Json::parse(text_of(plan_json(plan_, shard_count_)));
   const Json theirs = plan_json(found, found.shards.size());
   if (ours != theirs)
-    throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " holds another pack (" + difference(theirs, ours) +
-                                          "); give another folder, or remove this one");
+    throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " contains another pack (" +
+                                          difference(theirs, ours) + "); use another folder, or remove this one");
   for (std::size_t i = 0; i < found.shards.size(); ++i) in_manifest_[found.shards[i].shard.file] = i;
   manifest_ = std::move(found);
 }
 
-void PackFolder::take_up() const {
+void PackFolder::resume() const {
   std::error_code failed;
   fs::create_directories(work_, failed);
-  if (failed) throw io_error("make folder", work_.string(), failed.value());
+  if (failed) throw io_error("create folder", work_.string(), failed.value());
   const Json ours = plan_json(plan_, shard_count_);
-  if (!there(work_ / kPlanName)) return publish_text(work_ / kPlanName, work_, text_of(ours));
+  if (!present(work_ / kPlanName)) return publish_text(work_ / kPlanName, work_, text_of(ours));
   const Json found = Json::parse(read_text_file(work_ / kPlanName), nullptr, /*allow_exceptions=*/false);
   const Json expected = Json::parse(text_of(ours));
   if (found != expected)
-    throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " holds an unfinished pack of another kind (" +
-                                          difference(found, expected) +
-                                          "); give the options it was begun with, another folder, or remove this one");
+    throw Error(ErrorKind::kArgument,
+                "pack: " + folder_.string() + " contains an unfinished pack with other options (" +
+                    difference(found, expected) + "); use the original options or another folder, or remove this one");
 }
 
 std::optional<ShardEntry> PackFolder::finished_of_manifest(const std::string& file) const {
@@ -127,12 +129,12 @@ std::optional<ShardEntry> PackFolder::finished_of_manifest(const std::string& fi
 std::optional<ShardEntry> PackFolder::finished(const std::string& file) const {
   std::optional<ShardEntry> entry;
   const auto known = in_manifest_.find(file);
-  if (there(entry_path(file))) {  // newer than the manifest
+  if (present(entry_path(file))) {  // newer than the manifest
     try {
       entry = shard_entry_from_json(read_text_file(entry_path(file)), entry_path(file).string());
     } catch (const Error&) {
-      // Unless another part has ended the pack meanwhile, and taken the entry into its manifest.
-      if (there(entry_path(file)) || !there(folder_ / kManifestName)) throw;
+      // Another part may have finished the pack meanwhile and moved the entry to its manifest.
+      if (present(entry_path(file)) || !present(folder_ / kManifestName)) throw;
       return finished_of_manifest(file);
     }
   } else if (known != in_manifest_.end()) {
@@ -158,7 +160,7 @@ void PackFolder::publish(PackFile& shard, const ShardEntry& entry, std::string_v
 }
 
 bool PackFolder::complete(const std::vector<std::string>& files) {
-  std::error_code ignored;  // what is left of the working folder does no harm
+  std::error_code ignored;  // a leftover work folder does no harm
   PackManifest whole = plan_;
   for (const std::string& file : files) {
     std::optional<ShardEntry> entry = finished(file);
@@ -166,19 +168,19 @@ bool PackFolder::complete(const std::vector<std::string>& files) {
     whole.shards.push_back(std::move(*entry));
   }
   if (whole.shards.size() < files.size()) {
-    // Another part may have written the manifest meanwhile, and taken the entries away.
+    // Another part may have written the manifest meanwhile and removed the entries.
     read_manifest();
     for (const std::string& file : files) {
       if (!manifest_ || !finished(file)) return false;
     }
-    // It may have met a file of ours in the working folder, and left the folder where it was.
+    // It may have found one of our files in the work folder and left the folder in place.
     fs::remove_all(work_, ignored);
     return true;
   }
   try {
     publish_text(folder_ / kManifestName, work_, to_json(whole));
   } catch (const Error&) {
-    read_manifest();  // of the other part that was as far, and removed the working folder
+    read_manifest();  // of the part that finished first and removed the work folder
     if (!manifest_) throw;
   }
   read_manifest();

@@ -1,17 +1,17 @@
 #pragma once
-// The folder that a pack fills, and what of it is finished.
+// The output folder of a pack, and which of its shards are finished.
 //
-//   DST/.unstarve-pack/plan.json                  what is being made; another plan is refused
-//   DST/.unstarve-pack/train-00000.tar.json       the shard's entry, written when the shard has its final name
+//   DST/.unstarve-pack/plan.json                  the plan; a run with another plan is refused
+//   DST/.unstarve-pack/train-00000.tar.json       the entry of a shard, written after the shard has its final name
 //   DST/.unstarve-pack/train-00001.tar.partial    a shard that is being written
-//   DST/manifest.json                             all entries; then .unstarve-pack goes
+//   DST/manifest.json                             all entries; .unstarve-pack is removed afterwards
 //
-// A shard is finished when it has an entry (there or in the manifest) and its length. Killed at any moment, at worst
-// the shard that was being written is written again. Parts of one pack may share the folder; whichever ends last writes
-// the manifest.
+// A shard is finished if it has an entry (there or in the manifest) and the length of the entry. After a kill at any
+// moment, at most the shards in progress are rewritten. Several parts may share the folder; the last one to finish
+// writes the manifest.
 //
-// Threads:   finished() and publish() from one thread each.
-// Failure:   Error(kArgument) for a folder that holds something else; Error(kIo), Error(kInput).
+// Threads: finished() and publish() from one thread each.
+// Failure: Error(kArgument) for a folder with other content; Error(kIo), Error(kInput).
 
 #include <filesystem>
 #include <memory>
@@ -28,25 +28,25 @@ namespace unstarve {
 
 class PackFolder {
  public:
-  // Makes the folder, or takes up what an earlier run of the same plan left. `plan` has no shards; its other fields
-  // and `shard_count` say what is made.
+  // Creates the folder, or continues an earlier run of the same plan. `plan` has no shards; its other fields and
+  // `shard_count` identify the plan.
   PackFolder(std::filesystem::path folder, PackManifest plan, std::size_t shard_count);
 
-  // The entry of a shard that is there whole.
+  // The entry of a finished shard.
   [[nodiscard]] std::optional<ShardEntry> finished(const std::string& file) const;
-  // A file of the folder, to be filled and handed to publish().
+  // A new file of the folder, to be written and passed to publish().
   [[nodiscard]] std::unique_ptr<PackFile> begin(const std::string& file) const;
-  // Gives the files beside the shard, then the shard, their names; then notes the entry. `index` and `scan_index` are
-  // the bytes of those that the entry names.
+  // Publishes the index files of the shard, then the shard, then writes its entry. `index` and `scan_index` are the
+  // contents of the files that the entry names.
   void publish(PackFile& shard, const ShardEntry& entry, std::string_view index, std::string_view scan_index) const;
-  // Writes the manifest when every one of `files` (all shards, in order) is finished; false when some are not.
+  // Writes the manifest if all `files` (all shards, in order) are finished; returns false otherwise.
   [[nodiscard]] bool complete(const std::vector<std::string>& files);
 
  private:
   void refuse_foreign() const;
   void read_manifest();
-  void take_up() const;
-  // As the manifest says that lies there now, maybe written by another part.
+  void resume() const;
+  // From the current manifest, which another part may have written.
   [[nodiscard]] std::optional<ShardEntry> finished_of_manifest(const std::string& file) const;
   [[nodiscard]] std::filesystem::path entry_path(const std::string& file) const { return work_ / (file + ".json"); }
 
@@ -55,7 +55,7 @@ class PackFolder {
   PackManifest plan_;
   std::size_t shard_count_;
   std::optional<PackManifest> manifest_;
-  std::unordered_map<std::string, std::size_t> in_manifest_;  // where a shard's entry stands there
+  std::unordered_map<std::string, std::size_t> in_manifest_;  // index of a shard's entry
 };
 
 }  // namespace unstarve

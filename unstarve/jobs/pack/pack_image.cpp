@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 
-// Brings what lies in a mapped file into memory, here and not in the one thread that writes.
+// Reads mapped file pages here, so that the single writing thread does not wait for them.
 void touch(std::span<const std::uint8_t> bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
     (void)*static_cast<const volatile std::uint8_t*>(bytes.data() + at);
   }
 }
 
-// Whether the file's last bytes are those of a whole one: JPEG's end marker, PNG's last chunk. False decides nothing.
-// WebP's header tells the length, and none that is cut was opened.
+// Whether the file ends as a complete file does: JPEG's end marker, PNG's last chunk. False proves nothing. WebP
+// headers contain the length, so a truncated WebP was not opened.
 bool ends_whole(std::span<const std::uint8_t> bytes, Encoding encoding) {
   constexpr std::array<std::uint8_t, 2> kEndOfImage = {0xff, 0xd9};
   constexpr std::array<std::uint8_t, 12> kLastChunk = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
@@ -44,7 +44,7 @@ PackImage::PackImage(const Dataset& data, const PackKeys& keys, const PackOption
       pixels_(data.field_index(FieldKind::kPixels)),
       label_(data.field_index(FieldKind::kLabel)) {
   if (encoded_ < 0 && pixels_ < 0)
-    throw Error(ErrorKind::kArgument, "pack: the " + data.format() + " has no image that could be packed");
+    throw Error(ErrorKind::kArgument, "pack: the " + data.format() + " has no image field; expected images");
 }
 
 bool PackImage::decodes(const Dataset& data, const PackOptions& options) {
@@ -53,7 +53,7 @@ bool PackImage::decodes(const Dataset& data, const PackOptions& options) {
 }
 
 void PackImage::make(std::uint64_t id, PackedRecord& packed) {
-  data_.read(id, packed.record);  // names the place itself
+  data_.read(id, packed.record);  // its error names the location
   packed.encoded.clear();
   packed.out = {};
   try {
@@ -67,7 +67,7 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
     check_maps(packed.record);
     throw Error(error.kind(), data_.location(id) + ": " + error.what());
   }
-  check_maps(packed.record);  // what was made of a page that its file no longer has is not to be packed
+  check_maps(packed.record);  // data from a truncated mapping must not be packed
   packed.name = keys_.name(data_.record_location(id));
   packed.out.key = packed.name;
 }
@@ -75,19 +75,19 @@ void PackImage::make(std::uint64_t id, PackedRecord& packed) {
 void PackImage::take_label(const Value& value, OutRecord& out) const {
   const auto classes = static_cast<std::int64_t>(data_.classes().size());
   if (value.integer < 0 || (classes > 0 && value.integer >= classes)) {
-    throw Error(ErrorKind::kInput, "label " + std::to_string(value.integer) + " is out of range, expected 0 to " +
+    throw Error(ErrorKind::kInput, "label " + std::to_string(value.integer) + " is out of range; expected 0 to " +
                                        std::to_string(classes - 1));
   }
   out.label = value.integer;
   if (classes > 0) out.class_name = data_.classes()[static_cast<std::size_t>(value.integer)];
 }
 
-// Never larger than it was.
+// Never enlarges.
 Size PackImage::target(Size size) const {
   const int side = options_.resize;
   const int shorter = std::min(size.width, size.height);
   if (side == 0 || shorter <= side) return size;
-  // The long side is rounded towards zero, as by the operation `resize`.
+  // The long side is rounded towards zero, as in the operation `resize`.
   const auto longer = static_cast<int>(std::int64_t{side} * std::max(size.width, size.height) / shorter);
   return size.width <= size.height ? Size{side, longer} : Size{longer, side};
 }

@@ -45,18 +45,18 @@ std::string PackKeys::relative(std::string_view path) const {
   return whole.starts_with(absolute_) ? whole.substr(absolute_.size()) : std::string(path);
 }
 
-std::string PackKeys::key(const RecordLocation& place) const {
-  std::string key = relative(place.file);
-  if (!place.list.empty()) return key;
-  if (!place.member.empty()) key += " " + place.member;
-  if (place.number) key += " record " + std::to_string(*place.number);
+std::string PackKeys::key(const RecordLocation& location) const {
+  std::string key = relative(location.file);
+  if (!location.list.empty()) return key;
+  if (!location.member.empty()) key += " " + location.member;
+  if (location.number) key += " record " + std::to_string(*location.number);
   return key;
 }
 
-std::string PackKeys::name(const RecordLocation& place) const {
-  if (!place.member.empty()) return place.member;
-  if (!place.number || !place.list.empty()) return relative(place.file);
-  return fmt::format("{}-{:08}", relative(place.file), *place.number);
+std::string PackKeys::name(const RecordLocation& location) const {
+  if (!location.member.empty()) return location.member;
+  if (!location.number || !location.list.empty()) return relative(location.file);
+  return fmt::format("{}-{:08}", relative(location.file), *location.number);
 }
 
 std::uint64_t stable_hash(std::string_view text, std::uint64_t before) noexcept {

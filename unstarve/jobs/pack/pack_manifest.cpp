@@ -29,11 +29,11 @@ Json json_of(const ShardEntry& entry) {
   return json;
 }
 
-// Reads JSON of a known form; every complaint names the place.
+// Reads JSON with a fixed schema; every error names the location.
 class Reader {
  public:
   Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json.is_object()) refuse("an object was expected");
+    if (!json.is_object()) refuse("expected an object");
   }
   [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
   [[nodiscard]] const Json& at(const char* key) const {
@@ -41,21 +41,21 @@ class Reader {
     return json_.at(key);
   }
   [[nodiscard]] std::string text(const char* key) const {
-    if (!at(key).is_string()) refuse(fmt::format("\"{}\" is no text", key));
+    if (!at(key).is_string()) refuse(fmt::format("\"{}\" is not a string", key));
     return at(key).get<std::string>();
   }
   [[nodiscard]] std::uint64_t number(const char* key) const {
-    if (!at(key).is_number_unsigned()) refuse(fmt::format("\"{}\" is no whole number", key));
+    if (!at(key).is_number_unsigned()) refuse(fmt::format("\"{}\" is not a non-negative integer", key));
     return at(key).get<std::uint64_t>();
   }
   [[nodiscard]] const Json& list(const char* key) const {
-    if (!at(key).is_array()) refuse(fmt::format("\"{}\" is no list", key));
+    if (!at(key).is_array()) refuse(fmt::format("\"{}\" is not an array", key));
     return at(key);
   }
   [[nodiscard]] FileSum sum() const {
     FileSum sum{text("file"), number("bytes"), 0};
     if (leaves_folder(sum.file) || sum.file.find('/') != std::string::npos)
-      refuse(fmt::format("\"{}\" is no name of a file in this folder", sum.file));
+      refuse(fmt::format("\"{}\" is not the name of a file in this folder", sum.file));
     const std::string crc = text("crc32c");
     const auto [end, status] = std::from_chars(crc.data(), crc.data() + crc.size(), sum.crc32c, 16);
     if (crc.size() != 8 || status != std::errc() || end != crc.data() + crc.size())
@@ -88,27 +88,27 @@ ShardEntry entry_of(const Reader& reader) {
 Json parse(const std::string& text, const std::string& where) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded())
-    throw Error(ErrorKind::kInput,
-                where +
-                    ": it is no JSON; was it cut off? Without it nothing tells whether the shards are "
-                    "whole: pack again into a new folder");
+    throw Error(ErrorKind::kInput, where +
+                                       ": invalid JSON, possibly truncated. Without the manifest the shards cannot be "
+                                       "verified: pack again into a new folder");
   return json;
 }
 
-// File names need not be UTF-8, JSON must be: what is not becomes U+FFFD.
+// File names need not be UTF-8, but JSON must be: invalid bytes become U+FFFD.
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
 void check_sums(const PackManifest& manifest, const Reader& reader) {
-  const auto same = [&](const std::string& what, std::uint64_t told, std::uint64_t summed) {
-    if (told != summed) reader.refuse(fmt::format("{}: {} are told, its shards have {}", what, told, summed));
+  const auto same = [&](const std::string& what, std::uint64_t stated, std::uint64_t summed) {
+    if (stated != summed)
+      reader.refuse(fmt::format("{}: the manifest says {}, its shards have {}", what, stated, summed));
   };
   same("records", reader.number("records"), manifest.records());
   same("bytes", reader.number("bytes"), manifest.bytes());
   for (const SplitCount& split : manifest.splits()) {
-    const Reader told(reader.at("splits").at(split.name), reader.where() + ": split " + split.name);
-    same(split.name + " records", told.number("records"), split.records);
-    same(split.name + " bytes", told.number("bytes"), split.bytes);
-    same(split.name + " shards", told.number("shards"), split.shards);
+    const Reader stated(reader.at("splits").at(split.name), reader.where() + ": split " + split.name);
+    same(split.name + " records", stated.number("records"), split.records);
+    same(split.name + " bytes", stated.number("bytes"), split.bytes);
+    same(split.name + " shards", stated.number("shards"), split.shards);
   }
 }
 
@@ -174,15 +174,15 @@ PackManifest manifest_from_json(const std::string& text, const std::string& wher
   manifest.options = reader.at("options").dump();
   manifest.source = reader.at("source").dump();
   for (const Json& name : reader.list("classes")) {
-    if (!name.is_string()) reader.refuse("\"classes\": a name is no text");
+    if (!name.is_string()) reader.refuse("\"classes\": a name is not a string");
     manifest.classes.push_back(name.get<std::string>());
   }
-  if (!reader.at("splits").is_object()) reader.refuse("\"splits\" is no object");
+  if (!reader.at("splits").is_object()) reader.refuse("\"splits\" is not an object");
   for (const auto& item : reader.at("splits").items()) manifest.split_names.push_back(item.key());
   for (const Json& item : reader.list("shards")) {
     manifest.shards.push_back(entry_of(Reader(item, fmt::format("{}: shard {}", where, manifest.shards.size()))));
     const std::string& split = manifest.shards.back().split;
-    if (!reader.at("splits").contains(split)) reader.refuse("a shard is of the unknown split \"" + split + "\"");
+    if (!reader.at("splits").contains(split)) reader.refuse("a shard has the unknown split \"" + split + "\"");
   }
   check_sums(manifest, reader);
   return manifest;

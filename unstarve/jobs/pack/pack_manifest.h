@@ -1,5 +1,5 @@
 #pragma once
-// What a packed folder holds, as plain data and as DST/manifest.json:
+// The content of a packed folder, as plain data and as DST/manifest.json:
 //
 //   {"unstarve": "0.1.0", "format": "webdataset", "records": 1280, "bytes": 23068672,
 //    "options": {"resize": 256, "quality": 0, "shard_mb": 100.0, "shuffle": true, "seed": 0, "split": "train=9,val=1",
@@ -9,13 +9,13 @@
 //    "splits": {"train": {"records": 1150, "bytes": ..., "shards": 3}, "val": {...}},
 //    "shards": [{"file": "train-00000.tar", "split": "train", "records": 384, "bytes": 8100864, "crc32c": "0a1b2c3d",
 //                "index": {"file": "train-00000.idx", "bytes": 5120, "crc32c": "..."},         (formats with one)
-//                "scan_index": {"file": "train-00000.tar.jpeg.unstarve-index", ...},           (where asked for)
-//                "skipped": [{"file": "cat/1.jpg", "offset": 0, "reason": "..."}]}, ...]}      (where there are any)
+//                "scan_index": {"file": "train-00000.tar.jpeg.unstarve-index", ...},           (if requested)
+//                "skipped": [{"file": "cat/1.jpg", "offset": 0, "reason": "..."}]}, ...]}      (if any)
 //
-// The entries of `skipped` are a quarantine list's (quarantine_entry.h), files relative to the source. Nothing tells
-// when, where or by how many it was made: equal packs have equal manifests.
+// Entries of `skipped` are those of a quarantine list (quarantine_entry.h), with files relative to the source. The
+// manifest contains no dates, hosts or thread counts: equal packs have equal manifests.
 //
-// Threads: values. Failure: Error(kInput) for text that is no manifest, with what is wrong; Error(kIo).
+// Threads: values. Failure: Error(kInput) with the reason for an invalid manifest.
 
 #include <cstdint>
 #include <filesystem>
@@ -38,11 +38,11 @@ struct FileSum {
 
 struct ShardEntry {
   FileSum shard;
-  FileSum index;  // of the file beside it that belongs to the format; no name: none
+  FileSum index;  // of the index file of the format; empty name: none
   std::string split;
   std::uint64_t records = 0;
   std::vector<QuarantineEntry> skipped;
-  FileSum scan_index{};  // of the file of its JPEGs' scan indexes (scan_index_file.h); no name: none
+  FileSum scan_index{};  // of the file of scan indexes (scan_index_file.h); empty name: none
   friend bool operator==(const ShardEntry&, const ShardEntry&) = default;
 };
 
@@ -56,11 +56,11 @@ struct SplitCount {
 struct PackManifest {
   std::string version;
   std::string format;
-  std::string options;  // as JSON text: what was asked
-  std::string source;   // as JSON text: what was there
+  std::string options;  // JSON text
+  std::string source;   // JSON text
   std::vector<std::string> classes;
   std::vector<std::string> split_names;
-  std::vector<ShardEntry> shards;  // in order
+  std::vector<ShardEntry> shards;  // in shard order
 
   [[nodiscard]] std::vector<SplitCount> splits() const;
   [[nodiscard]] std::uint64_t records() const;
@@ -68,11 +68,11 @@ struct PackManifest {
 };
 
 [[nodiscard]] std::string to_json(const ShardEntry& entry);
-// `where` stands in front of messages.
+// Messages start with `where`.
 [[nodiscard]] ShardEntry shard_entry_from_json(const std::string& text, const std::string& where);
 
 [[nodiscard]] std::string to_json(const PackManifest& manifest);
-// Sums that the text tells are compared with those of its shards; names that lead out of the folder are refused.
+// Checks the totals against the shards, and refuses file names outside the folder.
 [[nodiscard]] PackManifest manifest_from_json(const std::string& text, const std::string& where);
 
 }  // namespace unstarve

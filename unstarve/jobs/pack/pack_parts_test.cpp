@@ -1,4 +1,4 @@
-// The parts that packing and verifying are made of.
+// The building blocks of pack and verify.
 #include <sys/resource.h>
 
 #include <barrier>
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::TemporaryFolder;
 
-TEST_CASE("results are taken in order, whatever the number of threads") {
+TEST_CASE("results are consumed in order for any number of threads") {
   for (const int threads : {1, 2, 7}) {
     for (const std::uint64_t window : {1u, 3u, 50u}) {
       std::vector<std::uint64_t> slots(window), taken;
@@ -35,7 +35,7 @@ TEST_CASE("results are taken in order, whatever the number of threads") {
   }
 }
 
-TEST_CASE("the first failure in order comes out, after all before it were taken") {
+TEST_CASE("the first failure in order is rethrown after all earlier items were consumed") {
   for (int run = 0; run < 20; ++run) {
     std::uint64_t taken = 0;
     const auto make_worker = []() -> OrderedWorker {
@@ -55,7 +55,7 @@ TEST_CASE("the first failure in order comes out, after all before it were taken"
   run_in_order({0, 2, 4}, unmade, [](std::uint64_t, std::size_t) {});
 }
 
-TEST_CASE("asking to stop ends ordered work") {
+TEST_CASE("a stop request ends ordered work") {
   std::stop_source stop;
   std::uint64_t taken = 0;
   const auto idle = []() -> OrderedWorker { return [](std::uint64_t, std::size_t) {}; };
@@ -69,7 +69,7 @@ TEST_CASE("asking to stop ends ordered work") {
   CHECK(taken < 1000);
 }
 
-TEST_CASE("a file has its final name whole or not at all") {
+TEST_CASE("a file has its final name only when complete") {
   TemporaryFolder folder;
   folder.folder("work");
   const fs::path final_path = folder.path() / "a.tar", work = folder.path() / "work";
@@ -98,7 +98,7 @@ TEST_CASE("a file has its final name whole or not at all") {
   CHECK_FALSE(fs::exists(folder.path() / "b.tar"));
   CHECK(fs::is_empty(work));
 
-  // What a killed run left is overwritten, not continued.
+  // The leftover of a killed run is overwritten, not continued.
   folder.write("work/c.partial", std::string(100, 'o'));
   {
     PackFile file(folder.path() / "c", work, PackFile::Writers::kOne);
@@ -110,8 +110,7 @@ TEST_CASE("a file has its final name whole or not at all") {
                     Catch::Contains("nowhere/d"));
 }
 
-// It used to give the final name to what the second writer had just begun.
-TEST_CASE("a writer whose partial file was cleared away publishes nothing, and not another's") {
+TEST_CASE("a writer whose partial file was deleted does not publish the file of another writer") {
   for (const PackFile::Writers writers : {PackFile::Writers::kOne, PackFile::Writers::kMany}) {
     const TemporaryFolder folder;
     const fs::path work = folder.path() / "work", final_path = folder.path() / "manifest.json";
@@ -129,8 +128,9 @@ TEST_CASE("a writer whose partial file was cleared away publishes nothing, and n
   }
 }
 
-// As a full disk does, writing fails in mid-file; tests/python/errors/test_full_disk.py has a really full one.
-TEST_CASE("a write that the system refuses is one clear error and leaves nothing") {
+// Writing fails in the middle of the file, as on a full disk (tested for real by
+// tests/python/errors/test_full_disk.py).
+TEST_CASE("a failed write is one clear error and leaves no file") {
   TemporaryFolder folder;
   folder.folder("work");
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
@@ -163,7 +163,7 @@ PackManifest some_manifest() {
   return manifest;
 }
 
-TEST_CASE("a manifest is read as it was written") {
+TEST_CASE("a manifest is unchanged after writing and reading") {
   const PackManifest manifest = some_manifest();
   const PackManifest read = manifest_from_json(to_json(manifest), "m");
   CHECK(read.shards == manifest.shards);
@@ -174,7 +174,7 @@ TEST_CASE("a manifest is read as it was written") {
   CHECK(shard_entry_from_json(to_json(manifest.shards[1]), "m") == manifest.shards[1]);
 }
 
-TEST_CASE("a manifest that is cut anywhere, or says what cannot be, is refused") {
+TEST_CASE("a truncated or inconsistent manifest is refused") {
   const std::string text = to_json(some_manifest());
   for (std::size_t length = 0; length + 2 < text.size(); ++length) {
     try {
@@ -203,8 +203,7 @@ TEST_CASE("a manifest that is cut anywhere, or says what cannot be, is refused")
   refused("[\n  \"cat\"", "[\n  7, \"cat\"");
 }
 
-// Each used to find the other's working folder in what it had just seen to be a new folder.
-TEST_CASE("parts that begin at the same moment in a new folder share it") {
+TEST_CASE("parts that start at the same time in a new folder share it") {
   TemporaryFolder folder;
   PackManifest plan = some_manifest();
   plan.shards.clear();
@@ -230,8 +229,7 @@ TEST_CASE("parts that begin at the same moment in a new folder share it") {
   }
 }
 
-// One used to find the other's entry, which was gone into the manifest when it was read.
-TEST_CASE("parts that end at the same moment both find the pack complete") {
+TEST_CASE("parts that finish at the same time both find the pack complete") {
   TemporaryFolder folder;
   PackManifest plan = some_manifest();
   const std::vector<ShardEntry> shards = std::exchange(plan.shards, {});
@@ -254,7 +252,7 @@ TEST_CASE("parts that end at the same moment both find the pack complete") {
       for (std::size_t i = 0; i < outcome.size(); ++i) {
         threads.emplace_back([&, i] {
           together.arrive_and_wait();
-          // At any moment of what the first of them does.
+          // At any point of the work of the first part.
           std::this_thread::sleep_for(std::chrono::microseconds(i * static_cast<std::size_t>(round) * 5));
           try {
             outcome[i] = parts[i]->complete(files) ? "complete" : "not complete";

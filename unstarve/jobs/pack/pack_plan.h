@@ -1,19 +1,19 @@
 #pragma once
-// Which record goes to which place of which shard: a pure function of the source's records and the options, so that
-// each part of a pack finds the same plan by itself.
+// Assigns every record to a position in a shard: a pure function of the source's records and the options, so that each
+// part of a pack computes the same plan.
 //
 //   records ── exclude ── split by hash of the key ── keyed permutation ── equal shares ──▶ shards
 //
-// Threads: const after construction and cut(). Failure: Error(kArgument), Error(kInput) when nothing is left.
-// Cost: one place per record (some 300 ns), 8 bytes of memory per record.
+// Threads: const after construction and cut(). Failure: Error(kArgument); Error(kInput) if no record is left.
+// Cost:    about 300 ns and 8 bytes of memory per record.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "unstarve/jobs/pack.h"
 #include "unstarve/jobs/pack/pack_keys.h"
+#include "unstarve/jobs/pack/pack_options.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/storage/dataset/dataset.h"
 
@@ -24,36 +24,36 @@ inline constexpr const char* kOnlySplit = "data";
 struct PlannedShard {
   std::string stem;  // "train-00003": the file's name without extension
   std::size_t split = 0;
-  std::uint64_t begin = 0;  // places of its records among those of the split
+  std::uint64_t begin = 0;  // positions of its records in the split
   std::uint64_t end = 0;
 };
 
 class PackPlan {
  public:
-  // `options.exclude` is read here.
+  // Reads `options.exclude`.
   PackPlan(const Dataset& data, const PackKeys& keys, const PackOptions& options);
 
-  // Cuts every split into shards of about so many bytes.
+  // Divides each split into shards of about `shard_bytes`.
   void cut(double bytes_per_record, double shard_bytes);
 
   [[nodiscard]] const std::vector<PlannedShard>& shards() const { return shards_; }
   [[nodiscard]] std::vector<std::string> split_names() const;
   [[nodiscard]] std::uint64_t split_records(std::size_t split) const { return splits_[split].ids.size(); }
-  // The id of the record at `place` of a split.
-  [[nodiscard]] std::uint64_t id(std::size_t split, std::uint64_t place) const;
-  // Up to `most` ids, spread evenly over all that are packed.
-  [[nodiscard]] std::vector<std::uint64_t> spread(std::uint64_t most) const;
+  // The id of the record at `position` of a split.
+  [[nodiscard]] std::uint64_t id(std::size_t split, std::uint64_t position) const;
+  // Up to `count` ids, evenly spaced over all packed records.
+  [[nodiscard]] std::vector<std::uint64_t> spread(std::uint64_t count) const;
 
   [[nodiscard]] std::uint64_t records() const { return records_; }
   [[nodiscard]] std::uint64_t excluded() const { return excluded_; }
   [[nodiscard]] std::uint64_t exclude_entries() const { return exclude_entries_; }
-  // Of all keys in their order: another one means another source.
+  // Hash of all keys in order; differs for different sources.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
  private:
   struct Split {
     std::string name;
-    double end = 1;  // of its stretch of [0, 1)
+    double end = 1;  // of its interval in [0, 1)
     std::vector<std::uint64_t> ids;
     std::optional<Permutation> order;
   };

@@ -21,11 +21,11 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 SummedFile::SummedFile(std::string path)
     : path_(std::move(path)),
-      // O_NONBLOCK: opening a pipe must not wait for its writer.
+      // O_NONBLOCK: opening a named pipe must not block.
       file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) {
   if (!file_.valid()) throw io_error("open", path_, errno);
   struct stat status {};
-  if (::fstat(file_.get(), &status) != 0) throw io_error("look at", path_, errno);
+  if (::fstat(file_.get(), &status) != 0) throw io_error("stat", path_, errno);
   if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kIo, "open " + path_ + ": not a regular file");
   stamp_.bytes = static_cast<std::uint64_t>(status.st_size);
   stamp_.changed_ns = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
@@ -62,8 +62,8 @@ void SummedFile::fill(std::uint64_t offset, std::span<std::uint8_t> out) const {
   const std::string end = std::to_string(offset + read.bytes);
   if (read.error != 0) throw io_error("read at offset " + end + " of", path_, read.error);
   if (read.bytes < out.size()) {
-    throw Error(ErrorKind::kIo, "read " + path_ + ": it ended at " + end + " of " + std::to_string(size()) +
-                                    " bytes while it was read");
+    throw Error(ErrorKind::kIo,
+                "read " + path_ + ": ended at byte " + end + " of " + std::to_string(size()) + " while reading");
   }
   if (leave_cached_) return;
   (void)::posix_fadvise(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(out.size()), POSIX_FADV_DONTNEED);

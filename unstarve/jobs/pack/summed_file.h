@@ -1,13 +1,13 @@
 #pragma once
-// A local file that is read once from front to back by plain reads, never mapped, and summed on the way: what a pass
-// over a shard asks for and what it leaves out both go into the checksum.
+// A local file that is read once from front to back by plain reads and checksummed on the way. Bytes that the reader of
+// the format skips are included in the checksum.
 //
-// A file that was not in the page cache when it was opened is not left there, so that checking more data than memory
-// holds does not push out what others use.
+// A file that was not in the page cache when it was opened is evicted afterwards, so that verifying large data does not
+// displace other cached files.
 //
-// Ownership: holds the file open. Threads: one.
-// Failure:   Error(kIo) with path and offset; a file that ends before its length does is one.
-// Cost:      every byte is read once, apart from those that are asked for again.
+// Ownership: keeps the file open. Threads: one.
+// Failure:   Error(kIo) with path and offset, also if the file is shorter than its length when opened.
+// Cost:      every byte is read once, plus repeated reads of the same range.
 
 #include <cstdint>
 #include <span>
@@ -28,7 +28,7 @@ class SummedFile final : public ByteSource {
   [[nodiscard]] SourceStamp stamp() const noexcept override { return stamp_; }
   void read(std::uint64_t offset, std::span<std::uint8_t> out) const override;
 
-  // CRC-32C of the whole file; reads what is left of it.
+  // CRC-32C of the whole file; reads the rest of it.
   [[nodiscard]] std::uint32_t sum() const;
 
  private:
@@ -40,7 +40,7 @@ class SummedFile final : public ByteSource {
   SourceStamp stamp_;
   bool leave_cached_ = true;
   mutable AlignedBytes piece_;
-  mutable std::uint64_t summed_ = 0;  // bytes from the front
+  mutable std::uint64_t summed_ = 0;  // summed up to this offset
   mutable std::uint32_t crc_ = 0;
 };
 

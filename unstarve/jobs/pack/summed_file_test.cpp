@@ -26,14 +26,14 @@ std::vector<std::uint8_t> read(const SummedFile& file, std::uint64_t offset, std
   return out;
 }
 
-TEST_CASE("the sum is the file's, whatever of it was read before") {
+TEST_CASE("the checksum does not depend on earlier reads") {
   TemporaryFolder folder;
   const std::size_t size = GENERATE(0, 1, 4096, 3'000'000);
   const std::vector<std::uint8_t> bytes = some_bytes(size);
   folder.write("file", bytes);
   CHECK(SummedFile(folder.str("file")).sum() == crc32c(bytes));
   const SummedFile file(folder.str("file"));
-  // A gap, a piece, one that begins in it and ends behind it, the same again, one from the front.
+  // A gap, a range, an overlapping range, the same range again, a range at the start.
   for (const auto& [offset, length] :
        std::vector<std::pair<std::size_t, std::size_t>>{{10, 20}, {25, 40}, {25, 40}, {0, 5}, {1'500'000, 1'000'000}}) {
     if (offset + length > size) continue;
@@ -44,7 +44,7 @@ TEST_CASE("the sum is the file's, whatever of it was read before") {
   CHECK(file.sum() == crc32c(bytes));
 }
 
-TEST_CASE("a pass that leaves bytes out sums them") {
+TEST_CASE("skipped bytes are included in the checksum") {
   TemporaryFolder folder;
   const std::vector<std::uint8_t> bytes = some_bytes(20'000'000);
   folder.write("file", bytes);
@@ -57,13 +57,13 @@ TEST_CASE("a pass that leaves bytes out sums them") {
   CHECK(file.sum() == crc32c(bytes));
 }
 
-TEST_CASE("a file that is cut while it is read is an error with its offset") {
+TEST_CASE("a file truncated while reading is an error with its offset") {
   TemporaryFolder folder;
   folder.write("file", some_bytes(5'000'000));
   const SummedFile file(folder.str("file"));
   std::filesystem::resize_file(folder.path() / "file", 1'000'000);
   CHECK_THROWS_WITH(file.sum(), Catch::Contains(folder.str("file")) &&
-                                    Catch::Contains("it ended at 1000000 of 5000000 bytes while it was read"));
+                                    Catch::Contains("ended at byte 1000000 of 5000000 while reading"));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ const CatalogueEntry& find_dataset(const std::vector<CatalogueEntry>& catalogue,
     if (entry.name == name) return entry;
     names += (names.empty() ? "" : ", ") + entry.name;
   }
-  throw Error(ErrorKind::kArgument, "data set \"" + std::string(name) + "\": expected one of " + names +
+  throw Error(ErrorKind::kArgument, "dataset \"" + std::string(name) + "\": unknown; expected one of " + names +
                                         ", or one of your own with --catalogue");
 }
 

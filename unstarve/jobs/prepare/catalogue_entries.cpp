@@ -1,5 +1,5 @@
-// The known data sets. Where a fact comes from: the home page named in each entry; MD5 of MNIST, Caltech and ImageNet
-// also in torchvision.datasets; sizes and SHA-256 in tensorflow_datasets/url_checksums/*.txt.
+// The known datasets. Sources: the home page of each entry; MD5 of MNIST, Caltech and ImageNet also from
+// torchvision.datasets; sizes and SHA-256 from tensorflow_datasets/url_checksums/*.txt.
 #include "unstarve/jobs/prepare/catalogue.h"
 
 namespace unstarve {
@@ -81,7 +81,7 @@ CatalogueEntry fashion_mnist() {
   CatalogueEntry entry = mnist();
   entry.name = "fashion-mnist";
   entry.title = "Fashion-MNIST";
-  entry.purpose = "classification of 28 x 28 grey images of clothes";
+  entry.purpose = "classification of 28 x 28 grey images of clothing";
   entry.licence = "MIT";
   entry.home = "https://github.com/zalandoresearch/fashion-mnist";
   const std::string base = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/";
@@ -100,12 +100,13 @@ CatalogueEntry caltech101() {
   CatalogueEntry entry;
   entry.name = "caltech101";
   entry.title = "Caltech-101";
-  entry.purpose = "classification of photographs of single objects, some 300 x 200 pixels";
+  entry.purpose = "classification of photographs of single objects, about 300 x 200 pixels";
   entry.licence = "CC BY 4.0";
   entry.home = "https://data.caltech.edu/records/mzrjq-6wc02";
   entry.published =
-      "zip with caltech-101/101_ObjectCategories.tar.gz: a folder per class; BACKGROUND_Google, which is no class, is "
-      "left out";
+      "zip with caltech-101/101_ObjectCategories.tar.gz: a folder per class; BACKGROUND_Google, which is not a class, "
+      "is "
+      "skipped";
   entry.classes = 101;
   entry.archives = {{.file = "caltech-101.zip",
                      .bytes = 137'414'764,
@@ -137,12 +138,12 @@ CatalogueEntry imagenet() {
   CatalogueEntry entry;
   entry.name = "imagenet";
   entry.title = "ImageNet-1k (ILSVRC2012)";
-  entry.purpose = "classification of photographs, some 500 x 400 pixels";
+  entry.purpose = "classification of photographs, about 500 x 400 pixels";
   entry.licence = "non-commercial research and education, by agreement with ImageNet";
   entry.home = "https://image-net.org/challenges/LSVRC/2012/2012-downloads.php";
   entry.published =
-      "train: a tar of one tar per class; val: a flat tar; devkit: the classes (meta.mat) and val's ground truth";
-  entry.note = "needs an account at image-net.org: fetch the archives there, then --from DIR";
+      "train: a tar of one tar per class; val: a flat tar; devkit: the classes (meta.mat) and the ground truth of val";
+  entry.note = "needs an account at image-net.org: download the archives there, then use --from DIR";
   entry.classes = 1000;
   entry.splits = {{"train", 1'281'167}, {"val", 50'000}};
   entry.layout = PreparedLayout::kImageNet;
@@ -171,7 +172,7 @@ CatalogueEntry coco() {
   CatalogueEntry entry;
   entry.name = "coco";
   entry.title = "COCO 2017";
-  entry.purpose = "objects in photographs of scenes: detection; here with the class of the largest object as label";
+  entry.purpose = "object detection in photographs of scenes; the label is the class of the largest object";
   entry.licence = "annotations CC BY 4.0; images under Flickr's terms";
   entry.home = "https://cocodataset.org/#download";
   entry.published = "zips of train2017/, val2017/ and annotations/instances_{train,val}2017.json";
@@ -203,7 +204,7 @@ CatalogueEntry coco() {
 }
 
 struct OpenImagesTar {
-  const char* name;  // of the folder in it; its file is NAME.tar.gz
+  const char* name;  // of the folder in the archive NAME.tar.gz
   std::uint64_t bytes;
   const char* sha256;
 };
@@ -241,12 +242,12 @@ CatalogueEntry open_images() {
   CatalogueEntry entry;
   entry.name = "open-images";
   entry.title = "Open Images V7";
-  entry.purpose = "what is to be seen in photographs: many labels per image; the first verified one is the label here";
+  entry.purpose = "multi-label classification of photographs; the label is the first verified one";
   entry.licence = "annotations CC BY 4.0; images listed as CC BY 2.0";
   entry.home = "https://storage.googleapis.com/openimages/web/download_v7.html";
   entry.published =
       "tar.gz with {train_0..f,validation,test}/ID.jpg; labels as CSV (ImageID,Source,LabelName,Confidence)";
-  entry.note = "the 1.9 million images with boxes, which are the ones published as archives; --only validation: 13 GB";
+  entry.note = "the 1.9 million images with boxes, which are published as archives; --only validation: 13 GB";
   entry.classes = 20'931;
   entry.splits = {{"train", 1'743'042}, {"validation", 41'620}, {"test", 125'436}};
   entry.layout = PreparedLayout::kOpenImages;

@@ -1,5 +1,5 @@
-// The catalogue as JSON, read and written, and as a table. Every key is checked: one that is misspelt is an error, not
-// a fact that silently is not there.
+// Reads and writes the catalogue as JSON and prints it as text. Unknown keys are errors, so that a mistyped key is not
+// ignored.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,11 +20,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::array kLayouts = {PreparedLayout::kFiles, PreparedLayout::kImageNet, PreparedLayout::kCoco,
                                  PreparedLayout::kOpenImages};
 
-// One JSON object with its place in the file, for messages.
+// One JSON object with its path in the file, for messages.
 class Reader {
  public:
   Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json_.is_object()) fail("it is no object");
+    if (!json_.is_object()) fail("not an object");
   }
 
   [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorKind::kInput, where_ + ": " + what); }
@@ -40,7 +40,7 @@ class Reader {
       if (required) fail(std::string("\"") + key + "\" is missing");
       return "";
     }
-    if (!found->is_string()) fail(std::string("\"") + key + "\" is no text");
+    if (!found->is_string()) fail(std::string("\"") + key + "\" is not a string");
     const std::string value = found->get<std::string>();
     if (required && value.empty()) fail(std::string("\"") + key + "\" is empty");
     return value;
@@ -48,7 +48,7 @@ class Reader {
   [[nodiscard]] std::uint64_t number(const char* key) const {
     const auto found = json_.find(key);
     if (found == json_.end() || found->is_null()) return 0;
-    if (!found->is_number_unsigned()) fail(std::string("\"") + key + "\" is no whole number from 0 on");
+    if (!found->is_number_unsigned()) fail(std::string("\"") + key + "\" is not a non-negative integer");
     return found->get<std::uint64_t>();
   }
   [[nodiscard]] bool flag(const char* key) const {
@@ -57,12 +57,12 @@ class Reader {
     if (!found->is_boolean()) fail(std::string("\"") + key + "\" is neither true nor false");
     return found->get<bool>();
   }
-  // The elements of an array, each with its place.
+  // The elements of an array, each with its path.
   template <class Visit>
   void each(const char* key, const Visit& visit) const {
     const auto found = json_.find(key);
     if (found == json_.end()) return;
-    if (!found->is_array()) fail(std::string("\"") + key + "\" is no list");
+    if (!found->is_array()) fail(std::string("\"") + key + "\" is not an array");
     for (std::size_t i = 0; i < found->size(); ++i) visit((*found)[i], fmt::format("{}.{}[{}]", where_, key, i));
   }
   [[nodiscard]] const Json& json() const { return json_; }
@@ -76,23 +76,22 @@ std::string checksum(const Reader& reader, const char* key, std::size_t digits) 
   const std::string text = reader.text(key);
   const bool fits =
       text.empty() || (text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos);
-  if (!fits) reader.fail(fmt::format("\"{}\" is not of {} lower-case hexadecimal digits", key, digits));
+  if (!fits) reader.fail(fmt::format("\"{}\": expected {} lower-case hexadecimal digits", key, digits));
   return text;
 }
 
-// A path below a folder of ours, or nothing.
+// A relative path without "..", or empty.
 std::string inner_path(const Reader& reader, const char* key) {
   std::string path = reader.text(key);
   while (path.ends_with('/')) path.pop_back();
-  if (!path.empty() && leaves_folder(path))
-    reader.fail(std::string("\"") + key + "\" leads out of its folder: " + path);
+  if (!path.empty() && leaves_folder(path)) reader.fail(std::string("\"") + key + "\" is outside its folder: " + path);
   return path;
 }
 
 std::string file_name(const Reader& reader) {
   const std::string name = reader.text("file", true);
   if (name == "." || name == ".." || name.find('/') != std::string::npos) {
-    reader.fail("\"file\" is no name of a file: " + name);
+    reader.fail("\"file\" is not a file name: " + name);
   }
   return name;
 }
@@ -111,8 +110,8 @@ PublishedArchive archive_from(const Json& json, const std::string& where) {
   archive.inside = inner_path(reader, "inside");
   archive.to = inner_path(reader, "to");
   archive.each = reader.flag("each");
-  reader.each("leave_out", [&](const Json& name, const std::string& place) {
-    if (!name.is_string()) throw Error(ErrorKind::kInput, place + ": it is no text");
+  reader.each("leave_out", [&](const Json& name, const std::string& where) {
+    if (!name.is_string()) throw Error(ErrorKind::kInput, where + ": not a string");
     archive.leave_out.push_back(name.get<std::string>());
   });
   return archive;
@@ -125,19 +124,19 @@ PreparedLayout layout_from(const Reader& reader) {
     if (name == to_string(layout)) return layout;
     names += (names.empty() ? "" : ", ") + std::string(to_string(layout));
   }
-  reader.fail("\"layout\" is \"" + name + "\", expected one of " + names);
+  reader.fail("\"layout\" is \"" + name + "\"; expected one of " + names);
 }
 
 std::vector<SplitSize> splits_from(const Reader& reader) {
   std::vector<SplitSize> splits;
   const auto found = reader.json().find("splits");
   if (found == reader.json().end()) return splits;
-  if (!found->is_object()) reader.fail("\"splits\" is no object of names and numbers");
+  if (!found->is_object()) reader.fail("\"splits\" is not an object of names and numbers");
   for (const auto& [name, samples] : found->items()) {
     if (name.empty() || name.find('/') != std::string::npos || name == "..") {
-      reader.fail("\"splits\": \"" + name + "\" is no name of a split");
+      reader.fail("\"splits\": \"" + name + "\" is not a split name");
     }
-    if (!samples.is_number_unsigned()) reader.fail("\"splits\": \"" + name + "\" is no whole number from 0 on");
+    if (!samples.is_number_unsigned()) reader.fail("\"splits\": \"" + name + "\" is not a non-negative integer");
     splits.push_back({name, samples.get<std::uint64_t>()});
   }
   return splits;
@@ -147,7 +146,7 @@ void check_splits(const CatalogueEntry& entry, const Reader& reader) {
   for (const PublishedArchive& archive : entry.archives) {
     const bool known = archive.split.empty() || std::any_of(entry.splits.begin(), entry.splits.end(),
                                                             [&](const auto& s) { return s.name == archive.split; });
-    if (!known) reader.fail("archive " + archive.file + ": its split \"" + archive.split + "\" is none of \"splits\"");
+    if (!known) reader.fail("archive " + archive.file + ": split \"" + archive.split + "\" is not in \"splits\"");
   }
 }
 
@@ -166,12 +165,12 @@ CatalogueEntry entry_from(const Json& json, const std::string& where) {
   entry.classes = reader.number("classes");
   entry.splits = splits_from(reader);
   entry.layout = layout_from(reader);
-  reader.each("archives", [&](const Json& archive, const std::string& place) {
-    entry.archives.push_back(archive_from(archive, place));
+  reader.each("archives", [&](const Json& archive, const std::string& where) {
+    entry.archives.push_back(archive_from(archive, where));
   });
-  if (entry.archives.empty()) reader.fail("it has no archive");
-  reader.each("other_forms", [&](const Json& form, const std::string& place) {
-    const Reader other(form, place);
+  if (entry.archives.empty()) reader.fail("no archives");
+  reader.each("other_forms", [&](const Json& form, const std::string& where) {
+    const Reader other(form, where);
     other.only({"file", "md5", "reason"});
     entry.other_forms.push_back({file_name(other), checksum(other, "md5", 32), other.text("reason", true)});
   });
@@ -179,7 +178,7 @@ CatalogueEntry entry_from(const Json& json, const std::string& where) {
   return entry;
 }
 
-// Without what is not published.
+// Omits unpublished values.
 Json archive_to(const PublishedArchive& archive) {
   Json json = {{"file", archive.file}};
   if (archive.bytes > 0) json["bytes"] = archive.bytes;
@@ -235,7 +234,7 @@ std::vector<CatalogueEntry> parse_catalogue(std::string_view json, const std::st
   std::vector<CatalogueEntry> entries;
   reader.each("datasets",
               [&](const Json& entry, const std::string& where) { entries.push_back(entry_from(entry, where)); });
-  if (entries.empty()) reader.fail("it has no data set");
+  if (entries.empty()) reader.fail("no datasets");
   return entries;
 }
 

@@ -20,7 +20,7 @@ std::string archive_with(const std::string& keys) {
 
 }  // namespace
 
-TEST_CASE("catalogue: what it prints it reads") {
+TEST_CASE("catalogue: printed JSON can be parsed") {
   const std::vector<CatalogueEntry> known = known_datasets();
   const std::string json = to_json(known);
   const std::vector<CatalogueEntry> again = parse_catalogue(json, "again");
@@ -29,7 +29,7 @@ TEST_CASE("catalogue: what it prints it reads") {
   CHECK(to_text(again) == to_text(known));
 }
 
-TEST_CASE("catalogue: every known set has a home, a licence line, and archives that differ") {
+TEST_CASE("catalogue: every known dataset has a home page, a licence and distinct archives") {
   std::set<std::string> names;
   for (const CatalogueEntry& entry : known_datasets()) {
     INFO(entry.name);
@@ -39,7 +39,7 @@ TEST_CASE("catalogue: every known set has a home, a licence line, and archives t
     CHECK(entry.classes > 0);
     std::set<std::string> files;
     for (const PublishedArchive& archive : entry.archives) CHECK(files.insert(archive.file).second);
-    // What nobody may fetch unasked says so.
+    // Archives without a URL have a note that explains why.
     const bool all_urls =
         std::all_of(entry.archives.begin(), entry.archives.end(), [](const auto& a) { return !a.url.empty(); });
     CHECK((all_urls || !entry.note.empty()));
@@ -47,9 +47,9 @@ TEST_CASE("catalogue: every known set has a home, a licence line, and archives t
   CHECK(names.size() == 9);
 }
 
-TEST_CASE("catalogue: mistakes are told with their place") {
+TEST_CASE("catalogue: errors name the location") {
   CHECK_THROWS_WITH(parse_catalogue("{", "f"), Catch::Contains("catalogue f"));
-  CHECK_THROWS_WITH(parse_catalogue("[]", "f"), Catch::Contains("no object"));
+  CHECK_THROWS_WITH(parse_catalogue("[]", "f"), Catch::Contains("not an object"));
   CHECK_THROWS_WITH(parse_catalogue(R"({"unstarve_catalogue": 2, "datasets": []})", "f"), Catch::Contains("not 1"));
   CHECK_THROWS_WITH(parse_catalogue(catalogue_with(R"({"name": "a"})"), "f"),
                     Catch::Contains("datasets[0]: \"title\""));
@@ -57,20 +57,21 @@ TEST_CASE("catalogue: mistakes are told with their place") {
       parse_catalogue(catalogue_with(R"({"name": "a", "title": "A", "layout": "tarred", "archives": []})"), "f"),
       Catch::Contains("expected one of files, imagenet, coco, open-images"));
   CHECK_THROWS_WITH(parse_catalogue(catalogue_with(R"({"name": "a", "title": "A", "layout": "files"})"), "f"),
-                    Catch::Contains("no archive"));
+                    Catch::Contains("no archives"));
   CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "x", "md6": "")"), "f"),
                     Catch::Contains("unknown key \"md6\""));
   CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "x", "md5": "12")"), "f"),
                     Catch::Contains("32 lower-case"));
-  CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "x", "bytes": -1)"), "f"), Catch::Contains("whole number"));
-  CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "../x")"), "f"), Catch::Contains("no name of a file"));
-  CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "x", "to": "../up")"), "f"), Catch::Contains("leads out"));
+  CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "x", "bytes": -1)"), "f"), Catch::Contains("integer"));
+  CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "../x")"), "f"), Catch::Contains("not a file name"));
+  CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "x", "to": "../up")"), "f"),
+                    Catch::Contains("outside its folder"));
   CHECK_THROWS_WITH(parse_catalogue(archive_with(R"("file": "x", "split": "train")"), "f"),
-                    Catch::Contains("none of \"splits\""));
+                    Catch::Contains("not in \"splits\""));
   CHECK(parse_catalogue(archive_with(R"("file": "x", "inside": "a/b/")"), "f")[0].archives[0].inside == "a/b");
 }
 
-TEST_CASE("catalogue: an unknown name is told with those that are there") {
+TEST_CASE("catalogue: the error for an unknown name lists the known ones") {
   CHECK_THROWS_WITH(find_dataset(known_datasets(), "cifar-10"), Catch::Contains("cifar10, cifar100, mnist"));
   CHECK(find_dataset(known_datasets(), "coco").title == "COCO 2017");
 }

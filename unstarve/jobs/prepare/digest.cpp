@@ -21,13 +21,13 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 void check(bool done, const char* what) {
-  if (!done) throw Error(ErrorKind::kInternal, std::string("OpenSSL refuses to ") + what);
+  if (!done) throw Error(ErrorKind::kInternal, std::string("OpenSSL cannot ") + what);
 }
 
 class Digest {
  public:
   explicit Digest(const EVP_MD* kind) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), kind, nullptr) == 1, "begin a checksum");
+    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), kind, nullptr) == 1, "start a checksum");
   }
   void add(const std::uint8_t* bytes, std::size_t count) {
     check(EVP_DigestUpdate(context_.get(), bytes, count) == 1, "sum");
@@ -35,7 +35,7 @@ class Digest {
   [[nodiscard]] std::string hex() {
     unsigned char bytes[EVP_MAX_MD_SIZE];
     unsigned count = 0;
-    check(EVP_DigestFinal_ex(context_.get(), bytes, &count) == 1, "end a checksum");
+    check(EVP_DigestFinal_ex(context_.get(), bytes, &count) == 1, "finish a checksum");
     std::string text;
     for (unsigned i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
     return text;
@@ -55,9 +55,9 @@ FileDigests digest_file(const std::filesystem::path& path, bool md5, bool sha256
   std::vector<std::uint8_t> piece(kPieceBytes);
   FileDigests digests;
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw io_error("look at", path.string(), errno);
+  if (::fstat(file.get(), &status) != 0) throw io_error("stat", path.string(), errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  // What is to be unpacked next should still be there, unless it is too much for that.
+  // Keep the file in the page cache for unpacking, unless it is too large.
   const bool leave_cached = in_page_cache(file.get(), size / 2) || PageCacheBudget::of_process().take(size);
   while (true) {
     const ssize_t count = ::read(file.get(), piece.data(), piece.size());

@@ -19,12 +19,13 @@ TEST_CASE("digests: the test suite of RFC 1321 and FIPS 180 examples") {
        "57edf4a22be3c955ac49da2e2107b67a", "f371bc4a311f2b009eef952dd83ca80e2b60026c8e935592d0f9c308453c813e"}};
   for (const Example& example : examples) {
     folder.write("file", example.text);
-    std::uint64_t told = 0;
-    const FileDigests digests = digest_file(folder.path() / "file", true, true, [&](std::uint64_t n) { told += n; });
+    std::uint64_t advanced = 0;
+    const FileDigests digests =
+        digest_file(folder.path() / "file", true, true, [&](std::uint64_t n) { advanced += n; });
     CHECK(digests.md5 == example.md5);
     CHECK(digests.sha256 == example.sha256);
     CHECK(digests.bytes == std::string(example.text).size());
-    CHECK(told == digests.bytes);
+    CHECK(advanced == digests.bytes);
   }
   CHECK(digest_file(folder.path() / "file", true, false).sha256.empty());
   CHECK_THROWS_AS(digest_file(folder.path() / "none", true, false), Error);

@@ -29,7 +29,7 @@ fs::path with_suffix(fs::path path, const char* suffix) {
   return path;
 }
 
-// Large objects over slow lines: time is bounded by the stall time-out alone. What comes is stored already.
+// For large objects over slow connections: only the stall timeout applies. Received bytes are already stored.
 RemoteOptions download_options() {
   RemoteOptions options = remote_options_from_environment();
   options.total_timeout = std::max(options.total_timeout, std::chrono::milliseconds(std::chrono::hours(1)));
@@ -38,14 +38,14 @@ RemoteOptions download_options() {
   return options;
 }
 
-// Equal text means the same object.
+// The identity of the object as text.
 std::string identity_of(const ByteSource& source) {
   const SourceStamp stamp = source.stamp();
   return nlohmann::ordered_json{{"url", source.name()}, {"bytes", stamp.bytes}, {"version", stamp.changed_ns}}.dump() +
          "\n";
 }
 
-// The partial file, opened, and how much of the object is in it.
+// The open partial file and the number of bytes in it.
 struct Partial {
   FileDescriptor file;
   std::uint64_t bytes = 0;
@@ -75,7 +75,7 @@ DownloadResult download(const std::string& url, const fs::path& path, std::uint6
   const RemoteStore store(download_options());
   const std::shared_ptr<const ByteSource> source = store.open(url);
   if (expected_bytes > 0 && source->size() != expected_bytes) {
-    throw Error(ErrorKind::kInput, fmt::format("download {}: it has {} bytes, the published one {}", source->name(),
+    throw Error(ErrorKind::kInput, fmt::format("download {}: {} bytes; expected {} as published", source->name(),
                                                source->size(), expected_bytes));
   }
   const fs::path partial_path = with_suffix(path, ".partial");

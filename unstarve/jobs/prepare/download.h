@@ -1,17 +1,17 @@
 #pragma once
-// Fetches one object into a file, in pieces that are kept: killed at any moment, the same call goes on from there.
+// Downloads one object into a file, in pieces that stay on disk: after a kill at any moment the same call continues.
 //
-//   PATH.partial          what has come so far, front to back
-//   PATH.partial.json     of which object: URL, length, a hash of its ETag; another one begins anew
-//   PATH                  when it is whole
+//   PATH.partial          the bytes downloaded so far, from the start
+//   PATH.partial.json     identity of the object: URL, length, hash of the ETag; if it changes, the download restarts
+//   PATH                  the complete file
 //
-// Pieces grow from 256 KiB with what is there, to 32 MiB, so a kill costs at most half of what was fetched. A
-// connection that breaks is taken up within the piece by the store (storage/remote/remote.h). http(s)://, s3://, gs://.
+// Piece sizes grow from 256 KiB to 32 MiB with the progress, so that a kill loses at most half of the download. The
+// store reconnects within a piece (storage/remote/remote.h). Schemes: http(s)://, s3://, gs://.
 //
-// Threads:   one call at a time per path. Memory: one piece.
-// Failure:   Error(kInput) for an object of another length than published, before anything is fetched; Error(kIo);
-//            Error(kCancelled) when `stop` asks. What has come stays. Error(kMissing) in a build without libcurl.
-// Cost:      a server that ignores ranges is read from the front for every piece.
+// Threads: one call at a time per path. Memory: one piece.
+// Failure: Error(kInput) for an object with another length than published, before the download starts; Error(kIo);
+//          Error(kCancelled) by `stop`. The partial file stays. Error(kMissing) in a build without libcurl.
+// Cost:    a server that ignores range requests sends the whole prefix again for each piece.
 
 #include <cstdint>
 #include <filesystem>
@@ -23,11 +23,11 @@ namespace unstarve {
 
 struct DownloadResult {
   std::uint64_t bytes = 0;
-  std::uint64_t resumed_from = 0;  // of which so many had come before this call
+  std::uint64_t resumed_from = 0;  // bytes downloaded by earlier calls
 };
 
-// `expected_bytes`: 0 for any. `advanced` is told how many bytes have come since it was told last, those of an earlier
-// call included.
+// `expected_bytes` 0: any length. `advanced` is called with the number of bytes since its last call, including those of
+// earlier runs.
 DownloadResult download(const std::string& url, const std::filesystem::path& path, std::uint64_t expected_bytes,
                         const std::function<void(std::uint64_t bytes)>& advanced = {}, std::stop_token stop = {});
 

@@ -15,31 +15,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Look {
+struct ArchiveCheck {
   FoundArchive found;
-  std::string wrong;  // why it is not the archive; empty when it is
+  std::string wrong;  // why it is not the archive; empty if it is
 };
 
-// SHA-256 where it is published: MD5 tells accidents apart, not attacks.
-Look look_at(const PublishedArchive& archive, const fs::path& file, const Advanced& advanced) {
-  Look look{{file, fs::file_size(file), ""}, ""};
+// Prefers SHA-256: MD5 detects accidental damage, not attacks.
+ArchiveCheck check_file(const PublishedArchive& archive, const fs::path& file, const Advanced& advanced) {
+  ArchiveCheck candidate{{file, fs::file_size(file), ""}, ""};
   const bool sha256 = !archive.sha256.empty(), md5 = !sha256 && !archive.md5.empty();
-  if (archive.bytes > 0 && look.found.bytes != archive.bytes && !sha256 && !md5) {
-    look.wrong = fmt::format("it has {} bytes, the published one {}", look.found.bytes, archive.bytes);
+  if (archive.bytes > 0 && candidate.found.bytes != archive.bytes && !sha256 && !md5) {
+    candidate.wrong = fmt::format("{} bytes; expected {} as published", candidate.found.bytes, archive.bytes);
   } else if (!sha256 && !md5) {
-    look.found.checked = archive.bytes > 0 ? "size" : "name";
+    candidate.found.checked = archive.bytes > 0 ? "size" : "name";
   } else {
     const FileDigests digests = digest_file(file, md5, sha256, advanced);
     const std::string& found = sha256 ? digests.sha256 : digests.md5;
     const std::string& published = sha256 ? archive.sha256 : archive.md5;
-    look.found.checked = sha256 ? "sha256" : "md5";
+    candidate.found.checked = sha256 ? "sha256" : "md5";
     if (found != published) {
-      look.wrong =
-          fmt::format("its {} is {}, the published one {} ({} bytes{})", sha256 ? "SHA-256" : "MD5", found, published,
+      candidate.wrong =
+          fmt::format("{} is {}; expected {} as published ({} bytes{})", sha256 ? "SHA-256" : "MD5", found, published,
                       digests.bytes, archive.bytes > 0 ? fmt::format(", published {}", archive.bytes) : "");
     }
   }
-  return look;
+  return candidate;
 }
 
 std::string description(const PublishedArchive& archive) {
@@ -64,9 +64,9 @@ void refuse_other_form(const CatalogueEntry& entry, const PublishedArchive& arch
       const bool may_be = file == form.file || (!form.md5.empty() && ending(file) == ending(form.file));
       if (!may_be) continue;
       if (file != form.file && digest_file(folder / file, true, false).md5 != form.md5) continue;
-      throw Error(ErrorKind::kInput, fmt::format("prepare {}: {} is {}, which is not read: {}; take {}{}", entry.name,
-                                                 (folder / file).string(), form.file, form.reason, archive.file,
-                                                 archive.url.empty() ? "" : " (" + archive.url + ")"));
+      throw Error(ErrorKind::kInput, fmt::format("prepare {}: {} is {}, which is not supported: {}; use {}{}",
+                                                 entry.name, (folder / file).string(), form.file, form.reason,
+                                                 archive.file, archive.url.empty() ? "" : " (" + archive.url + ")"));
     }
   }
 }
@@ -74,9 +74,9 @@ void refuse_other_form(const CatalogueEntry& entry, const PublishedArchive& arch
 }  // namespace
 
 FoundArchive check_archive(const PublishedArchive& archive, const fs::path& file, const Advanced& advanced) {
-  Look look = look_at(archive, file, advanced);
-  if (!look.wrong.empty()) throw Error(ErrorKind::kInput, "prepare: " + file.string() + ": " + look.wrong);
-  return look.found;
+  const ArchiveCheck candidate = check_file(archive, file, advanced);
+  if (!candidate.wrong.empty()) throw Error(ErrorKind::kInput, "prepare: " + file.string() + ": " + candidate.wrong);
+  return candidate.found;
 }
 
 FoundArchive find_archive(const CatalogueEntry& entry, const PublishedArchive& archive, const fs::path& folder,
@@ -84,23 +84,23 @@ FoundArchive find_archive(const CatalogueEntry& entry, const PublishedArchive& a
   const std::vector<std::string> files = list_folder(folder.string()).files;
   std::string wrong;
   if (std::find(files.begin(), files.end(), archive.file) != files.end()) {
-    Look look = look_at(archive, folder / archive.file, advanced);
-    if (look.wrong.empty()) return look.found;
-    wrong = (folder / archive.file).string() + ": " + look.wrong;
+    const ArchiveCheck candidate = check_file(archive, folder / archive.file, advanced);
+    if (candidate.wrong.empty()) return candidate.found;
+    wrong = (folder / archive.file).string() + ": " + candidate.wrong;
   }
   const bool told_by_content = archive.bytes > 0 && (!archive.md5.empty() || !archive.sha256.empty());
   for (const std::string& file : files) {
     if (!told_by_content || file == archive.file || fs::file_size(folder / file) != archive.bytes) continue;
-    Look look = look_at(archive, folder / file, {});
-    if (look.wrong.empty()) return look.found;
+    const ArchiveCheck candidate = check_file(archive, folder / file, {});
+    if (candidate.wrong.empty()) return candidate.found;
   }
   if (!wrong.empty()) throw Error(ErrorKind::kInput, "prepare " + entry.name + ": " + wrong);
   refuse_other_form(entry, archive, folder, files);
-  const std::string where = !archive.url.empty()  ? "it is published at " + archive.url
+  const std::string where = !archive.url.empty()  ? "published at " + archive.url
                             : !entry.note.empty() ? entry.note
                                                   : "see " + entry.home;
-  throw Error(ErrorKind::kInput,
-              fmt::format("prepare {}: {} has no {}; {}", entry.name, folder.string(), description(archive), where));
+  throw Error(ErrorKind::kInput, fmt::format("prepare {}: {} does not contain {}; {}", entry.name, folder.string(),
+                                             description(archive), where));
 }
 
 }  // namespace unstarve

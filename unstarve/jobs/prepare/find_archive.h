@@ -1,12 +1,13 @@
 #pragma once
-// Which file of a folder is a published archive: told by its name, decided by its checksum.
+// Finds the file of a published archive in a folder: candidates by name and length, verified by checksum.
 //
-// Of files with the published name, then of those with the published length, the one whose checksum is right is taken.
-// Where no checksum is published, name and (where published) length decide, and the result says so.
+// Files with the published name are checked first, then files with the published length; the first with the right
+// checksum is used. Without a published checksum, name and (if published) length decide, and the result says so.
 //
-// Threads:  one call. Failure: Error(kInput) when none is it: with the file and both checksums for one that has the
-//           name but another content, with the name of the right archive for another form of the set, else with what is
-//           missing and where it is published. Error(kIo).
+// Threads: one caller.
+// Failure: Error(kIo); Error(kInput) if no file matches: with both checksums for a file with the right name but other
+//          content, with the right archive for another variant of the dataset, else with the missing archive and its
+//          URL.
 
 #include <cstdint>
 #include <filesystem>
@@ -20,7 +21,7 @@ namespace unstarve {
 struct FoundArchive {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  std::string checked;  // "sha256", "md5", "size" or "name": what decided
+  std::string checked;  // the decisive check: "sha256", "md5", "size" or "name"
 };
 
 using Advanced = std::function<void(std::uint64_t bytes)>;
@@ -28,7 +29,7 @@ using Advanced = std::function<void(std::uint64_t bytes)>;
 [[nodiscard]] FoundArchive find_archive(const CatalogueEntry& entry, const PublishedArchive& archive,
                                         const std::filesystem::path& folder, const Advanced& advanced = {});
 
-// The one file; Error(kInput) when it is not the archive.
+// Checks a single file; Error(kInput) if it is not the archive.
 [[nodiscard]] FoundArchive check_archive(const PublishedArchive& archive, const std::filesystem::path& file,
                                          const Advanced& advanced = {});
 

@@ -64,7 +64,7 @@ FinishedLayout finish_layout(PreparedLayout layout, const std::vector<PublishedA
       add_open_images_rows(folder, archives, manifest);
       return finish_manifest(manifest, folder);
   }
-  throw Error(ErrorKind::kInternal, "prepare: a layout without a way to finish it");
+  throw Error(ErrorKind::kInternal, "prepare: unknown layout");
 }
 
 }  // namespace unstarve

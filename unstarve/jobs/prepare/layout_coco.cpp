@@ -1,5 +1,5 @@
-// COCO's instances_*.json, half a gigabyte for the training images: read as a stream, so that only the names of the
-// images and the class and area of each object are held.
+// Reads COCO's instances_*.json (half a gigabyte for the training images) as a stream, so that only image names and the
+// class and area of each object are in memory.
 //
 //   {"images": [{"id": 139, "file_name": "000000000139.jpg", ...}, ...],
 //    "annotations": [{"image_id": 139, "category_id": 72, "area": 1481.38, ...}, ...],
@@ -29,7 +29,7 @@ struct Object {
   float area = 0;
 };
 
-// Takes what is wanted of the objects in the arrays at the top; everything deeper is passed over.
+// Reads the objects of the top-level arrays; deeper levels are skipped.
 class InstancesReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Image> images;
@@ -108,15 +108,15 @@ class InstancesReader : public nlohmann::json_sax<nlohmann::json> {
 
 InstancesReader read_instances(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(ErrorKind::kIo, "open " + file.string() + ": it cannot be read");
+  if (!in) throw Error(ErrorKind::kIo, "open " + file.string() + ": not readable");
   InstancesReader reader;
   const bool whole = nlohmann::json::sax_parse(in, static_cast<nlohmann::json_sax<nlohmann::json>*>(&reader));
   if (!whole) throw Error(ErrorKind::kInput, file.string() + ": " + reader.problem);
-  if (reader.images.empty()) throw Error(ErrorKind::kInput, file.string() + ": it lists no image");
+  if (reader.images.empty()) throw Error(ErrorKind::kInput, file.string() + ": no images listed");
   return reader;
 }
 
-// The classes in an image, that of the largest object first, each once.
+// The distinct classes of an image, that of the largest object first.
 std::vector<std::uint32_t> labels_of(const InstancesReader& instances, std::int64_t image, const fs::path& file) {
   const auto [first, last] =
       std::equal_range(instances.objects.begin(), instances.objects.end(), Object{.image = image},
@@ -125,8 +125,8 @@ std::vector<std::uint32_t> labels_of(const InstancesReader& instances, std::int6
   for (auto object = first; object != last; ++object) {
     const auto category = instances.categories.find(object->category);
     if (category == instances.categories.end()) {
-      throw Error(ErrorKind::kInput, file.string() + ": an object is of category " + std::to_string(object->category) +
-                                         ", which is not listed");
+      throw Error(ErrorKind::kInput,
+                  file.string() + ": an object has the unlisted category " + std::to_string(object->category));
     }
     const auto label = static_cast<std::uint32_t>(std::distance(instances.categories.begin(), category));
     if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
@@ -139,7 +139,7 @@ void take_classes(const InstancesReader& instances, const fs::path& file, Manife
   for (const auto& [id, name] : instances.categories) names.push_back(name);
   if (manifest.classes.empty()) manifest.classes = names;
   if (manifest.classes != names) {
-    throw Error(ErrorKind::kInput, file.string() + ": its categories are others than those of another split");
+    throw Error(ErrorKind::kInput, file.string() + ": the categories differ from those of another split");
   }
 }
 
@@ -156,11 +156,11 @@ void add_coco_rows(const fs::path& folder, const std::string& images, const std:
     return a.image != b.image ? a.image < b.image : a.area > b.area;
   });
   for (const Image& image : instances.images) {
-    if (leaves_folder(image.file)) throw Error(ErrorKind::kInput, file.string() + ": refused: file_name " + image.file);
+    if (leaves_folder(image.file)) throw Error(ErrorKind::kInput, file.string() + ": refused file_name " + image.file);
     const std::string path = images + "/" + image.file;
-    std::error_code failed;  // a name too long, too
+    std::error_code failed;  // also for a name that is too long
     if (!fs::exists(folder / path, failed)) {
-      throw Error(ErrorKind::kInput, file.string() + " lists " + image.file + ", which is not among the images");
+      throw Error(ErrorKind::kInput, file.string() + " lists " + image.file + ", which is missing");
     }
     manifest.add(path, split, labels_of(instances, image.id, file));
   }

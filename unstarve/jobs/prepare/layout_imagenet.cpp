@@ -1,5 +1,5 @@
-// ImageNet's validation images come without their classes: line i of the devkit's ground truth is the number of the
-// class of image i, and meta.mat names that class.
+// The validation images of ImageNet have no class in their names: line i of the devkit's ground truth is the class
+// number of image i, and meta.mat maps numbers to classes.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -28,14 +28,14 @@ std::vector<int> ground_truth(const fs::path& file) {
     int number = 0;
     const auto [end, status] = std::from_chars(line.data(), line.data() + line.size(), number);
     if (status != std::errc() || end != line.data() + line.size()) {
-      throw Error(ErrorKind::kInput, fmt::format("{}: line {} is no number", file.string(), classes.size() + 1));
+      throw Error(ErrorKind::kInput, fmt::format("{}: line {} is not a number", file.string(), classes.size() + 1));
     }
     classes.push_back(number);
   }
   return classes;
 }
 
-// Moved, or moved already by an earlier run.
+// Moves the file unless an earlier run has moved it.
 void move_image(const fs::path& val, const std::string& image, const std::string& wnid) {
   const fs::path from = val / image, to = val / wnid / image;
   if (::rename(from.c_str(), to.c_str()) == 0) return;
@@ -43,7 +43,7 @@ void move_image(const fs::path& val, const std::string& image, const std::string
   if (reason != ENOENT) throw io_error("move " + image + " to", to.string(), reason);
   if (!fs::exists(to)) {
     throw Error(ErrorKind::kInput,
-                "prepare: the devkit has a class for " + image + ", which is not in " + val.string());
+                "prepare: the devkit has a class for " + image + ", which is missing in " + val.string());
   }
 }
 

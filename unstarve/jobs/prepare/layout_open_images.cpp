@@ -1,8 +1,8 @@
-// Open Images: images are named by their identity, labels are lists for all nine million images, of which those that
-// are there are kept.
+// Open Images: file names are image ids; the label files list all nine million images, and rows of missing images are
+// skipped.
 //
 //   labels/*class-descriptions.csv                   LabelName,DisplayName     /m/011k07,Tortoise
-//   labels/*SPLIT-annotations-human-imagelabels.csv  ImageID,Source,LabelName,Confidence     Confidence 1: it is there
+//   labels/*SPLIT-annotations-human-imagelabels.csv  ImageID,Source,LabelName,Confidence     Confidence 1: present
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The fields of one line of CSV (RFC 4180, but for line ends in quotes).
+// The fields of one CSV line (RFC 4180 without line breaks in quotes).
 std::vector<std::string> fields_of(std::string_view line) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -54,7 +54,7 @@ class Labels {
     each_line(file, [&](std::string_view line, std::uint64_t number) {
       const std::vector<std::string> fields = fields_of(line);
       if (fields.size() < 2) throw short_line(file, number);
-      if (fields[0] == "LabelName") return;  // the header
+      if (fields[0] == "LabelName") return;  // header
       if (numbers_.emplace(fields[0], static_cast<std::uint32_t>(names.size())).second) names.push_back(fields[1]);
     });
   }
@@ -66,9 +66,9 @@ class Labels {
       if (found == labels_of_.end()) return;
       const std::vector<std::string> fields = fields_of(line);
       if (fields.size() < 4) throw short_line(file, number);
-      if (!fields[3].starts_with('1')) return;  // verified to be absent
+      if (!fields[3].starts_with('1')) return;  // verified as absent
       const auto label = numbers_.find(fields[2]);
-      if (label == numbers_.end()) return;  // one without a name
+      if (label == numbers_.end()) return;  // a label without a name
       std::vector<std::uint32_t>& labels = found->second;
       if (std::find(labels.begin(), labels.end(), label->second) == labels.end()) labels.push_back(label->second);
     });
@@ -97,11 +97,12 @@ std::vector<std::string> image_files(const fs::path& folder) {
 void add_open_images_rows(const fs::path& folder, const std::vector<PublishedArchive>& archives,
                           ManifestText& manifest) {
   Labels labels;
-  std::vector<std::pair<std::string, std::string>> folders;  // of images, and their split
+  std::vector<std::pair<std::string, std::string>> folders;  // image folder and its split
   for (const PublishedArchive& archive : archives) {
     if (archive.to == "labels") continue;
-    const std::pair<std::string, std::string> place{archive.to, archive.split};
-    if (std::find(folders.begin(), folders.end(), place) == folders.end()) folders.push_back(place);
+    const std::pair<std::string, std::string> folder_and_split{archive.to, archive.split};
+    if (std::find(folders.begin(), folders.end(), folder_and_split) == folders.end())
+      folders.push_back(folder_and_split);
   }
   std::vector<std::vector<std::string>> files;
   for (const auto& [images, split] : folders) {

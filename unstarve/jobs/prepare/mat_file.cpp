@@ -45,11 +45,11 @@ struct Element {
 template <class T>
 T load(Bytes bytes) {
   T value;
-  std::memcpy(&value, bytes.data(), sizeof value);  // the format's order is the machine's: x86, ARM
+  std::memcpy(&value, bytes.data(), sizeof value);  // little-endian, as on x86 and Arm
   return value;
 }
 
-// Elements one after the other.
+// Reads consecutive elements.
 class Elements {
  public:
   Elements(Bytes bytes, const std::string& name) : bytes_(bytes), name_(name) {}
@@ -59,19 +59,19 @@ class Elements {
     throw Error(ErrorKind::kInput, fmt::format("{}: at offset {}: {}", name_, at_, what));
   }
   Element next() {
-    if (bytes_.size() - at_ < 8) fail("expected an element, found the end");
+    if (bytes_.size() - at_ < 8) fail("expected an element, found the end of the file");
     const auto first = load<std::uint32_t>(bytes_.subspan(at_));
     Element element;
     if (first >> 16 != 0) {  // small
       const std::size_t count = first >> 16;
-      if (count > 4) fail(fmt::format("a small element of {} bytes, expected at most 4", count));
+      if (count > 4) fail(fmt::format("small element of {} bytes; expected at most 4", count));
       element = {first & 0xFFFF, bytes_.subspan(at_ + 4, count)};
       at_ += 8;
       return element;
     }
     const std::size_t count = load<std::uint32_t>(bytes_.subspan(at_ + 4));
     if (count > bytes_.size() - at_ - 8) {
-      fail(fmt::format("an element of {} bytes, but {} are left", count, bytes_.size() - at_ - 8));
+      fail(fmt::format("element of {} bytes, but {} are left", count, bytes_.size() - at_ - 8));
     }
     element = {first, bytes_.subspan(at_ + 8, count)};
     const std::size_t filled = first == kCompressed ? count : (count + 7) / 8 * 8;
@@ -93,7 +93,7 @@ class Elements {
 
 std::vector<std::uint8_t> inflate_all(Bytes bytes, const std::string& name) {
   z_stream stream{};
-  if (inflateInit(&stream) != Z_OK) throw Error(ErrorKind::kMemory, name + ": zlib has no memory");
+  if (inflateInit(&stream) != Z_OK) throw Error(ErrorKind::kMemory, name + ": zlib is out of memory");
   std::vector<std::uint8_t> out;
   stream.next_in = const_cast<Bytef*>(bytes.data());
   stream.avail_in = static_cast<uInt>(bytes.size());
@@ -109,14 +109,14 @@ std::vector<std::uint8_t> inflate_all(Bytes bytes, const std::string& name) {
   inflateEnd(&stream);
   if (status != Z_STREAM_END) {
     const bool large = out.size() > kMaxMatBytes;
-    throw Error(ErrorKind::kInput, name + (large ? ": it inflates to too much" : ": its compressed part is damaged"));
+    throw Error(ErrorKind::kInput, name + (large ? ": the inflated data is too large" : ": damaged compressed data"));
   }
   return out;
 }
 
 double number_of(const Element& element, const Elements& elements) {
   const auto as = [&]<class T>(T) -> double {
-    if (element.data.size() < sizeof(T)) elements.fail("a number without its bytes");
+    if (element.data.size() < sizeof(T)) elements.fail("truncated number");
     return static_cast<double>(load<T>(element.data));
   };
   switch (element.type) {
@@ -148,7 +148,7 @@ std::string text_of(const Element& element, const Elements& elements) {
   return text;
 }
 
-// The first value of a matrix that holds numbers or letters.
+// The first value of a numeric or character matrix.
 Element value_of(const Element& matrix, const std::string& name, const char* field) {
   Elements parts(matrix.data, name);
   (void)parts.next(kUint32, field);  // flags
@@ -167,7 +167,7 @@ int whole_number(const Element& matrix, const std::string& name, const char* fie
   const Elements parts(matrix.data, name);
   const double value = number_of(value_of(matrix, name, field), parts);
   if (!(value >= 0 && value <= 1e6) || value != std::floor(value)) {
-    parts.fail(fmt::format("{} is {}, expected a whole number", field, value));
+    parts.fail(fmt::format("{} is {}; expected an integer", field, value));
   }
   return static_cast<int>(value);
 }
@@ -177,18 +177,18 @@ void take_field(const std::string& field, const Element& matrix, const std::stri
   if (field == "num_children") synset.is_class = whole_number(matrix, name, "num_children") == 0;
   if (field != "WNID") return;
   synset.wnid = text_of(value_of(matrix, name, "WNID"), Elements(matrix.data, name));
-  // It becomes the name of a folder.
+  // The WNID becomes a folder name.
   const bool fits = !synset.wnid.empty() && synset.wnid.find_first_not_of("n0123456789") == std::string::npos;
-  if (!fits) throw Error(ErrorKind::kInput, name + ": the WNID \"" + synset.wnid + "\" is none");
+  if (!fits) throw Error(ErrorKind::kInput, name + ": the WNID \"" + synset.wnid + "\" is invalid");
 }
 
 std::vector<std::string> field_names(Elements& parts) {
-  const double length = number_of(parts.next(kInt32, "length of a field's name"), parts);
-  const Element names = parts.next(kInt8, "names of the fields");
-  if (!(length >= 1 && length <= 64)) parts.fail("a field's name has an impossible length");
+  const double length = number_of(parts.next(kInt32, "length of a field name"), parts);
+  const Element names = parts.next(kInt8, "field names");
+  if (!(length >= 1 && length <= 64)) parts.fail("invalid length of a field name");
   const auto step = static_cast<std::size_t>(length);
   if (names.data.size() % step != 0 || names.data.size() / step > kMaxFields)
-    parts.fail("the names of fields do not fit");
+    parts.fail("the field names have a wrong length");
   std::vector<std::string> fields;
   for (std::size_t i = 0; i < names.data.size(); i += step) {
     const char* first = reinterpret_cast<const char*>(names.data.data()) + i;
@@ -201,24 +201,24 @@ std::uint64_t count_of(const Element& dimensions, const Elements& parts) {
   std::uint64_t count = 1;
   for (std::size_t i = 0; i + 4 <= dimensions.data.size(); i += 4) {
     const auto length = load<std::int32_t>(dimensions.data.subspan(i));
-    if (length < 0 || static_cast<std::uint64_t>(length) > kMaxSynsets) parts.fail("impossible dimensions");
+    if (length < 0 || static_cast<std::uint64_t>(length) > kMaxSynsets) parts.fail("invalid dimensions");
     count *= static_cast<std::uint64_t>(length);
-    if (count > kMaxSynsets) parts.fail("impossible dimensions");
+    if (count > kMaxSynsets) parts.fail("invalid dimensions");
   }
   return count;
 }
 
-// Nothing when the matrix is another variable than synsets.
+// Empty if the matrix is not the variable synsets.
 std::optional<std::map<int, std::string>> classes_in(const Element& matrix, const std::string& name) {
   Elements parts(matrix.data, name);
   const Element flags = parts.next(kUint32, "flags");
-  if (flags.data.size() < 4) parts.fail("flags without their bytes");
+  if (flags.data.size() < 4) parts.fail("truncated flags");
   const Element dimensions = parts.next(kInt32, "dimensions");
   const std::string variable = text_of(parts.next(kInt8, "name"), parts);
   if (variable != "synsets" || flags.data[0] != kStructureClass) return std::nullopt;
   const std::uint64_t count = count_of(dimensions, parts);
   const std::vector<std::string> fields = field_names(parts);
-  if (fields.empty()) parts.fail("a structure without fields");
+  if (fields.empty()) parts.fail("structure without fields");
   std::map<int, std::string> classes;
   for (std::uint64_t i = 0; i < count; ++i) {
     Synset synset;
@@ -226,7 +226,7 @@ std::optional<std::map<int, std::string>> classes_in(const Element& matrix, cons
     if (!synset.is_class) continue;
     if (synset.wnid.empty() || synset.id == 0) parts.fail("a class without WNID or ILSVRC2012_ID");
     if (!classes.emplace(synset.id, synset.wnid).second)
-      parts.fail(fmt::format("two classes are number {}", synset.id));
+      parts.fail(fmt::format("two classes with number {}", synset.id));
   }
   return classes;
 }
@@ -236,7 +236,7 @@ std::optional<std::map<int, std::string>> classes_in(const Element& matrix, cons
 std::map<int, std::string> parse_imagenet_classes(Bytes file, const std::string& name) {
   const bool is_mat = file.size() >= kHeaderBytes && load<std::uint16_t>(file.subspan(124)) == 0x0100 &&
                       file[126] == 'I' && file[127] == 'M';
-  if (!is_mat) throw Error(ErrorKind::kInput, name + ": it is no MATLAB file of level 5, little-endian");
+  if (!is_mat) throw Error(ErrorKind::kInput, name + ": not a little-endian MATLAB level 5 file");
   Elements elements(file.subspan(kHeaderBytes), name);
   while (!elements.at_end()) {
     Element element = elements.next();
@@ -248,7 +248,7 @@ std::map<int, std::string> parse_imagenet_classes(Bytes file, const std::string&
     if (element.type != kMatrix) continue;
     if (auto classes = classes_in(element, name)) return *std::move(classes);
   }
-  throw Error(ErrorKind::kInput, name + ": it has no structure array called synsets");
+  throw Error(ErrorKind::kInput, name + ": no structure array named synsets");
 }
 
 }  // namespace unstarve

@@ -42,7 +42,7 @@ std::string field(std::string name) {
   return name;
 }
 
-// As the devkit's, but not compressed.
+// As in the devkit, but not compressed.
 std::string file_of(const std::vector<Synset>& synsets) {
   std::string body = element(5, raw(16)) + element(1, field("ILSVRC2012_ID") + field("WNID") + field("num_children"));
   for (const Synset& synset : synsets) {
@@ -66,7 +66,7 @@ TEST_CASE("meta.mat: classes are the synsets without children") {
   CHECK(classes == std::map<int, std::string>{{1, "n02119789"}, {2, "n02100735"}});
 }
 
-TEST_CASE("meta.mat: as scipy 1.17.1 writes it, compressed and not") {
+TEST_CASE("meta.mat: as written by scipy 1.17.1, compressed and uncompressed") {
   // savemat() of an object array of (ILSVRC2012_ID, WNID, words, gloss, num_children, children, wordnet_height,
   // num_train_images), two leaves and one synset with children.
   for (const char* file : {"fuzz/corpus/mat/scipy_compressed", "fuzz/corpus/mat/scipy_plain"}) {
@@ -74,13 +74,13 @@ TEST_CASE("meta.mat: as scipy 1.17.1 writes it, compressed and not") {
   }
 }
 
-TEST_CASE("meta.mat: cut anywhere it is refused, and every byte may be another one") {
+TEST_CASE("meta.mat: truncated files are refused, and any changed byte is safe") {
   const std::string file = file_of({{1, "n02119789", 0}, {2, "n02100735", 0}});
   for (std::size_t length = 0; length < file.size(); ++length) {
     // Copied, so that a sanitizer sees a read beyond it.
     const std::vector<char> cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(length));
     try {
-      // The last field's filling up to 8 bytes is not needed.
+      // The padding of the last field to 8 bytes is optional.
       const auto classes = parse(std::string(cut.begin(), cut.end()));
       CHECK((length + 8 > file.size() && classes.size() == 2));
     } catch (const Error& error) {
@@ -102,7 +102,7 @@ TEST_CASE("meta.mat: cut anywhere it is refused, and every byte may be another o
 
 TEST_CASE("meta.mat: a WNID that would be a path, two classes of one number, another variable") {
   CHECK_THROWS_WITH(parse(file_of({{1, "../../etc", 0}})), Catch::Contains("WNID"));
-  CHECK_THROWS_WITH(parse(file_of({{1, "n1", 0}, {1, "n2", 0}})), Catch::Contains("two classes are number 1"));
+  CHECK_THROWS_WITH(parse(file_of({{1, "n1", 0}, {1, "n2", 0}})), Catch::Contains("two classes with number 1"));
   CHECK_THROWS_WITH(parse(file_of({}).substr(0, 128)), Catch::Contains("synsets"));
   CHECK_THROWS_WITH(parse("no MATLAB"), Catch::Contains("MATLAB"));
 }

@@ -33,7 +33,7 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view end) { return name.ends_with(end); });
 }
 
-// Told by the name: a damaged tar must not be taken for a single file that happens to be compressed.
+// Decided by the name, so that a damaged tar is not treated as a single compressed file.
 bool is_container(std::string_view name) {
   return ends_with_any(name, {".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".zip"});
 }
@@ -45,7 +45,7 @@ std::string without_compression(std::string name) {
   return name;
 }
 
-// Without "./" in front and '/' behind.
+// Without leading "./" and trailing '/'.
 std::string_view tidy(std::string_view name) {
   while (name.starts_with("./")) name.remove_prefix(2);
   while (name.ends_with('/')) name.remove_suffix(1);
@@ -62,7 +62,7 @@ bool added_by_macos(std::string_view name) {
   }
 }
 
-// What is shared by an archive and those in it.
+// Limits shared by an archive and its inner archives.
 struct Allowance {
   std::uint64_t limit = 0;
   std::uint64_t bytes = 0, members = 0;
@@ -71,16 +71,16 @@ struct Allowance {
   void take_bytes(std::uint64_t count, const std::string& where) {
     if (stop.stop_requested()) throw Error(ErrorKind::kCancelled, "unpack " + where + ": stopped");
     if (count > limit - bytes) {
-      throw bad(where, "it unpacks to more than " + format_bytes(limit) + ", which is taken for a bomb");
+      throw bad(where, "unpacks to more than " + format_bytes(limit) + ": refused as an archive bomb");
     }
     bytes += count;
   }
   void take_member(const std::string& where) {
-    if (++members > kMaxMembers) throw bad(where, fmt::format("it has more than {} members", kMaxMembers));
+    if (++members > kMaxMembers) throw bad(where, fmt::format("more than {} members", kMaxMembers));
   }
 };
 
-// One archive, read front to back; from a file, or from the current member of another one.
+// Reads one archive sequentially, from a file or from the current member of another archive.
 class ArchiveReader {
  public:
   ArchiveReader(const fs::path& path, std::string shown, bool container) : ArchiveReader(std::move(shown), container) {
@@ -94,7 +94,7 @@ class ArchiveReader {
     }
   }
 
-  // False at the end. The member's name is tidy and leads nowhere else.
+  // Returns false at the end. The name of the member is normalised and inside the folder.
   bool next(Allowance& allowance) {
     const int status = archive_read_next_header(handle_.get(), &entry_);
     if (status == ARCHIVE_EOF) return false;
@@ -102,13 +102,13 @@ class ArchiveReader {
     allowance.take_member(shown_);
     const char* name = archive_entry_pathname(entry_);
     if (name == nullptr) name = archive_entry_pathname_utf8(entry_);
-    if (name == nullptr) throw bad(shown_, "it has a member whose name cannot be read");
+    if (name == nullptr) throw bad(shown_, "a member name is not readable");
     name_ = tidy(name);
     if (!name_.empty() && name_ != "." && leaves_folder(name)) {
-      throw bad(where(), "its name leads out of the folder: refused");
+      throw bad(where(), "refused: the name is outside the folder");
     }
-    if (archive_entry_hardlink(entry_) != nullptr) throw bad(where(), "it is a link: refused");
-    if (!is_file() && !is_folder()) throw bad(where(), "it is neither a file nor a folder: refused");
+    if (archive_entry_hardlink(entry_) != nullptr) throw bad(where(), "refused: a link");
+    if (!is_file() && !is_folder()) throw bad(where(), "refused: neither a file nor a folder");
     return true;
   }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -117,13 +117,13 @@ class ArchiveReader {
   [[nodiscard]] const std::string& shown() const { return shown_; }
   [[nodiscard]] std::string where() const { return shown_ + ":" + name_; }
 
-  // Bytes of the member to the front of `out`; 0 at its end.
+  // Reads bytes of the member into `out`; returns 0 at its end.
   std::size_t read(std::span<std::uint8_t> out) {
     const la_ssize_t count = archive_read_data(handle_.get(), out.data(), out.size());
     if (count < 0) throw bad(where(), reason());
     return static_cast<std::size_t>(count);
   }
-  // Bytes of the file that have been read.
+  // Number of bytes read from the file.
   [[nodiscard]] std::uint64_t position() const {
     return static_cast<std::uint64_t>(std::max<la_int64_t>(0, archive_filter_bytes(handle_.get(), -1)));
   }
@@ -132,7 +132,7 @@ class ArchiveReader {
   ArchiveReader(std::string shown, bool container)
       : handle_(archive_read_new(), &archive_read_free), shown_(std::move(shown)) {
     archive* handle = handle_.get();
-    if (handle == nullptr) throw Error(ErrorKind::kMemory, "unpack " + shown_ + ": libarchive has no memory");
+    if (handle == nullptr) throw Error(ErrorKind::kMemory, "unpack " + shown_ + ": libarchive is out of memory");
     archive_read_support_filter_gzip(handle);
     archive_read_support_filter_bzip2(handle);
     archive_read_support_filter_xz(handle);
@@ -196,7 +196,7 @@ class Unpacker {
     ++count_.files;
     tick_();
   }
-  // All members that the rules want.
+  // Unpacks all members that match the rules.
   void unpack_all(ArchiveReader& archive, const UnpackRules& rules, const fs::path& folder) {
     make_folders(folder);
     while (archive.next(allowance_)) {
@@ -209,13 +209,13 @@ class Unpacker {
       }
     }
   }
-  // Every archive in `archive` to a folder of its name.
+  // Unpacks each inner archive to a folder of its name.
   void unpack_each(ArchiveReader& archive, const UnpackRules& rules, const fs::path& folder) {
     make_folders(folder);
     while (archive.next(allowance_)) {
       const std::string wanted = wanted_name(archive.name(), rules);
       if (!archive.is_file() || wanted.empty()) continue;
-      if (!is_container(wanted)) throw bad(archive.where(), "expected archives alone in it");
+      if (!is_container(wanted)) throw bad(archive.where(), "not an archive; expected only archives");
       const fs::path target = folder / wanted.substr(0, wanted.find(".tar"));
       if (!fs::exists(target)) unpack_one(archive, target);
       tick_();
@@ -233,7 +233,7 @@ class Unpacker {
     unpack_all(inner, {}, unfinished);
     if (::rename(unfinished.c_str(), target.c_str()) != 0) throw io_error("rename to", target.string(), errno);
   }
-  // Below the folder; empty for what is not wanted.
+  // Path relative to the folder; empty for unwanted members.
   static std::string wanted_name(std::string_view name, const UnpackRules& rules) {
     if (name.empty() || name == "." || added_by_macos(name)) return "";
     if (!rules.inside.empty()) {
@@ -250,7 +250,7 @@ class Unpacker {
   static void make_folders(const fs::path& folder) {
     std::error_code failed;
     fs::create_directories(folder, failed);
-    if (failed) throw io_error("make folder", folder.string(), failed.value());
+    if (failed) throw io_error("create folder", folder.string(), failed.value());
   }
 
   Allowance& allowance_;
@@ -260,7 +260,7 @@ class Unpacker {
   UnpackCount count_;
 };
 
-// The one archive in `outer` that is meant.
+// The inner archive rules.member of `outer`.
 void unpack_inner(ArchiveReader& outer, Allowance& allowance, Unpacker& unpacker, const UnpackRules& rules,
                   const fs::path& folder) {
   while (outer.next(allowance)) {
@@ -268,7 +268,7 @@ void unpack_inner(ArchiveReader& outer, Allowance& allowance, Unpacker& unpacker
     ArchiveReader inner(outer, outer.where());
     return unpacker.unpack_all(inner, rules, folder);
   }
-  throw bad(outer.shown(), "expected " + rules.member + " in it, which is not there");
+  throw bad(outer.shown(), "does not contain " + rules.member);
 }
 
 }  // namespace
@@ -282,17 +282,17 @@ UnpackCount unpack_archive(const fs::path& path, const UnpackRules& rules, const
   Allowance allowance{.limit = rules.limit_bytes, .stop = stop};
   const bool container = is_container(rules.name);
   ArchiveReader archive(path, path.string(), container);
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   Unpacker unpacker(allowance, [&] {
     const std::uint64_t position = archive.position();
-    if (advanced && position > told) advanced(position - told);
-    told = std::max(told, position);
+    if (advanced && position > reported) advanced(position - reported);
+    reported = std::max(reported, position);
   });
   if (!container) {
     std::error_code failed;
     fs::create_directories(folder, failed);
-    if (failed) throw io_error("make folder", folder.string(), failed.value());
-    if (!archive.next(allowance)) throw bad(path.string(), "it is empty");
+    if (failed) throw io_error("create folder", folder.string(), failed.value());
+    if (!archive.next(allowance)) throw bad(path.string(), "empty archive");
     unpacker.unpack_member(archive, folder / without_compression(rules.name));
   } else if (!rules.member.empty()) {
     unpack_inner(archive, allowance, unpacker, rules, folder);

@@ -54,7 +54,7 @@ const Members kMembers = {{"top/a/1.jpg", "one"},   {"top/b/2.jpg", std::string(
 
 }  // namespace
 
-TEST_CASE("unpack: the wanted folder of tar and zip, without what is left out") {
+TEST_CASE("unpack: the selected folder of tar and zip, without skipped names") {
   const unstarve::testing::TemporaryFolder folder;
   for (const auto& [name, zip, gzip] :
        {std::tuple{"a.tar", false, false}, {"a.tar.gz", false, true}, {"a.zip", true, false}}) {
@@ -72,7 +72,7 @@ TEST_CASE("unpack: the wanted folder of tar and zip, without what is left out") 
   }
 }
 
-TEST_CASE("unpack: names that lead out are refused wherever they stand, and nothing is written there") {
+TEST_CASE("unpack: names outside the folder are refused, and nothing is written there") {
   const unstarve::testing::TemporaryFolder folder;
   const fs::path out = folder.path() / "deep/out";
   for (const char* name : {"../up.jpg", "a/../../up.jpg", "/tmp/unstarve-up.jpg", "top/../../up.jpg"}) {
@@ -81,8 +81,8 @@ TEST_CASE("unpack: names that lead out are refused wherever they stand, and noth
       const std::string file = zip ? "a.zip" : "a.tar";
       write_archive(folder.path() / file, {{name, "x"}}, zip);
       UnpackRules rules = rules_of(file);
-      rules.inside = "elsewhere";  // also what is not wanted
-      CHECK_THROWS_WITH(unpack_archive(folder.path() / file, rules, out), Catch::Contains("leads out"));
+      rules.inside = "elsewhere";  // also for unwanted members
+      CHECK_THROWS_WITH(unpack_archive(folder.path() / file, rules, out), Catch::Contains("outside the folder"));
       CHECK_FALSE(fs::exists(folder.path() / "deep/up.jpg"));
       CHECK_FALSE(fs::exists("/tmp/unstarve-up.jpg"));
     }
@@ -100,7 +100,7 @@ TEST_CASE("unpack: no more than the limit") {
   CHECK(unpack_archive(folder.path() / "a.tar.gz", rules, folder.path() / "out").bytes == 1'200'000);
 }
 
-TEST_CASE("unpack: cut anywhere, an archive is refused or ends behind a whole member") {
+TEST_CASE("unpack: a truncated archive is refused or ends after a complete member") {
   const unstarve::testing::TemporaryFolder folder;
   write_archive(folder.path() / "whole.tar", {{"1", "one"}, {"2", std::string(700, 'x')}});
   const std::string whole = read_text_file(folder.path() / "whole.tar");
@@ -119,7 +119,7 @@ TEST_CASE("unpack: cut anywhere, an archive is refused or ends behind a whole me
   }
 }
 
-TEST_CASE("unpack: an archive of archives makes a folder each, and goes on where it was") {
+TEST_CASE("unpack: each archive of an archive gets a folder, and a second call continues") {
   const unstarve::testing::TemporaryFolder folder;
   write_archive(folder.path() / "n1.tar", {{"1.jpg", "one"}});
   write_archive(folder.path() / "n2.tar", {{"2.jpg", "two"}});
@@ -136,7 +136,7 @@ TEST_CASE("unpack: an archive of archives makes a folder each, and goes on where
   CHECK(read_text_file(out / "n1/1.jpg") == "was there");
 }
 
-TEST_CASE("unpack: a single compressed file loses the ending, and a tar that is none is no single file") {
+TEST_CASE("unpack: a compressed file loses its extension; a damaged tar is not treated as a single file") {
   const unstarve::testing::TemporaryFolder folder;
   folder.write("plain.csv", "a,b\n");
   CHECK(unpack_archive(folder.path() / "plain.csv", rules_of("plain.csv"), folder.path() / "out").bytes == 4);

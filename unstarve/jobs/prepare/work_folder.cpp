@@ -20,14 +20,14 @@ constexpr const char* kPlan = "plan.json";
 void make_folders(const fs::path& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (failed) throw io_error("make folder", folder.string(), failed.value());
+  if (failed) throw io_error("create folder", folder.string(), failed.value());
 }
 
 void rename_to(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) throw io_error("rename to", to.string(), errno);
 }
 
-// Everything in `from` to `to`, folder into folder. Begun again, it moves what is left.
+// Moves everything from `from` to `to`, merging folders. A repeated call moves the rest.
 void move_content(const fs::path& from, const fs::path& to) {
   make_folders(to);
   for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
@@ -40,7 +40,7 @@ void move_content(const fs::path& from, const fs::path& to) {
   }
 }
 
-// Everything written so far is on the disk before a note says that it is there.
+// Syncs all data to disk before a marker file claims that it exists.
 void sync_file_system(const fs::path& folder) {
   const FileDescriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!file.valid() || ::syncfs(file.get()) != 0) throw io_error("sync", folder.string(), errno);
@@ -63,14 +63,14 @@ bool has_prepare_work(const fs::path& out, const std::string& plan) {
 PrepareFolder::PrepareFolder(const fs::path& out, const std::string& plan)
     : out_(out), path_(prepare_work_folder(out)) {
   if (!out_.has_filename()) out_ = out_.parent_path();
-  if (fs::exists(path_)) take_up(plan);
+  if (fs::exists(path_)) resume(plan);
   make_folders(path_ / "done");
   lock_ = FileDescriptor(::open((path_ / kPlan).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!lock_.valid()) throw io_error("write", (path_ / kPlan).string(), errno);
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw Error(ErrorKind::kArgument, "prepare: another run is at work in " + path_.string());
+    throw Error(ErrorKind::kArgument, "prepare: another run is using " + path_.string());
   }
-  // A plan that is there stays: killed between the two calls, the next run would not know whose work this is.
+  // An existing plan is never rewritten: after a kill in between, the next run could not identify the work.
   if (read_text_file(path_ / kPlan) == plan) return;
   if (::ftruncate(lock_.get(), 0) != 0 ||
       ::pwrite(lock_.get(), plan.data(), plan.size(), 0) != static_cast<ssize_t>(plan.size())) {
@@ -78,15 +78,15 @@ PrepareFolder::PrepareFolder(const fs::path& out, const std::string& plan)
   }
 }
 
-// A plan that is empty is one whose writing was killed: nothing else is there yet.
-void PrepareFolder::take_up(const std::string& plan) {
+// An empty plan is from a run killed while writing it: nothing else exists yet.
+void PrepareFolder::resume(const std::string& plan) {
   const fs::path file = path_ / kPlan;
   const std::string found = fs::exists(file) ? read_text_file(file) : "";
   const bool fresh = found.empty() && (!fs::exists(path_ / "done") || fs::is_empty(path_ / "done"));
   const bool ours = found == plan || (fresh && !fs::exists(data()) && !fs::exists(archives()));
   if (!ours) {
     throw Error(ErrorKind::kArgument, "prepare: " + path_.string() +
-                                          " holds the work of another data set or of other options; remove it, or give "
+                                          " contains work for another dataset or other options; remove it or use "
                                           "another --out");
   }
 }
@@ -108,9 +108,9 @@ void PrepareFolder::do_step(const std::string& step, const std::string& to, bool
     try {
       fill(unfinished);
     } catch (const Error& error) {
-      // What was refused or has no room must not stay; a run that was stopped goes on.
+      // Remove refused or incomplete data; a stopped run continues with it.
       if (!keep_unfinished || error.kind() == ErrorKind::kInput) {
-        std::error_code ignored;  // the first error is the one to tell
+        std::error_code ignored;  // report the first error
         fs::remove_all(unfinished, ignored);
       }
       throw;
@@ -123,8 +123,9 @@ void PrepareFolder::do_step(const std::string& step, const std::string& to, bool
 }
 
 void PrepareFolder::tidy() const noexcept {
-  std::error_code ignored;  // the first error is the one to tell
-  for (const char* part : {"steps", "archives", "data", "done"}) fs::remove(path_ / part, ignored);  // empty ones alone
+  std::error_code ignored;  // report the first error
+  for (const char* part : {"steps", "archives", "data", "done"})
+    fs::remove(path_ / part, ignored);  // only empty folders
   const auto begin = fs::directory_iterator(path_, ignored);
   const bool only_plan = !ignored && std::all_of(begin, fs::directory_iterator(), [](const fs::directory_entry& entry) {
     return entry.path().filename() == kPlan;
@@ -144,7 +145,7 @@ void PrepareFolder::publish() const {
 }
 
 void PrepareFolder::remove() const {
-  // The plan last: killed in between, the next run knows whose the rest is.
+  // The plan is removed last: after a kill in between, the next run can identify the rest.
   const auto remove = [this](const fs::path& entry) {
     std::error_code failed;
     fs::remove_all(entry, failed);

@@ -1,14 +1,14 @@
 #pragma once
-// The folder OUT.partial in which a data set is prepared, so that a run that was killed goes on and OUT is whole or not
-// there.
+// The folder OUT.partial in which a dataset is prepared, so that a killed run can continue and OUT is complete or
+// absent.
 //
-//   OUT.partial/plan.json        what is prepared; locked by the run that does it. Another plan is refused.
+//   OUT.partial/plan.json        the plan; locked by the running process. Another plan is refused.
 //   OUT.partial/archives/        downloads
-//   OUT.partial/steps/3          archive 3, unpacked; 3.unpacking while it is not whole; its content then moves to
-//   OUT.partial/data/            what becomes OUT
-//   OUT.partial/done/3           archive 3 is in data/ ("layout": its last step is done)
+//   OUT.partial/steps/3          archive 3, unpacked; 3.unpacking while incomplete; its content is then moved to
+//   OUT.partial/data/            the future OUT
+//   OUT.partial/done/3           archive 3 is in data/ ("layout": the last step is done)
 //
-// Threads: one. Failure: Error(kArgument) for a folder of another plan or another run at it, Error(kIo).
+// Threads: one. Failure: Error(kArgument) for a folder with another plan or in use by another run, Error(kIo).
 
 #include <filesystem>
 #include <functional>
@@ -26,30 +26,30 @@ class PrepareFolder {
   [[nodiscard]] std::filesystem::path data() const { return path_ / "data"; }
 
   [[nodiscard]] bool is_done(const std::string& step) const;
-  // `fill` is given a folder that is kept only when it returns (`keep_unfinished`: also when it was killed, to go on in
-  // it); what lies there then goes to data()/to.
+  // Calls `fill` with a temporary folder and moves its content to data()/to. If `fill` fails, the folder is removed;
+  // `keep_unfinished`: the next run continues in it.
   void do_step(const std::string& step, const std::string& to, bool keep_unfinished,
                const std::function<void(const std::filesystem::path& folder)>& fill) const;
   void mark_done(const std::string& step) const;
 
-  // After a failure: what nobody can go on from goes, and the folder, too, when nothing else is in it.
+  // After a failure: removes files that no run can continue from, and the folder if it is empty.
   void tidy() const noexcept;
-  // A file whole or not at all, also where a run is killed: it is written in the work folder and moved to `folder`.
+  // Writes a file atomically: in the work folder, then moved to `folder`.
   void write_to(const std::filesystem::path& folder, const std::string& name, const std::string& text) const;
-  // data() becomes OUT; an empty folder there is replaced.
+  // Renames data() to OUT; replaces an empty folder OUT.
   void publish() const;
   void remove() const;
 
  private:
-  void take_up(const std::string& plan);
+  void resume(const std::string& plan);
 
   std::filesystem::path out_, path_;
   FileDescriptor lock_;
 };
 
-// Where the work is done for `out`.
+// The work folder for `out`.
 [[nodiscard]] std::filesystem::path prepare_work_folder(const std::filesystem::path& out);
-// Whether an earlier run of this very plan left its work.
+// Whether an unfinished run of this plan exists.
 [[nodiscard]] bool has_prepare_work(const std::filesystem::path& out, const std::string& plan);
 
 }  // namespace unstarve

@@ -27,19 +27,19 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kBlock = 4096;  // what O_DIRECT asks of offsets, and the smallest read
+constexpr std::uint64_t kBlock = 4096;  // alignment required by O_DIRECT, and the smallest read
 constexpr std::uint64_t kSizes[] = {kBlock, 32 * kBlock};
 constexpr int kDepths[] = {1, 8, 64};
 constexpr int kMostInFlight = 64;
-constexpr std::size_t kMostFiles = 1000;  // of a folder of many; spread over all of it
-constexpr int kBatches = 4;               // batches of reads between two looks at the clock
+constexpr std::size_t kMostFiles = 1000;  // of a large folder, evenly spaced
+constexpr int kBatches = 4;               // batches of reads between checks of the clock
 
 struct File {
   std::string path;
   std::uint64_t bytes = 0;
 };
 
-// Whether it is large enough.
+// Adds the file; returns whether it is large enough.
 bool add_file(const fs::path& path, std::vector<File>& files) {
   std::error_code failed;
   const std::uint64_t bytes = fs::file_size(path, failed);
@@ -48,7 +48,7 @@ bool add_file(const fs::path& path, std::vector<File>& files) {
   return true;
 }
 
-// Files of at least a block, at most kMostFiles of them, evenly spread over the order of the folder.
+// Up to kMostFiles files of at least one block, evenly spaced in folder order.
 std::vector<File> files_of(const std::string& path) {
   std::vector<File> files;
   std::uint64_t smaller = 0;
@@ -66,9 +66,9 @@ std::vector<File> files_of(const std::string& path) {
   }
   if (files.empty()) {
     throw Error(ErrorKind::kInput,
-                fmt::format("inspect --io {}: found {}; expected files of 4 KiB or more to read from, such as the data "
-                            "or any others on that disk",
-                            path, smaller == 0 ? "no file" : fmt::format("{} smaller files alone", smaller)));
+                fmt::format("inspect --io {}: found {}; expected files of at least 4 KiB, such as the data "
+                            "or other files on that disk",
+                            path, smaller == 0 ? "no files" : fmt::format("only {} smaller files", smaller)));
   }
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
   if (files.size() > kMostFiles) {
@@ -84,7 +84,7 @@ struct Opened {
   std::uint64_t blocks = 0;
 };
 
-// With `flags` beside reading; empty when the file system refuses them.
+// Opens with additional `flags`; empty if the file system refuses them.
 std::vector<Opened> open_all(const std::vector<File>& files, int flags) {
   std::vector<Opened> opened;
   for (const File& file : files) {
@@ -120,7 +120,7 @@ class LocalProbe {
         for (std::size_t i = 0; i < reads.size(); ++i) choose(bytes, i, reads[i]);
         reader->read(reads);
         for (const FileRead& read : reads) {
-          if (read.result < 0) throw io_error("read", "a file of the data set", static_cast<int>(-read.result));
+          if (read.result < 0) throw io_error("read", "a file of the dataset", static_cast<int>(-read.result));
           got += static_cast<std::uint64_t>(read.result);
         }
         done += reads.size();
@@ -135,7 +135,7 @@ class LocalProbe {
   [[nodiscard]] const char* reader() const { return reader_; }
 
  private:
-  // A random block of a random file, files weighted alike; reads at a file's end are shorter.
+  // A random block of a random file, with equal weights; reads at the end of a file are shorter.
   void choose(std::uint64_t bytes, std::size_t slot, FileRead& read) {
     const Opened& file = files_[random_.below(static_cast<std::uint32_t>(files_.size()))];
     const auto block = static_cast<std::uint64_t>(random_.uniform(0, 1) * static_cast<double>(file.blocks));
@@ -153,7 +153,7 @@ class LocalProbe {
   const char* reader_ = "";
 };
 
-// So that reads "out of the page cache" are.
+// Loads the files into the page cache.
 void fill_page_cache(const std::vector<Opened>& files) {
   AlignedBytes buffer(kSizes[1]);
   for (const Opened& file : files) {
@@ -165,7 +165,7 @@ void fill_page_cache(const std::vector<Opened>& files) {
 
 void probe_local(double seconds, const Progress& progress, IoResult& result) {
   std::vector<File> files = files_of(result.path);
-  // What fits into the page cache without pushing everything else out.
+  // The amount that fits into the page cache without evicting everything else.
   constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
   for (const File& file : files) result.bytes += file.bytes;
   const double each = seconds / 12;
@@ -174,7 +174,7 @@ void probe_local(double seconds, const Progress& progress, IoResult& result) {
     LocalProbe probe(opened, each);
     for (const std::uint64_t bytes : kSizes) {
       for (const int depth : kDepths) {
-        if (progress) progress(fmt::format("{}, {} at once", from, depth), share += 1.0 / 13);
+        if (progress) progress(fmt::format("{}, {} in flight", from, depth), share += 1.0 / 13);
         result.rows.push_back(probe.measure(from, bytes, depth));
       }
     }
@@ -182,7 +182,7 @@ void probe_local(double seconds, const Progress& progress, IoResult& result) {
   };
   const std::vector<Opened> direct = open_all(files, O_DIRECT);
   if (direct.empty()) {
-    result.note = "this file system has no reads past the page cache (O_DIRECT), so the disk could not be measured";
+    result.note = "this file system does not support O_DIRECT, so the disk could not be measured";
   } else {
     rows("disk", direct);
   }
@@ -193,15 +193,15 @@ void probe_local(double seconds, const Progress& progress, IoResult& result) {
   result.files = files.size();
   const std::vector<Opened> cached = open_all(files, 0);
   if (result.bytes > kMostBytes) {
-    result.note = "the one file is larger than 2 GiB: only the disk was measured";
+    result.note = "the file is larger than 2 GiB: only the disk was measured";
     return;
   }
   fill_page_cache(cached);
   rows("page cache", cached);
 }
 
-// Of the objects that a URL, a pattern or a bucket's folder names, the first with enough bytes for the larger reads; of
-// small ones the largest of some.
+// The first object of a URL, pattern or bucket folder that is large enough for the large reads; else the largest of a
+// few small ones.
 std::shared_ptr<const ByteSource> choose_object(const std::string& path) {
   const Source source = inspect_source(path);
   std::vector<std::string> urls = source.files;
@@ -216,8 +216,8 @@ std::shared_ptr<const ByteSource> choose_object(const std::string& path) {
   }
   if (chosen && chosen->size() >= kBlock) return chosen;
   throw Error(ErrorKind::kInput,
-              "inspect --io " + shown_name(path) + ": found no object of 4 KiB or more to read from; " +
-                  (source.folder ? describe(source.listing) + " lie there" : "give the URL of a larger one"));
+              "inspect --io " + shown_name(path) + ": found no object of at least 4 KiB; " +
+                  (source.folder ? "the folder contains " + describe(source.listing) : "give the URL of a larger one"));
 }
 
 void probe_remote(const std::string& path, double seconds, const Progress& progress, IoResult& result) {
@@ -232,7 +232,7 @@ void probe_remote(const std::string& path, double seconds, const Progress& progr
   for (const std::uint64_t bytes : kSizes) {
     if (bytes > source->size()) continue;
     for (const int depth : kDepths) {
-      if (progress) progress(fmt::format("{} ranges at once", depth), share += 1.0 / 7);
+      if (progress) progress(fmt::format("{} ranges in flight", depth), share += 1.0 / 7);
       std::uint64_t done = 0;
       const auto start = Clock::now();
       double passed = 0;
@@ -256,11 +256,11 @@ void probe_remote(const std::string& path, double seconds, const Progress& progr
 }  // namespace
 
 IoResult run_io_probe(const std::string& path, double seconds, const Progress& progress) {
-  for (const char* const made : {"synthetic", "sleep"}) {
-    if (SourceOptions::names(path, made))
+  for (const char* const generated : {"synthetic", "sleep"}) {
+    if (SourceOptions::names(path, generated))
       throw Error(ErrorKind::kArgument,
-                  fmt::format("inspect --io {}: these samples are made, not read; expected files, a "
-                              "folder or a URL, whose disk or server is measured",
+                  fmt::format("inspect --io {}: generated samples are not read from storage; expected files, a "
+                              "folder or a URL",
                               path));
   }
   IoResult result;
@@ -294,7 +294,7 @@ std::string to_json(const IoResult& result) {
 std::string to_text(const IoResult& result) {
   std::string text = fmt::format("{}: {} files, {}, by {}\n", printable(result.path), result.files,
                                  format_bytes(result.bytes), result.reader);
-  text += "  from        read      at once     reads/s      MB/s\n";
+  text += "  from        read    in flight     reads/s      MB/s\n";
   for (const IoRow& row : result.rows) {
     text += fmt::format("  {} {} {:>8} {} {}\n", pad_right(row.from, 11), pad_right(format_bytes(row.bytes), 9),
                         row.in_flight, pad_left(format_rate(row.reads_per_s), 11),

@@ -1,12 +1,12 @@
 #pragma once
-// `unstarve inspect DATA --io`: how many reads and bytes a second the place where a data set lies can deliver.
+// `unstarve inspect DATA --io`: measure the reads and bytes per second that the storage of a dataset delivers.
 //
-// Reads at random places of the data set's own files, by io_uring or a pread pool, with 1, 8 and 64 of them in flight:
-// small ones (4 KiB, what a disk counts as operations) and large ones (128 KiB, about a photograph), first past the
-// page cache and then out of it. Behind a URL, a pattern of URLs or a bucket's folder one object is read by ranges.
+// Reads at random offsets of the dataset's files, by io_uring or a pread pool, with 1, 8 and 64 reads in flight: small
+// reads (4 KiB, the unit of disk IOPS) and large reads (128 KiB, about one photograph), first bypassing the page cache,
+// then from the page cache. For a URL, URL pattern or bucket folder, one object is read by ranges.
 //
-// Threads: one call. Failure: Error(kIo) for what cannot be read, Error(kInput) for a place with no file of 4 KiB.
-// Cost: about `seconds` in all; what is read out of the page cache is read into it before.
+// Threads: one caller. Failure: Error(kIo) for unreadable files, Error(kInput) if no file has 4 KiB.
+// Cost:    about `seconds`; page cache reads are preceded by a read that fills the cache.
 
 #include <cstdint>
 #include <string>
@@ -17,8 +17,8 @@
 namespace unstarve {
 
 struct IoRow {
-  std::string from;         // "disk" (past the page cache), "page cache" or "remote"
-  std::uint64_t bytes = 0;  // of one read
+  std::string from;         // "disk" (bypassing the page cache), "page cache" or "remote"
+  std::uint64_t bytes = 0;  // per read
   int in_flight = 1;
   double reads_per_s = 0;
   double bytes_per_s = 0;
@@ -27,10 +27,10 @@ struct IoRow {
 struct IoResult {
   std::string path;
   std::string reader;       // "io_uring", "pread pool" or "ranges"
-  std::uint64_t files = 0;  // that were read from
+  std::uint64_t files = 0;  // used for reading
   std::uint64_t bytes = 0;  // of those files
   std::vector<IoRow> rows;
-  std::string note;  // what could not be measured and why, or empty
+  std::string note;  // what could not be measured and why; else empty
 };
 
 [[nodiscard]] IoResult run_io_probe(const std::string& path, double seconds, const Progress& progress = {});

@@ -8,7 +8,7 @@
 
 namespace unstarve {
 
-TEST_CASE("the I/O probe reads a folder, a file and a glob, and tells a rate for each way") {
+TEST_CASE("the I/O probe reads a folder, a file and a glob, and reports all rates") {
   const testing::TemporaryFolder folder;
   folder.write("data/a/1.bin", std::string(300'000, 'x'));
   folder.write("data/b/2.bin", std::string(5'000, 'y'));
@@ -30,17 +30,17 @@ TEST_CASE("the I/O probe reads a folder, a file and a glob, and tells a rate for
   }
 }
 
-TEST_CASE("the I/O probe says what it cannot read") {
+TEST_CASE("the I/O probe refuses unsuitable data with a reason") {
   const testing::TemporaryFolder folder;
   folder.write("tiny", "x");
   CHECK_THROWS_AS(run_io_probe(folder.str("missing"), 0.01), Error);
   CHECK_THROWS_WITH(run_io_probe(folder.str("tiny"), 0.01),
-                    Catch::Contains("found 1 smaller files alone; expected files of 4"));
+                    Catch::Contains("found only 1 smaller files; expected files of at least 4"));
   std::filesystem::create_directory(folder.path() / "empty");
-  CHECK_THROWS_WITH(run_io_probe(folder.str("empty"), 0.01), Catch::Contains("empty: found no file; expected files"));
-  for (const char* const made : {"synthetic", "synthetic:images=9", "sleep:ms=1"})
-    CHECK_THROWS_WITH(run_io_probe(made, 0.01),
-                      Catch::Contains("inspect --io " + std::string(made) + ": these samples are made, not read"));
+  CHECK_THROWS_WITH(run_io_probe(folder.str("empty"), 0.01), Catch::Contains("empty: found no files; expected files"));
+  for (const char* const source : {"synthetic", "synthetic:images=9", "sleep:ms=1"})
+    CHECK_THROWS_WITH(run_io_probe(source, 0.01),
+                      Catch::Contains("inspect --io " + std::string(source) + ": generated samples are not read"));
 }
 
 }  // namespace unstarve

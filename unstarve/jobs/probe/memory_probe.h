@@ -1,13 +1,13 @@
 #pragma once
-// How much memory something takes at its peak: on the host by the process's resident size, which the kernel tracks.
+// Measures the peak host memory of an operation by the resident size of the process, which the kernel tracks.
 //
 //   MemoryProbe probe;          // returns freed heap to the system, resets the kernel's high-water mark
 //   Rig rig(...); rig.run(...);
-//   probe.peak_growth_bytes();  // what that took at its peak, above what was resident before
+//   probe.peak_growth_bytes();  // peak growth since construction
 //
-// Threads: one probe at a time in a process, since the mark is the process's. Failure: never throws; where
-// /proc/self/clear_refs cannot be written (some containers), the mark is that of the whole process so far, and
-// exact() is false.
+// Threads: one probe per process at a time: the high-water mark belongs to the process.
+// Failure: never throws. If /proc/self/clear_refs is not writable (some containers), the peak is that of the whole
+//          process lifetime and exact() is false.
 
 #include <cstddef>
 

@@ -10,13 +10,14 @@
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
 namespace {
 
-// Images up to this side are trained at their own size, as CIFAR is.
+// Images up to this side length are trained at their native size, e.g. CIFAR.
 constexpr int kThumbnailSide = 40;
 constexpr int kPhotographSide = 224;
 
@@ -97,10 +98,10 @@ Settings settings_from_yaml(const std::string& text, const std::string& name) {
   map.finish();
   check_node(pipeline, [&] { check_spec(settings.pipeline); });
   check_node(map, [&] { check_settings(settings.train); });
-  const std::string& asked = settings.pipeline.device.name;
-  if (!asked.empty() && !same_device(asked, settings.train.device))
-    throw Error(ErrorKind::kInput, fmt::format("{}: {}, expected {}, train.device of these settings, or none",
-                                               pipeline.place("device.name"), asked, settings.train.device));
+  const std::string& requested = settings.pipeline.device.name;
+  if (!requested.empty() && !same_device(requested, settings.train.device))
+    throw Error(ErrorKind::kInput, fmt::format("{}: {}; expected {} as in train.device, or no value",
+                                               pipeline.place("device.name"), requested, settings.train.device));
   return settings;
 }
 
@@ -123,60 +124,59 @@ Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {
       reason = dataset.location(id) + ": " + error.what();
     }
   }
-  throw Error(ErrorKind::kInput, "no sample can be read: " + reason);
+  throw Error(ErrorKind::kInput, "no readable sample: " + reason);
 }
 
 std::string default_model(int image_size) { return image_size <= kThumbnailSide ? "cifar_net" : "resnet18"; }
 
-Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
-                          const std::string& model, const std::string& device, int image_size) {
+Settings default_settings(const SourceSpec& source, const Dataset& dataset, const TrainChoice& choice) {
   const Size size = first_image_size(dataset, kMaxPixels);
   const int side = std::max(size.width, size.height);
   const bool thumbnails = side <= kThumbnailSide;
   Settings settings;
   TrainSettings& train = settings.train;
-  train.model = !model.empty() ? model : default_model(side);
+  train.model = !choice.model.empty() ? choice.model : default_model(side);
   train.classes = std::max(2, static_cast<int>(dataset.classes().size()));
-  train.image_size = image_size > 0 ? image_size : thumbnails ? side : kPhotographSide;
-  train.device = device.starts_with("emulated:") ? "cpu" : device;
+  train.image_size = choice.image_size > 0 ? choice.image_size : thumbnails ? side : kPhotographSide;
+  train.device = choice.device.starts_with("emulated:") ? "cpu" : choice.device;
   train.channels_last = true;
   train.fused_optimiser = true;
-  // Where libtorch is absent nothing trains, and where the device is, making the trainer says so. For the processor
-  // nothing is loaded: this is asked by verbs that train nothing, too.
+  // Without libtorch nothing trains; for a missing device the trainer reports the error. For the CPU this loads
+  // nothing: commands that do not train call it too.
   if (trainer_in_build() && (train.device == "cpu" || libtorch_facts().cuda) &&
       precision_supported(train.device, Precision::kBfloat16).supported)
     train.precision = Precision::kBfloat16;
   PipelineSpec& pipeline = settings.pipeline;
-  pipeline.source = {path, split};
+  pipeline.source = {source.path, source.split};
   pipeline.operations = training_operations(train.image_size);
   pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
   pipeline.batch.size = 256;
   train.learning_rate = 0.1;
   train.label_smoothing = thumbnails ? 0.1 : 0;
-  set_batch(settings, starting_batch(device, train.image_size));
+  set_batch(settings, starting_batch(choice.device, train.image_size));
   return settings;
 }
 
 void set_device(Settings& settings, const std::string& device) {
   if (!device.starts_with("emulated:")) settings.train.device = device;
-  DeviceSpec& asked = settings.pipeline.device;
-  if (same_device(asked.name, device)) return;
-  if (asked.operations != OperationsOn::kHost)
+  DeviceSpec& spec = settings.pipeline.device;
+  if (same_device(spec.name, device)) return;
+  if (spec.operations != OperationsOn::kHost)
     emit_notice(
-        fmt::format("device.operations: device{}: left out, asked of {} and the device is to be {}",
-                    asked.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(asked.decode)),
-                    asked.name, device));
-  asked = {};
+        fmt::format("device.operations: device{}: ignored, because it is for {} and the device is {}",
+                    spec.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(spec.decode)),
+                    spec.name, device));
+  spec = {};
 }
 
-void tell_done_on_host(const PipelineSpec& pipeline) {
+void notify_done_on_host(const PipelineSpec& pipeline) {
   const DeviceSpec& device = pipeline.device;
   if (device.operations == OperationsOn::kHost) return;
   emit_notice(
-      fmt::format("device.operations: device{}: done on the host here, {}; to_torch() of the Python package "
-                  "leaves it to the device",
+      fmt::format("device.operations: device{}: runs on the host here, {}; to_torch() of the Python package "
+                  "runs it on the device",
                   device.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(device.decode)),
-                  device.decode == DecodeOn::kHost ? "to the same bits" : "by the host's decoder"));
+                  device.decode == DecodeOn::kHost ? "with bit-equal results" : "with the host's decoder"));
 }
 
 void set_batch(Settings& settings, int batch) {

@@ -1,14 +1,13 @@
 #pragma once
-// Everything a run can be told, as plain data and as the YAML file that `tune` writes and `train` and `bench` take.
+// All settings of a run, as plain data and as the YAML file that `tune` writes and `train` and `bench` read.
 //
 //   unstarve: 1            # version of this schema
 //   pipeline: {...}        # see pipeline/spec/spec_yaml.h
 //   train: {...}           # see train/settings.h; the same names
 //
-// train.device says where; pipeline.device.name, where it is given, the same.
+// train.device selects the device; pipeline.device.name must match it if given.
 //
-// Failure: Error(kInput) with file, node and line; an unknown key or version is an error, and so is a value out of its
-// range.
+// Failure: Error(kInput) with file, key and line for unknown keys or versions and for values out of range.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,10 +15,11 @@
 
 #include "unstarve/core/image.h"
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/train/settings.h"
 
 namespace unstarve {
+
+class Dataset;
 
 struct Settings {
   PipelineSpec pipeline;
@@ -27,32 +27,36 @@ struct Settings {
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
-// `comment` becomes the file's first lines.
+// The file starts with `comment`.
 [[nodiscard]] std::string to_yaml(const Settings& settings, const std::string& comment = "");
 [[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name);
 [[nodiscard]] Settings load_settings(const std::filesystem::path& path);
 
-// Of the first image that can be read and has at most `max_pixels`. Throws Error(kInput) when none of the first hundred
-// is one.
+// Size of the first readable image with at most `max_pixels`. Throws Error(kInput) if none of the first 100 records is
+// such an image.
 [[nodiscard]] Size first_image_size(const Dataset& dataset, std::int64_t max_pixels);
-// cifar_net for images that are trained at the size of thumbnails, resnet18 otherwise.
+// "cifar_net" for thumbnails, else "resnet18".
 [[nodiscard]] std::string default_model(int image_size);
 
-// What one would choose by hand before any measurement: the data's own size for thumbnails, 224 otherwise; bfloat16
-// where the device has its instructions, channels last, the fused optimiser, uint8 to the device, all cores, two
-// batches ahead; label smoothing 0.1 for thumbnails. `model` "" chooses cifar_net for thumbnails and resnet18
-// otherwise; `device` is "cpu", "cuda[:N]" or "emulated:<name>".
-[[nodiscard]] Settings default_settings(const std::string& path, const std::string& split, const Dataset& dataset,
-                                        const std::string& model, const std::string& device, int image_size = 0);
+// Good settings without measurement: native image size for thumbnails, else 224; bfloat16 if the device supports it,
+// channels last, fused optimiser, uint8 transfer, all cores, two prefetched batches; label smoothing 0.1 for
+// thumbnails. `device`: "cpu", "cuda[:N]" or "emulated:<name>".
+struct TrainChoice {
+  std::string model;  // "": default_model() of the data
+  std::string device = "cpu";
+  int image_size = 0;  // 0: chosen for the data
+};
+[[nodiscard]] Settings default_settings(const SourceSpec& source, const Dataset& dataset,
+                                        const TrainChoice& choice = {});
 
-// Another device for the batches: "cpu" or "cuda[:N]", which trains then, or "emulated:<name>". What pipeline.device
-// says of another one no longer counts, and where it leaves operations to it, that is told (notice.h).
+// Sets the device: "cpu" or "cuda[:N]", which also trains, or "emulated:<name>". Resets pipeline.device if it names
+// another device, with a notice if operations were assigned to that device.
 void set_device(Settings& settings, const std::string& device);
 
-// Tells (notice.h) what pipeline.device leaves to a device and the program's own loader does on the host.
-void tell_done_on_host(const PipelineSpec& pipeline);
+// Emits a notice if pipeline.device assigns operations to a device: the program runs them on the host.
+void notify_done_on_host(const PipelineSpec& pipeline);
 
-// Changes the batch size and, in proportion, the learning rate (Goyal et al., "Accurate, large minibatch SGD", 2017).
+// Sets the batch size and scales the learning rate in proportion (Goyal et al., "Accurate, large minibatch SGD", 2017).
 void set_batch(Settings& settings, int batch);
 
 }  // namespace unstarve

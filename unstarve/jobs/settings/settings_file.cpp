@@ -13,12 +13,12 @@
 namespace unstarve {
 namespace {
 
-// Written by hand or by a program, a spec has some kilobytes; what is larger is not read to find out.
+// A spec has a few kilobytes; larger files are not read.
 constexpr std::uintmax_t kMaxSpecBytes = 16 << 20;
 
 }  // namespace
 
-SpecFile look_at_spec(const std::string& path) {
+SpecFile detect_spec(const std::string& path) {
   std::error_code none;
   if (!(path.ends_with(".yaml") || path.ends_with(".yml")) || !std::filesystem::is_regular_file(path, none)) return {};
   if (std::filesystem::file_size(path, none) > kMaxSpecBytes) return {SpecKind::kNone, path + ": larger than 16 MiB"};
@@ -27,7 +27,7 @@ SpecFile look_at_spec(const std::string& path) {
     const YamlMap map = YamlMap::parse(text, path);
     if (map.has("pipeline")) return {SpecKind::kSettings, ""};
     if (map.has("source") || map.has("mix")) return {SpecKind::kPipeline, ""};
-    return {SpecKind::kNone, path + ": neither a key \"pipeline\" nor a key \"source\" or \"mix\""};
+    return {SpecKind::kNone, path + ": no key \"pipeline\", \"source\" or \"mix\""};
   } catch (const Error& error) {
     return {SpecKind::kNone, error.what()};
   }
@@ -36,7 +36,7 @@ SpecFile look_at_spec(const std::string& path) {
 PipelineSpec load_pipeline(const std::string& path) {
   const std::string text = read_text_file(path);
   SpecDocument document = read_spec_document(text, path);
-  if (document.settings) (void)settings_from_yaml(text, path);  // what is wrong besides the pipeline
+  if (document.settings) (void)settings_from_yaml(text, path);  // reports errors outside the pipeline
   require_source(document.pipeline);
   return std::move(document.pipeline);
 }
@@ -44,13 +44,13 @@ PipelineSpec load_pipeline(const std::string& path) {
 Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,
                       const std::string& device) {
   Size size = first_image_size(dataset, pipeline.decode.max_pixels);
-  // As the first epoch has it: what follows a schedule starts there.
+  // As in the first epoch, where schedules start.
   for (const OpSpec& operation : pipeline.operations) {
     size = make_operation(at_epoch(operation, 0))->output_size(size);
   }
   const int side = std::max(size.width, size.height);
-  Settings settings = default_settings(pipeline.source.path, pipeline.source.split, dataset,
-                                       model.empty() ? default_model(side) : model, device, side);
+  Settings settings =
+      default_settings(pipeline.source, dataset, {model.empty() ? default_model(side) : model, device, side});
   set_batch(settings, pipeline.batch.size);
   settings.pipeline = pipeline;
   return settings;

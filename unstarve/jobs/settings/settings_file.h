@@ -1,10 +1,10 @@
 #pragma once
-// YAML files that may stand where data is expected: settings as `tune` writes them, and bare pipelines.
+// YAML files that can be given instead of data: settings written by `tune`, and bare pipelines.
 //
 //   pipeline: {source: {path: photos}, ...}     settings: a mapping with `pipeline:`, see settings.h
 //   source: {path: photos}                      a bare pipeline: a mapping with `source:`, see spec_document.h
 //
-// Failure: Error(kInput) with the file, the path of the node and, where it is known, its line; Error(kIo).
+// Failure: Error(kInput) with the file, the key and, if known, the line; Error(kIo).
 
 #include <string>
 
@@ -16,16 +16,16 @@ enum class SpecKind { kNone, kPipeline, kSettings };
 
 struct SpecFile {
   SpecKind kind = SpecKind::kNone;
-  std::string reason;  // of kNone, where the file's name promises YAML: why it is no spec
+  std::string reason;  // for kNone and a YAML file name: why the file is not a spec
 };
 
-// A spec is a regular file, *.yaml or *.yml, that holds one of the mappings above; anything else is data.
-[[nodiscard]] SpecFile look_at_spec(const std::string& path);
+// A spec is a regular file *.yaml or *.yml with one of the mappings above; anything else is data.
+[[nodiscard]] SpecFile detect_spec(const std::string& path);
 
-// The pipeline of either kind, which names its data. Precondition: look_at_spec() found one.
+// The pipeline of a spec of either kind, including its source. Precondition: detect_spec() found a spec.
 [[nodiscard]] PipelineSpec load_pipeline(const std::string& path);
 
-// A bare pipeline, and the training that default_settings() would choose for what comes out of it.
+// A bare pipeline with the training settings that default_settings() chooses for its output.
 [[nodiscard]] Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,
                                     const std::string& device);
 

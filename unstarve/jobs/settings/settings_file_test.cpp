@@ -16,7 +16,7 @@ using Catch::Contains;
 
 constexpr const char* kData = "synthetic:classes=7,images=100,size=64,seed=1";
 
-// A file of this text in a folder of its own.
+// A file with this text in a folder of its own.
 class File {
  public:
   File(const std::string& name, const std::string& text) : path_(folder() / name) {
@@ -35,26 +35,26 @@ class File {
   std::filesystem::path path_;
 };
 
-TEST_CASE("a spec is told from data by its name and its keys") {
-  CHECK(look_at_spec(File("a.yaml", "unstarve: 1\npipeline: {}\n").path()).kind == SpecKind::kSettings);
-  CHECK(look_at_spec(File("a.yml", "source: {path: x}\n").path()).kind == SpecKind::kPipeline);
-  CHECK(look_at_spec(File("a.csv", "source: {path: x}\n").path()).kind == SpecKind::kNone);
-  CHECK(look_at_spec(File("a.csv", "source: {path: x}\n").path()).reason.empty());
-  CHECK(look_at_spec("no/such.yaml").kind == SpecKind::kNone);
-  CHECK(look_at_spec("no/such.yaml").reason.empty());
-  CHECK(look_at_spec(kData).kind == SpecKind::kNone);
-  CHECK(look_at_spec(std::filesystem::temp_directory_path().string()).kind == SpecKind::kNone);
-  const SpecFile other = look_at_spec(File("a.yaml", "batch: {size: 3}\n").path());
+TEST_CASE("a spec is recognised by its name and keys") {
+  CHECK(detect_spec(File("a.yaml", "unstarve: 1\npipeline: {}\n").path()).kind == SpecKind::kSettings);
+  CHECK(detect_spec(File("a.yml", "source: {path: x}\n").path()).kind == SpecKind::kPipeline);
+  CHECK(detect_spec(File("a.csv", "source: {path: x}\n").path()).kind == SpecKind::kNone);
+  CHECK(detect_spec(File("a.csv", "source: {path: x}\n").path()).reason.empty());
+  CHECK(detect_spec("no/such.yaml").kind == SpecKind::kNone);
+  CHECK(detect_spec("no/such.yaml").reason.empty());
+  CHECK(detect_spec(kData).kind == SpecKind::kNone);
+  CHECK(detect_spec(std::filesystem::temp_directory_path().string()).kind == SpecKind::kNone);
+  const SpecFile other = detect_spec(File("a.yaml", "batch: {size: 3}\n").path());
   CHECK(other.kind == SpecKind::kNone);
-  CHECK_THAT(other.reason, Contains("a.yaml: neither"));
+  CHECK_THAT(other.reason, Contains("a.yaml: no key"));
   for (const char* text : {"a: [1", "- source\n", "source", "", "\x89PNG\r\n\x1a\n\0\1\2"}) {
-    const SpecFile none = look_at_spec(File("a.yaml", text).path());
+    const SpecFile none = detect_spec(File("a.yaml", text).path());
     CHECK(none.kind == SpecKind::kNone);
     CHECK_THAT(none.reason, Contains("a.yaml: "));
   }
 }
 
-TEST_CASE("both kinds of spec give their pipeline, with the path of a wrong node") {
+TEST_CASE("both kinds of spec give a pipeline; errors name the key") {
   PipelineSpec spec;
   spec.source = {kData, ""};
   spec.operations = training_operations(48);
@@ -85,7 +85,7 @@ TEST_CASE("both kinds of spec give their pipeline, with the path of a wrong node
              Contains("a.yaml.train.image_size: line 3: found 3"));
 }
 
-TEST_CASE("what trains a bare pipeline fits what comes out of it") {
+TEST_CASE("the training settings of a bare pipeline fit its output") {
   const auto data = open_dataset(kData);
   PipelineSpec spec;
   spec.source = {kData, ""};
@@ -104,14 +104,14 @@ TEST_CASE("what trains a bare pipeline fits what comes out of it") {
   CHECK(settings_for(spec, *data, "mobilenet_v2", "cpu").train.model == "mobilenet_v2");
 }
 
-TEST_CASE("what trains a bare pipeline goes by an image that the pipeline takes") {
+TEST_CASE("the training settings of a bare pipeline use an image within its pixel limit") {
   PipelineSpec spec;
   spec.source = {"photographs", ""};
   const JpegSet photographs(3);
   CHECK(settings_for(spec, photographs, "", "cpu").train.image_size >= 40);
   spec.decode.max_pixels = 40 * 40 - 1;
   CHECK_THROWS_WITH(settings_for(spec, photographs, "", "cpu"),
-                    Contains("no sample can be read") && Contains("too large"));
+                    Contains("no readable sample") && Contains("too large"));
 }
 
 }  // namespace
