@@ -10,14 +10,17 @@ namespace {
 int run(const Arguments& arguments, const std::string&) {
   if (arguments.has("--schema")) {
     if (arguments.has("DATA") || arguments.has("--config"))
-      throw Error(ErrorKind::kArgument, "--schema: found DATA or --config; expected neither, the schema is the same "
-                                        "for all pipelines");
+      throw Error(ErrorKind::kArgument,
+                  "--schema: found DATA or --config; expected neither, the schema is the same "
+                  "for all pipelines");
     print_result(spec_schema());
     return kDone;
   }
   const Settings settings = settings_from(arguments);
   const ExplainResult result = run_explain(settings, device_from(arguments, settings));
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  print_result(arguments.has("--json")      ? to_json(result) + "\n"
+               : arguments.has("--verbose") ? to_text(result)
+                                            : to_summary(result));
   return kDone;
 }
 
@@ -26,16 +29,18 @@ int run(const Arguments& arguments, const std::string&) {
 Command explain_command() {
   return {"explain",
           "Show what would run and why: settings, plan, passes, sizes",
-          "Prints the settings that bench and train would use with the same arguments and the resulting plan; for "
-          "each pass whether it applies, whether it is exact, and why; how the first image is decoded; and which "
-          "values were chosen automatically. DATA may be a spec: a settings file written by unstarve tune, or a "
+          "Prints a summary of what bench and train would run with the same arguments. --verbose prints all settings "
+          "and the plan; for each pass whether it applies, whether it is exact, and why; how the first image is "
+          "decoded; and which values were chosen automatically. DATA may be a spec: a settings file written by "
+          "unstarve tune, or a "
           "pipeline written by to_yaml() of the Python package. explain runs nothing and writes no cache. --schema "
           "prints the JSON schema of a pipeline, for editors.",
           "  unstarve explain photos/\n"
-          "  unstarve explain tuned.yaml --threads 4\n"
+          "  unstarve explain tuned.yaml --threads 4 --verbose\n"
           "  unstarve explain pipeline.yaml --json\n"
           "  unstarve explain --schema > pipeline.schema.json",
-          settings_options({{"--schema", "", "", "print only the JSON schema of a pipeline"}}),
+          settings_options({{"--verbose", "", "", "print all settings, passes and reasons"},
+                            {"--schema", "", "", "print only the JSON schema of a pipeline"}}),
           run};
 }
 

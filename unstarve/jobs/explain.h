@@ -56,6 +56,9 @@ struct ExplainResult {
 [[nodiscard]] ExplainResult explain_settings(const Settings& settings, const std::string& device,
                                              std::shared_ptr<const Dataset> dataset, const Topology& topology);
 
+// Ten lines: data, operations, sizes, effective settings, applied passes.
+[[nodiscard]] std::string to_summary(const ExplainResult& result);
+// Everything.
 [[nodiscard]] std::string to_text(const ExplainResult& result);
 // One object: settings (as the settings file), plan (format, samples, classes, encoded, image [width, height],
 // operations[] (name, params, input, output, random), sample_size, batch, batches, batch_bytes, memory_bytes), passes[]

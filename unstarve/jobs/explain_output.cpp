@@ -6,6 +6,7 @@
 
 #include "unstarve/jobs/explain.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/yaml_json.h"
 
 namespace unstarve {
@@ -39,7 +40,59 @@ std::string indented(const std::string& text, std::size_t indent) {
   return out;
 }
 
+const ExplainedSetting& chosen(const ExplainResult& result, std::string_view name) {
+  return *std::ranges::find(result.chosen, name, &ExplainedSetting::name);
+}
+
+// "2: initially all usable cores, then autotuned"
+std::string value_and_reason(const ExplainedSetting& setting) { return setting.value + ": " + setting.reason; }
+
+std::string operations_line(const ExplainResult& result) {
+  std::string names;
+  for (const ExplainedOperation& operation : result.operations)
+    names += (names.empty() ? "" : ", ") + operation.spec.name;
+  return fmt::format("{}: {}x{} -> {}x{}", names.empty() ? "none" : names, result.image.width, result.image.height,
+                     result.sample_size.width, result.sample_size.height);
+}
+
+std::string decode_line(const ExplainResult& result) {
+  if (!result.encoded) return "none: samples are stored as pixels";
+  std::string text;
+  for (const DecodeNote& note : result.decode)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", note.name, note.value);
+  return text;
+}
+
+std::string passes_line(const ExplainResult& result) {
+  std::string names;
+  for (const PassNote& pass : result.passes)
+    if (pass.applied) names += (names.empty() ? "" : ", ") + pass.name;
+  return fmt::format("{} ({} of {} applied)", names.empty() ? "none" : names,
+                     std::ranges::count(result.passes, true, &PassNote::applied), result.passes.size());
+}
+
 }  // namespace
+
+std::string to_summary(const ExplainResult& result) {
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) {
+    text += fmt::format("  {:<11} {}\n", name, printable(value));
+  };
+  line("data", fmt::format("{}: {}, {} samples, {} classes", name_of_sources(result.settings.pipeline), result.format,
+                           result.samples, result.classes));
+  line("operations", operations_line(result));
+  line("output", value_and_reason(chosen(result, "output")));
+  line("batch", fmt::format("{} samples: {}", chosen(result, "batch.size").value, chosen(result, "batch.size").reason));
+  line("memory",
+       fmt::format("{} per batch, {} in total", format_bytes(result.batch_bytes), format_bytes(result.memory_bytes)));
+  line("threads", value_and_reason(chosen(result, "execution.threads")));
+  line("prefetch", fmt::format("{} batches, read_ahead {} records", chosen(result, "execution.prefetch").value,
+                               chosen(result, "execution.read_ahead").value));
+  line("cache", value_and_reason(chosen(result, "cache.what")));
+  line("decode", decode_line(result));
+  line("passes", passes_line(result));
+  return text;
+}
 
 std::string to_text(const ExplainResult& result) {
   std::string text = "settings\n" + indented(to_yaml(result.settings), 2) + "plan\n" + indented(result.plan, 2);

@@ -117,6 +117,12 @@ TEST_CASE("the JSON contains the content of the text, with types") {
   for (const ExplainedSetting& setting : result.chosen) CHECK_THAT(text, Contains(setting.reason));
 }
 
+TEST_CASE("the summary has ten lines") {
+  const std::string text = to_summary(explained(some_settings()));
+  CHECK(std::ranges::count(text, '\n') == 10);
+  CHECK_THAT(text, Contains("samples") && Contains("passes"));
+}
+
 TEST_CASE("a path that looks like a number stays text in the JSON") {
   Settings settings = some_settings();
   settings.pipeline.source = {"17", "true"};
