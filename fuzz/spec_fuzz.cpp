@@ -6,6 +6,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace {
 

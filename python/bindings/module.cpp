@@ -195,8 +195,8 @@ nb::tuple arrays(Batch batch, const StoreFormat& output) {
 }
 
 ProgressTuple tuple_of(const RankProgress& progress) {
-  return {progress.dealt.epoch, progress.dealt.offset, packed(progress.dealt.used), progress.samples,
-          packed(progress.ahead)};
+  return {progress.start.epoch, progress.start.offset, packed(progress.start.used), progress.samples,
+          packed(progress.used)};
 }
 
 // Writes the quarantine file of these (id, reason), in the format of the command line.

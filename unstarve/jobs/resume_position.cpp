@@ -67,7 +67,7 @@ ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& d
     return position;
   }
   const auto left =
-      static_cast<std::int64_t>(order.rest(position.start.offset, position.start.used).batches_per_epoch());
+      static_cast<std::int64_t>(order.remaining(position.start.offset, position.start.used).batches_per_epoch());
   const std::int64_t passed = (static_cast<std::int64_t>(position.start.epoch) + 1) * position.per_epoch - left;
   position.first_step = done.step - passed;
   return position;

@@ -92,7 +92,7 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
                                                Loader::Options{position.start, 0, false, position.basis, consumer}));
   plan.start_step = done.step;
   plan.first_step = position.first_step;
-  plan.place = [&] { return position.state(source.loader().progress()); };
+  plan.resume_state = [&] { return position.state(source.loader().progress()); };
   if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
   plan.evaluate_every = std::llround(options.evaluate_every * per_epoch);
   plan.report_every = std::clamp<std::int64_t>(position.per_epoch / 10, 1, 50);
@@ -126,7 +126,8 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
     if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.loader().bad_samples(kAll));
   };
   try {
-    result.history = run_training(*trainer, settings.train, source, plan, stop);
+    plan.stop = stop;
+    result.history = run_training(*trainer, settings.train, source, plan);
   } catch (...) {
     list_bad();
     throw;

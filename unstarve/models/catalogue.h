@@ -1,7 +1,7 @@
 #pragma once
-// The networks' names and what they are for, known without libtorch: what completion, help and checks need of them.
+// Names and descriptions of the networks, for completion, help and checks. Does not need libtorch.
 //
-// models/zoo.cpp has one row for each here, its factory; one without the other does not compile.
+// models/zoo.cpp has one row with a factory for each row here; otherwise it does not compile.
 
 #include <array>
 #include <string_view>
@@ -10,12 +10,12 @@ namespace unstarve {
 
 struct ModelInfo {
   std::string_view name;
-  int image_size = 0;     // what it was designed for; others work where its strides allow
+  int image_size = 0;     // designed for this size; others work if the strides allow
   std::string_view help;  // one line, with its multiply-adds
 };
 
 inline constexpr std::array<ModelInfo, 6> kModelInfos{{
-    {"cifar_net", 32, "small network for 32-pixel images, quick on a processor (33 M multiply-adds)"},
+    {"cifar_net", 32, "small network for 32-pixel images, fast on a CPU (33 M multiply-adds)"},
     {"cifar_resnet18", 32, "ResNet-18 with a 3x3 stem for 32-pixel images (556 M)"},
     {"resnet18", 224, "ResNet-18, torchvision's layout (1.81 G)"},
     {"resnet34", 224, "ResNet-34, torchvision's layout (3.66 G)"},

@@ -40,7 +40,7 @@ BatchNorm::BatchNorm(int channels)
       num_batches_tracked_(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))) {}
 
 torch::Tensor BatchNorm::forward(torch::Tensor x) {
-  // Counted as Python's module counts, so that a checkpoint goes both ways.
+  // Counted as in the Python module, so that checkpoints are compatible in both directions.
   if (is_training()) num_batches_tracked_.add_(1);
   return torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(), 0.1, 1e-5,
                            /*cudnn_enabled=*/true);

@@ -1,8 +1,8 @@
 #pragma once
-// The layers that networks are built of: thin modules over one ATen call each, with torchvision's parameter names.
+// Layers of the networks: thin modules over one ATen call each, with torchvision's parameter names.
 //
-// Every layer is a Network: it takes one tensor and gives one. Convolutions and linear layers remember how many
-// multiply-adds their latest forward pass cost per image, so that a network's cost is counted by running it once.
+// Every layer is a Network with one input and one output tensor. Convolutions and linear layers record the
+// multiply-adds per image of their latest forward pass, so that running a network once counts its cost.
 // Ownership: a module owns its children and parameters, as torch modules do.
 // Threads:   a network belongs to one thread at a time.
 
@@ -18,13 +18,13 @@ namespace unstarve {
 class Network : public torch::nn::Module {
  public:
   [[nodiscard]] virtual torch::Tensor forward(torch::Tensor x) = 0;
-  // Multiply-adds per image of this layer's own latest forward pass, children not included.
+  // Multiply-adds per image of the latest forward pass of this layer, without children.
   [[nodiscard]] virtual double own_macs() const { return 0; }
 };
 
 using NetworkPtr = std::shared_ptr<Network>;
 
-// Children "0", "1", ... one after the other.
+// Children "0", "1", ... in sequence.
 class Chain final : public Network {
  public:
   Chain() = default;
@@ -36,8 +36,8 @@ class Chain final : public Network {
   std::vector<NetworkPtr> children_;
 };
 
-// Square kernels without bias, as batch norm follows every one. Weights by He's initialisation over the outputs
-// (normal, standard deviation sqrt(2 / (out * kernel * kernel / groups))), as torchvision's networks have it.
+// Square kernels without bias, because batch norm follows. Weights by He's initialisation over the outputs (normal,
+// standard deviation sqrt(2 / (out * kernel * kernel / groups))), as in torchvision.
 struct ConvShape {
   int in = 0;
   int out = 0;
@@ -73,7 +73,7 @@ class BatchNorm final : public Network {
   torch::Tensor num_batches_tracked_;
 };
 
-// Weights and bias uniform in +-1/sqrt(in), unless a standard deviation is given: normal then, bias 0.
+// Weights and bias uniform in +-1/sqrt(in); with `deviation` > 0 weights are normal and bias is 0.
 class Linear final : public Network {
  public:
   Linear(int in, int out, double deviation = 0);
@@ -123,8 +123,8 @@ class MaxPool final : public Network {
 [[nodiscard]] torch::Tensor global_mean(const torch::Tensor& x);
 [[nodiscard]] torch::Tensor global_max(const torch::Tensor& x);
 
-// Multiply-adds of one forward pass for one image of `image_size` squared: runs one of zeros in evaluation mode,
-// leaving the network as it was.
+// Multiply-adds of one forward pass for one square image of `image_size`. Runs an image of zeros in evaluation mode and
+// leaves the network unchanged.
 [[nodiscard]] double count_macs(Network& network, int image_size);
 [[nodiscard]] std::int64_t count_parameters(const Network& network);
 

@@ -13,7 +13,7 @@ NetworkPtr conv_bn_relu6(const ConvShape& shape) {
 
 ConvShape pointwise(int in, int out) { return {.in = in, .out = out, .kernel = 1, .padding = 0}; }
 
-// Expand by 1x1, filter per channel by 3x3, project by 1x1 without activation; with a shortcut where the shape allows.
+// 1x1 expansion, depthwise 3x3 convolution, 1x1 projection without activation; with a shortcut if the shapes match.
 class InvertedResidual final : public Network {
  public:
   InvertedResidual(int in, int out, int stride, int expansion) : shortcut_(stride == 1 && in == out) {

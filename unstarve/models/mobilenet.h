@@ -1,5 +1,6 @@
 #pragma once
-// MobileNetV2 (Sandler et al., arXiv:1801.04381), width 1, in torchvision's layout, so that its weights load.
+// MobileNetV2 (Sandler et al., arXiv:1801.04381), width 1, in torchvision's layout, so that torchvision weights can be
+// loaded.
 
 #include "unstarve/models/layers.h"
 

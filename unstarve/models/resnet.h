@@ -1,7 +1,7 @@
 #pragma once
-// ResNet (He et al., arXiv:1512.03385) in torchvision's layout: the same names and shapes, so that its weights load.
+// ResNet (He et al., arXiv:1512.03385) with the names and shapes of torchvision, so that its weights can be loaded.
 //
-// The stride of a bottleneck block sits in its 3x3 convolution ("v1.5"), as in torchvision.
+// The 3x3 convolution of a bottleneck block has the stride ("v1.5"), as in torchvision.
 
 #include <array>
 

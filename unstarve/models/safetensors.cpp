@@ -19,9 +19,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-static_assert(std::endian::native == std::endian::little, "arrays are mapped as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "arrays are mapped without conversion");
 
-// Headers of real models stay below 1 MB; the format's reference reader refuses more than this.
+// Headers of real models are below 1 MB; the reference reader of the format has this limit.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::size_t kMaxDimensions = 32;
 constexpr std::string_view kMetadata = "__metadata__";
@@ -50,7 +50,7 @@ constexpr std::array<ElementTypeRow, 15> kElementTypes{{{"F64", 8},
   return {ErrorKind::kInput, fmt::format("reading safetensors {}: {}", origin, what)};
 }
 
-// Bytes of a shape, or nothing representable: false on overflow or a negative dimension.
+// Computes the bytes of a shape; false on overflow or for a negative dimension.
 bool shape_bytes(std::span<const std::int64_t> shape, std::size_t element, std::size_t& bytes) noexcept {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::uint64_t product = element;
@@ -64,7 +64,7 @@ bool shape_bytes(std::span<const std::int64_t> shape, std::size_t element, std::
   return true;
 }
 
-// Takes the header's events one by one, so that duplicate names are seen and no nesting beyond the format's is built.
+// A SAX parser of the header, which detects duplicate names and rejects deeper nesting.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   HeaderReader(SafetensorsHeader& header, const std::string& origin) : header_(header), origin_(origin) {}
@@ -79,14 +79,14 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       return unexpected(fmt::format("the number {}", value));
     }
-    if (place_ == Place::kShape) {
+    if (state_ == State::kShape) {
       if (tensor_.shape.size() == kMaxDimensions) {
         return unexpected(fmt::format("more than {} dimensions", kMaxDimensions));
       }
       tensor_.shape.push_back(static_cast<std::int64_t>(value));
       return true;
     }
-    if (place_ == Place::kOffsets && offsets_ < 2) {
+    if (state_ == State::kOffsets && offsets_ < 2) {
       (offsets_++ == 0 ? tensor_.begin : tensor_.end) = value;
       return true;
     }
@@ -94,11 +94,11 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool string(std::string& value) override {
-    if (place_ == Place::kText) {
-      if (!header_.metadata.emplace(key_, value).second) return unexpected("the metadata key twice");
+    if (state_ == State::kText) {
+      if (!header_.metadata.emplace(key_, value).second) return unexpected("a duplicate metadata key");
       return true;
     }
-    if (place_ == Place::kTensor && key_ == "dtype") {
+    if (state_ == State::kTensor && key_ == "dtype") {
       tensor_.type = value;
       return true;
     }
@@ -106,10 +106,10 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool start_object(std::size_t) override {
-    switch (place_) {
-      case Place::kOutside: place_ = Place::kTop; return true;
-      case Place::kTop:
-        place_ = key_ == kMetadata ? Place::kText : Place::kTensor;
+    switch (state_) {
+      case State::kOutside: state_ = State::kTop; return true;
+      case State::kTop:
+        state_ = key_ == kMetadata ? State::kText : State::kTensor;
         tensor_ = {};
         tensor_.name = key_;
         fields_.clear();
@@ -121,56 +121,56 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool key(std::string& name) override {
     key_ = name;
-    if (place_ == Place::kTop && !names_.insert(name).second) return unexpected("the name twice");
-    if (place_ == Place::kTensor) {
+    if (state_ == State::kTop && !names_.insert(name).second) return unexpected("a duplicate name");
+    if (state_ == State::kTensor) {
       if (name != "dtype" && name != "shape" && name != "data_offsets") return unexpected("an unknown key");
-      if (!fields_.insert(name).second) return unexpected("the key twice");
+      if (!fields_.insert(name).second) return unexpected("a duplicate key");
     }
     return true;
   }
 
   bool end_object() override {
-    if (place_ == Place::kTop) {
-      place_ = Place::kEnd;
+    if (state_ == State::kTop) {
+      state_ = State::kEnd;
       return true;
     }
-    if (place_ == Place::kTensor) {
+    if (state_ == State::kTensor) {
       if (fields_.size() != 3 || offsets_ != 2) {
         throw bad(origin_, fmt::format("tensor \"{}\" lacks one of dtype, shape and two data_offsets", tensor_.name));
       }
       header_.tensors.push_back(std::move(tensor_));
     }
-    place_ = Place::kTop;
+    state_ = State::kTop;
     return true;
   }
 
   bool start_array(std::size_t) override {
-    if (place_ == Place::kTensor && key_ == "shape") return enter(Place::kShape);
-    if (place_ == Place::kTensor && key_ == "data_offsets") return enter(Place::kOffsets);
+    if (state_ == State::kTensor && key_ == "shape") return enter(State::kShape);
+    if (state_ == State::kTensor && key_ == "data_offsets") return enter(State::kOffsets);
     return unexpected("an array");
   }
 
-  bool end_array() override { return enter(Place::kTensor); }
+  bool end_array() override { return enter(State::kTensor); }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    throw bad(origin_, fmt::format("the header is no valid JSON at its byte {}: {}", position, error.what()));
+    throw bad(origin_, fmt::format("the header is not valid JSON at byte {}: {}", position, error.what()));
   }
 
  private:
-  enum class Place { kOutside, kTop, kText, kTensor, kShape, kOffsets, kEnd };
+  enum class State { kOutside, kTop, kText, kTensor, kShape, kOffsets, kEnd };
 
-  bool enter(Place place) {
-    place_ = place;
+  bool enter(State state) {
+    state_ = state;
     return true;
   }
   [[noreturn]] bool unexpected(const std::string& what) const {
-    throw bad(origin_, fmt::format("found {} in the header near \"{}\", which the format does not have there", what,
-                                   key_.substr(0, 80)));
+    throw bad(origin_,
+              fmt::format("found {} in the header near \"{}\", which is not allowed there", what, key_.substr(0, 80)));
   }
 
   SafetensorsHeader& header_;
   const std::string& origin_;
-  Place place_ = Place::kOutside;
+  State state_ = State::kOutside;
   std::string key_;
   StoredTensor tensor_;
   std::set<std::string> names_;
@@ -178,7 +178,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   int offsets_ = 0;
 };
 
-// Types known, sizes as the shapes say, data without gap or overlap up to the end of the file; offsets become absolute.
+// Checks that types are known, sizes match the shapes and the data has no gap or overlap. Makes offsets absolute.
 void check_layout(SafetensorsHeader& header, std::size_t data_begin, std::size_t file_bytes,
                   const std::string& origin) {
   std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
@@ -197,7 +197,7 @@ void check_layout(SafetensorsHeader& header, std::size_t data_begin, std::size_t
                 fmt::format("tensor \"{}\" has an impossible shape [{}]", tensor.name, fmt::join(tensor.shape, ", ")));
     }
     if (tensor.begin != expected || tensor.end < tensor.begin || tensor.end - tensor.begin != bytes) {
-      throw bad(origin, fmt::format("tensor \"{}\" lies at [{}, {}), expected [{}, {})", tensor.name, tensor.begin,
+      throw bad(origin, fmt::format("tensor \"{}\" is at [{}, {}), expected [{}, {})", tensor.name, tensor.begin,
                                     tensor.end, expected, expected + bytes));
     }
     expected = tensor.end;
@@ -231,14 +231,13 @@ const StoredTensor* SafetensorsHeader::find(std::string_view name) const noexcep
 SafetensorsHeader parse_safetensors(std::span<const std::uint8_t> file, const std::string& origin) {
   constexpr std::size_t kPrefix = 8;
   if (file.size() < kPrefix + 2) {
-    throw bad(origin, fmt::format("{} bytes is too short for a header", file.size()));
+    throw bad(origin, fmt::format("found {} bytes, too short for a header", file.size()));
   }
   std::uint64_t json_bytes = 0;
   for (std::size_t i = 0; i < kPrefix; ++i) json_bytes |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   if (json_bytes > kMaxHeaderBytes || json_bytes > file.size() - kPrefix) {
-    throw bad(origin,
-              fmt::format("the header is said to have {} bytes, but the file has {} (is it safetensors at all?)",
-                          json_bytes, file.size()));
+    throw bad(origin, fmt::format("the header declares {} bytes, but the file has {} (is it a safetensors file?)",
+                                  json_bytes, file.size()));
   }
   const auto json = file.subspan(kPrefix, json_bytes);
   if (json.empty() || json[0] != '{') throw bad(origin, "the header does not start with '{'");
@@ -264,13 +263,14 @@ std::string format_safetensors(std::span<const TensorToStore> tensors,
                               tensor.name, tensor.type, fmt::join(tensor.shape, ", "), tensor.bytes.size()));
     }
     if (header.contains(tensor.name)) {
-      throw Error(ErrorKind::kArgument, fmt::format("writing safetensors: the name \"{}\" occurs twice", tensor.name));
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("writing safetensors: found the name \"{}\" twice, expected once", tensor.name));
     }
     header[tensor.name] = {{"dtype", tensor.type}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
   std::string json = header.dump();
-  json.append((8 - json.size() % 8) % 8, ' ');  // so that the data is aligned when the file is mapped
+  json.append((8 - json.size() % 8) % 8, ' ');  // aligns the data in a mapped file
 
   std::string file;
   file.reserve(8 + json.size() + offset);

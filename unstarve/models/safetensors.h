@@ -1,5 +1,5 @@
 #pragma once
-// The safetensors file format: named arrays, read without trusting a byte of the file, written without torch.
+// Reads and writes the safetensors file format: named arrays. Does not trust the file; does not need torch.
 //
 //   +----------+----------------------------------------------+---------------------------+
 //   | 8 bytes  | n bytes of JSON, may end in spaces           | the arrays, back to back  |
@@ -9,13 +9,12 @@
 //   |          |     "data_offsets": [begin, end]}, ...}      |                           |
 //   +----------+----------------------------------------------+---------------------------+
 //
-// Offsets count from the first byte after the JSON. As the format demands, the arrays cover that part without gap or
-// overlap, and no name occurs twice; a file that does otherwise is refused.
+// Offsets count from the first byte after the JSON. The format requires arrays without gap or overlap and unique names;
+// other files are rejected.
 //
-// Ownership: a parsed header refers to the file by offsets only and outlives it.
-// Threads:   free functions over plain data.
+// Ownership: a parsed header contains only offsets and does not refer to the file.
 // Failure:   Error(kInput) with the file's name, what was found and what was expected.
-// Cost:      reading copies names and shapes only; writing builds the whole file in memory once.
+// Cost:      reading copies only names and shapes; writing builds the whole file in memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,14 +27,14 @@
 
 namespace unstarve {
 
-// Element types by the format's own names ("F32", "BF16", ...); 0 for a name the format does not have.
+// Bytes per element of a type by its name in the format ("F32", "BF16", ...); 0: unknown name.
 [[nodiscard]] std::size_t safetensors_element_bytes(std::string_view type) noexcept;
 
 struct StoredTensor {
   std::string name;
   std::string type;  // "F32"
   std::vector<std::int64_t> shape;
-  std::size_t begin = 0;  // from the first byte of the file, unlike in the file itself
+  std::size_t begin = 0;  // relative to the first byte of the file
   std::size_t end = 0;
 };
 
@@ -43,14 +42,15 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
   std::vector<StoredTensor> tensors;  // in the order of their data
 
-  // Null when there is none of this name.
+  // Null if there is no such tensor.
   [[nodiscard]] const StoredTensor* find(std::string_view name) const noexcept;
 };
 
-// `origin` names the file in messages.
+// `origin`: name of the file in messages.
 [[nodiscard]] SafetensorsHeader parse_safetensors(std::span<const std::uint8_t> file, const std::string& origin);
 
-// An array to write, borrowed. bytes.size() must be the shape's product times the element size: Error(kArgument).
+// An array to write, borrowed. Precondition, else Error(kArgument): bytes.size() is the number of elements times their
+// size.
 struct TensorToStore {
   std::string name;
   std::string type;
@@ -60,7 +60,7 @@ struct TensorToStore {
 
 [[nodiscard]] std::string format_safetensors(std::span<const TensorToStore> tensors,
                                              const std::map<std::string, std::string>& metadata);
-// The same into a file, which appears under its name only when complete (core/file.h).
+// Writes the file atomically (core/file.h).
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToStore> tensors,
                        const std::map<std::string, std::string>& metadata);
 

@@ -62,7 +62,7 @@ TEST_CASE("safetensors of an empty model are valid") {
   CHECK(parse_safetensors(bytes_of(format_safetensors({}, {})), "x").tensors.empty());
 }
 
-TEST_CASE("safetensors data may stand in another order than its names") {
+TEST_CASE("the order of safetensors data may differ from the order of names") {
   const auto header =
       parse_safetensors(bytes_of(with_header(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[4,5]},)"
                                              R"("a":{"dtype":"I32","shape":[],"data_offsets":[0,4]}}   )",
@@ -72,12 +72,12 @@ TEST_CASE("safetensors data may stand in another order than its names") {
   CHECK(header.tensors[1].end - header.tensors[1].begin == 1);
 }
 
-TEST_CASE("safetensors that lie about themselves are refused with the reason") {
+TEST_CASE("inconsistent safetensors are rejected with the reason") {
   using Catch::Contains;
   CHECK_THAT(refusal(""), Contains("too short"));
-  CHECK_THAT(refusal(std::string(8, '\xff') + "{}"), Contains("is it safetensors at all"));
+  CHECK_THAT(refusal(std::string(8, '\xff') + "{}"), Contains("is it a safetensors file"));
   CHECK_THAT(refusal(with_header("[1]      ")), Contains("does not start with"));
-  CHECK_THAT(refusal(with_header("{\"a\":")), Contains("no valid JSON"));
+  CHECK_THAT(refusal(with_header("{\"a\":")), Contains("not valid JSON"));
   CHECK_THAT(refusal(with_header("{}", "1")), Contains("1 bytes follow the last tensor"));
   CHECK_THAT(refusal(with_header(kTwo, "0123456789")), Contains("\"b\" ends 1 bytes after the end"));
   CHECK(refusal(with_header(kTwo, "01234567890")) == "accepted");
@@ -90,17 +90,17 @@ TEST_CASE("safetensors that lie about themselves are refused with the reason") {
   CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})")),
              Contains("impossible shape"));
   CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})")),
-             Contains("does not have there"));
+             Contains("not allowed there"));
   CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
                                  R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})")),
              Contains("twice"));
   CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0]}})")), Contains("lacks one of"));
   CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0]}})")), Contains("lacks one of"));
   CHECK_THAT(refusal(with_header(R"({"__metadata__":{"a":1}})")), Contains("the number 1"));
-  CHECK_THAT(refusal(with_header(R"({"a":)" + std::string(1000, '{') + "}")), Contains("no valid JSON"));
+  CHECK_THAT(refusal(with_header(R"({"a":)" + std::string(1000, '{') + "}")), Contains("not valid JSON"));
 }
 
-TEST_CASE("safetensors are not written with a wrong size or twice the same name") {
+TEST_CASE("safetensors with a wrong size or a duplicate name are not written") {
   const std::uint8_t byte = 0;
   CHECK_THROWS_AS(format_safetensors(std::vector<TensorToStore>{{"a", "F32", {1}, {&byte, 1}}}, {}), Error);
   CHECK_THROWS_AS(

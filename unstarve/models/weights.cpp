@@ -24,13 +24,13 @@ constexpr std::array<std::pair<std::string_view, torch::ScalarType>, 6> kTypes{{
   return {ErrorKind::kInput, fmt::format("loading weights {}: {}", origin, what)};
 }
 
-// The type to read a stored tensor as; throws when it cannot become one of the entry's type.
+// The type of a stored tensor; throws if it cannot be converted to the type of the entry.
 torch::ScalarType readable_type(const StoredTensor& stored, const StateEntry& entry, const std::string& origin) {
   for (const auto& [name, type] : kTypes) {
     if (name == stored.type && torch::isFloatingType(type) == entry.tensor.is_floating_point()) return type;
   }
-  throw bad(origin, fmt::format("tensor \"{}\" has type {}, the model's has {}", stored.name, stored.type,
-                                entry.tensor.is_floating_point() ? "a floating one" : "an integer one"));
+  throw bad(origin, fmt::format("tensor \"{}\" has type {}, expected {}", stored.name, stored.type,
+                                entry.tensor.is_floating_point() ? "a floating type" : "an integer type"));
 }
 
 }  // namespace
@@ -55,11 +55,11 @@ void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& he
       throw bad(origin, fmt::format("tensor \"{}\" of the model is missing", entry.name));
     }
     if (entry.tensor.sizes() != torch::IntArrayRef(stored->shape)) {
-      throw bad(origin, fmt::format("tensor \"{}\" has shape [{}], the model's has [{}]", entry.name,
+      throw bad(origin, fmt::format("tensor \"{}\" has shape [{}], expected [{}]", entry.name,
                                     fmt::join(stored->shape, ", "), fmt::join(entry.tensor.sizes().vec(), ", ")));
     }
     const torch::ScalarType type = readable_type(*stored, entry, origin);
-    // A copy through bytes: the file's data may lie at any alignment.
+    // Copied as bytes, because the data may be unaligned.
     torch::Tensor value = torch::empty(stored->shape, torch::dtype(type));
     const std::size_t bytes = stored->end - stored->begin;
     if (bytes > 0) std::memcpy(value.data_ptr(), file.data() + stored->begin, bytes);
@@ -68,7 +68,7 @@ void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& he
   }
   for (const StoredTensor& stored : header.tensors) {
     if (!used.contains(stored.name)) {
-      throw bad(origin, fmt::format("tensor \"{}\" is not one of the model's", stored.name));
+      throw bad(origin, fmt::format("tensor \"{}\" does not belong to the model", stored.name));
     }
   }
   const torch::NoGradGuard no_grad;

@@ -20,7 +20,7 @@ NetworkPtr resnet34(int classes) { return make_resnet({.blocks = {3, 4, 6, 3}}, 
 NetworkPtr resnet50(int classes) { return make_resnet({.blocks = {3, 4, 6, 3}, .bottleneck = true}, classes); }
 NetworkPtr cifar_resnet18(int classes) { return make_resnet({.blocks = {2, 2, 2, 2}, .small_images = true}, classes); }
 
-// A name that the catalogue does not have does not compile.
+// Compile-time error for a name that is not in the catalogue.
 consteval ModelEntry entry(std::string_view name, Factory make) {
   for (const ModelInfo& info : kModelInfos) {
     if (info.name == name) return {info, make};
@@ -49,7 +49,7 @@ const ModelEntry& find_model(std::string_view name) {
     known += known.empty() ? "" : ", ";
     known += entry.name;
   }
-  throw Error(ErrorKind::kArgument, fmt::format("there is no model \"{}\"; known are {}", name, known));
+  throw Error(ErrorKind::kArgument, fmt::format("unknown model \"{}\"; expected one of {}", name, known));
 }
 
 }  // namespace unstarve

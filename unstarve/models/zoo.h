@@ -1,7 +1,7 @@
 #pragma once
-// The networks by name: one constant table. A new one is one factory, one row here and one in models/catalogue.h.
+// The table of networks. To add a network: a factory, a row here and a row in models/catalogue.h.
 //
-// Nothing here shows libtorch; who makes a network includes models/layers.h.
+// No libtorch header is included; code that creates a network includes models/layers.h.
 
 #include <memory>
 #include <span>
@@ -14,11 +14,11 @@ namespace unstarve {
 class Network;
 
 struct ModelEntry : ModelInfo {
-  std::shared_ptr<Network> (*make)(int classes);  // weights from the default generator: seed it before
+  std::shared_ptr<Network> (*make)(int classes);  // weights from the default generator; seed it first
 };
 
 [[nodiscard]] std::span<const ModelEntry> model_table();
-// Throws Error(kArgument) that lists the known names.
+// Throws Error(kArgument) with the known names.
 [[nodiscard]] const ModelEntry& find_model(std::string_view name);
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// Networks against torchvision's, recorded in tests/golden/models.json by tests/golden/make_models.py.
+// Compares the networks with those of torchvision, recorded in tests/golden/models.json by tests/golden/make_models.py.
 
 #include "unstarve/models/zoo.h"
 
@@ -77,7 +77,7 @@ void check_logits(Network& network, const nlohmann::json& model) {
 
 }  // namespace
 
-TEST_CASE("names and shapes of torchvision's state_dicts are ours") {
+TEST_CASE("names and shapes equal those of torchvision's state_dicts") {
   using NamesAndShapes = std::set<std::pair<std::string, std::vector<std::int64_t>>>;
   for (const auto& [name, model] : golden().items()) {
     CAPTURE(name);
@@ -93,7 +93,7 @@ TEST_CASE("names and shapes of torchvision's state_dicts are ours") {
   }
 }
 
-TEST_CASE("with the same weights the logits are torchvision's") {
+TEST_CASE("with the same weights the logits equal those of torchvision") {
   for (const auto& [name, model] : golden().items()) {
     CAPTURE(name);
     const NetworkPtr network = find_model(name).make(kClasses);
@@ -102,7 +102,7 @@ TEST_CASE("with the same weights the logits are torchvision's") {
   }
 }
 
-TEST_CASE("multiply-adds are those of the literature, and cifar_net stays below 0.05 billion") {
+TEST_CASE("multiply-adds match the literature, and cifar_net is below 0.05 billion") {
   const auto macs = [](const char* name) {
     const ModelEntry& entry = find_model(name);
     return count_macs(*entry.make(1000), entry.image_size);
@@ -116,7 +116,7 @@ TEST_CASE("multiply-adds are those of the literature, and cifar_net stays below 
   CHECK(count_macs(*small.make(kClasses), 32) < 0.05e9);
 }
 
-TEST_CASE("counting multiply-adds leaves the network as it was") {
+TEST_CASE("counting multiply-adds does not change the network") {
   const NetworkPtr network = find_model("cifar_net").make(kClasses);
   const torch::Tensor mean = network->named_buffers()["features.0.1.running_mean"];
   network->train();
@@ -125,13 +125,13 @@ TEST_CASE("counting multiply-adds leaves the network as it was") {
   CHECK(mean.abs().sum().item<double>() == 0);
 }
 
-TEST_CASE("parameters are as many as torchvision counts") {
+TEST_CASE("the number of parameters equals that of torchvision") {
   CHECK(count_parameters(*find_model("resnet18").make(1000)) == 11689512);
   CHECK(count_parameters(*find_model("resnet50").make(1000)) == 25557032);
   CHECK(count_parameters(*find_model("mobilenet_v2").make(1000)) == 3504872);
 }
 
-TEST_CASE("every network takes its own image size and gives one logit per class") {
+TEST_CASE("every network returns one logit per class for its image size") {
   const torch::NoGradGuard no_grad;
   for (const ModelEntry& entry : model_table()) {
     CAPTURE(std::string(entry.name));
@@ -140,11 +140,11 @@ TEST_CASE("every network takes its own image size and gives one logit per class"
   }
 }
 
-TEST_CASE("an unknown model is refused with the known names") {
+TEST_CASE("an unknown model is rejected with the known names") {
   CHECK_THROWS_WITH(find_model("resnet19"), Catch::Contains("resnet19") && Catch::Contains("mobilenet_v2"));
 }
 
-TEST_CASE("weights of another shape or with a missing or unknown tensor are refused by name and change nothing") {
+TEST_CASE("weights with a wrong shape or a missing or unknown tensor are rejected by name and change nothing") {
   const NetworkPtr network = find_model("cifar_net").make(kClasses);
   const auto before = network_state(*network)[0].tensor.clone();
   const auto refusal = [&](const std::vector<StateEntry>& entries) -> std::string {

@@ -1,5 +1,5 @@
 #pragma once
-// What libtorch lacks: a scope for autocast, and its exceptions as ours.
+// Guards around libtorch: a scope for autocast, and the translation of exceptions.
 
 #include <string>
 #include <string_view>
@@ -12,10 +12,11 @@
 
 namespace unstarve {
 
-// Autocast to `type` on one kind of device while it lives; does nothing for float32. The state is the calling thread's.
+// Enables autocast to `type` on one kind of device during its lifetime; does nothing for float32. Affects only the
+// calling thread.
 //
-// Weights cast to the lower precision are cached between uses; the outermost scope empties that cache when it ends,
-// since the optimiser changes the weights next.
+// Cast weights are cached between uses. The outermost scope clears that cache at its end, because the optimiser then
+// changes the weights.
 class AutocastScope {
  public:
   AutocastScope(torch::DeviceType device, torch::ScalarType type)
@@ -40,7 +41,7 @@ class AutocastScope {
   torch::ScalarType was_type_;
 };
 
-// Runs `body`; what libtorch throws leaves as an Error that names the operation.
+// Runs `body` and converts exceptions of libtorch to Error, beginning with the operation.
 template <class Body>
 decltype(auto) translate_errors(std::string_view operation, Body&& body) {
   const auto fail = [&](ErrorKind kind, std::string_view reason) -> Error {
@@ -51,12 +52,12 @@ decltype(auto) translate_errors(std::string_view operation, Body&& body) {
   } catch (const c10::OutOfMemoryError& error) {
     throw fail(ErrorKind::kMemory, error.what_without_backtrace());
   } catch (const c10::Error& error) {
-    // The host allocator has no exception type of its own.
+    // The host allocator has no exception type.
     const std::string_view reason = error.what_without_backtrace();
     const bool memory = reason.find("can't allocate memory") != std::string_view::npos;
     throw fail(memory ? ErrorKind::kMemory : ErrorKind::kInternal, reason);
   } catch (const std::bad_alloc&) {
-    throw fail(ErrorKind::kMemory, "memory was refused");
+    throw fail(ErrorKind::kMemory, "out of memory");
   }
 }
 

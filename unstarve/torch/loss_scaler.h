@@ -1,8 +1,9 @@
 #pragma once
-// Loss scaling for float16, whose gradients would otherwise vanish: the loss is multiplied, the gradients divided, and
-// a step whose gradients overflowed is skipped and the scale halved. All of it stays on the device.
+// Loss scaling for float16, whose gradients would otherwise underflow. The loss is multiplied by a scale and the
+// gradients are divided by it. If gradients overflow, the step is skipped and the scale is halved. Everything stays on
+// the device.
 //
-// Constants are PyTorch's: start at 2^16, double after 2,000 good steps.
+// Constants as in PyTorch: initial scale 2^16, doubled after 2,000 good steps.
 
 #include <torch/torch.h>
 
@@ -13,9 +14,9 @@ class LossScaler {
   explicit LossScaler(torch::Device device);
 
   [[nodiscard]] torch::Tensor scale(const torch::Tensor& loss) const { return loss * scale_; }
-  // Divides the gradients in place and returns the flag for Sgd::step(): not 0 where one was infinite or not a number.
+  // Divides the gradients in place and returns the flag for Sgd::step(): not 0 if any gradient was infinite or NaN.
   [[nodiscard]] torch::Tensor unscale(const std::vector<torch::Tensor>& gradients);
-  // After the step: adapts the scale to the flag.
+  // Adapts the scale to the flag after the step.
   void update(const torch::Tensor& found_inf);
 
   // For checkpoints; shared with the scaler.

@@ -1,4 +1,4 @@
-// The one symbol of libunstarve_torch.so. The build gives UNSTARVE_MODULE_STAMP (cmake/TorchModule.cmake).
+// The one symbol of libunstarve_torch.so. The build defines UNSTARVE_MODULE_STAMP (cmake/TorchModule.cmake).
 
 #include "unstarve/torch/torch_trainer.h"
 #include "unstarve/train/trainer_module.h"

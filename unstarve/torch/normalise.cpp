@@ -21,13 +21,17 @@ Affine affine_of(const Normalisation& normalisation) {
   return affine;
 }
 
-// One pass over one image. A plain loop: elementwise kernels of libtorch that broadcast over three interleaved channels
-// run their inner loop over three elements.
-void normalise_image(const std::uint8_t* in, float* out, std::int64_t pixels, bool in_interleaved, bool out_interleaved,
+struct Interleaved {
+  bool in, out;
+};
+
+// One pass over one image. A plain loop, because broadcasting kernels of libtorch have an inner loop over only three
+// elements for interleaved channels.
+void normalise_image(const std::uint8_t* in, float* out, std::int64_t pixels, Interleaved interleaved,
                      const Affine& affine) {
-  const std::int64_t in_step = in_interleaved ? kChannels : 1;
-  const std::int64_t in_plane = in_interleaved ? 1 : pixels;
-  if (out_interleaved) {
+  const std::int64_t in_step = interleaved.in ? kChannels : 1;
+  const std::int64_t in_plane = interleaved.in ? 1 : pixels;
+  if (interleaved.out) {
     for (std::int64_t i = 0; i < pixels; ++i) {
       for (std::int64_t c = 0; c < kChannels; ++c) {
         const auto channel = static_cast<std::size_t>(c);
@@ -59,8 +63,8 @@ torch::Tensor normalise_on_host(const torch::Tensor& pixels, const Affine& affin
   auto* to = out.mutable_data_ptr<float>();
   at::parallel_for(0, pixels.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
-      normalise_image(in + n * kChannels * image_pixels, to + n * kChannels * image_pixels, image_pixels, interleaved,
-                      format == torch::MemoryFormat::ChannelsLast, affine);
+      normalise_image(in + n * kChannels * image_pixels, to + n * kChannels * image_pixels, image_pixels,
+                      {interleaved, format == torch::MemoryFormat::ChannelsLast}, affine);
     }
   });
   return out;

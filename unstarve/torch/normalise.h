@@ -1,7 +1,7 @@
 #pragma once
-// uint8 pixels to normalised float32, on whichever device they are.
+// Converts uint8 pixels to normalised float32 on their device.
 //
-// value = pixel * scale[c] + bias[c], as the loader's store does it (ops/store/store.h), to rounding.
+// value = pixel * scale[c] + bias[c], equal to the loader's store (ops/store/store.h) up to rounding.
 
 #include <torch/torch.h>
 
@@ -11,14 +11,14 @@ namespace unstarve {
 
 class Normaliser {
  public:
-  // N x 3 x H x W in any memory format to float32 in `format`, a new tensor.
+  // Converts N x 3 x H x W in any memory format to a new float32 tensor in `format`.
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& pixels, const Normalisation& normalisation,
                                          torch::MemoryFormat format);
 
  private:
   void prepare(const Normalisation& normalisation, torch::Device device);
 
-  // Kept on the device for the normalisation last seen: bringing three numbers there would wait for it at every step.
+  // Cached on the device for the last normalisation: copying three numbers would synchronise at every step.
   Normalisation prepared_;
   torch::Tensor scale_;
   torch::Tensor bias_;

@@ -1,4 +1,4 @@
-// The parts of a step on the host: optimiser, loss scaling, normalisation, autocast, errors.
+// Parts of a step on the host: optimiser, loss scaling, normalisation, autocast, errors.
 
 #include <catch2/catch.hpp>
 
@@ -16,12 +16,12 @@
 #include "unstarve/torch/sgd.h"
 #include "unstarve/torch/torch_device.h"
 #include "unstarve/torch/torch_trainer.h"
-#include "unstarve/train/processor_precision.h"
+#include "unstarve/train/cpu_precision.h"
 
 namespace unstarve {
 namespace {
 
-// A parameter in channels-last, one flat, one that never gets a gradient.
+// A channels-last parameter, a flat one, and one that never gets a gradient.
 std::vector<torch::Tensor> make_parameters() {
   torch::manual_seed(3);
   std::vector<torch::Tensor> parameters{torch::randn({8, 16, 3, 3}).contiguous(torch::MemoryFormat::ChannelsLast),
@@ -42,7 +42,7 @@ double distance(const torch::Tensor& a, const torch::Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("both forms of the optimiser take the steps of torch's SGD") {
+TEST_CASE("both forms of the optimiser match torch's SGD") {
   const double rate = 0.01;
   for (const bool fused : {false, true}) {
     CAPTURE(fused);
@@ -65,7 +65,7 @@ TEST_CASE("both forms of the optimiser take the steps of torch's SGD") {
   }
 }
 
-TEST_CASE("a step whose gradients overflowed changes nothing, and the scale halves") {
+TEST_CASE("a step with overflowed gradients changes nothing and halves the scale") {
   for (const bool fused : {false, true}) {
     CAPTURE(fused);
     const auto parameters = make_parameters();
@@ -109,7 +109,7 @@ TEST_CASE("normalised pixels are (pixel / 255 - mean) / std in every layout") {
   }
 }
 
-TEST_CASE("autocast ends with its scope and keeps no cast weights") {
+TEST_CASE("autocast ends with its scope and clears cast weights") {
   torch::Tensor weight = torch::randn({4, 4}).requires_grad_(true);
   const torch::Tensor x = torch::randn({2, 4});
   const auto forward = [&] {
@@ -129,7 +129,7 @@ TEST_CASE("autocast ends with its scope and keeps no cast weights") {
   CHECK(torch::linear(x, weight).scalar_type() == torch::kFloat32);
 }
 
-TEST_CASE("libtorch's exceptions leave as errors that name the operation") {
+TEST_CASE("exceptions of libtorch become errors that name the operation") {
   const auto kind_of = [](auto body) {
     try {
       translate_errors("the operation", body);
@@ -143,7 +143,7 @@ TEST_CASE("libtorch's exceptions leave as errors that name the operation") {
   CHECK(kind_of([] { (void)torch::empty({std::int64_t{1} << 50}); }) == ErrorKind::kMemory);
 }
 
-TEST_CASE("device names are checked, and what is not there is missing") {
+TEST_CASE("device names are checked, and a missing device is reported") {
   CHECK(parse_device("cpu").is_cpu());
   for (const char* name : {"gpu", "cuda:", "cuda:-1", "cuda:x", "cuda:1x", ""}) {
     CAPTURE(name);
@@ -162,7 +162,7 @@ TEST_CASE("device names are checked, and what is not there is missing") {
   }
 }
 
-TEST_CASE("what the processor can do is told without libtorch as libtorch tells it") {
+TEST_CASE("CPU precisions without libtorch agree with those of libtorch") {
   const auto capabilities = at::cpu::get_cpu_capabilities();
   const auto any = [&](std::initializer_list<const char*> names) {
     return std::any_of(names.begin(), names.end(), [&](const char* name) {
@@ -171,11 +171,11 @@ TEST_CASE("what the processor can do is told without libtorch as libtorch tells 
     });
   };
   const MachineFacts machine = read_machine_facts();
-  CHECK(processor_precision(machine, Precision::kBfloat16).supported == any({"avx512_bf16", "amx_bf16", "bf16"}));
-  CHECK(processor_precision(machine, Precision::kFloat16).supported == any({"avx512_fp16", "amx_fp16"}));
+  CHECK(cpu_precision(machine, Precision::kBfloat16).supported == any({"avx512_bf16", "amx_bf16", "bf16"}));
+  CHECK(cpu_precision(machine, Precision::kFloat16).supported == any({"avx512_fp16", "amx_fp16"}));
 }
 
-TEST_CASE("what a GPU that is not there can do is missing, and the build's libtorch is named") {
+TEST_CASE("precisions of a missing GPU are an error that names the libtorch of the build") {
   try {
     (void)gpu_precision("cuda:100", Precision::kBfloat16);
     FAIL("accepted");

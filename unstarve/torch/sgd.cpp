@@ -7,7 +7,7 @@ namespace unstarve {
 
 Sgd::Sgd(std::vector<torch::Tensor> parameters, const SgdOptions& options)
     : parameters_(std::move(parameters)), options_(options) {
-  // Zeros make the first step equal to PyTorch's, which starts the momentum with the first gradient.
+  // With zeros the first step equals that of PyTorch, which initialises the momentum with the first gradient.
   for (const torch::Tensor& parameter : parameters_) momentum_.push_back(torch::zeros_like(parameter).detach());
 }
 

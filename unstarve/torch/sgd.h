@@ -3,8 +3,8 @@
 //
 //   g <- g + decay * w        v <- momentum * v + g        w <- w - rate * (g + momentum * v)
 //
-// Decay applies to every parameter, batch norm's included, as PyTorch's default has it. `fused` does all parameters in
-// one kernel; otherwise there is one update per parameter, in PyTorch's order of operations. Both agree to rounding.
+// Decay applies to every parameter including batch norm, as PyTorch does by default. `fused` updates all parameters in
+// one kernel; otherwise there is one update per parameter, in PyTorch's order of operations. Both agree up to rounding.
 // Ownership: shares the parameters with their network, owns the momentum.
 
 #include <vector>
@@ -23,15 +23,15 @@ class Sgd {
  public:
   Sgd(std::vector<torch::Tensor> parameters, const SgdOptions& options);
 
-  // One update; parameters without a gradient stay. `found_inf`, when defined, is a device flag of one float: nothing
-  // changes when it is not 0. The fused form reads it on the device, the other one waits for it.
+  // One update of all parameters with a gradient. `found_inf`, if defined, is a device flag of one float: if it is not
+  // 0, nothing changes. The fused form reads it on the device, the other form waits for it.
   void step(double learning_rate, const torch::Tensor& found_inf = {});
   // Drops all gradients.
   void clear_gradients();
 
   [[nodiscard]] const std::vector<torch::Tensor>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<torch::Tensor>& momentum() const { return momentum_; }
-  [[nodiscard]] std::vector<torch::Tensor> gradients() const;  // those that are defined
+  [[nodiscard]] std::vector<torch::Tensor> gradients() const;  // the defined ones
 
  private:
   void step_each(double learning_rate);

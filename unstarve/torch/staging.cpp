@@ -25,8 +25,8 @@ torch::ScalarType element_type(ElementType type) {
 void check(const HostBatch& batch) {
   if (batch.pixels == nullptr || batch.labels.empty() || batch.size.width <= 0 || batch.size.height <= 0) {
     throw Error(ErrorKind::kArgument,
-                fmt::format("loading a batch: found {} samples of {} x {} at {}, expected some", batch.labels.size(),
-                            batch.size.width, batch.size.height, fmt::ptr(batch.pixels)));
+                fmt::format("loading a batch: found {} samples of {} x {} at {}, expected at least one",
+                            batch.labels.size(), batch.size.width, batch.size.height, fmt::ptr(batch.pixels)));
   }
   if (batch.targets.size() % batch.labels.size() != 0) {
     throw Error(ErrorKind::kArgument,
@@ -36,7 +36,7 @@ void check(const HostBatch& batch) {
   }
 }
 
-// libtorch has no view of constant memory; nothing writes through these.
+// libtorch has no read-only views; nothing writes through these.
 template <class T>
 void* mutable_address(const T* data) {
   return const_cast<T*>(data);
@@ -63,7 +63,7 @@ Staging::Staging(torch::Device device) : device_(device) {
 }
 
 Staging::~Staging() {
-  // Device memory must not return to the allocator, nor host memory to its owner, while a copy runs.
+  // Device and host memory must not be released while a copy runs.
   if (copies_) copies_->synchronize();
 }
 
@@ -91,7 +91,7 @@ void Staging::load(const HostBatch& batch) {
     if (slot.free->was_marked_for_recording()) slot.free->block(*copies_);
     const c10::StreamGuard guard(*copies_);
     if (timing_) slot.started->record(*copies_);
-    // The copies out of the slot's pinned memory, two batches ago.
+    // Waits for the copies from the pinned memory of this slot, two batches ago.
     if (slot.ready->was_marked_for_recording()) slot.ready->synchronize();
     const torch::Tensor device_labels = copy_small(slot.labels, labels);
     if (targets.defined()) targets = copy_small(slot.targets, targets).view({samples, -1});
@@ -104,7 +104,7 @@ void Staging::load(const HostBatch& batch) {
 
 torch::Tensor Staging::copy_pixels(Slot& slot, const torch::Tensor& flat, bool pinned) {
   if (!slot.pixels.defined() || slot.pixels.numel() < flat.numel() || slot.pixels.dtype() != flat.dtype()) {
-    // Old memory goes back and new memory comes from either stream's past: let both finish. Once per batch shape.
+    // Memory is released and allocated across streams, so both must be idle. Once per batch shape.
     at::accelerator::synchronizeDevice(device_.index());
     slot.pixels = torch::empty({flat.numel()}, flat.options().device(device_));
   }
@@ -127,7 +127,8 @@ torch::Tensor Staging::copy_small(SmallCopy& copy, const torch::Tensor& flat) {
 }
 
 const Staging::Current& Staging::current() {
-  if (!current_.pixels.defined()) throw Error(ErrorKind::kArgument, "training: a step was asked for before load()");
+  if (!current_.pixels.defined())
+    throw Error(ErrorKind::kArgument, "training: step requested before load(); load a batch first");
   if (copies_) slots_[slot_].ready->block(at::accelerator::getCurrentStream(device_.index()));
   return current_;
 }

@@ -1,11 +1,11 @@
 #pragma once
-// A batch's way from host memory to the device.
+// Copies batches from host memory to the device.
 //
-// On the host nothing moves: the tensors are views of the borrowed memory. On a GPU there are two device buffers and a
-// stream for copies: while the device computes on one, the next batch is copied into the other, provided its host
-// memory is pinned; pageable memory is copied before load() returns. Events order the two streams; the host waits for
-// no computation.
-// The GPU part is written against libtorch's device-generic streams and events. It has been compiled, but not run.
+// On the host nothing is copied: the tensors are views of the borrowed memory. On a GPU there are two device buffers
+// and a copy stream: while the device computes on one buffer, the next batch is copied into the other if its host
+// memory is pinned. Pageable memory is copied before load() returns. Events order the two streams; the host does not
+// wait for computations.
+// The GPU part uses libtorch's device-generic streams and events. It has been compiled, but not run.
 // Threads: one at a time.
 
 #include <array>
@@ -27,25 +27,25 @@ class Staging {
 
   void load(const HostBatch& batch);
 
-  // The current batch on the device, N x 3 x H x W in the memory format it came in; the current stream waits for it.
-  // Throws Error(kArgument) when nothing was loaded.
+  // The current batch on the device, N x 3 x H x W in its original memory format; the current stream waits for it.
+  // Throws Error(kArgument) if nothing was loaded.
   struct Current {
     torch::Tensor pixels;
     torch::Tensor labels;
-    torch::Tensor targets;  // samples x classes; undefined: there are none
+    torch::Tensor targets;  // samples x classes; undefined: no targets
     Normalisation normalisation;
   };
   [[nodiscard]] const Current& current();
-  // The work queued so far on the current stream was the last use of the current batch; returns when its host memory is
-  // not needed any more.
+  // Declares the work queued on the current stream to be the last use of the current batch. Returns when the host
+  // memory of the batch is no longer needed.
   void used();
 
   void enable_timing(bool on) { timing_ = on; }
-  // Of the latest load(); waits for it.
+  // Copy time of the latest load(); waits for the copy.
   [[nodiscard]] double copy_ms();
 
  private:
-  // What comes from ordinary memory, by way of pinned memory.
+  // Labels and targets: copied from pageable memory via pinned memory.
   struct SmallCopy {
     torch::Tensor device;
     torch::Tensor pinned;

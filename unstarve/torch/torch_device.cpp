@@ -34,16 +34,17 @@ torch::Device parse_device(const std::string& name) {
   }
   if (!valid) {
     throw Error(ErrorKind::kArgument,
-                fmt::format("there is no training device \"{}\"; expected cpu, cuda or cuda:N", name));
+                fmt::format("unknown training device \"{}\"; expected cpu, cuda or cuda:N", name));
   }
   if (const LibtorchFacts facts = torch_facts(); !facts.cuda) {
-    throw Error(ErrorKind::kMissing, fmt::format("device {}: this build's libtorch {} has no CUDA; install a CUDA "
+    throw Error(ErrorKind::kMissing, fmt::format("device {}: libtorch {} of this build has no CUDA. Install a CUDA "
                                                  "variant of torch and build again",
                                                  name, facts.version));
   }
   const int count = cuda_devices();
   if (index >= count) {
-    throw Error(ErrorKind::kMissing, fmt::format("device {}: this machine shows {} CUDA devices", name, count));
+    throw Error(ErrorKind::kMissing,
+                fmt::format("device {}: found {} CUDA devices; expected a lower index", name, count));
   }
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
@@ -60,12 +61,12 @@ torch::ScalarType torch_type(Precision precision) {
 PrecisionSupport gpu_precision(const std::string& device, Precision precision) {
   const torch::Device parsed = parse_device(device);
   if (precision == Precision::kFloat32) return {true, ""};
-  const auto types = translate_errors("asking " + device + " what it computes in", [&] {
+  const auto types = translate_errors("querying the precisions of " + device, [&] {
     return at::accelerator::getDeviceCapability(parsed.index()).capability_data.supported_scalar_types;
   });
   const bool supported = precision == Precision::kBfloat16 ? types.has_BFloat16 : types.has_Half;
   if (supported) return {true, ""};
-  return {false, fmt::format("{} does not compute in {}", device, to_string(precision))};
+  return {false, fmt::format("{} does not support {}", device, to_string(precision))};
 }
 
 LibtorchFacts torch_facts() {
@@ -75,7 +76,7 @@ LibtorchFacts torch_facts() {
 
 void reset_peak_memory(torch::Device device) {
   if (!device.is_cpu()) return at::accelerator::resetPeakStats(device.index());
-  // proc(5): "5" resets the high-water mark of resident memory. Where /proc is read-only this does nothing.
+  // proc(5): "5" resets the high-water mark of resident memory. No effect with a read-only /proc.
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Devices by name for libtorch, and what they can do. Only libtorch's device-generic interface is used, so the same
+// Devices of libtorch by name, and their capabilities. Uses only libtorch's device-generic interface, so the same
 // source builds against its CPU and CUDA packages.
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace unstarve {
 
-// "cpu", "cuda", "cuda:N". Throws Error(kArgument) for another name, Error(kMissing) for a GPU that is not there.
+// "cpu", "cuda", "cuda:N". Throws Error(kArgument) for another name, Error(kMissing) for a GPU that does not exist.
 [[nodiscard]] torch::Device parse_device(const std::string& name);
 [[nodiscard]] torch::ScalarType torch_type(Precision precision);
 
-// The peak of memory held: see Trainer::peak_memory_bytes().
+// See Trainer::peak_memory_bytes().
 void reset_peak_memory(torch::Device device);
 [[nodiscard]] std::size_t peak_memory(torch::Device device);
 

@@ -1,4 +1,4 @@
-// Trainer through libtorch: one class that reads in the order of a step.
+// The Trainer of libtorch: one class, in the order of a step.
 
 #include "unstarve/torch/torch_trainer.h"
 
@@ -37,7 +37,7 @@ constexpr const char* kMomentumPrefix = "optimiser.momentum.";
 constexpr const char* kScaleName = "loss_scaler.scale";
 constexpr const char* kGoodStepsName = "loss_scaler.good_steps";
 
-// Marks in time on the host's clock or, by events, on the device's.
+// Time marks on the host clock or, by events, on the device.
 class StepTimer {
  public:
   static constexpr std::size_t kMarks = 4;  // begin, forward done, backward done, optimiser done
@@ -132,7 +132,7 @@ class TorchTrainer final : public Trainer {
   }
 
   double loss() override {
-    if (!loss_.defined()) throw Error(ErrorKind::kArgument, "training: the loss was asked for before the first step");
+    if (!loss_.defined()) throw Error(ErrorKind::kArgument, "training: loss requested before the first step");
     return translate_errors("reading the loss", [&] { return loss_.item<double>(); });
   }
 
@@ -197,13 +197,13 @@ class TorchTrainer final : public Trainer {
   }
 
  private:
-  // Operator threads are the calling thread's in OpenMP, and changing them clears oneDNN's cached kernels.
+  // OpenMP stores the number of operator threads per calling thread; changing it clears the cached kernels of oneDNN.
   void use_device() {
     if (torch::get_num_threads() != threads_) torch::set_num_threads(threads_);
     if (!device_.is_cpu()) at::accelerator::setDeviceIndex(device_.index());
   }
 
-  // On a GPU a label without a class would kill the whole context, so it is found before.
+  // Checked here, because a label without a class destroys the context on a GPU.
   void check_targets(const HostBatch& batch) const {
     const auto classes = static_cast<std::size_t>(settings_.classes);
     if (batch.targets.empty() || batch.targets.size() == batch.labels.size() * classes) return;
@@ -218,7 +218,7 @@ class TorchTrainer final : public Trainer {
         std::find_if(labels.begin(), labels.end(), [&](std::int64_t l) { return l < 0 || l >= settings_.classes; });
     if (wrong != labels.end()) {
       throw Error(ErrorKind::kInput,
-                  fmt::format("loading a batch: sample {} has label {}, the model has classes 0 to {}",
+                  fmt::format("loading a batch: sample {} has label {}, expected a class from 0 to {}",
                               wrong - labels.begin(), *wrong, settings_.classes - 1));
     }
   }
@@ -259,7 +259,7 @@ class TorchTrainer final : public Trainer {
     return entries;
   }
 
-  // Weights from elsewhere: the momentum of the weights before means nothing to them.
+  // Plain weights: the present momentum belongs to other weights.
   void forget_progress() {
     for (torch::Tensor momentum : sgd_->momentum()) momentum.zero_();
     if (scaler_) scaler_.emplace(device_);
@@ -292,7 +292,7 @@ class TorchTrainer final : public Trainer {
 }  // namespace
 
 std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings) {
-  return translate_errors("making a trainer of " + settings.model,
+  return translate_errors("creating a trainer for " + settings.model,
                           [&]() -> std::unique_ptr<Trainer> { return std::make_unique<TorchTrainer>(settings); });
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// train/trainer.h by libtorch. Nothing here shows libtorch; the program calls it through train/trainer_module.h.
+// Implements train/trainer.h with libtorch. The program calls it through train/trainer_module.h. No libtorch header is
+// included.
 //
-// Threads, failure: as trainer.h says of each.
+// Threads, failure: see trainer.h.
 
 #include <memory>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace unstarve {
 
-// Precondition: check_settings() and check_model() hold of them, as make_trainer() sees to.
+// Precondition: checked by check_settings() and check_model(), as in make_trainer().
 [[nodiscard]] std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings);
 // "cuda" or "cuda:N".
 [[nodiscard]] PrecisionSupport gpu_precision(const std::string& device, Precision precision);

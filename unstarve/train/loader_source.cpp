@@ -10,7 +10,7 @@ LoaderSource::LoaderSource(std::unique_ptr<Loader> loader)
     : loader_(std::move(loader)), output_(loader_->plan().output) {}
 
 bool LoaderSource::next(HostBatch& batch) {
-  current_.reset();  // its slot may be what the loader waits for
+  current_.reset();  // the loader may be waiting for its slot
   current_ = loader_->next();
   if (!current_) return false;
   batch = {current_->pixels(), current_->labels(), current_->size(), output_, current_->pinned(), current_->targets()};

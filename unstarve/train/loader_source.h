@@ -1,7 +1,7 @@
 #pragma once
 // A Loader as a source of batches for training and evaluation.
 //
-// Ownership: owns its loader; the batch handed out last is held until the next one is asked for.
+// Ownership: owns its loader; holds the last batch until the next call of next().
 
 #include <memory>
 
@@ -18,7 +18,7 @@ class LoaderSource final : public BatchSource {
 
  private:
   std::unique_ptr<Loader> loader_;
-  StoreFormat output_;            // what the loader's plan says of its batches
+  StoreFormat output_;            // format of the batches
   std::optional<Batch> current_;  // destroyed before the loader
 };
 

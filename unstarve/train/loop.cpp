@@ -12,51 +12,51 @@
 namespace unstarve {
 namespace {
 
-// Steps whose time says nothing about those to come: kernels are being generated, pools being filled.
+// First steps excluded from the measured speed, while kernels are generated and memory pools filled.
 constexpr std::int64_t kWarmupSteps = 3;
-// Assumed share of a step's time that a batch takes in evaluation, until one was measured: the forward pass is a third
-// of the multiply-adds.
+// Assumed time of a batch in evaluation relative to a step, until measured: the forward pass has a third of the
+// multiply-adds.
 constexpr double kEvaluationShare = 1.0 / 3.0;
 
 void throw_if_stopped(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Error(ErrorKind::kCancelled, "training was stopped");
 }
 
-// How many steps the whole run will have, re-estimated as it goes. Times are of the run without its evaluations.
+// Estimates the total number of steps of a run. Times exclude evaluations.
 class StepBudget {
  public:
   explicit StepBudget(const TrainPlan& plan)
-      : steps_(plan.steps), limit_s_(plan.minutes * 60), least_(plan.start_step + 1) {}
+      : steps_(plan.steps), limit_s_(plan.minutes * 60), min_steps_(plan.start_step + 1) {}
 
   void step_done(double training_s) {
     if (++measured_ == kWarmupSteps) warm_s_ = training_s;
     last_s_ = training_s;
   }
   void set_reserve(double seconds) { reserve_s_ = seconds; }
-  // Wall time of a step: on a GPU the host runs ahead, but never by more than the batches in flight.
+  // Wall time of a step. On a GPU the host queues at most the batches in flight.
   [[nodiscard]] double step_seconds() const {
     if (measured_ > kWarmupSteps) return (last_s_ - warm_s_) / static_cast<double>(measured_ - kWarmupSteps);
     return measured_ > 0 ? last_s_ / static_cast<double>(measured_) : 0;
   }
 
-  // Total steps as it looks with `done` of them behind, `now_s` into the run.
+  // Estimated total after `done` steps, `now_s` after the start of the run.
   [[nodiscard]] std::int64_t total(std::int64_t done, double now_s) const {
     std::int64_t total = steps_ > 0 ? steps_ : std::numeric_limits<std::int64_t>::max();
     if (limit_s_ > 0) {
       const double left_s = std::max(0.0, limit_s_ - reserve_s_ - now_s);
       const double fit = measured_ == 0 ? kUnknownSteps : std::floor(left_s / std::max(step_seconds(), 1e-9));
       total = std::min(total, done + static_cast<std::int64_t>(std::min(fit, kUnknownSteps)));
-      total = std::max(total, least_);
+      total = std::max(total, min_steps_);
     }
     return total;
   }
 
  private:
-  // Before the first step of a timed run nothing is known: it counts as one of many.
+  // Estimate before the first step of a timed run.
   static constexpr double kUnknownSteps = 1e9;
   std::int64_t steps_;
   double limit_s_;
-  std::int64_t least_;  // even a limit that is too short trains one step
+  std::int64_t min_steps_;  // a time limit that is too short still trains one step
   std::int64_t measured_ = 0;
   double warm_s_ = 0;
   double last_s_ = 0;
@@ -76,16 +76,18 @@ class Stopwatch {
 }  // namespace
 
 TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan,
-                          std::stop_token stop, Clock& clock) {
+                          Clock& clock) {
   if (plan.steps <= 0 && !(plan.minutes > 0)) {
     throw Error(
         ErrorKind::kArgument,
-        fmt::format("training: found {} steps and {} minutes, expected one of them above 0", plan.steps, plan.minutes));
+        fmt::format("training: found {} steps and {} minutes; expected one of them above 0", plan.steps, plan.minutes));
   }
   if (plan.steps > 0 && plan.start_step >= plan.steps) {
-    throw Error(ErrorKind::kArgument,
-                fmt::format("training: found {} steps done of {}, expected some to be left; give more epochs",
-                            plan.start_step, plan.steps));
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format(
+            "training: found {} of {} steps already done; expected at least one left. Increase the number of epochs",
+            plan.start_step, plan.steps));
   }
   TrainHistory history;
   StepBudget budget(plan);
@@ -93,20 +95,20 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
   std::int64_t step = plan.start_step;
   double rate = 0;
   std::int64_t evaluated_step = -1;  // of the last evaluation or checkpoint
-  double evaluating_s = 0;           // in all so far
-  double mark_s = 0;                 // training time, waiting time and samples at the point before
+  double evaluating_s = 0;           // total time of evaluations
+  double mark_s = 0;                 // training time, waiting time and samples at the previous point
   double mark_wait_s = 0;
   std::int64_t mark_samples = 0;
 
   const auto evaluate = [&] {
     const double begin_s = run.seconds();
     if (plan.validation) {
-      const Evaluation result = evaluate_all(trainer, *plan.validation(), stop);
+      const Evaluation result = evaluate_all(trainer, *plan.validation(), plan.stop);
       const auto samples = static_cast<double>(result.samples);
       history.evaluations.push_back(
           {step, run.seconds(), static_cast<double>(result.correct) / samples, result.loss_sum / samples});
     }
-    if (!plan.checkpoint.empty()) trainer.save(plan.checkpoint, {step, plan.place ? plan.place() : ""});
+    if (!plan.checkpoint.empty()) trainer.save(plan.checkpoint, {step, plan.resume_state ? plan.resume_state() : ""});
     evaluated_step = step;
     budget.set_reserve(run.seconds() - begin_s);
     evaluating_s += run.seconds() - begin_s;
@@ -117,7 +119,9 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
     if (!std::isfinite(loss)) {
       throw Error(
           ErrorKind::kCheck,
-          fmt::format("training: the loss at step {} is {}; lower the learning rate (now {:.4g})", step, loss, rate));
+          fmt::format(
+              "training: the loss at step {} is {}; expected a finite number. Lower the learning rate (now {:.4g})",
+              step, loss, rate));
     }
     const double now_s = run.seconds() - evaluating_s;
     const double elapsed_s = std::max(now_s - mark_s, 1e-9);
@@ -131,7 +135,7 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
   };
 
   for (std::int64_t total = budget.total(step, 0); step < total; total = budget.total(step, run.seconds())) {
-    throw_if_stopped(stop);
+    throw_if_stopped(plan.stop);
     const double begin_s = run.seconds();
 
     HostBatch batch;
@@ -169,7 +173,8 @@ Evaluation evaluate_all(Trainer& trainer, BatchSource& source, std::stop_token s
     trainer.load(batch);
     trainer.evaluate(result);
   }
-  if (result.samples == 0) throw Error(ErrorKind::kInput, "evaluation: the validation data gave no sample");
+  if (result.samples == 0)
+    throw Error(ErrorKind::kInput, "evaluation: found no samples in the validation data; expected at least one");
   return result;
 }
 

@@ -1,14 +1,14 @@
 #pragma once
-// Training from first batch to last: wait, load, step, report, evaluate, save. It reads top to bottom in loop.cpp.
+// The training loop: wait for a batch, load, step, report, evaluate, save.
 //
-// How long it runs is given in steps or in minutes. With minutes, the number of steps is not known beforehand: before
-// each step the total is taken to be the steps done plus those that fit into the time left at the speed measured so
-// far (the first steps, slow with warming up, excluded), less what the last evaluation will take. The learning rate
-// follows that total, so it reaches zero as the time ends, however fast the machine is and however its speed changes.
+// The length of a run is given in steps or in minutes. With minutes, the total number of steps is estimated before each
+// step: steps done, plus the steps that fit into the remaining time at the measured speed (without the slow first
+// steps), minus the time of the last evaluation. The learning rate follows this estimate, so that it reaches zero at
+// the end of the time on any machine.
 //
-// Threads:   everything runs on the calling thread; `report` is called on it.
-// Failure:   what the trainer or the sources throw; Error(kCheck) when the loss is no longer a number,
-//            Error(kCancelled) when stopped. A checkpoint file is whole or not there.
+// Threads:   runs on the calling thread, including `report`.
+// Failure:   exceptions of the trainer and the sources; Error(kCheck) if the loss is not finite; Error(kCancelled) if
+//            stopped. Checkpoints are written atomically.
 
 #include <cstdint>
 #include <filesystem>
@@ -22,11 +22,11 @@
 
 namespace unstarve {
 
-// Where batches come from. A batch is borrowed until the next call of next().
+// A source of batches. A batch is borrowed until the next call of next().
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // The next batch; false at the end, which a source for training has not.
+  // The next batch; false at the end. A source for training is endless.
   [[nodiscard]] virtual bool next(HostBatch& batch) = 0;
 };
 
@@ -36,8 +36,8 @@ struct TrainPoint {
   double seconds = 0;  // since the start of this run
   double loss = 0;     // of the latest step
   double learning_rate = 0;
-  double wait_share = 0;     // of the time since the point before: waiting for batches
-  double samples_per_s = 0;  // over the same time, evaluations excluded
+  double wait_share = 0;     // share of the time since the previous point spent waiting for batches
+  double samples_per_s = 0;  // over the same time without evaluations
 };
 
 struct EvaluationPoint {
@@ -50,38 +50,38 @@ struct EvaluationPoint {
 struct TrainHistory {
   std::vector<TrainPoint> points;
   std::vector<EvaluationPoint> evaluations;  // the last one is the result; empty without validation data
-  std::int64_t steps = 0;                    // done in all, those before a resume included
+  std::int64_t steps = 0;                    // total, including steps before a resume
   std::int64_t samples = 0;                  // in this run
   double seconds = 0;
   double wait_seconds = 0;
 };
 
 struct TrainPlan {
-  std::int64_t steps = 0;       // total, those before a resume included; 0: as many as fit in `minutes`
-  double minutes = 0;           // 0: no limit. With both, whichever comes first ends the run
-  std::int64_t start_step = 0;  // what Trainer::restore() returned
-  // Evaluations are counted from here: where the first epoch would have begun, were all batches before `start_step` as
-  // large as they are now. May be negative.
+  std::int64_t steps = 0;       // total, including steps before a resume; 0: as many as fit in `minutes`
+  double minutes = 0;           // 0: no limit. With both, the first limit reached ends the run
+  std::int64_t start_step = 0;  // from Trainer::restore()
+  // Evaluations are counted from this step: the start of the first epoch if all batches before `start_step` had the
+  // present size. May be negative.
   std::int64_t first_step = 0;
   std::int64_t report_every = 50;    // steps between points; reading the loss waits for the device
   std::int64_t evaluate_every = 0;   // steps between evaluations; 0: only at the end
-  std::filesystem::path checkpoint;  // written at each evaluation and at the end; empty: none
-  // A fresh pass over the validation data; may be empty. Its number of batches tells a timed run how much time to leave
-  // for the last evaluation as long as none was measured; 0 where unknown.
+  std::filesystem::path checkpoint;  // written at each evaluation and at the end; empty: no checkpoint
+  // Creates a pass over the validation data; may be empty. A timed run uses validation_batches to reserve time for the
+  // last evaluation until one has been measured; 0: unknown.
   std::function<std::unique_ptr<BatchSource>()> validation;
   std::int64_t validation_batches = 0;
-  // Where the source stands behind the batch that it gave last, for checkpoints (TrainProgress::data); may be empty.
-  std::function<std::string()> place;
+  // Returns the resume state of the source after its last batch, for checkpoints (TrainProgress::data); may be empty.
+  std::function<std::string()> resume_state;
   // Called for each new point; may be empty.
   std::function<void(const TrainHistory&)> report;
+  std::stop_token stop{};  // cancels the run
 };
 
-// Throws Error(kArgument) when the plan has neither steps nor minutes, and when `start_step` leaves none of its steps.
+// Throws Error(kArgument) if the plan has neither steps nor minutes, or if no step is left after `start_step`.
 [[nodiscard]] TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, BatchSource& source,
-                                        const TrainPlan& plan, std::stop_token stop = {},
-                                        Clock& clock = steady_clock());
+                                        const TrainPlan& plan, Clock& clock = steady_clock());
 
-// One pass over `source`. Throws Error(kInput) when it is empty.
+// One pass over `source`. Throws Error(kInput) if it is empty.
 [[nodiscard]] Evaluation evaluate_all(Trainer& trainer, BatchSource& source, std::stop_token stop = {});
 
 }  // namespace unstarve

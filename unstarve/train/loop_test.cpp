@@ -1,4 +1,4 @@
-// The loop against a trainer that only keeps time, on a clock that the test moves.
+// The loop with a fake trainer on a manual clock.
 
 #include "unstarve/train/loop.h"
 
@@ -81,7 +81,7 @@ constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-TEST_CASE("a run of n steps does n steps along the schedule and saves at the end") {
+TEST_CASE("a run of n steps follows the schedule and saves at the end") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless);
@@ -92,7 +92,7 @@ TEST_CASE("a run of n steps does n steps along the schedule and saves at the end
   int reports = 0;
   plan.report = [&](const TrainHistory&) { ++reports; };
   const TrainSettings settings;
-  const TrainHistory history = run_training(trainer, settings, source, plan, {}, clock);
+  const TrainHistory history = run_training(trainer, settings, source, plan, clock);
 
   CHECK(history.steps == 10);
   CHECK(history.samples == 40);
@@ -109,7 +109,7 @@ TEST_CASE("a run of n steps does n steps along the schedule and saves at the end
   CHECK(history.evaluations.empty());
 }
 
-TEST_CASE("a run that ends with an evaluation writes its checkpoint once, with or without data to evaluate on") {
+TEST_CASE("a run that ends with an evaluation writes its checkpoint once, with or without validation data") {
   const bool validation = GENERATE(false, true);
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
@@ -119,12 +119,12 @@ TEST_CASE("a run that ends with an evaluation writes its checkpoint once, with o
   plan.evaluate_every = 4;
   plan.checkpoint = "unused";
   if (validation) plan.validation = [] { return std::make_unique<FakeSource>(1); };
-  const TrainHistory history = run_training(trainer, {}, source, plan, {}, clock);
+  const TrainHistory history = run_training(trainer, {}, source, plan, clock);
   CHECK(trainer.saved == std::vector<std::int64_t>{4, 8});
   CHECK(history.evaluations.size() == (validation ? 2 : 0));
 }
 
-TEST_CASE("a resumed run goes on where the schedule was") {
+TEST_CASE("a resumed run continues the schedule") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless);
@@ -132,13 +132,13 @@ TEST_CASE("a resumed run goes on where the schedule was") {
   plan.steps = 10;
   plan.start_step = 7;
   const TrainSettings settings;
-  const TrainHistory history = run_training(trainer, settings, source, plan, {}, clock);
+  const TrainHistory history = run_training(trainer, settings, source, plan, clock);
   CHECK(history.steps == 10);
   REQUIRE(trainer.rates.size() == 3);
   CHECK(trainer.rates[0] == scheduled_rate(settings, 7, 10));
 }
 
-TEST_CASE("a checkpoint says where the data stand, and evaluations follow the epochs as they are now") {
+TEST_CASE("a checkpoint contains the resume state, and evaluations follow the present epoch length") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless);
@@ -146,30 +146,30 @@ TEST_CASE("a checkpoint says where the data stand, and evaluations follow the ep
   TrainPlan plan;
   plan.steps = 14;
   plan.start_step = 3;
-  plan.first_step = 1;  // batches are larger now: the three steps done were as many samples as two
+  plan.first_step = 1;  // batches are larger now: the three steps done had the samples of two
   plan.evaluate_every = 4;
   plan.checkpoint = "unused";
-  plan.place = [&] { return "place " + std::to_string(++asked); };
-  (void)run_training(trainer, {}, source, plan, {}, clock);
+  plan.resume_state = [&] { return "place " + std::to_string(++asked); };
+  (void)run_training(trainer, {}, source, plan, clock);
   CHECK(trainer.saved == std::vector<std::int64_t>{5, 9, 13, 14});
   CHECK(trainer.places == std::vector<std::string>{"place 1", "place 2", "place 3", "place 4"});
 }
 
-TEST_CASE("a run of which no step is left says so") {
+TEST_CASE("a run without remaining steps is rejected") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless);
   TrainPlan plan;
   plan.steps = plan.start_step = 10;
-  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, {}, clock),
-                    Catch::Contains("found 10 steps done of 10") && Catch::Contains("more epochs"));
+  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
+                    Catch::Contains("found 10 of 10 steps already done") && Catch::Contains("number of epochs"));
   CHECK(trainer.saved.empty());
 }
 
-TEST_CASE("a timed run ends in time with the rate near zero, its last evaluation included") {
+TEST_CASE("a timed run ends in time, including its last evaluation, with a learning rate near zero") {
   ManualClock clock;
   FakeTrainer trainer(clock, 0.5);
-  trainer.first_step_s = 20;  // kernels are made
+  trainer.first_step_s = 20;  // kernels are generated
   trainer.evaluation_s = 2;
   FakeSource source(kEndless);
   TrainPlan plan;
@@ -178,11 +178,11 @@ TEST_CASE("a timed run ends in time with the rate near zero, its last evaluation
   plan.validation = [] { return std::make_unique<FakeSource>(10); };
   plan.validation_batches = 10;
   TrainSettings settings;
-  const TrainHistory history = run_training(trainer, settings, source, plan, {}, clock);
+  const TrainHistory history = run_training(trainer, settings, source, plan, clock);
 
   CHECK(history.seconds <= 300);
   CHECK(history.seconds > 290);
-  CHECK(history.steps >= 400);  // 20 s for the first, four evaluations of 20 s, 0.5 s each for the rest
+  CHECK(history.steps >= 400);  // 20 s for the first step, four evaluations of 20 s, 0.5 s for each other step
   CHECK(trainer.rates.back() < 0.05 * settings.learning_rate);
   CHECK(*std::max_element(trainer.rates.begin(), trainer.rates.end()) > 0.9 * settings.learning_rate);
   CHECK(history.evaluations.back().step == history.steps);
@@ -197,21 +197,21 @@ TEST_CASE("a limit shorter than a step still trains one") {
   FakeSource source(kEndless);
   TrainPlan plan;
   plan.minutes = 0.1;
-  CHECK(run_training(trainer, {}, source, plan, {}, clock).steps == 1);
+  CHECK(run_training(trainer, {}, source, plan, clock).steps == 1);
 }
 
-TEST_CASE("waiting for data shows as a share of the time") {
+TEST_CASE("waiting for data is reported as a share of the time") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless, &clock, 3);
   TrainPlan plan;
   plan.steps = 20;
-  const TrainHistory history = run_training(trainer, {}, source, plan, {}, clock);
+  const TrainHistory history = run_training(trainer, {}, source, plan, clock);
   CHECK(history.points.back().wait_share == Approx(0.75));
   CHECK(history.wait_seconds == Approx(60));
 }
 
-TEST_CASE("a run without an end, without data, with a lost loss or stopped says so") {
+TEST_CASE("a run without length, without data, with an invalid loss or a stop request throws") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource endless(kEndless);
@@ -219,7 +219,8 @@ TEST_CASE("a run without an end, without data, with a lost loss or stopped says 
   TrainPlan plan;
   const auto kind = [&](BatchSource& source, std::stop_token stop = {}) {
     try {
-      (void)run_training(trainer, {}, source, plan, stop, clock);
+      plan.stop = stop;
+      (void)run_training(trainer, {}, source, plan, clock);
     } catch (const Error& error) {
       return std::string(to_string(error.kind())) + ": " + error.what();
     }
@@ -236,7 +237,7 @@ TEST_CASE("a run without an end, without data, with a lost loss or stopped says 
   CHECK_THAT(kind(endless), Contains("step 1 is nan"));
 }
 
-TEST_CASE("evaluation of nothing is an error, not an accuracy") {
+TEST_CASE("evaluation without samples is an error") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource empty(0);

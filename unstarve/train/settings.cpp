@@ -40,7 +40,7 @@ Precision precision_from_string(const std::string& name) {
     if (name == known) return value;
   }
   throw Error(ErrorKind::kArgument,
-              fmt::format("there is no precision \"{}\"; known are float32, bfloat16, float16", name));
+              fmt::format("unknown precision \"{}\"; expected float32, bfloat16 or float16", name));
 }
 
 void check_settings(const TrainSettings& settings) {

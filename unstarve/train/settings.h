@@ -1,7 +1,5 @@
 #pragma once
-// How to train: plain data, part of the settings file. Nothing here needs libtorch.
-//
-// Threads: values and pure functions.
+// Training settings: plain data, part of the settings file. Does not need libtorch.
 
 #include <cstdint>
 #include <string>
@@ -25,12 +23,13 @@ struct TrainSettings {
   double momentum = 0.9;         // Nesterov
   double weight_decay = 5e-4;
   double label_smoothing = 0.0;
-  double warmup = 0.15;    // share of all steps; the rate rises linearly, then falls linearly to zero
+  double warmup = 0.15;    // share of all steps with rising learning rate; afterwards it falls linearly to zero
   std::uint64_t seed = 0;  // of the initial weights
   friend bool operator==(const TrainSettings&, const TrainSettings&) = default;
 };
 
-// Throws Error(kArgument) for a value out of its range, naming it. Model, device and precision are make_trainer()'s.
+// Throws Error(kArgument), naming the setting, for a value out of range. make_trainer() checks model, device and
+// precision.
 void check_settings(const TrainSettings& settings);
 
 }  // namespace unstarve

@@ -9,14 +9,14 @@
 
 namespace unstarve {
 
-TEST_CASE("precisions are read back from their names") {
+TEST_CASE("precisions survive a round trip through their names") {
   for (const Precision p : {Precision::kFloat32, Precision::kBfloat16, Precision::kFloat16}) {
     CHECK(precision_from_string(to_string(p)) == p);
   }
   CHECK_THROWS_WITH(precision_from_string("fp8"), Catch::Contains("fp8") && Catch::Contains("bfloat16"));
 }
 
-TEST_CASE("settings out of range are refused by name") {
+TEST_CASE("settings out of range are rejected by name") {
   const auto refusal = [](auto change) -> std::string {
     TrainSettings settings;
     change(settings);
@@ -41,7 +41,7 @@ TEST_CASE("settings out of range are refused by name") {
   CHECK_THAT(refusal([](TrainSettings& s) { s.warmup = -0.1; }), Contains("warmup"));
 }
 
-TEST_CASE("the learning rate rises to its peak, falls linearly and never is zero or above the peak") {
+TEST_CASE("the learning rate rises to its peak, falls linearly and is never zero or above the peak") {
   TrainSettings settings;
   settings.learning_rate = 0.4;
   settings.warmup = 0.2;
@@ -57,7 +57,7 @@ TEST_CASE("the learning rate rises to its peak, falls linearly and never is zero
   }
 }
 
-TEST_CASE("without warm-up the first step has the peak rate, and one step alone too") {
+TEST_CASE("without warm-up the first step, or a single step, has the peak rate") {
   TrainSettings settings;
   settings.warmup = 0;
   CHECK(scheduled_rate(settings, 0, 10) == settings.learning_rate);

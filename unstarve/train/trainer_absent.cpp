@@ -1,4 +1,4 @@
-// trainer.h in a build without libtorch: everything that needs it says how to get it.
+// trainer.h in a build without libtorch: everything that needs it throws with the remedy.
 
 #include "unstarve/core/error.h"
 #include "unstarve/train/trainer.h"
@@ -8,8 +8,8 @@ namespace {
 
 [[noreturn]] void absent(const char* what) {
   throw Error(ErrorKind::kMissing, std::string(what) +
-                                       " needs libtorch, which this build does not have: run `make setup` (it installs "
-                                       "torch into .venv) and build again with -DUNSTARVE_TORCH=ON");
+                                       " requires libtorch, which this build does not have. Run `make setup` (it "
+                                       "installs torch into .venv) and build again with -DUNSTARVE_TORCH=ON");
 }
 
 }  // namespace

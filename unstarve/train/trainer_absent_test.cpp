@@ -5,7 +5,7 @@
 
 namespace unstarve {
 
-TEST_CASE("without libtorch training is missing, with the remedy, and nothing pretends to be there") {
+TEST_CASE("without libtorch training is missing, with the remedy") {
   const auto refusal = [](auto call) { return testing::refusal(call, ErrorKind::kMissing); };
   CHECK_THAT(refusal([] { (void)make_trainer({}); }), Catch::Contains("UNSTARVE_TORCH=ON"));
   CHECK_THAT(refusal([] { (void)precision_supported("cpu", Precision::kBfloat16); }), Catch::Contains("libtorch"));

@@ -1,5 +1,5 @@
-// trainer.h by a module that is loaded. The build gives UNSTARVE_MODULE_STAMP and where the module and its libtorch are
-// (cmake/TorchModule.cmake).
+// Implements trainer.h by the loaded module. The build defines UNSTARVE_MODULE_STAMP and the paths of the module and
+// its libtorch (cmake/TorchModule.cmake).
 
 #include "unstarve/train/trainer_module.h"
 
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/train/processor_precision.h"
+#include "unstarve/train/cpu_precision.h"
 
 namespace unstarve {
 namespace {
@@ -16,23 +16,23 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& file, const std::string& what) {
-  throw Error(ErrorKind::kMissing, fmt::format("training needs {}, but {}", file.string(), what));
+  throw Error(ErrorKind::kMissing, fmt::format("training requires {}, but {}", file.string(), what));
 }
 
 const TrainerModule& load(const fs::path& file) {
-  // Its symbols stay its own, libtorch's too; it is never unloaded, which libtorch does not stand.
+  // RTLD_LOCAL hides its symbols and those of libtorch. Never unloaded, because libtorch does not support it.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
-    fail(file, fmt::format("it cannot be loaded: {}; it was built with the libtorch in {}: `make setup` installs that, "
-                           "LD_LIBRARY_PATH tells where it went",
+    fail(file, fmt::format("it cannot be loaded: {}. It was built with the libtorch in {}. Run `make setup` to install "
+                           "it, or set LD_LIBRARY_PATH to its folder",
                            ::dlerror(), UNSTARVE_MODULE_LIBTORCH));
   }
   using Entry = decltype(&unstarve_trainer_module);
   const auto entry = reinterpret_cast<Entry>(::dlsym(library, "unstarve_trainer_module"));
-  if (entry == nullptr) fail(file, "that is another library: it has no unstarve_trainer_module");
+  if (entry == nullptr) fail(file, "it is another library: it has no unstarve_trainer_module");
   const TrainerModule& module = *entry();
   if (std::string_view(module.stamp) != UNSTARVE_MODULE_STAMP) {
-    fail(file, fmt::format("that is of another build ({}) than this program ({}): build or install both together",
+    fail(file, fmt::format("it belongs to another build ({}) than this program ({}). Build or install both together",
                            module.stamp, UNSTARVE_MODULE_STAMP));
   }
   return module;
@@ -47,42 +47,42 @@ void check_model(const std::string& name) {
     known.push_back(info.name);
   }
   throw Error(ErrorKind::kArgument,
-              fmt::format("there is no model \"{}\"; known are {}", name, fmt::join(known, ", ")));
+              fmt::format("unknown model \"{}\"; expected one of {}", name, fmt::join(known, ", ")));
 }
 
-std::vector<fs::path> trainer_module_places() {
+std::vector<fs::path> trainer_module_paths() {
   std::error_code failed;
   const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
   if (failed)
-    throw Error(ErrorKind::kMissing, "training needs to know where the program lies: /proc: " + failed.message());
+    throw Error(ErrorKind::kMissing, "training cannot find the folder of the program: /proc: " + failed.message());
   return {folder / UNSTARVE_MODULE_FILE, (folder / UNSTARVE_MODULE_FOLDER / UNSTARVE_MODULE_FILE).lexically_normal()};
 }
 
-const TrainerModule& load_trainer_module(std::span<const fs::path> places) {
+const TrainerModule& load_trainer_module(std::span<const fs::path> paths) {
   std::string looked;
-  for (const fs::path& place : places) {
-    if (std::error_code ignored; fs::exists(place, ignored)) return load(place);
-    looked += (looked.empty() ? "" : " and ") + place.string();
+  for (const fs::path& path : paths) {
+    if (std::error_code ignored; fs::exists(path, ignored)) return load(path);
+    looked += (looked.empty() ? "" : " and ") + path.string();
   }
   throw Error(ErrorKind::kMissing,
-              fmt::format("training needs {}, which is not there (looked for {}): build it with the program (cmake "
+              fmt::format("training requires {}, which was not found at {}. Build it with the program (cmake "
                           "--build), or install both (cmake --install)",
                           UNSTARVE_MODULE_FILE, looked));
 }
 
 const TrainerModule& trainer_module() {
-  static const TrainerModule& module = load_trainer_module(trainer_module_places());
+  static const TrainerModule& module = load_trainer_module(trainer_module_paths());
   return module;
 }
 
 std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings) {
   check_settings(settings);
-  check_model(settings.model);  // before libtorch is loaded, which takes longer than to say so
+  check_model(settings.model);  // before libtorch is loaded, which is slow
   return trainer_module().make_trainer(settings);
 }
 
 PrecisionSupport precision_supported(const std::string& device, Precision precision) {
-  if (device == "cpu") return processor_precision(read_machine_facts(), precision);
+  if (device == "cpu") return cpu_precision(read_machine_facts(), precision);
   return trainer_module().precision_supported(device, precision);
 }
 

@@ -28,11 +28,11 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-std::string refusal(const std::vector<fs::path>& places) {
-  return testing::refusal([&] { (void)load_trainer_module(places); }, ErrorKind::kMissing);
+std::string refusal(const std::vector<fs::path>& paths) {
+  return testing::refusal([&] { (void)load_trainer_module(paths); }, ErrorKind::kMissing);
 }
 
-// A library of this process that is no module of ours.
+// A library of this process that is not a training module.
 fs::path other_library() {
   fs::path found;
   ::dl_iterate_phdr(
@@ -47,20 +47,20 @@ fs::path other_library() {
 
 }  // namespace
 
-TEST_CASE("the module is beside the program, and its entry is of this build") {
-  const std::vector<fs::path> places = trainer_module_places();
-  REQUIRE(places.size() == 2);
-  CHECK(fs::exists(places[0]));
-  CHECK(places[0].filename() == places[1].filename());
-  CHECK(places[0].filename() == "libunstarve_torch.so");
-  CHECK(places[1].parent_path().filename() == "unstarve");
-  const TrainerModule& module = load_trainer_module(places);
+TEST_CASE("the module is next to the program and belongs to this build") {
+  const std::vector<fs::path> paths = trainer_module_paths();
+  REQUIRE(paths.size() == 2);
+  CHECK(fs::exists(paths[0]));
+  CHECK(paths[0].filename() == paths[1].filename());
+  CHECK(paths[0].filename() == "libunstarve_torch.so");
+  CHECK(paths[1].parent_path().filename() == "unstarve");
+  const TrainerModule& module = load_trainer_module(paths);
   CHECK(&module == &trainer_module());
   CHECK(module.libtorch().problem.empty());
   CHECK(libtorch_facts().version == module.libtorch().version);
 }
 
-TEST_CASE("a module that is nowhere is missing, with the places and the remedy") {
+TEST_CASE("a missing module is reported with the paths and the remedy") {
   using Catch::Contains;
   const TemporaryFolder folder;
   const fs::path first = folder.path() / "a.so", second = folder.path() / "lib" / "b.so";
@@ -69,12 +69,12 @@ TEST_CASE("a module that is nowhere is missing, with the places and the remedy")
                                            Contains("cmake --install"));
 }
 
-TEST_CASE("what is no module is refused by name, and nothing behind it is tried") {
+TEST_CASE("a file that is not a module is rejected by name, and later paths are not tried") {
   using Catch::Contains;
   const TemporaryFolder folder;
   const fs::path text = folder.path() / "text.so";
   write_file_atomically(text, "no library", Durability::kRenamed);
-  CHECK_THAT(refusal({folder.path() / "none.so", text, trainer_module_places()[0]}),
+  CHECK_THAT(refusal({folder.path() / "none.so", text, trainer_module_paths()[0]}),
              Contains(text.string() + ", but it cannot be loaded") && Contains("LD_LIBRARY_PATH"));
   const fs::path library = other_library();
   REQUIRE_FALSE(library.empty());
@@ -85,7 +85,7 @@ TEST_CASE("a module of another build is not called") {
   using Catch::Contains;
   const TemporaryFolder folder;
   const std::string stamp = trainer_module().stamp;
-  std::string bytes = read_text_file(trainer_module_places()[0]);
+  std::string bytes = read_text_file(trainer_module_paths()[0]);
   const std::size_t at = bytes.find(stamp);
   REQUIRE(at != std::string::npos);
   std::string other = stamp;

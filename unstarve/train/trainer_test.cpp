@@ -1,5 +1,4 @@
-// Trainers on the host, through the interface alone and so through the module that is loaded, on small batches that can
-// be learned.
+// Trainers on the host, through the interface and the loaded module, on small batches that can be learned.
 
 #include "unstarve/train/trainer.h"
 
@@ -26,7 +25,7 @@ constexpr int kSide = 32;
 constexpr int kSamples = 16;
 constexpr int kClassCount = 4;
 
-// Noise around a brightness that tells the class.
+// Noise around a brightness that depends on the class.
 struct Samples {
   std::vector<std::uint8_t> pixels;
   std::vector<std::int64_t> labels;
@@ -57,7 +56,7 @@ TrainSettings small_settings() {
   return settings;
 }
 
-// Losses of so many steps on batches from `first` on, at the rates of a schedule of `total` steps.
+// Losses of `steps` steps on batches from `first` on, with the schedule of `total` steps.
 std::vector<double> losses(Trainer& trainer, int steps, std::uint32_t first = 0, int total = 1000) {
   std::vector<double> result;
   for (int i = 0; i < steps; ++i) {
@@ -81,7 +80,7 @@ Evaluation evaluate(Trainer& trainer, const HostBatch& batch) {
   return result;
 }
 
-// A file that goes with the test.
+// A file that is removed at the end of the test.
 class TemporaryFile {
  public:
   TemporaryFile()
@@ -106,7 +105,7 @@ std::string refusal(ErrorKind kind, Action action) {
 
 }  // namespace
 
-TEST_CASE("one-hot targets are the labels, soft ones are not") {
+TEST_CASE("one-hot targets equal labels, soft targets do not") {
   const Samples samples(0);
   std::vector<float> targets(samples.labels.size() * kClassCount, 0.0f);
   for (std::size_t n = 0; n < samples.labels.size(); ++n)
@@ -121,7 +120,7 @@ TEST_CASE("one-hot targets are the labels, soft ones are not") {
   };
   const double by_labels = loss({});
   CHECK(loss(targets) == Approx(by_labels).epsilon(1e-4));
-  for (float& value : targets) value = 0.25f;  // uniform: the loss is another
+  for (float& value : targets) value = 0.25f;  // uniform: a different loss
   CHECK(loss(targets) != Approx(by_labels).epsilon(1e-3));
   const auto trainer = make_trainer(small_settings());
   HostBatch batch = samples.batch();
@@ -141,7 +140,7 @@ TEST_CASE("training lowers the loss and raises the accuracy on data that can be 
   CHECK(after.loss_sum / 64 < 0.7);
 }
 
-TEST_CASE("the same seed and batches give the same losses, another seed others") {
+TEST_CASE("the same seed and batches give the same losses, another seed different ones") {
   TrainSettings settings = small_settings();
   const auto first = losses(settings, 4);
   CHECK(losses(settings, 4) == first);
@@ -149,7 +148,7 @@ TEST_CASE("the same seed and batches give the same losses, another seed others")
   CHECK(losses(settings, 4) != first);
 }
 
-TEST_CASE("memory format, fused optimiser and the batch's layout do not change what is learned") {
+TEST_CASE("memory format, fused optimiser and batch layout do not change the losses") {
   TrainSettings settings = small_settings();
   const auto plain = losses(settings, 5);
   settings.channels_last = true;
@@ -162,7 +161,7 @@ TEST_CASE("memory format, fused optimiser and the batch's layout do not change w
   }
 }
 
-TEST_CASE("float batches give what uint8 batches give, in either layout") {
+TEST_CASE("float batches give the losses of uint8 batches in either layout") {
   const Samples samples(5);
   std::vector<float> planar(samples.pixels.size());
   std::vector<float> interleaved(samples.pixels.size());
@@ -189,7 +188,7 @@ TEST_CASE("float batches give what uint8 batches give, in either layout") {
   batch.pixels = reinterpret_cast<const std::uint8_t*>(planar.data());
   CHECK(loss_of(batch) == Approx(expected).epsilon(1e-4));
 
-  std::vector<std::uint16_t> rounded;  // to bfloat16, towards zero: its upper half
+  std::vector<std::uint16_t> rounded;  // to bfloat16, towards zero: the upper half
   for (const float value : planar) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, &value, sizeof bits);
@@ -242,7 +241,7 @@ TEST_CASE("a checkpoint resumes bit-equal") {
   CHECK(losses(*second, 3, 3) == expected);
 }
 
-TEST_CASE("a checkpoint of another model, a damaged or a missing one is refused with the reason") {
+TEST_CASE("a foreign, damaged or missing checkpoint is rejected with the reason") {
   const TemporaryFile file;
   TrainSettings settings = small_settings();
   make_trainer(settings)->save(file.path(), {1, ""});
@@ -256,7 +255,7 @@ TEST_CASE("a checkpoint of another model, a damaged or a missing one is refused 
   CHECK_THAT(refusal(ErrorKind::kIo, [&] { (void)other->restore("no-such-file"); }), Contains("no-such-file"));
 }
 
-TEST_CASE("impossible requests are refused with the reason") {
+TEST_CASE("invalid requests are rejected with the reason") {
   using Catch::Contains;
   TrainSettings settings = small_settings();
   settings.model = "alexnet";
@@ -278,7 +277,7 @@ TEST_CASE("impossible requests are refused with the reason") {
   CHECK_THAT(refusal(ErrorKind::kArgument, [&] { trainer->load({}); }), Contains("0 samples"));
 }
 
-TEST_CASE("a trainer tells its size, cost, memory and times") {
+TEST_CASE("a trainer reports its size, cost, memory and times") {
   const auto trainer = make_trainer(small_settings());
   CHECK(trainer->macs() > 30e6);
   CHECK(trainer->macs() < 50e6);
@@ -296,7 +295,7 @@ TEST_CASE("a trainer tells its size, cost, memory and times") {
   CHECK(times.optimiser_ms > 0);
 }
 
-TEST_CASE("models are listed with what they are for") {
+TEST_CASE("models are listed with image size and help") {
   CHECK(model_infos().size() >= 6);
   for (const ModelInfo& info : model_infos()) {
     CHECK(info.image_size >= 32);

@@ -87,7 +87,7 @@ def test_without_libtorch_everything_but_training_works(program, tmp_path):
     shutil.copy(program, alone)
     done = run(alone, *TRAIN, cwd=tmp_path)
     assert done.returncode == 4
-    assert f"training needs {MODULE}, which is not there (looked for {alone.parent / MODULE} and " in done.stderr
+    assert f"training requires {MODULE}, which was not found at {alone.parent / MODULE} and " in done.stderr
     assert "cmake --build" in done.stderr
     report = json.loads(run(alone, "doctor", "--json", cwd=tmp_path).stdout)
     finding, = (finding for finding in report["findings"] if finding["topic"] == "libtorch")
@@ -103,5 +103,5 @@ def test_a_missing_libtorch_is_named_with_the_remedy(program, tmp_path):
     (tmp_path / MODULE).write_bytes(module.replace(b"/torch/lib", b"/none!/lib"))
     done = run(tmp_path / "unstarve", *TRAIN, cwd=tmp_path)
     assert done.returncode == 4, done.stdout + done.stderr
-    assert f"training needs {tmp_path / MODULE}, but it cannot be loaded: lib" in done.stderr
+    assert f"training requires {tmp_path / MODULE}, but it cannot be loaded: lib" in done.stderr
     assert "make setup" in done.stderr and "LD_LIBRARY_PATH" in done.stderr

@@ -174,8 +174,8 @@ def test_invalid_combinations_are_rejected(photographs, monkeypatch):
             ({"decode": "nvjpeg"},
              'device.decode: .*found "nvjpeg", expected one of host, hybrid, gpu_hybrid, hardware'),
             ({"decode": "hybrid", "operations": "host"},
-             "device.decode: hybrid with device.operations: host, expected"),
-            ({"decode_share": 0.5}, "device.decode_share: 0.5 with device.decode: host, expected none"),
+             "device.decode: hybrid with device.operations: host; expected"),
+            ({"decode_share": 0.5}, "device.decode_share: 0.5 with device.decode: host; expected no share"),
             ({"decode": "hybrid", "decode_share": 1.5}, "device.decode_share: 1.5, expected 0 to 1"),
             ({"decode": "hybrid", "decode_share": -1}, r"decode_share\): found -1; expected a number of 0 or more"),
             ({"decode": "hybrid", "decode_share": "half"}, r"decode_share\): found 'half'; expected a number")):

@@ -279,7 +279,7 @@ def test_a_loop_can_be_run_again_after_an_error(tmp_path):
     (lambda p: p.batch(0), "found 0; expected 1 or more"),
     (lambda p: p.batch(2.5), "found 2.5; expected an integer"),
     (lambda p: p.batch(201),
-     r"no full batch: 200 samples, batch 201 .* batch.size \(--batch\) at most 200, .*last: keep"),
+     r"no full batch: 200 samples, batch 201 .* batch.size \(--batch\) to at most 200, .*last: keep"),
     (lambda p: p.normalize((0, 0), (1, 1)), "found 2 numbers; expected three"),
     (lambda p: p.output("float64"), 'type: .*found "float64", expected one of uint8, float32, bfloat16, float16'),
     (lambda p: p.errors("ignore"), 'found "ignore", expected one of fail, skip, replace'),
@@ -336,14 +336,14 @@ def test_nan_and_infinity_in_yaml_are_rejected_with_their_node(text, message):
      r'scale\[0\]: line 2: found "abc", expected a number'),
     ("errors: {rate: .nan}", "pipeline.errors.rate: line 1: nan, expected above 0"),
     ("source: {filter: {max_aspect: .inf}}", "source.filter.max_aspect: line 1: inf, expected 1 or more"),
-    ("", "pipeline.source.path: missing, expected the path of the data"),
+    ("", "pipeline.source.path: missing; expected the path of the data"),
     ("batch: {size: 2}\nsource: {split: train}", "pipeline.source.path: line 2: missing"),
     ("batch: {size: 2}\nsource: {path: no/such}", "pipeline.source.path: line 2: .*no/such.*No such file"),
     ("mix:\n- path: P\n- path: no/such", r"pipeline.mix\[1\].path: line 3: .*no/such.*No such file"),
     ("unstarve: 1\npipeline:\n  batch: {size: 0}", "settings.pipeline.batch.size: line 3: 0, expected 1 or more"),
     ("unstarve: 2\npipeline: {}", "settings.unstarve: line 1: found version 2, expected 1"),
     ("unstarve: 1\npipeline: {}\ntrian: {}",
-     "settings.trian: line 3: unknown key; known here: pipeline, train, unstarve"),
+     "settings.trian: line 3: unknown key; known keys: pipeline, train, unstarve"),
 ])
 def test_errors_in_yaml_name_node_and_line(text, message):
     with pytest.raises(un.Error, match=message):

@@ -63,8 +63,8 @@ def test_the_schema_is_valid_and_accepts_the_full_spec():
 def test_an_unknown_key_lists_the_keys_of_the_schema():
     for node, schema in SCHEMA["properties"].items():
         if schema["type"] == "object" and node != "passes":
-            assert said({node: {"none": 1}}).endswith("known here: " + ", ".join(sorted(schema["properties"])))
-    assert said({"none": 1}).endswith("known here: " + ", ".join(sorted(SCHEMA["properties"])))
+            assert said({node: {"none": 1}}).endswith("known keys: " + ", ".join(sorted(schema["properties"])))
+    assert said({"none": 1}).endswith("known keys: " + ", ".join(sorted(SCHEMA["properties"])))
     with pytest.raises(un.errors.ArgumentError) as caught:
         un.open(SMALL).passes(none=True).batch(4).explain()
     assert set(str(caught.value).rpartition("expected one of ")[2].split(", ")) == set(
@@ -331,7 +331,7 @@ def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
     (lambda p: p.mixup(alpha=0), r"batch_operations.0.: .*'alpha' is .0.; expected"),
     (lambda p: p.cache("all"), 'cache.what: .*found "all", expected one of nothing'),
     (lambda p: p.cache(limit_mb=0), "cache.limit_mb: 0, expected 1 or more"),
-    (lambda p: p.cache("encoded", after=1), "cache.after: encoded records are kept before any operation"),
+    (lambda p: p.cache("encoded", after=1), "cache.after: encoded records are cached before any operation"),
     (lambda p: p.cache("pixels", after=-2), r"cache\(after\): found -2; expected -1 or more"),
     (lambda p: p.errors("ignore"), 'errors.policy: .*found "ignore", expected one of fail'),
     (lambda p: p.errors(rate=0), "errors.rate: 0, expected above 0"),
@@ -339,8 +339,8 @@ def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
     (lambda p: p.options(prefetch="two"), 'execution.prefetch: .*found "two", expected a whole number'),
     (lambda p: p.device("gpu"), 'device.name: "gpu", expected cpu, cuda or cuda:N'),
     (lambda p: p.device("cuda", operations="gpu"), 'device.operations: .*found "gpu", expected one of host, device'),
-    (lambda p: p.device("cuda", decode="hybrid"), "device.decode: hybrid with device.operations: host, expected"),
-    (lambda p: p.device("cuda", decode_share=0.5), "device.decode_share: 0.5 with device.decode: host, expected none"),
+    (lambda p: p.device("cuda", decode="hybrid"), "device.decode: hybrid with device.operations: host; expected"),
+    (lambda p: p.device("cuda", decode_share=0.5), "device.decode_share: 0.5 with device.decode: host; expected no share"),
     (lambda p: p.device("cuda", operations="device", decode="hybrid", decode_share=2),
      "decode_share: 2, expected 0 to 1"),
     (lambda p: p.device("cuda", operations="device", decode="hybrid", decode_share=-1),

@@ -33,7 +33,7 @@ def test_filter_functions_are_called_once_per_sample(photographs):
     assert len(seen) == 100
     text = loader.explain()
     assert "wide (test_filter_function.py:" in text
-    assert f"passes {len(expected)} of 100 samples, asked once before the run" in text
+    assert f"selects {len(expected)} of 100 samples, evaluated once before the run" in text
 
 
 def test_filter_functions_combine_with_bounds_take_and_each_other():
@@ -60,7 +60,7 @@ def test_order_ranks_and_state_are_exact():
     resumed.load_state_dict(run.state_dict())
     assert ids(resumed) == whole[1:]
     other = un.open(DATA).filter(lambda facts: facts.label in (0, 3)).shuffle(seed=2).batch(6)
-    with pytest.raises(un.errors.ArgumentError, match="other samples took part"):
+    with pytest.raises(un.errors.ArgumentError, match="other selected samples"):
         other.load_state_dict(run.state_dict())
 
 
@@ -92,5 +92,5 @@ def test_invalid_arguments_are_rejected(make, message):
 
 
 def test_a_filter_without_samples_is_an_error():
-    with pytest.raises(un.errors.InputError, match="source: its filter leaves none of 60 samples"):
+    with pytest.raises(un.errors.InputError, match="source: the filter selects none of 60 samples"):
         un.open(DATA).filter(lambda facts: False).batch(2)

@@ -37,8 +37,8 @@ def test_filter_and_take_select_samples(tmp_path):
               .batch(2, drop_last=False))
     assert 2 < len(expected) < 24 and set(ids_of(loader)) == expected
     text = loader.explain()
-    assert f"{len(expected)} of 24 take part" in text
-    assert "sizes of 24 images, 24 records read for it before the run" in text
+    assert f"{len(expected)} of 24 selected" in text
+    assert "filtered 24 images by size before the run, 24 records read" in text
 
 
 def test_repeat_makes_an_epoch_of_several_passes_in_different_orders():
@@ -256,14 +256,14 @@ def test_a_state_of_another_order_is_rejected():
     for pipeline, message in ((un.open(SMALL).shuffle(0, window=9), "window 0, but this loader has 9"),
                               (un.open(SMALL).repeat(2), "repeat 1, but this loader has 2"),
                               (un.open(SMALL).balance(), "balance false, but this loader has true"),
-                              (un.open(SMALL).filter(labels=[1]), "other samples took part"),
-                              (un.mix([un.open(SMALL)], [1]), "other samples took part")):
+                              (un.open(SMALL).filter(labels=[1]), "other selected samples"),
+                              (un.mix([un.open(SMALL)], [1]), "other selected samples")):
         loader = pipeline.batch(10)
         with pytest.raises(un.errors.ArgumentError, match=message):
             loader.load_state_dict(state)
         loader.load_state_dict(loader.state_dict())
     kept = un.open(SMALL).filter(labels=[1])
-    with pytest.raises(un.errors.ArgumentError, match="other samples took part"):
+    with pytest.raises(un.errors.ArgumentError, match="other selected samples"):
         kept.batch(10).load_state_dict(kept.take(20).batch(10).state_dict())
 
 
@@ -308,12 +308,12 @@ def test_classes_are_named_in_any_bytes(tmp_path, name):
             continue
         for made in (pipeline, pipeline.batch(1)):
             with pytest.raises(un.errors.ArgumentError, match=(
-                    r"(filter\.(drop_)?labels|order\.class_weights): \"caf.\" is no UTF-8.*the class by its number")):
+                    r"(filter\.(drop_)?labels|order\.class_weights): \"caf.\" is not UTF-8.*the number of the class")):
                 made.to_yaml()
     assert un.from_yaml(data.filter(label).batch(1).to_yaml()).samples == 3
     if not utf8:
         text = data.filter("dog").batch(1).to_yaml().replace("dog", name)
-        with pytest.raises(un.errors.ArgumentError, match="source.filter.labels: .* is no UTF-8"):
+        with pytest.raises(un.errors.ArgumentError, match="source.filter.labels: .* is not UTF-8"):
             un.from_yaml(text)
     # Bytes of a name, a text that is none, and a class twice.
     for wrong, message in ((lambda: data.filter(b"dog"),
@@ -358,5 +358,5 @@ def test_invalid_arguments_are_rejected_by_the_step():
                            (lambda: un.mix([data]).take(3), r"take\(\) after mix")):
         with pytest.raises(un.errors.ArgumentError, match=message):
             wrong()
-    with pytest.raises(un.errors.InputError, match="leaves none of 203"):
+    with pytest.raises(un.errors.InputError, match="selects none of 203"):
         data.filter(min_side=9).batch(1)

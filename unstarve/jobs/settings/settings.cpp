@@ -10,6 +10,7 @@
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/trainer.h"
@@ -101,7 +102,7 @@ Settings settings_from_yaml(const std::string& text, const std::string& name) {
   const std::string& requested = settings.pipeline.device.name;
   if (!requested.empty() && !same_device(requested, settings.train.device))
     throw Error(ErrorKind::kInput, fmt::format("{}: {}; expected {} as in train.device, or no value",
-                                               pipeline.place("device.name"), requested, settings.train.device));
+                                               pipeline.location("device.name"), requested, settings.train.device));
   return settings;
 }
 

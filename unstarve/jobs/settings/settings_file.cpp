@@ -9,6 +9,7 @@
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/spec/spec_document.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
 namespace {

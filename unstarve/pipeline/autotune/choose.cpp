@@ -8,48 +8,48 @@
 namespace unstarve::autotune {
 namespace {
 
-// Steps this near to the shortest are as good.
-constexpr double kNear = 1.01;
-// A sample that sleeps less than this part of its time computes: threads beyond the cores would gain little, and their
-// switches cost.
-constexpr double kSleeps = 0.1;
-// Less than this part of a sample's time slept for its record: it lies in memory. So far below kSleeps, from where on
-// reading ahead is begun, that it does not begin and end in turns.
-constexpr double kAwake = 0.025;
-// Reads in flight above what Little's law asks for, since they do not come evenly.
+// Steps within this factor of the shortest are considered equal.
+constexpr double kEqual = 1.01;
+// A sample that sleeps less than this share of its time is compute-bound: threads beyond the cores gain little and cost
+// context switches.
+constexpr double kMinSleepShare = 0.1;
+// Readers that sleep less than this share of a sample's time find the records in memory. Far below kMinSleepShare, at
+// which read-ahead starts, so that it does not start and stop alternately.
+constexpr double kMinReaderSleepShare = 0.025;
+// Reads in flight relative to Little's law, because reads are not evenly distributed.
 constexpr double kReadsHeadroom = 1.25;
-constexpr int kLeastReads = 4;
-// What a sample computes more when another thread has read its record, which then lies in that one's cache: 1.11 to
-// 1.17 for photographs of 110 kB in the page cache, on one core (bench's warm-folder/read-ahead). Smaller
-// records compute less, and were not measured.
-constexpr double kHandedOver = 1.14;
+constexpr int kMinReads = 4;
+// CPU time of a sample whose record was read by another thread and is in that thread's cache, relative to reading it
+// itself: 1.11 to 1.17 for photographs of 110 kB in the page cache, on one core (bench's warm-folder/read-ahead).
+// Smaller records were not measured.
+constexpr double kHandoverCost = 1.14;
 
 double budget_cores(const Limits& limits) {
   return limits.cpu_budget > 0 ? std::min(limits.cpu_budget, limits.cores) : limits.cores;
 }
 
-bool computes(const Load& load) { return load.sleeping_share() < kSleeps; }
+bool is_compute_bound(const Load& load) { return load.sleeping_share() < kMinSleepShare; }
 
-int most_threads(const Load& load, const Limits& limits) {
+int max_threads(const Load& load, const Limits& limits) {
   if (limits.threads > 0) return limits.threads;
   const int cores = std::max(1, static_cast<int>(std::floor(budget_cores(limits) + 1e-9)));
-  return computes(load) ? std::min(cores, limits.most_threads) : std::max(1, limits.most_threads);
+  return is_compute_bound(load) ? std::min(cores, limits.max_threads) : std::max(1, limits.max_threads);
 }
 
 int reads_for(const Load& load, double rate, const Limits& limits) {
-  if (limits.most_read_ahead == 0) return 0;
-  // None came in this while: nothing is known of them but that they take long.
-  if (load.ahead_s <= 0) return std::min(load.reads, limits.most_read_ahead);
-  const double reads = std::ceil(std::min(1e6, rate * load.ahead_s * kReadsHeadroom));
-  return std::clamp(static_cast<int>(reads), std::min(kLeastReads, limits.most_read_ahead), limits.most_read_ahead);
+  if (limits.max_read_ahead == 0) return 0;
+  // No read finished in this window, so only the present number is known.
+  if (load.read_ahead_s <= 0) return std::min(load.reads, limits.max_read_ahead);
+  const double reads = std::ceil(std::min(1e6, rate * load.read_ahead_s * kReadsHeadroom));
+  return std::clamp(static_cast<int>(reads), std::min(kMinReads, limits.max_read_ahead), limits.max_read_ahead);
 }
 
-bool within(const Choice& choice, const Load& load, const Limits& limits) {
+bool fits_budgets(const Choice& choice, const Load& load, const Limits& limits) {
   if (limits.byte_budget > 0 && choice.bytes > limits.byte_budget) return false;
-  // Threads that compute are bounded by their number. Those that sleep use a part of a core each; all cores together
-  // they cannot pass.
+  // Compute-bound threads are limited by their number. Sleeping threads use a part of a core each, and at most all
+  // cores.
   const double budget = budget_cores(limits);
-  if (computes(load) || budget >= limits.cores) return true;
+  if (is_compute_bound(load) || budget >= limits.cores) return true;
   return threads_cores(load, choice.settings.threads, limits.cores) <= budget;
 }
 
@@ -66,33 +66,34 @@ std::string count_text(int count, const char* one, const char* many) {
 std::string reason_of(const Choice& choice, const Load& load, const Limits& limits) {
   std::string text = fmt::format("a sample computes {} and sleeps {}", time_text(load.cpu_s), time_text(load.sleep_s));
   if (load.delay_s > 0.05 * load.sample_s())
-    text += fmt::format(" and waits {} for a processor that others have", time_text(load.delay_s));
+    text += fmt::format(" and waits {} for a CPU used by others", time_text(load.delay_s));
   text += load.consumer_s > 0 ? fmt::format(", the consumer works {} on a batch of {:.0f}", time_text(load.consumer_s),
                                             load.batch_samples)
-                              : std::string(", the consumer takes batches as they come");
+                              : std::string(", the consumer takes batches without delay");
   const Settings& s = choice.settings;
   text += fmt::format(": {} {:.4g} samples/s",
-                      s.threads == 1 ? "1 thread gives" : fmt::format("{} threads give", s.threads), choice.rate);
+                      s.threads == 1 ? "1 thread delivers" : fmt::format("{} threads deliver", s.threads), choice.rate);
   if (choice.wait_share > 0.01) {
     text += fmt::format(", it waits {:.3g} % of its time", choice.wait_share * 100);
     if (limits.threads > 0)
-      text += ", and the threads are as given";
-    else if (s.threads == most_threads(load, limits))
-      text +=
-          computes(load) ? ", and more threads than cores would not compute more" : ", and more threads are not had";
+      text += ", and the number of threads is fixed";
+    else if (s.threads == max_threads(load, limits))
+      text += is_compute_bound(load) ? ", and more threads than cores would not help"
+                                     : ", and no more threads are available";
     else if (limits.byte_budget > 0 || budget_cores(limits) < limits.cores)
-      text += ", and more would gain less than 1 % or pass a budget";
+      text += ", and more would gain less than 1 % or exceed a budget";
     else
       text += ", and more would gain less than 1 %";
   } else {
     text += choice.wait_share < 1e-4 ? std::string(", it hardly ever waits")
                                      : fmt::format(", it waits {:.2g} % of its time", choice.wait_share * 100);
   }
-  text += fmt::format("; {} ahead", count_text(s.prefetch, "batch", "batches"));
+  text += fmt::format("; {} prefetched", count_text(s.prefetch, "batch", "batches"));
   const double window = window_batches(load, threads_rate(load, s.threads, limits.cores));
-  if (window > limits.least_prefetch)
-    text += fmt::format(" of the {:.3g} that its slowest samples ask for (a spread of {:.3g})", window, load.spread);
-  if (s.read_ahead > 0) text += fmt::format("; {} reads in flight of {} each", s.read_ahead, time_text(load.ahead_s));
+  if (window > limits.min_prefetch)
+    text += fmt::format(" of the {:.3g} that its slowest samples need (a spread of {:.3g})", window, load.spread);
+  if (s.read_ahead > 0)
+    text += fmt::format("; {} reads in flight of {} each", s.read_ahead, time_text(load.read_ahead_s));
   return text;
 }
 
@@ -102,13 +103,13 @@ Choice judge(const Load& load, const Settings& settings, const Limits& limits) {
   Choice choice;
   choice.settings = settings;
   choice.rate = loader_rate(load, settings.threads, settings.prefetch, limits.cores);
-  if (settings.read_ahead > 0 && load.ahead_s > 0)
-    choice.rate = std::min(choice.rate, settings.read_ahead / load.ahead_s);
+  if (settings.read_ahead > 0 && load.read_ahead_s > 0)
+    choice.rate = std::min(choice.rate, settings.read_ahead / load.read_ahead_s);
   const double wait_s = consumer_wait(load, choice.rate, settings.prefetch);
   const double step_s = load.consumer_s + wait_s;
   choice.wait_share = step_s > 0 ? wait_s / step_s : 0;
   const double taken = step_s > 0 ? std::min(choice.rate, load.batch_samples / step_s) : choice.rate;
-  choice.cores = std::min(limits.cores, taken * (load.cpu_s + load.ahead_cpu_s));
+  choice.cores = std::min(limits.cores, taken * (load.cpu_s + load.read_ahead_cpu_s));
   choice.bytes = (settings.prefetch + 2) * load.batch_bytes + settings.threads * load.worker_bytes +
                  2.0 * settings.read_ahead * load.record_bytes;
   return choice;
@@ -129,15 +130,15 @@ Choice best(const Load& load, const Limits& limits) {
     return judge(load, settings, limits);
   };
   const auto step = [&](const Choice& choice) { return step_of(load, choice); };
-  const int least = std::min(limits.least_prefetch, limits.most_prefetch);
+  const int min_prefetch = std::min(limits.min_prefetch, limits.max_prefetch);
   const int first = std::max(1, limits.threads);
-  Choice chosen = at(first, least);
+  Choice chosen = at(first, min_prefetch);
   double shortest = step(chosen);
   const auto each = [&](const auto& use) {
-    for (int threads = first; threads <= most_threads(load, limits); ++threads)
-      for (int prefetch = least; prefetch <= limits.most_prefetch; ++prefetch) {
+    for (int threads = first; threads <= max_threads(load, limits); ++threads)
+      for (int prefetch = min_prefetch; prefetch <= limits.max_prefetch; ++prefetch) {
         Choice choice = at(threads, prefetch);
-        if (within(choice, load, limits) && use(choice)) return;
+        if (fits_budgets(choice, load, limits) && use(choice)) return;
       }
   };
   each([&](const Choice& choice) {
@@ -145,7 +146,7 @@ Choice best(const Load& load, const Limits& limits) {
     return false;
   });
   each([&](Choice& choice) {
-    if (step(choice) > kNear * shortest) return false;
+    if (step(choice) > kEqual * shortest) return false;
     chosen = std::move(choice);
     return true;
   });
@@ -153,37 +154,38 @@ Choice best(const Load& load, const Limits& limits) {
   return chosen;
 }
 
-// The load when readers wait for the records in the threads' place, and hand them over: what samples sleep for, where
-// data can be read ahead at all, is their records (touching a map's pages included).
+// The load if readers wait for the records instead of the threads. If data can be read ahead, samples sleep for their
+// records (including page faults of memory maps).
 Load with_readers(Load load) {
-  load.ahead_s = load.sleep_s;
+  load.read_ahead_s = load.sleep_s;
   load.sleep_s = 0;
-  load.cpu_s *= kHandedOver;
+  load.cpu_s *= kHandoverCost;
   return load;
 }
 
-// The load when threads read for themselves again: they compute what readers do, and sleep as they do.
+// The load if threads read again: they add the CPU time and the sleep of the readers.
 Load without_readers(Load load) {
-  load.cpu_s = load.cpu_s / kHandedOver + load.ahead_cpu_s;
-  load.sleep_s += load.ahead_sleep_s;
-  load.delay_s = std::max(0.0, load.delay_s - load.ahead_cpu_s);  // for processors that readers had
-  load.ahead_s = load.ahead_cpu_s = load.ahead_sleep_s = 0;
+  load.cpu_s = load.cpu_s / kHandoverCost + load.read_ahead_cpu_s;
+  load.sleep_s += load.read_ahead_sleep_s;
+  load.delay_s = std::max(0.0, load.delay_s - load.read_ahead_cpu_s);  // for CPUs used by readers
+  load.read_ahead_s = load.read_ahead_cpu_s = load.read_ahead_sleep_s = 0;
   load.reads = 0;
   return load;
 }
 
-Choice end_or_keep_readers(const Load& load, const Limits& limits) {
+Choice stop_or_keep_readers(const Load& load, const Limits& limits) {
   Choice readers = best(load, limits);
-  if (!limits.may_end_ahead || load.ahead_s <= 0) return readers;  // none came in this while: nothing is known
+  if (!limits.may_stop_read_ahead || load.read_ahead_s <= 0) return readers;  // no read finished in this window
   const Load alone = without_readers(load);
-  // Samples that sleep otherwise would begin it again.
-  if (!computes(alone) || load.ahead_sleep_s >= kAwake * alone.sample_s()) return readers;
+  // Samples that sleep for other reasons would start it again.
+  if (!is_compute_bound(alone) || load.read_ahead_sleep_s >= kMinReaderSleepShare * alone.sample_s()) return readers;
   Limits none = limits;
-  none.most_read_ahead = 0;
+  none.max_read_ahead = 0;
   Choice threads = best(alone, none);
-  if (step_of(alone, threads) > kNear * step_of(load, readers)) return readers;
-  threads.reason += fmt::format("; reading ahead ends because readers sleep {} for a record, which lies in memory",
-                                time_text(load.ahead_sleep_s));
+  if (step_of(alone, threads) > kEqual * step_of(load, readers)) return readers;
+  threads.reason +=
+      fmt::format("; read-ahead stops because readers sleep only {} for a record, so records are in memory",
+                  time_text(load.read_ahead_sleep_s));
   return threads;
 }
 
@@ -191,18 +193,18 @@ Choice end_or_keep_readers(const Load& load, const Limits& limits) {
 
 Choice choose(const Profile& profile, const Limits& limits) {
   Load load = load_of(profile);
-  // On more threads than cores they wait for each other, which the model knows by itself.
+  // With more threads than cores they wait for each other, which the model includes.
   if (profile.loader_threads > limits.cores) load.delay_s = 0;
-  if (limits.most_read_ahead == 0) return best(load, limits);
-  if (profile.read_ahead > 0) return end_or_keep_readers(load, limits);
+  if (limits.max_read_ahead == 0) return best(load, limits);
+  if (profile.read_ahead > 0) return stop_or_keep_readers(load, limits);
   Limits without = limits;
-  without.most_read_ahead = 0;
+  without.max_read_ahead = 0;
   Choice threads = best(load, without);
-  if (computes(load)) return threads;
+  if (is_compute_bound(load)) return threads;
   const Load ahead = with_readers(load);
   Choice readers = best(ahead, limits);
-  if (readers.settings.read_ahead == 0 || step_of(ahead, readers) > kNear * step_of(load, threads)) return threads;
-  readers.reason += fmt::format("; begun because threads wait {} for a record", time_text(load.sleep_s));
+  if (readers.settings.read_ahead == 0 || step_of(ahead, readers) > kEqual * step_of(load, threads)) return threads;
+  readers.reason += fmt::format("; read-ahead starts because threads wait {} for a record", time_text(load.sleep_s));
   return readers;
 }
 

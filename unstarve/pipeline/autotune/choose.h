@@ -1,20 +1,17 @@
 #pragma once
-// The autotuner's choice: from what was measured of a running loader to how many threads, batches ahead and reads in
-// flight it should have. A pure function; model.h tells by which model, controller.h when it is asked.
+// The autotuner's choice of threads, prefetch and reads in flight from the Profile of a running loader. A pure
+// function. model.h describes the model, controller.h when the choice is made.
 //
-// The aim is a consumer that does not wait, at the least CPU: of all settings within the budgets whose step of the
-// consumer (its work and its wait) is within 1 % of the shortest there is, the one with the fewest threads, then with
-// the fewest batches ahead. A consumer that the loader cannot keep up with thus gets the greatest throughput; one that
-// is slow gets one thread.
+// The aim is a consumer that does not wait, at the lowest CPU cost. Among all settings within the budgets whose
+// consumer step (work and wait) is within 1 % of the shortest, the choice has the fewest threads, then the smallest
+// prefetch. A fast consumer gets the highest throughput; a slow consumer gets one thread.
 //
-// Where nothing is read ahead yet but could be (Limits::most_read_ahead, Profile::read_ahead 0), samples that sleep
-// wait for their records: then readers are begun instead of threads that would wait beside each other, where the
-// consumer's step is as short with them. Where records are read ahead and readers hardly sleep for them any more
-// (Limits::may_end_ahead), what they bring lies in memory: they are ended where the consumer's step is as short
-// without them.
+// Read-ahead starts if samples sleep for their records (Limits::max_read_ahead > 0, Profile::read_ahead 0) and the
+// consumer's step is as short with readers as with more threads. Read-ahead stops (Limits::may_stop_read_ahead) if
+// readers hardly sleep any more, so the records are in memory, and the consumer's step is as short without readers.
 //
 // Threads:  pure functions. Failure: as load_of().
-// Budgets:  never passed, but by the least there is: one thread, and as many batches as `least_prefetch`.
+// Budgets:  not exceeded, except by the minimum of one thread and `min_prefetch` batches.
 
 #include <cstdint>
 #include <string>
@@ -32,29 +29,29 @@ struct Settings {
 };
 
 struct Limits {
-  double cores = 1;        // that the process may use
-  double cpu_budget = 0;   // of those for the loader, in cores; 0: all
-  double byte_budget = 0;  // for batches, workers' scratch and records read ahead; 0: any
-  int threads = 0;         // as given, whatever the budgets; 0: open
-  int most_threads = 64;   // of stages that sleep; those that compute get no more than cores
-  int least_prefetch = 2;  // two hide the jitter that no model knows
-  int most_prefetch = 32;
-  int most_read_ahead = 0;     // 0: nobody reads ahead
-  bool may_end_ahead = false;  // reading ahead, once begun
+  double cores = 1;        // usable by the process
+  double cpu_budget = 0;   // cores for the loader; 0: all
+  double byte_budget = 0;  // for batches, scratch memory of workers and read-ahead; 0: no limit
+  int threads = 0;         // fixed number, regardless of budgets; 0: autotuned
+  int max_threads = 64;    // for samples that sleep; samples that compute get at most one thread per core
+  int min_prefetch = 2;    // two batches hide jitter that the model does not describe
+  int max_prefetch = 32;
+  int max_read_ahead = 0;            // 0: no read-ahead
+  bool may_stop_read_ahead = false;  // once started
 };
 
 struct Choice {
   Settings settings;
-  double rate = 0;        // samples/s that the loader could give
-  double wait_share = 0;  // of the consumer's time
-  double cores = 0;       // busy with the loader at the rate that the consumer takes
+  double rate = 0;        // samples/s that the loader can deliver
+  double wait_share = 0;  // share of the consumer's time
+  double cores = 0;       // busy cores at the rate of the consumer
   double bytes = 0;
-  std::string reason;  // one sentence, with the figures
+  std::string reason;  // one sentence with figures
 };
 
 [[nodiscard]] Choice choose(const Profile& profile, const Limits& limits);
 
-// What the model says of given settings; the reason is left out.
+// The prediction of the model for given settings, without a reason.
 [[nodiscard]] Choice judge(const Load& load, const Settings& settings, const Limits& limits);
 
 }  // namespace unstarve::autotune

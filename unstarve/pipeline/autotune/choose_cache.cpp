@@ -17,7 +17,7 @@ struct Candidate {
   int after = -1;
 };
 
-CacheChoice with(const Candidate& candidate, const CacheProfile& profile, double repeated) {
+CacheChoice evaluate(const Candidate& candidate, const CacheProfile& profile, double repeated) {
   CacheChoice choice;
   choice.tier = candidate.tier;
   choice.after = candidate.after;
@@ -27,7 +27,7 @@ CacheChoice with(const Candidate& candidate, const CacheProfile& profile, double
   choice.hits = choice.held * repeated;
   const CacheCost& cost = candidate.cost;
   const double kept = choice.held * (1 - repeated);
-  const double sample_s = choice.hits * cost.hit_s + (1 - choice.hits) * cost.miss_s + kept * cost.keep_s;
+  const double sample_s = choice.hits * cost.hit_s + (1 - choice.hits) * cost.miss_s + kept * cost.store_s;
   choice.gain = (profile.sample_s - sample_s) / profile.sample_s;
   return choice;
 }
@@ -36,20 +36,20 @@ std::string time_text(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6) : fmt::format("{:.3g} ms", seconds * 1e3);
 }
 
-std::string about(const Candidate& candidate, const CacheChoice& choice) {
+std::string describe(const Candidate& candidate, const CacheChoice& choice) {
   std::string text = fmt::format("{} {}", candidate.name, time_text(candidate.cost.hit_s));
   if (choice.held < 1)
-    text += fmt::format(" but {:.0f} MB hold {:.2g} % of them and others take {}", choice.bytes / 1e6,
+    text += fmt::format(" but {:.0f} MB store {:.2g} % of them and the others take {}", choice.bytes / 1e6,
                         choice.held * 100, time_text(candidate.cost.miss_s));
   return text + fmt::format(" (saves {:.2g} %)", choice.gain * 100);
 }
 
 }  // namespace
 
-double repeated_part(double samples, double epoch_samples, int epochs) {
+double repeated_share(double samples, double epoch_samples, int epochs) {
   if (epochs <= 0) return 1;
   if (samples <= 0 || epoch_samples <= 0) return 0;
-  // Where an epoch has fewer than all, each draws its own.
+  // An epoch shorter than the dataset draws a random subset.
   const double missed = 1 - std::min(1.0, epoch_samples / samples);
   const double met = samples * (1 - std::pow(missed, epochs));
   return std::max(0.0, 1 - met / (epochs * epoch_samples));
@@ -57,41 +57,41 @@ double repeated_part(double samples, double epoch_samples, int epochs) {
 
 CacheChoice choose_cache(const CacheProfile& profile) {
   CacheChoice none;
-  const double repeated = repeated_part(profile.samples, profile.epoch_samples, profile.epochs);
+  const double repeated = repeated_share(profile.samples, profile.epoch_samples, profile.epochs);
   if (repeated <= 0 || !(profile.sample_s > 0) || !(profile.samples > 0)) {
-    none.reason = repeated <= 0 ? "no sample is met twice" : "nothing was measured of the samples";
+    none.reason = repeated <= 0 ? "no sample is used twice" : "no sample was measured";
     return none;
   }
-  // From the least memory to the most.
+  // By increasing memory.
   std::vector<Candidate> candidates{{CacheTier::kEncoded, "encoded records", profile.encoded, profile.memory_bytes}};
-  const auto places = [&](CacheTier tier, const std::string& name, double budget) {
-    for (const PlacedCost& place : profile.earlier)
+  const auto add_pixels = [&](CacheTier tier, const std::string& name, double budget) {
+    for (const PixelCacheCost& earlier : profile.earlier)
       candidates.push_back(
-          {tier, fmt::format("{} after {} operations", name, place.after), place.cost, budget, place.after});
+          {tier, fmt::format("{} after {} operations", name, earlier.after), earlier.cost, budget, earlier.after});
     candidates.push_back({tier, name, profile.pixels, budget});
   };
-  places(CacheTier::kFile, "pixels in a file", profile.file_bytes);
-  places(CacheTier::kPixels, "pixels", profile.memory_bytes);
+  add_pixels(CacheTier::kFile, "pixels in a file", profile.file_bytes);
+  add_pixels(CacheTier::kPixels, "pixels", profile.memory_bytes);
   std::string tried;
   std::vector<CacheChoice> choices(candidates.size());
-  double greatest = 0;
+  double best_gain = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (candidates[i].budget <= 0 || candidates[i].cost.bytes_per_sample <= 0) continue;
-    choices[i] = with(candidates[i], profile, repeated);
-    greatest = std::max(greatest, choices[i].gain);
-    tried += (tried.empty() ? "" : ", ") + about(candidates[i], choices[i]);
+    choices[i] = evaluate(candidates[i], profile, repeated);
+    best_gain = std::max(best_gain, choices[i].gain);
+    tried += (tried.empty() ? "" : ", ") + describe(candidates[i], choices[i]);
   }
   CacheChoice chosen;
-  if (greatest >= kWorth)
+  if (best_gain >= kMinGain)
     chosen = *std::find_if(choices.begin(), choices.end(), [&](const CacheChoice& choice) {
-      return choice.tier != CacheTier::kNone && choice.gain >= std::max(kWorth, greatest - kAlike);
+      return choice.tier != CacheTier::kNone && choice.gain >= std::max(kMinGain, best_gain - kEqualGain);
     });
   chosen.reason = fmt::format("a sample takes {} without a cache", time_text(profile.sample_s));
   if (profile.epochs > 0)
     chosen.reason += fmt::format(", {:.3g} % of the uses in {} epochs are repeated", repeated * 100, profile.epochs);
-  chosen.reason += tried.empty() ? ", and there is no room for one" : ", from one of " + tried;
+  chosen.reason += tried.empty() ? ", and no cache fits the budgets" : ", from one of " + tried;
   if (chosen.tier == CacheTier::kNone && !tried.empty())
-    chosen.reason += fmt::format(": less than {:.0f} % is not worth its memory", kWorth * 100);
+    chosen.reason += fmt::format(": a gain below {:.0f} % does not justify the memory", kMinGain * 100);
   return chosen;
 }
 

@@ -1,12 +1,11 @@
 #pragma once
-// Which cache pays: from what some samples cost with each to the one that is kept. A pure function;
-// passes/cache_trial.h measures.
+// Chooses the fastest cache from the measured costs of some samples. A pure function; executor/cache_trial.h measures.
 //
-// A cache in memory holds so many of the samples as its budget does, first come, first kept, and meets every other use
-// of them. With h for the part of all uses that it meets, a sample costs h hit + (1 - h) miss and the keeping of those
-// that are new, where a miss of a cache of pixels is decoded whole. The cache with the shortest sample is taken where
-// that is shorter by kWorth at least; among those within kAlike of the shortest the one that asks for the least memory:
-// encoded records, then a file (the page cache's, shared by the processes of a host), then pixels.
+// A cache stores samples in the order of their first use until its budget is full; every later use of a stored sample
+// is a hit. With hit rate h, a sample costs h hit + (1 - h) miss, plus the cost of storing new samples. A miss of a
+// cache of pixels decodes the whole image. The cache with the shortest sample time is chosen if it saves at least
+// kMinGain. Among caches within kEqualGain of the best, the one that needs the least memory is chosen: encoded records,
+// then a file (in the page cache, shared by the processes of a host), then pixels.
 //
 // Threads: pure functions. Units: seconds of one thread, bytes.
 
@@ -18,49 +17,49 @@ namespace unstarve::autotune {
 
 enum class CacheTier { kNone, kEncoded, kPixels, kFile };
 
-// A sample with a cache.
+// The cost of a sample with a cache.
 struct CacheCost {
   double hit_s = 0;
-  double miss_s = 0;            // and is not kept
-  double keep_s = 0;            // to keep one that was missed
-  double bytes_per_sample = 0;  // its bookkeeping included; 0: this cache cannot be had
+  double miss_s = 0;            // without storing it
+  double store_s = 0;           // to store a missed sample
+  double bytes_per_sample = 0;  // including bookkeeping; 0: cache not available
 };
 
-// A cache of pixels as they are after so many operations.
-struct PlacedCost {
+// The cost of a cache of pixels after `after` operations.
+struct PixelCacheCost {
   int after = 0;
   CacheCost cost{};
 };
 
 struct CacheProfile {
-  double sample_s = 0;        // without a cache, when it is met again
-  CacheCost encoded, pixels;  // pixels: after all operations that may come before it
-  double samples = 0;         // that take part
-  double epoch_samples = 0;   // of one epoch, in this process
-  int epochs = 0;             // that will be run; 0: many
-  double memory_bytes = 0;    // that a cache may take
-  double file_bytes = 0;      // that a file of pixels may take, and the page cache keep; 0: there is to be no file
-  std::vector<PlacedCost> earlier{};  // places where pixels are fewer than at all later ones, from the fewest on
+  double sample_s = 0;                    // without a cache, for repeated use
+  CacheCost encoded, pixels;              // pixels: after all operations before the cache
+  double samples = 0;                     // selected for the run
+  double epoch_samples = 0;               // of one epoch in this process
+  int epochs = 0;                         // of the run; 0: many
+  double memory_bytes = 0;                // budget of a cache in memory
+  double file_bytes = 0;                  // budget of a file of pixels, limited by the page cache; 0: no file
+  std::vector<PixelCacheCost> earlier{};  // earlier cache positions with fewer pixels, fewest first
 };
 
 struct CacheChoice {
   CacheTier tier = CacheTier::kNone;
-  int after = -1;    // operations that its pixels have behind them; -1: all that may come before it
-  double held = 0;   // of the samples, the part that it has room for
-  double hits = 0;   // of all uses of samples, the part that it meets
-  double gain = 0;   // of a sample's time without a cache, the part that is saved
-  double bytes = 0;  // that it comes to hold
+  int after = -1;    // operations before the cache of pixels; -1: all possible ones
+  double held = 0;   // share of the samples that fit
+  double hits = 0;   // hit rate over all uses
+  double gain = 0;   // share of the sample time that is saved
+  double bytes = 0;  // size of the full cache
   std::string reason;
 };
 
-// Less of a sample's time is not worth a cache's memory, nor to be told from chance.
-inline constexpr double kWorth = 0.1;
-inline constexpr double kAlike = 0.05;
+// Minimum gain that justifies the memory of a cache, and the difference of gains below measurement noise.
+inline constexpr double kMinGain = 0.1;
+inline constexpr double kEqualGain = 0.05;
 
-// Profiles of no samples, or of samples that take no time, get none.
+// No cache for a profile without samples or without time.
 [[nodiscard]] CacheChoice choose_cache(const CacheProfile& profile);
 
-// Of all uses, the part that is not a sample's first: `epochs` epochs of `epoch_samples` each, drawn out of `samples`.
-[[nodiscard]] double repeated_part(double samples, double epoch_samples, int epochs);
+// The share of uses that repeat a sample, for `epochs` epochs of `epoch_samples` drawn from `samples`.
+[[nodiscard]] double repeated_share(double samples, double epoch_samples, int epochs);
 
 }  // namespace unstarve::autotune

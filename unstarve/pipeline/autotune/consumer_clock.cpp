@@ -5,18 +5,18 @@
 namespace unstarve::autotune {
 namespace {
 
-// Steps of one training differ by far less; what takes longer, and long enough to matter, is a pause.
+// A pause takes at least kPauseTimes the mean and kMinPauseNs; steps of one training differ by far less.
 constexpr double kPauseTimes = 20;
-constexpr double kLeastPauseNs = 50e6;
-// Batches before anything counts as a pause, and over how many the usual time is averaged.
-constexpr std::int64_t kKnown = 4;
-constexpr double kMemory = 16;
+constexpr double kMinPauseNs = 50e6;
+// Batches before a time can count as a pause, and the length of the running mean.
+constexpr std::int64_t kMinBatches = 4;
+constexpr double kMeanBatches = 16;
 
 }  // namespace
 
 bool ConsumerClock::is_pause(std::int64_t ns) const {
-  if (!begun_) return true;
-  return worked_ >= kKnown && static_cast<double>(ns) > std::max(kLeastPauseNs, kPauseTimes * usual_ns_);
+  if (!started_) return true;
+  return worked_ >= kMinBatches && static_cast<double>(ns) > std::max(kMinPauseNs, kPauseTimes * mean_ns_);
 }
 
 void ConsumerClock::enter(std::int64_t now_ns) {
@@ -27,12 +27,12 @@ void ConsumerClock::enter(std::int64_t now_ns) {
   const auto time = static_cast<double>(ns);
   left_ns_ = -1;
   const bool pause = is_pause(ns);
-  if (begun_) {
+  if (started_) {
     ++worked_;
-    // Pauses count in it, too: where every step takes as long, that soon is the usual time.
-    usual_ns_ += (time - usual_ns_) / std::min(static_cast<double>(worked_), kMemory);
+    // Pauses are included: if every step takes this long, the mean adapts soon.
+    mean_ns_ += (time - mean_ns_) / std::min(static_cast<double>(worked_), kMeanBatches);
   }
-  begun_ = true;
+  started_ = true;
   if (pause) {
     ++counted_.pauses;
     counted_.paused_ns += ns;

@@ -1,9 +1,9 @@
 #pragma once
-// The consumer's time as the loader sees it: in its calls it waits, between them it works.
+// Measures the consumer as seen by the loader: it waits inside calls of the loader and works between them.
 //
-// A time between two calls that is many times the usual one is a pause (a validation, a checkpoint, a stopped process):
-// it says nothing of the steps to come and is counted apart. So is that after the first batch, when a consumer imports,
-// compiles and allocates. A pause that is under way counts as soon as it is known to be one.
+// A time between two calls that is much longer than the average is a pause (validation, checkpoint, stopped process).
+// It does not predict later steps and is counted separately, as is the time after the first batch, when a consumer
+// imports, compiles and allocates. A running pause counts as soon as it is recognised.
 //
 // Threads: any. Cost: a lock per call.
 
@@ -16,23 +16,23 @@ namespace unstarve::autotune {
 
 class ConsumerClock {
  public:
-  // The consumer asks for a batch, or whether there is one.
+  // The consumer calls the loader for a batch.
   void enter(std::int64_t now_ns);
-  // It goes again, with a batch or without.
+  // The call returns, with or without a batch.
   void leave(std::int64_t now_ns, bool with_batch);
-  // At `now_ns`, of a consumer that is waiting or pausing included: the wait, the pause so far counts.
+  // The profile at `now_ns`, including a wait or pause in progress.
   [[nodiscard]] ConsumerProfile profile(std::int64_t now_ns) const;
 
  private:
-  // Whether so long a time since it left is a pause; expects the lock. What is one stays one as it grows.
+  // Whether a time of `ns` since the last batch is a pause; monotonic in `ns`. Precondition: mutex_ is locked.
   [[nodiscard]] bool is_pause(std::int64_t ns) const;
 
   mutable std::mutex mutex_;
-  std::int64_t entered_ns_ = -1;  // and has not left since
-  std::int64_t left_ns_ = -1;     // with a batch, and has not come back since
-  bool begun_ = false;            // it has worked on a batch
-  double usual_ns_ = 0;           // a running mean of its work on a batch
-  std::int64_t worked_ = 0;       // batches in that mean
+  std::int64_t entered_ns_ = -1;  // start of the running call; -1: none
+  std::int64_t left_ns_ = -1;     // return of the last batch; -1: the consumer is in a call
+  bool started_ = false;          // the first batch was processed
+  double mean_ns_ = 0;            // running mean of the work on a batch
+  std::int64_t worked_ = 0;       // batches in the mean
   ConsumerProfile counted_;
 };
 

@@ -8,17 +8,17 @@
 namespace unstarve::autotune {
 namespace {
 
-constexpr double kLongestPeriodS = 1.5;
-constexpr double kEarlyS = 2;  // more is given at once before
-constexpr std::int64_t kLeastBatches = 4;
-// The consumer's step must become shorter by this factor for settings to grow.
-constexpr double kWorth = 1.02;
-// A trial needs samples that sleep, a window of some length before it, a consumer that waits, and this part of what was
-// promised.
-constexpr double kTrialSleeps = 0.1;
-constexpr double kTrialWindowS = 0.4;
-constexpr double kTrialWait = 0.05;
-constexpr double kTrialPart = 0.25;
+constexpr double kMaxPeriodS = 1.5;
+constexpr double kEarlyS = 2;  // increases apply immediately before
+constexpr std::int64_t kMinBatches = 4;
+// Settings increase only if the consumer's step becomes shorter by this factor.
+constexpr double kMinGain = 1.02;
+// A trial requires samples that sleep, a long enough window before it, and a waiting consumer; it succeeds with this
+// part of the predicted gain.
+constexpr double kTrialMinSleep = 0.1;
+constexpr double kTrialMinWindowS = 0.4;
+constexpr double kTrialMinWait = 0.05;
+constexpr double kTrialMinPart = 0.25;
 constexpr double kHoldS = 30;
 
 std::int64_t samples_of(const Profile& window) {
@@ -32,15 +32,16 @@ std::int64_t samples_of(const Profile& window) {
 
 Controller::Controller(Settings start, Limits limits) : settings_(start), limits_(limits) {
   log_.push_back({0, start.threads, start.prefetch, start.read_ahead,
-                  limits.threads > 0 ? std::string("to begin with: threads and batches ahead as given")
-                                     : fmt::format("to begin with: a thread for each of {:g} cores", limits.cores)});
+                  limits.threads > 0
+                      ? std::string("initial settings: fixed threads and prefetch")
+                      : fmt::format("initial settings: one thread for each of {:g} cores", limits.cores)});
 }
 
 Controller::Direction Controller::direction(const Load& load, const Choice& choice) const {
-  if (settings_.read_ahead > 0 && choice.settings.read_ahead == 0) return Direction::kEndAhead;
+  if (settings_.read_ahead > 0 && choice.settings.read_ahead == 0) return Direction::kStopReadAhead;
   const Choice present = judge(load, settings_, limits_);
   const auto step = [&](const Choice& c) { return load.consumer_s + consumer_wait(load, c.rate, c.settings.prefetch); };
-  if (step(present) > kWorth * step(choice)) return Direction::kUp;
+  if (step(present) > kMinGain * step(choice)) return Direction::kUp;
   const Settings& wanted = choice.settings;
   const bool threads = settings_.threads - wanted.threads > settings_.threads / 8;
   const bool batches = settings_.prefetch > 2 * wanted.prefetch;
@@ -49,17 +50,17 @@ Controller::Direction Controller::direction(const Load& load, const Choice& choi
 }
 
 bool Controller::failed(double rate, double wait_share) {
-  // The first window after a change has something of both settings.
+  // The first window after a change mixes both settings.
   if (trial_.threads_before == 0 || ++trial_.windows < 2) return false;
   const Trial trial = std::exchange(trial_, {});
-  return wait_share > kTrialWait && rate < trial.rate_before * (1 + kTrialPart * (trial.promised - 1));
+  return wait_share > kTrialMinWait && rate < trial.rate_before * (1 + kTrialMinPart * (trial.predicted - 1));
 }
 
-void Controller::take(const Settings& settings, double now_s, std::string reason) {
-  const bool ends = settings_.read_ahead > 0 && settings.read_ahead == 0;
-  const bool begins = settings_.read_ahead == 0 && settings.read_ahead > 0;
-  if (begins && ended_ahead_) ahead_until_s_ = now_s + kHoldS;
-  ended_ahead_ = ended_ahead_ || ends;
+void Controller::apply(const Settings& settings, double now_s, std::string reason) {
+  const bool stops = settings_.read_ahead > 0 && settings.read_ahead == 0;
+  const bool starts = settings_.read_ahead == 0 && settings.read_ahead > 0;
+  if (starts && stopped_read_ahead_) keep_read_ahead_until_s_ = now_s + kHoldS;
+  stopped_read_ahead_ = stopped_read_ahead_ || stops;
   settings_ = settings;
   pending_ = Direction::kStay;
   if (log_.size() > kLogged) log_.erase(log_.begin() + 1);
@@ -69,7 +70,7 @@ void Controller::take(const Settings& settings, double now_s, std::string reason
 Profile Controller::with_consumer(const Profile& window) {
   Profile known = window;
   ConsumerProfile& now = known.consumer;
-  if (now.batches < kLeastBatches) {
+  if (now.batches < kMinBatches) {
     now.batches += consumer_.batches;
     now.busy_ns += consumer_.busy_ns;
     now.squares_us2 += consumer_.squares_us2;
@@ -78,26 +79,26 @@ Profile Controller::with_consumer(const Profile& window) {
   return known;
 }
 
-void Controller::hold_threads(int most, double now_s, std::string reason) {
-  limits_.most_threads = most;
+void Controller::limit_threads(int limit, double now_s, std::string reason) {
+  limits_.max_threads = limit;
   trial_ = {};
   Settings settings = settings_;
-  settings.threads = std::min(settings.threads, most);
-  take(settings, now_s, std::move(reason));
+  settings.threads = std::min(settings.threads, limit);
+  apply(settings, now_s, std::move(reason));
 }
 
-void Controller::hold_read_ahead(double now_s, std::string reason) {
-  limits_.most_read_ahead = 0;
+void Controller::disable_read_ahead(double now_s, std::string reason) {
+  limits_.max_read_ahead = 0;
   Settings settings = settings_;
   settings.read_ahead = 0;
-  take(settings, now_s, std::move(reason));
+  apply(settings, now_s, std::move(reason));
 }
 
 Settings Controller::consider(const Profile& window, double now_s) {
   const double window_s = static_cast<double>(window.wall_ns) * 1e-9;
   const std::int64_t samples = samples_of(window);
   if (samples <= 0 || window_s <= 0) return settings_;
-  period_s_ = std::min(2 * period_s_, kLongestPeriodS);
+  period_s_ = std::min(2 * period_s_, kMaxPeriodS);
 
   const double rate = static_cast<double>(samples) / window_s;
   const double wait_ns = static_cast<double>(window.consumer.wait_ns);
@@ -108,15 +109,16 @@ Settings Controller::consider(const Profile& window, double now_s) {
     Settings back = settings_;
     ceiling_ = back.threads = before;
     ceiling_until_s_ = now_s + kHoldS;
-    take(back, now_s,
-         fmt::format("{} threads gave {:.4g} samples/s, hardly more than {} did: what they wait for gives no more",
-                     log_.back().threads, rate, before));
+    apply(back, now_s,
+          fmt::format(
+              "{} threads delivered {:.4g} samples/s, hardly more than {} did: the storage they wait for is saturated",
+              log_.back().threads, rate, before));
     return settings_;
   }
   if (now_s >= ceiling_until_s_) ceiling_ = 0;
   Limits limits = limits_;
-  if (ceiling_ > 0) limits.most_threads = std::min(limits.most_threads, ceiling_);
-  if (now_s < ahead_until_s_) limits.may_end_ahead = false;
+  if (ceiling_ > 0) limits.max_threads = std::min(limits.max_threads, ceiling_);
+  if (now_s < keep_read_ahead_until_s_) limits.may_stop_read_ahead = false;
 
   const Profile known = with_consumer(window);
   Choice choice = choose(known, limits);
@@ -135,10 +137,10 @@ Settings Controller::consider(const Profile& window, double now_s) {
   }
   if (choice.settings == settings_) return settings_;
   trial_ = {};
-  if (choice.settings.threads > settings_.threads && load.sleeping_share() > kTrialSleeps &&
-      window_s >= kTrialWindowS && wait_share > kTrialWait)
+  if (choice.settings.threads > settings_.threads && load.sleeping_share() > kTrialMinSleep &&
+      window_s >= kTrialMinWindowS && wait_share > kTrialMinWait)
     trial_ = {settings_.threads, rate, choice.rate / judge(load, settings_, limits_).rate, 0};
-  take(choice.settings, now_s, std::move(choice.reason));
+  apply(choice.settings, now_s, std::move(choice.reason));
   return settings_;
 }
 

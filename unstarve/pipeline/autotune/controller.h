@@ -1,16 +1,17 @@
 #pragma once
-// The autotuner while a loader runs: when it looks, what it changes, and what it remembers of it.
+// Runs the autotuner while a loader runs: decides when settings change, and logs the changes.
 //
-//   every window of the run ── Profile ──▶ consider() ──▶ settings from now on, and a line of the log when they change
+//   each time window ── Profile ──▶ consider() ──▶ new settings, and a log entry if they change
 //
-// Windows begin short and double (0.05 s, 0.1 s, ... 1.5 s), so that a cold start is soon over and a steady run is
-// hardly looked at. Two windows in a row must ask for the same direction, so that one odd window (a stopped process, a
-// burst of cached files) moves nothing; only in the first two seconds more is given at once. Settings that the model
-// calls good enough stay. The consumer's time is taken over at least four of its batches.
+// Windows start short and double (0.05 s, 0.1 s, ... 1.5 s), so that a cold start ends soon and a steady run is rarely
+// disturbed. Two consecutive windows must request the same direction, so that a single unusual window (a stopped
+// process, a burst of cached files) has no effect; only during the first two seconds increases apply immediately.
+// Settings that are good enough according to the model do not change. The consumer is measured over at least four
+// batches.
 //
-// The model does not know what a disk or a server can give in all: its sleeps only grow when more threads ask. Where
-// more threads were given and the rate did not rise by a quarter of what was promised, they are taken back, and the old
-// number is the ceiling for half a minute. Readers that were ended and had to be begun again stay as long at least.
+// The model does not know the total throughput of a disk or server, whose latency grows with more threads. If threads
+// were added and the rate rose by less than a quarter of the prediction, the change is reverted, and the old number is
+// the maximum for 30 seconds. Readers that were stopped and had to be restarted run for at least 30 seconds.
 //
 // Threads: one caller at a time. Failure: none; a window without samples changes nothing.
 
@@ -26,50 +27,50 @@ class Controller {
  public:
   Controller(Settings start, Limits limits);
 
-  // What was measured since the last call, `now_s` after the run's start.
+  // Returns new settings. `window`: measured since the last call; `now_s`: time since the start of the run.
   Settings consider(const Profile& window, double now_s);
 
-  // No more threads than so many can be had; they are what there is now.
-  void hold_threads(int most, double now_s, std::string reason);
+  // Limits threads to `limit`, because no more can be started.
+  void limit_threads(int limit, double now_s, std::string reason);
 
-  // Nothing can be read ahead.
-  void hold_read_ahead(double now_s, std::string reason);
+  // Disables read-ahead, because it cannot be started.
+  void disable_read_ahead(double now_s, std::string reason);
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
-  // How long the next window should be.
+  // Length of the next window.
   [[nodiscard]] double period_s() const { return period_s_; }
-  // The first entry is the start, then the latest kLogged changes.
+  // The initial settings, then the latest kLogged changes.
   [[nodiscard]] const std::vector<TuningStep>& log() const { return log_; }
 
   static constexpr std::size_t kLogged = 32;
 
  private:
-  enum class Direction { kStay, kUp, kDown, kEndAhead };
-  // More threads on trial: whether they give what the model promised.
+  enum class Direction { kStay, kUp, kDown, kStopReadAhead };
+  // A trial of more threads: checks the predicted rate.
   struct Trial {
     int threads_before = 0;  // 0: none
     double rate_before = 0;
-    double promised = 1;  // times that
-    int windows = 0;      // since the change
+    double predicted = 1;  // predicted factor of rate_before
+    int windows = 0;       // since the change
   };
   [[nodiscard]] Direction direction(const Load& load, const Choice& choice) const;
   [[nodiscard]] bool failed(double rate, double wait_share);
-  void take(const Settings& settings, double now_s, std::string reason);
+  void apply(const Settings& settings, double now_s, std::string reason);
 
-  // The window, with a consumer known by enough batches.
+  // The window with a consumer profile over enough batches.
   [[nodiscard]] Profile with_consumer(const Profile& window);
 
   Settings settings_;
   Limits limits_;
-  ConsumerProfile consumer_;  // over as many windows as it takes
+  ConsumerProfile consumer_;  // of the last windows
   double period_s_ = 0.05;
   Direction pending_ = Direction::kStay;
   Trial trial_;
-  int ceiling_ = 0;  // of threads; 0: none
+  int ceiling_ = 0;  // maximum number of threads; 0: none
   double ceiling_until_s_ = 0;
-  bool ended_ahead_ = false;  // reading ahead was ended once
-  double ahead_until_s_ = 0;  // and is not before then
+  bool stopped_read_ahead_ = false;  // at least once
+  double keep_read_ahead_until_s_ = 0;
   std::vector<TuningStep> log_;
 };
 

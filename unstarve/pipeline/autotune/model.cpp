@@ -10,13 +10,14 @@
 namespace unstarve::autotune {
 namespace {
 
-// Loads drift between two decisions; this much more time per batch than measured must not make the consumer wait.
+// Loads drift between two decisions; the consumer must not wait if batches take longer by this factor.
 constexpr double kHeadroom = 1.1;
-// How many mean lengths of the sample that a thread is found at the slowest one is taken to last.
+// Assumed length of the slowest sample, relative to the sample at which a busy thread is found.
 constexpr double kSlowest = 2;
-// How sharply the rate turns from the threads' bound to the window's. Of reads of 1 ms, one in a hundred of 100 ms, on
-// two cores, 32 batches of 64 ahead, 16, 32, 45 and 64 threads gave 8637, 15643, 19865 and 21211 samples/s; with 5 the
-// model says 8084, 15671, 19883 and 22180, by the lesser of both bounds it would be 8093, 16186, 22762 and 22918.
+// Sharpness of the transition from the bound of the threads to that of the window. Measured with reads of 1 ms, one in
+// a hundred of 100 ms, two cores and 32 prefetched batches of 64: 16, 32, 45 and 64 threads delivered 8637, 15643,
+// 19865 and 21211 samples/s. The model with 5 predicts 8084, 15671, 19883 and 22180; the minimum of both bounds would
+// be 8093, 16186, 22762 and 22918.
 constexpr double kKnee = 5;
 
 double positive(double value) { return std::isfinite(value) && value > 0 ? value : 0; }
@@ -42,9 +43,9 @@ Load load_of(const Profile& profile) {
     const double cpu = std::min(mean, positive(static_cast<double>(stage.cpu_ns)) / n * 1e-9);
     const double bytes = positive(static_cast<double>(stage.bytes)) / n;
     if (stage.name == "ahead") {
-      load.ahead_s = mean;
-      load.ahead_cpu_s = cpu;
-      load.ahead_sleep_s = std::max(0.0, mean - positive(static_cast<double>(stage.awake_ns)) / n * 1e-9);
+      load.read_ahead_s = mean;
+      load.read_ahead_cpu_s = cpu;
+      load.read_ahead_sleep_s = std::max(0.0, mean - positive(static_cast<double>(stage.awake_ns)) / n * 1e-9);
       load.record_bytes = std::max(load.record_bytes, bytes);
       continue;
     }
@@ -52,18 +53,19 @@ Load load_of(const Profile& profile) {
     busy_s += mean;
     load.cpu_s += cpu;
     variance_s2 += mean * mean * spread_of(mean * n, stage.squares_us2 * 1e-12, n);
-    load.worker_bytes += bytes;  // what a thread holds of each stage: the record, the decoded image, the window of it
+    load.worker_bytes += bytes;  // memory of a thread per stage: the record, the decoded image, the operations
     if (stage.name == "read") {
       load.record_bytes = std::max(load.record_bytes, bytes);
       waited_s = mean - cpu;
     }
   }
   if (samples <= 0 || profile.batch_samples < 1)
-    throw Error(ErrorKind::kArgument, fmt::format("autotune: a profile of {} samples in batches of {}, expected some",
-                                                  samples, profile.batch_samples));
-  // Where records are read ahead, a worker waits for the readers: more workers would only wait beside it.
+    throw Error(ErrorKind::kArgument,
+                fmt::format("autotune: found a profile with {} samples in batches of {}, expected 1 or more of both",
+                            samples, profile.batch_samples));
+  // With read-ahead, workers wait for the readers, which more workers would not change.
   load.reads = profile.read_ahead;
-  if (load.reads > 0 || load.ahead_s > 0) busy_s -= waited_s;
+  if (load.reads > 0 || load.read_ahead_s > 0) busy_s -= waited_s;
   const double away = busy_s - load.cpu_s;
   load.delay_s = std::min(away, positive(static_cast<double>(profile.run_delay_ns)) * 1e-9 / samples);
   load.sleep_s = away - load.delay_s;
@@ -81,9 +83,9 @@ Load load_of(const Profile& profile) {
 
 double threads_rate(const Load& load, int threads, double cores) {
   const double n = threads;
-  const double think_s = load.sleep_s + load.delay_s;  // a processor that others have is slept for, too
+  const double think_s = load.sleep_s + load.delay_s;  // waiting for a CPU used by others counts as sleep
   if (load.sample_s() <= 0) return INFINITY;
-  if (n <= cores || load.cpu_s <= 0) return n / load.sample_s();  // none waits for another
+  if (n <= cores || load.cpu_s <= 0) return n / load.sample_s();  // no thread waits for another
   if (think_s <= 0) return cores / load.cpu_s;
   // p[j]: j threads are ready or running, n - j sleep. p[j] / p[j-1] = (n - j + 1) (c / w) / min(j, C).
   const double ratio = load.cpu_s / think_s;
@@ -119,10 +121,10 @@ double loader_rate(const Load& load, int threads, int prefetch, double cores) {
 double empty_chance(double consumer_s, double producer_s, int slots, double spread) {
   if (producer_s <= 0) return 0;
   if (consumer_s <= 0) return 1;
-  // So many slots of exponential times would do the same; at most some 1e6, beyond which nothing changes.
+  // The equivalent number of slots with exponential times; more than 1e6 makes no difference.
   const double n = std::min(1e6, slots * 2 / std::max(spread, 1e-6));
   const double log_ratio = std::log(consumer_s / producer_s);
-  // (r - 1) / (r^(n+1) - 1), by what is exact near r = 1 and does not overflow.
+  // (r - 1) / (r^(n+1) - 1), exact near r = 1 and without overflow.
   if (std::abs(log_ratio) < 1e-9) return 1 / (n + 1);
   return std::clamp(std::expm1(log_ratio) / std::expm1(std::min(700.0, (n + 1) * log_ratio)), 0.0, 1.0);
 }

@@ -37,27 +37,27 @@ TEST_CASE("a profile's stages become the load of one sample") {
   CHECK(load.consumer_s == Approx(20e-3));
   CHECK(load.consumer_spread == Approx(0).margin(1e-9));
 
-  // What a worker waits for the readers is theirs.
+  // Waiting for readers does not count for a worker.
   profile.run_delay_ns = 0;
   profile.stages.push_back({"ahead", 100, 6'400'000'000, 20'000, 10'000'000});
   const Load ahead = load_of(profile);
   CHECK(ahead.sleep_s == Approx(0).margin(1e-9));
-  CHECK(ahead.ahead_s == Approx(64e-3));
-  CHECK(ahead.ahead_sleep_s == Approx(64e-3));  // for all that is known
+  CHECK(ahead.read_ahead_s == Approx(64e-3));
+  CHECK(ahead.read_ahead_sleep_s == Approx(64e-3));  // upper bound
   profile.stages.back().awake_ns = 5'400'000'000;
-  CHECK(load_of(profile).ahead_sleep_s == Approx(10e-3));
+  CHECK(load_of(profile).read_ahead_sleep_s == Approx(10e-3));
 
   CHECK_THROWS_AS(load_of(Profile{}), Error);
 }
 
-TEST_CASE("threads that never share a core add up; the cores bound those that compute") {
+TEST_CASE("threads with a core each add up, and the cores bound compute-bound threads") {
   CHECK(threads_rate(sleeper(1e-3, 0), 1, 4) == Approx(1000));
   CHECK(threads_rate(sleeper(1e-3, 0), 4, 4) == Approx(4000));
   CHECK(threads_rate(sleeper(1e-3, 0), 9, 4) == Approx(4000));
   CHECK(threads_rate(sleeper(0, 5e-3), 64, 2) == Approx(12'800));
 }
 
-TEST_CASE("the machine-repairman model: against its closed form for one server") {
+TEST_CASE("the machine-repairman model matches its closed form for one server") {
   // M/M/1//N: busy = 1 - 1 / sum_k N! / (N - k)! (c / w)^k.
   const Load load = sleeper(1e-3, 4e-3);
   for (int n : {2, 5, 20}) {
@@ -65,7 +65,7 @@ TEST_CASE("the machine-repairman model: against its closed form for one server")
     for (int k = 1; k <= n; ++k) sum += term *= (n - k + 1) * 0.25;
     CHECK(threads_rate(load, n, 1) == Approx((1 - 1 / sum) / 1e-3));
   }
-  // Within the two asymptotes, near to both at the ends, and growing.
+  // Below both asymptotes, close to them at the ends, and increasing.
   double before = 0;
   for (int n = 1; n <= 64; ++n) {
     const double rate = threads_rate(load, n, 2);
@@ -77,7 +77,7 @@ TEST_CASE("the machine-repairman model: against its closed form for one server")
   CHECK(std::isfinite(threads_rate(sleeper(1e-3, 1e-9), 1024, 2)));
 }
 
-TEST_CASE("the chance of an empty queue: M/M/1/K, and less for times that vary less") {
+TEST_CASE("the probability of an empty queue is that of M/M/1/K, and lower for less varying times") {
   CHECK(empty_chance(1, 0, 2, 2) == 0);
   CHECK(empty_chance(0, 1, 2, 2) == 1);
   CHECK(empty_chance(1, 1, 2, 2) == Approx(1.0 / 3));
@@ -90,7 +90,7 @@ TEST_CASE("the chance of an empty queue: M/M/1/K, and less for times that vary l
   CHECK(empty_chance(8, 10, 2, 0) == Approx(0.2));
 }
 
-TEST_CASE("a window of few samples bounds many threads, and stragglers widen what is asked for") {
+TEST_CASE("a window of few samples bounds many threads, and stragglers require a larger one") {
   Load load = sleeper(1e-6, 1e-2);
   load.batch_samples = 8;
   CHECK(loader_rate(load, 64, 2, 2) < 0.2 * loader_rate(load, 64, 32, 2));
@@ -100,8 +100,8 @@ TEST_CASE("a window of few samples bounds many threads, and stragglers widen wha
   CHECK(window_batches(load, 1000) == Approx(26 * even));
 }
 
-TEST_CASE("threads that stragglers hold up: the rates are those that were measured") {
-  // Reads of 1 ms, one in a hundred of 100 ms; batches of 64, 32 of them ahead, two cores (bench/autotune.py
+TEST_CASE("the model predicts the measured rates of threads with stragglers") {
+  // Reads of 1 ms, one in a hundred of 100 ms; 32 prefetched batches of 64, two cores (bench/autotune.py
   // straggling).
   Load load = sleeper(7e-6, 1.97e-3);
   load.batch_samples = 64;
@@ -118,7 +118,7 @@ TEST_CASE("threads that stragglers hold up: the rates are those that were measur
   }
 }
 
-TEST_CASE("a consumer waits for what the loader lacks, and all of it without a batch ahead") {
+TEST_CASE("a consumer waits if the loader is slower, and for every batch without prefetch") {
   Load load = sleeper(1e-3, 0);
   load.consumer_s = 0.1;
   CHECK(consumer_wait(load, 1000, 0) == Approx(0.256));

@@ -1,4 +1,4 @@
-// What is chosen for profiles of real runs (recorded/README.md), on machines and for consumers that they could meet.
+// Choices for profiles of real runs (recorded/README.md) on various machines and for various consumers.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@ namespace {
 
 Profile recorded(const std::string& name) {
   const std::filesystem::path here(__FILE__);
-  // Tests run from the root of the tree where the compiler was given a path relative to it.
+  // Tests run from the source root if __FILE__ is relative to it.
   const auto file = (here.is_absolute() ? here.parent_path() : std::filesystem::path("unstarve/pipeline/autotune")) /
                     "recorded" / (name + ".json");
   std::ifstream in(file);
@@ -20,13 +20,13 @@ Profile recorded(const std::string& name) {
   return profile_from_json({std::istreambuf_iterator<char>(in), {}});
 }
 
-// The same run with a consumer that works for `step_s` on a batch.
+// The same run with a consumer that works `step_s` per batch.
 Profile with_consumer(Profile profile, double step_s) {
   profile.consumer = {100, static_cast<std::int64_t>(100e9 * step_s), 100e12 * step_s * step_s, 0, 0, 0};
   return profile;
 }
 
-TEST_CASE("recorded: what computes gets the cores, for a consumer that takes all it gets") {
+TEST_CASE("recorded: compute-bound samples get all cores for a fast consumer") {
   for (const char* const name : {"cifar", "photographs"})
     for (const int cores : {1, 2, 4}) {
       INFO(name << ' ' << cores);
@@ -37,8 +37,8 @@ TEST_CASE("recorded: what computes gets the cores, for a consumer that takes all
     }
 }
 
-TEST_CASE("recorded: a training step that is slow needs one thread, one that is fast as many as it takes") {
-  // 20,000 samples/s of CIFAR by one thread are more than a step of 100 ms takes of 512.
+TEST_CASE("recorded: a slow training step needs one thread, a fast one several") {
+  // One thread delivers 20,000 samples/s of CIFAR, more than a step of 100 ms with 512 samples needs.
   CHECK(choose(with_consumer(recorded("cifar"), 0.1), {.cores = 4}).settings.threads == 1);
   CHECK(choose(with_consumer(recorded("photographs"), 0.5), {.cores = 4}).settings.threads == 1);
   const Profile busy = with_consumer(recorded("photographs"), 0.016);  // 4000 samples/s
@@ -52,12 +52,12 @@ TEST_CASE("recorded: a training step that is slow needs one thread, one that is 
   CHECK(before > 2);
 }
 
-TEST_CASE("recorded: samples that sleep get threads beyond the cores, as many as the consumer needs") {
+TEST_CASE("recorded: samples that sleep get more threads than cores, as many as the consumer needs") {
   const Profile sleeping = recorded("sleeping");
   const Choice most = choose(sleeping, {.cores = 2});
   CHECK(most.settings.threads > 32);
   CHECK(most.cores < 2);
-  // 64 samples in 100 ms, of some 8 ms each: about 6 threads, and some against chance.
+  // 64 samples of about 8 ms in 100 ms: about 6 threads, plus some against variation.
   const Choice enough = choose(with_consumer(sleeping, 0.1), {.cores = 2});
   CHECK(enough.settings.threads >= 5);
   CHECK(enough.settings.threads <= 12);
@@ -66,16 +66,16 @@ TEST_CASE("recorded: samples that sleep get threads beyond the cores, as many as
 
 TEST_CASE("recorded: a server gets as many reads in flight as the consumer needs, by Little's law") {
   const Profile remote = recorded("remote");
-  const Limits limits{.cores = 2, .most_read_ahead = 64};
-  CHECK(choose(remote, limits).settings.read_ahead == 64);       // all there are: the link is what limits
-  const Choice slow = choose(with_consumer(remote, 1), limits);  // 32 samples/s, 0.33 s on their way each
+  const Limits limits{.cores = 2, .max_read_ahead = 64};
+  CHECK(choose(remote, limits).settings.read_ahead == 64);       // the maximum: the network is the limit
+  const Choice slow = choose(with_consumer(remote, 1), limits);  // 32 samples/s with a latency of 0.33 s
   CHECK(slow.settings.read_ahead >= 11);
   CHECK(slow.settings.read_ahead <= 32);
   CHECK(slow.settings.threads == 1);
   CHECK_THAT(slow.reason, Catch::Matchers::Contains("reads in flight of"));
 }
 
-TEST_CASE("recorded: a byte budget is kept in each") {
+TEST_CASE("recorded: byte budgets are not exceeded") {
   for (const char* const name : {"cifar", "photographs", "sleeping", "remote"}) {
     INFO(name);
     const Profile profile = recorded(name);

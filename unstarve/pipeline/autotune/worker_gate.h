@@ -1,7 +1,7 @@
 #pragma once
-// How many of a loader's worker threads work: those with a higher number stand still before their next claim.
+// Limits how many worker threads of a loader run: workers with a higher number pause before their next sample.
 //
-// Threads: enter() by the worker of that number; set(), close() by any. Cost: an atomic load where one may go on.
+// Threads: enter() by worker `number`; set() and close() by any thread. Cost: an atomic load unless the worker pauses.
 
 #include <atomic>
 #include <condition_variable>
@@ -13,12 +13,12 @@ class WorkerGate {
  public:
   explicit WorkerGate(int open) : open_(open) {}
 
-  // Workers 0 .. open - 1 go on; the others stop when they come by.
+  // Workers 0 .. open - 1 run; the others pause at their next enter().
   void set(int open);
   [[nodiscard]] int open() const { return open_.load(std::memory_order_relaxed); }
-  // Waits until worker `number` may go on; false after close().
+  // Waits until worker `number` may run; false after close().
   [[nodiscard]] bool enter(int number);
-  // Wakes those who wait; the run is over.
+  // Ends the run and wakes all waiting workers.
   void close();
 
  private:

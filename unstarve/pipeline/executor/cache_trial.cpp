@@ -210,7 +210,7 @@ autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
   profile.epochs = static_cast<int>(std::min<std::uint32_t>(run.epochs, std::numeric_limits<int>::max()));
   profile.memory_bytes = limited ? static_cast<double>(plan.memory.cache) : std::min(requested, available);
   if (!cache.folder.empty()) profile.file_bytes = std::min({requested, available, file_room(plan)});
-  if (autotune::repeated_part(profile.samples, profile.epoch_samples, profile.epochs) <= 0) return profile;
+  if (autotune::repeated_share(profile.samples, profile.epoch_samples, profile.epochs) <= 0) return profile;
 
   const auto looked = std::make_shared<Looked>(trial.data.dataset);
   const std::uint64_t room = limited ? std::min<std::uint64_t>(kTrialBytes, plan.memory.cache / 2) : kTrialBytes;

@@ -114,7 +114,7 @@ TEST_CASE("auto cache: none where a small part fits, and none for a single epoch
   if (std::dynamic_pointer_cast<const JpegSet>(inner) == nullptr)
     CHECK_THAT(cache_of(auto_spec(1), 0), Contains("none by cache.what auto: a sample takes") && Contains("hold"));
   const int before = data->reads;
-  CHECK(cache_of(auto_spec(), 1) == "none by cache.what auto: no sample is met twice");
+  CHECK(cache_of(auto_spec(), 1) == "none by cache.what auto: no sample is used twice");
   CHECK(data->reads == before + 1);  // one to learn the first image's size
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("pixels may be kept after any operation before the first random one, a
   spec.operations.pop_back();
   CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: 3, but there are 2 operations"));
   spec.cache.what = CacheWhat::kEncoded;
-  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: encoded records are kept before any operation"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: encoded records are cached before any operation"));
 }
 
 TEST_CASE("auto cache: pixels are tried before operations that make them larger, and where they are told to be") {

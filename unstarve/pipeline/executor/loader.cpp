@@ -20,7 +20,7 @@ namespace {
 std::uint64_t window(const Plan& plan) {
   const ExecutionSpec& execution = plan.spec.execution;
   if (execution.order == ExecutionOrder::kExact) return 0;
-  const auto in_flight = static_cast<std::uint64_t>(execution.prefetch) + 2;
+  const auto in_flight = static_cast<std::uint64_t>(plan.execution.prefetch) + 2;
   return std::max(kLeastWindow, in_flight * static_cast<std::uint64_t>(plan.spec.batch.size));
 }
 
@@ -34,7 +34,7 @@ constexpr std::int64_t kFirstLookNs = 50'000'000;
 bool looks(const Plan& plan) { return plan.execution.tuned || plan.execution.most_read_ahead > 0; }
 
 int most_prefetch(const Plan& plan) {
-  return plan.execution.tuned ? std::max(plan.execution.prefetch, autotune::Limits().most_prefetch) : 0;
+  return plan.execution.tuned ? std::max(plan.execution.prefetch, autotune::Limits().max_prefetch) : 0;
 }
 
 // The time of one call of the consumer's; it goes with a batch where `slot` is one in the end.
@@ -76,7 +76,7 @@ Loader::State::State(PlannedRun&& run, Device& device, const Options& options, C
       epoch_ends(options.epoch_ends),
       cores(the_cores),
       counters({kStageNames.begin(), kStageNames.end()},
-               plan.execution.tuned ? std::max(cores, autotune::Limits().most_threads) : plan.execution.threads),
+               plan.execution.tuned ? std::max(cores, autotune::Limits().max_threads) : plan.execution.threads),
       gate(plan.execution.threads),
       started_ns(clock.now_ns()),
       next_look_ns(looks(plan) ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),

@@ -21,28 +21,29 @@ constexpr double kMemoryPart = 0.25;
 }  // namespace
 
 autotune::Limits Loader::State::limits() const {
-  const ExecutionSpec& execution = plan.spec.execution;
+  const ExecutionSpec& requested = plan.spec.execution;
+  const ExecutionPlan& execution = plan.execution;
   autotune::Limits limits;
   limits.cores = cores;
-  limits.cpu_budget = execution.cpu_limit;
-  limits.most_threads = std::max(limits.most_threads, cores);
-  limits.least_prefetch = std::min(execution.prefetch, limits.least_prefetch);
-  if (execution.prefetch == 0) limits.most_prefetch = 0;
-  limits.most_prefetch = std::max(limits.most_prefetch, execution.prefetch);
-  limits.most_read_ahead = plan.execution.most_read_ahead;
+  limits.cpu_budget = requested.cpu_limit;
+  limits.max_threads = std::max(limits.max_threads, cores);
+  limits.min_prefetch = std::min(execution.prefetch, limits.min_prefetch);
+  if (execution.prefetch == 0) limits.max_prefetch = 0;
+  limits.max_prefetch = std::max(limits.max_prefetch, execution.prefetch);
+  limits.max_read_ahead = plan.execution.most_read_ahead;
   // In relaxed order samples get their numbers where they are read.
-  limits.may_end_ahead = execution.order == ExecutionOrder::kExact;
+  limits.may_stop_read_ahead = requested.order == ExecutionOrder::kExact;
   if (!plan.execution.tuned) {
-    limits.threads = limits.most_threads = execution.threads;
-    limits.least_prefetch = limits.most_prefetch = execution.prefetch;
+    limits.threads = limits.max_threads = execution.threads;
+    limits.min_prefetch = limits.max_prefetch = execution.prefetch;
     return limits;
   }
   if (plan.memory.limit > 0) {
     // Divided already (memory_plan.h): what each part may have is what is bounded.
-    limits.most_threads = std::min(limits.most_threads, plan.memory.most_threads);
+    limits.max_threads = std::min(limits.max_threads, plan.memory.most_threads);
     const int not_ahead = static_cast<int>(plan.memory.kept_batches) - plan.memory.prefetch;
-    limits.most_prefetch = std::min(limits.most_prefetch, static_cast<int>(plan.memory.most_batches) - not_ahead);
-    limits.least_prefetch = std::min(limits.least_prefetch, limits.most_prefetch);
+    limits.max_prefetch = std::min(limits.max_prefetch, static_cast<int>(plan.memory.most_batches) - not_ahead);
+    limits.min_prefetch = std::min(limits.min_prefetch, limits.max_prefetch);
   } else {
     limits.byte_budget = kMemoryPart * static_cast<double>(read_machine_facts().memory_available_bytes);
   }
@@ -95,7 +96,7 @@ void Loader::State::begin_read_ahead(int reads, double now_s) {
     in_force.read_ahead = 0;               // the run is over, or the next look begins it
   } catch (const std::exception& error) {  // the run can do without, whatever it is
     in_force.read_ahead = 0;
-    controller->hold_read_ahead(now_s, fmt::format("{} reads in flight are not had: {}", reads, error.what()));
+    controller->disable_read_ahead(now_s, fmt::format("{} reads in flight are not had: {}", reads, error.what()));
   }
 }
 
@@ -112,8 +113,9 @@ void Loader::State::apply(const autotune::Settings& settings, double now_s) {
   } catch (const std::system_error& error) {
     const std::lock_guard lock(threads_mutex);
     in_force.threads = static_cast<int>(threads.size());
-    controller->hold_threads(in_force.threads, now_s,
-                             fmt::format("the system gives no more threads than {}: {}", threads.size(), error.what()));
+    controller->limit_threads(
+        in_force.threads, now_s,
+        fmt::format("the system gives no more threads than {}: {}", threads.size(), error.what()));
   }
   gate.set(in_force.threads);
   if (balance) balance->set_host_threads(in_force.threads);

@@ -81,7 +81,7 @@ TEST_CASE("reading ahead is begun amid a run whose reads wait, and no bit change
     const StageProfile& ahead = profile.stages[kAhead];
     CHECK(ahead.name == "ahead");
     CHECK(ahead.samples > 0);
-    CHECK_THAT(loader.explain(), Contains("begun because threads wait"));
+    CHECK_THAT(loader.explain(), Contains("read-ahead starts because threads wait"));
     CHECK(loader.bad_count() == 2);
   }
   spec.execution.threads = 40;
@@ -130,13 +130,13 @@ TEST_CASE("reading ahead ends when the data are in memory, begins again when the
     CHECK(loader.profile().read_ahead > 0);
     dataset->cold = false;
     run_until(false);
-    CHECK_THAT(loader.explain(), Contains("reading ahead ends because readers sleep"));
+    CHECK_THAT(loader.explain(), Contains("read-ahead stops because readers sleep"));
     state = loader.progress();
     at = tuned.size();
     run(30);
     dataset->cold = true;
     run_until(true);
-    CHECK_THAT(loader.explain(), Contains("begun because threads wait"));
+    CHECK_THAT(loader.explain(), Contains("read-ahead starts because threads wait"));
     run(30);
     CHECK(loader.bad_count() == 2);
   }
@@ -286,7 +286,7 @@ TEST_CASE("with threads given, reads in flight are tuned alone, and no bit chang
     CHECK(step.threads == 2);
     CHECK(step.prefetch == 3);
   }
-  CHECK_THAT(profile.tuning.front().reason, Contains("as given"));
+  CHECK_THAT(profile.tuning.front().reason, Contains("fixed threads"));
   CHECK_THAT(profile.tuning.back().reason, Contains("reads in flight of"));
   spec.execution.read_ahead = 0;
   Loader plain(spec, dataset, *device, {});

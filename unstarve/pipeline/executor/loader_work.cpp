@@ -267,7 +267,7 @@ void Loader::State::work_relaxed(WorkerTime& time) {
     }
     const SleepCount sleeps(totals);
     const std::int64_t start = steady_clock().now_ns();
-    const RunOrder::Place place = order.place(number);
+    const RunOrder::EpochSample place = order.epoch_sample(number);
     if (!epoch || epoch_number != place.epoch) {
       epoch_number = place.epoch;
       epoch.emplace(order.order(epoch_number), epoch_number);

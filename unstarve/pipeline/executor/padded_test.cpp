@@ -217,7 +217,7 @@ TEST_CASE("batches that make no sense are refused with the node and what was exp
     return std::string();
   };
   const PadSpec largest{PadTo::kLargest, {}, 0};
-  CHECK_THAT(refused({8, LastBatch::kDrop, {PadTo::kSize, {}, 0}}), Contains("batch.pad.to: size needs"));
+  CHECK_THAT(refused({8, LastBatch::kDrop, {PadTo::kSize, {}, 0}}), Contains("batch.pad.to: size without"));
   CHECK_THAT(refused({8, LastBatch::kDrop, {PadTo::kLargest, {9, 9}, 0}}), Contains("batch.pad.size: found without"));
   CHECK_THAT(refused({8, LastBatch::kDrop, {PadTo::kLargest, {}, 256}}), Contains("batch.pad.value: 256, expected 0"));
   CHECK_THAT(refused({8, LastBatch::kDrop, {}, {100, 0}}), Contains("batch.bucket.window") && Contains("batch.pad.to"));

@@ -201,7 +201,7 @@ void ReadAhead::work() {
     }
     lock.unlock();
     for (Entry* const entry : entries) {
-      const RunOrder::Place place = order_.place(entry->number);
+      const RunOrder::EpochSample place = order_.epoch_sample(entry->number);
       if (!epoch || place.epoch != epoch_number) {
         epoch_number = place.epoch;
         epoch.emplace(order_.order(epoch_number), epoch_number);

@@ -188,8 +188,8 @@ TEST_CASE("a straggler that hangs stops the run at the window's end, not before"
   for (; before + 8 <= kLeastWindow - 1; before += 8) REQUIRE(loader.next());
   const RankProgress progress = loader.progress();
   CHECK(progress.samples == 0);
-  CHECK(progress.ahead.size() <= kLeastWindow);
-  CHECK(std::ranges::count(progress.ahead, true) == static_cast<std::ptrdiff_t>(before));
+  CHECK(progress.used.size() <= kLeastWindow);
+  CHECK(std::ranges::count(progress.used, true) == static_cast<std::ptrdiff_t>(before));
   CHECK_FALSE(loader.wait(std::chrono::milliseconds(0)));
   dataset->release();
   while (const auto batch = loader.next()) before += batch->samples();

@@ -191,7 +191,7 @@ TEST_CASE("a schedule in a spec is read, written and refused by its node") {
   CHECK_THROWS_WITH(read("{schedule: {one: 8}}"),
                     Catch::Contains("p.operations[0].resize.size.schedule.one: line 1") && Catch::Contains("an epoch"));
   CHECK_THROWS_WITH(read("{schedule: {}}"), Catch::Contains("expected epochs with values"));
-  CHECK_THROWS_WITH(read("{steps: {0: 1}}"), Catch::Contains("unknown key; known here: between, multiple, schedule") ||
+  CHECK_THROWS_WITH(read("{steps: {0: 1}}"), Catch::Contains("unknown key; known keys: between, multiple, schedule") ||
                                                  Catch::Contains("expected epochs with values"));
   CHECK_THROWS_WITH(read("{schedule: {0: 8}, between: cubic}"), Catch::Contains("expected one of steps, linear"));
   CHECK_THROWS_WITH(read("{schedule: {3: 8}}"), Catch::Contains("operations[0]: operation resize: parameter 'size'"));

@@ -11,10 +11,10 @@ bool SlotRing::within_window(std::uint64_t number) const {
   if (!placed_.holds(number)) return false;
   const Position& start = order_.start();
   if (start.used.empty()) return true;
-  const RunOrder::Place first = order_.place(placed_.first()), here = order_.place(number);
+  const RunOrder::EpochSample first = order_.epoch_sample(placed_.first()), here = order_.epoch_sample(number);
   if (first.epoch != start.epoch || here.epoch != start.epoch) return true;
   const Order& order = order_.order(start.epoch);
-  return order.place_of(here.sample) - order.place_of(first.sample) < options_.window * order.world();
+  return order.position_of(here.sample) - order.position_of(first.sample) < options_.window * order.world();
 }
 
 void SlotRing::advance() {
@@ -42,7 +42,7 @@ void SlotRing::start(std::function<void(std::uint64_t)> allow) {
 }
 
 Claim SlotRing::place(std::uint64_t number) {
-  const RunOrder::Place in_run = order_.place(number);
+  const RunOrder::EpochSample in_run = order_.epoch_sample(number);
   const std::uint32_t epoch = in_run.epoch;
   const Order& order = order_.order(epoch);
   const std::uint64_t batch_size = options_.batch_samples, own_batch = in_run.sample / batch_size,
@@ -77,8 +77,8 @@ RankProgress SlotRing::progress() const {
   if (options_.window == 0) {
     progress.samples = order.samples_before(given_batches_);
   } else {
-    progress.samples = order_.place(given_.first()).sample;
-    progress.ahead = given_.ahead();
+    progress.samples = order_.epoch_sample(given_.first()).sample;
+    progress.used = given_.ahead();
   }
   return progress;
 }

@@ -32,7 +32,7 @@ std::optional<std::vector<bool>> bits_from_text(std::string_view text) {
     const std::size_t digit = kDigits.find(text[i]);
     if (digit == std::string_view::npos) return std::nullopt;
     group = group << 6 | static_cast<std::uint32_t>(digit);
-    if (i % 4 == 0) continue;  // a byte ends with every other digit of four
+    if (i % 4 == 0) continue;  // digits 1, 2 and 3 of four complete a byte
     const std::size_t byte = i / 4 * 3 + i % 4 - 1, left = 6 - 2 * (i % 4);
     for (std::size_t bit = 0; bit < 8; ++bit) {
       if ((group >> (left + bit) & 1) == 0) continue;

@@ -1,7 +1,6 @@
 #pragma once
-// Bits as text, for states: bytes, the first bit the lowest of the first byte, in base64 (RFC 4648, section 4).
-//
-// Threads: plain functions.
+// Encodes a list of bits as base64 text (RFC 4648, section 4) for run states. The first bit is the lowest bit of the
+// first byte.
 
 #include <optional>
 #include <string>
@@ -11,7 +10,7 @@
 namespace unstarve {
 
 [[nodiscard]] std::string bits_to_text(const std::vector<bool>& bits);
-// Up to the last bit that is set; nothing where `text` is no base64.
+// Bits up to the last one that is set; none if `text` is not base64.
 [[nodiscard]] std::optional<std::vector<bool>> bits_from_text(std::string_view text);
 
 }  // namespace unstarve

@@ -4,7 +4,7 @@
 
 namespace unstarve {
 
-TEST_CASE("bits are bytes in base64, the first bit the lowest") {
+TEST_CASE("bits are encoded as base64, lowest bit first") {
   CHECK(bits_to_text({}).empty());
   CHECK(bits_to_text({true}) == "AQ==");  // as Python's base64.b64encode(b"\x01")
   CHECK(bits_to_text({false, false, false, false, false, false, false, true, true}) == "gAE=");
@@ -14,7 +14,7 @@ TEST_CASE("bits are bytes in base64, the first bit the lowest") {
   CHECK(bits_to_text(hello) == "SGVsbG8=");
 }
 
-TEST_CASE("text gives back the bits, however many") {
+TEST_CASE("decoding returns the encoded bits, for any count") {
   for (std::size_t size = 0; size < 70; ++size) {
     std::vector<bool> bits(size);
     for (std::size_t i = 0; i < size; ++i) bits[i] = i * i % 7 < 3 || i + 1 == size;
@@ -23,7 +23,7 @@ TEST_CASE("text gives back the bits, however many") {
   CHECK(bits_from_text("AAAA") == std::vector<bool>{});
 }
 
-TEST_CASE("what is no base64 gives no bits") {
+TEST_CASE("invalid base64 is rejected") {
   for (const char* const text : {"A", "AQ=", "A===", "AQ=A", "A Q=", "!!!!", "AQ==AQ=="}) {
     INFO(text);
     CHECK_FALSE(bits_from_text(text).has_value());

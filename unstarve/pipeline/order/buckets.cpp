@@ -6,10 +6,10 @@
 namespace unstarve {
 namespace {
 
-// Names the orders of runs among the permutations of an epoch's keys.
+// Tweak of the permutations of runs.
 constexpr std::uint64_t kRunOrder = 0x6275636b657473;
 
-// Pixels of `part` when each is padded to the largest height and width in it.
+// Pixels of `part` if every sample is padded to the largest height and width in it.
 double padded(std::span<const Size> sizes, std::span<const std::uint32_t> part) {
   Size largest;
   for (const std::uint32_t i : part) {
@@ -19,7 +19,7 @@ double padded(std::span<const Size> sizes, std::span<const std::uint32_t> part) 
   return static_cast<double>(largest.width) * largest.height * static_cast<double>(part.size());
 }
 
-// By one side, then the other, then the number: the same everywhere.
+// Sorts by one side, then the other, then the index: a total order, so results do not depend on the platform.
 void sort_by(std::span<const Size> sizes, std::span<std::uint32_t> part, int Size::*side, int Size::*other) {
   std::sort(part.begin(), part.end(), [&](std::uint32_t a, std::uint32_t b) {
     if (sizes[a].*side != sizes[b].*side) return sizes[a].*side < sizes[b].*side;
@@ -28,7 +28,7 @@ void sort_by(std::span<const Size> sizes, std::span<std::uint32_t> part, int Siz
   });
 }
 
-void part_in_two(std::span<const Size> sizes, std::span<std::uint32_t> part, std::uint64_t run) {
+void split(std::span<const Size> sizes, std::span<std::uint32_t> part, std::uint64_t run) {
   const std::uint64_t runs = (part.size() + run - 1) / run;
   if (runs <= 1) {
     std::sort(part.begin(), part.end());
@@ -40,8 +40,8 @@ void part_in_two(std::span<const Size> sizes, std::span<std::uint32_t> part, std
   const double by_height = cost();
   sort_by(sizes, part, &Size::width, &Size::height);
   if (by_height < cost()) sort_by(sizes, part, &Size::height, &Size::width);
-  part_in_two(sizes, part.first(middle), run);
-  part_in_two(sizes, part.subspan(middle), run);
+  split(sizes, part.first(middle), run);
+  split(sizes, part.subspan(middle), run);
 }
 
 }  // namespace
@@ -49,52 +49,50 @@ void part_in_two(std::span<const Size> sizes, std::span<std::uint32_t> part, std
 std::vector<std::uint32_t> group_by_size(std::span<const Size> sizes, std::uint64_t run) {
   std::vector<std::uint32_t> numbers(sizes.size());
   std::iota(numbers.begin(), numbers.end(), std::uint32_t{0});
-  part_in_two(sizes, numbers, run);
+  split(sizes, numbers, run);
   return numbers;
 }
 
 Buckets::Buckets(std::uint64_t window, std::uint64_t run, bool shuffle, std::shared_ptr<const SampleSet> samples)
     : window_(window), run_(run), shuffle_(shuffle), samples_(std::move(samples)) {}
 
-std::vector<std::uint32_t> Buckets::arrange(const PermutationKeys& keys, std::uint64_t begin, std::uint64_t end,
-                                            const std::function<std::uint64_t(std::uint64_t)>& id_at) const {
+std::vector<std::uint32_t> Buckets::arrange(const Epoch& epoch, std::uint64_t begin, std::uint64_t end) const {
   std::vector<Size> sizes;
   sizes.reserve(static_cast<std::size_t>(end - begin));
   for (std::uint64_t position = begin; position < end; ++position)
-    sizes.push_back(samples_->sizes[static_cast<std::size_t>(id_at(position))]);
+    sizes.push_back(samples_->sizes[static_cast<std::size_t>(epoch.id_at(position))]);
   const std::vector<std::uint32_t> grouped = group_by_size(sizes, run_);
   if (!shuffle_) return grouped;
-  // The shorter run, if there is one, stays last: batches and runs begin at the same places.
+  // A shorter run stays last, so that batches and runs begin at the same positions.
   const std::uint64_t whole = sizes.size() / run_;
-  std::vector<std::uint32_t> places;
-  places.reserve(grouped.size());
+  std::vector<std::uint32_t> positions;
+  positions.reserve(grouped.size());
   for (std::uint64_t i = 0; i < whole; ++i) {
-    const auto first = static_cast<std::ptrdiff_t>(keys.permute(whole, i, tweak_of(kRunOrder, begin)) * run_);
-    places.insert(places.end(), grouped.begin() + first, grouped.begin() + first + static_cast<std::ptrdiff_t>(run_));
+    const auto first = static_cast<std::ptrdiff_t>(epoch.keys.permute(whole, i, tweak_of(kRunOrder, begin)) * run_);
+    positions.insert(positions.end(), grouped.begin() + first,
+                     grouped.begin() + first + static_cast<std::ptrdiff_t>(run_));
   }
-  places.insert(places.end(), grouped.begin() + static_cast<std::ptrdiff_t>(whole * run_), grouped.end());
-  return places;
+  positions.insert(positions.end(), grouped.begin() + static_cast<std::ptrdiff_t>(whole * run_), grouped.end());
+  return positions;
 }
 
-std::uint64_t Buckets::at(const PermutationKeys& keys, std::uint32_t epoch, std::uint64_t position,
-                          std::uint64_t samples, Window& window,
-                          const std::function<std::uint64_t(std::uint64_t)>& id_at) const {
+std::uint64_t Buckets::at(const Epoch& epoch, std::uint64_t position, Window& window) const {
   if (position < window.begin || position >= window.end) {
     window.begin = position / window_ * window_;
-    window.end = std::min(samples, window.begin + window_);
-    const auto key = std::pair(epoch, window.begin);
+    window.end = std::min(epoch.samples, window.begin + window_);
+    const auto key = std::pair(epoch.number, window.begin);
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept.first == key; });
-    if (found != kept_.end()) {
-      window.places = found->second;
+    const auto found =
+        std::find_if(cached_.begin(), cached_.end(), [&](const auto& entry) { return entry.first == key; });
+    if (found != cached_.end()) {
+      window.positions = found->second;
     } else {
-      window.places =
-          std::make_shared<const std::vector<std::uint32_t>>(arrange(keys, window.begin, window.end, id_at));
-      if (kept_.size() == kKept) kept_.pop_front();
-      kept_.emplace_back(key, window.places);
+      window.positions = std::make_shared<const std::vector<std::uint32_t>>(arrange(epoch, window.begin, window.end));
+      if (cached_.size() == kCachedWindows) cached_.pop_front();
+      cached_.emplace_back(key, window.positions);
     }
   }
-  return window.begin + (*window.places)[static_cast<std::size_t>(position - window.begin)];
+  return window.begin + (*window.positions)[static_cast<std::size_t>(position - window.begin)];
 }
 
 }  // namespace unstarve

@@ -1,16 +1,16 @@
 #pragma once
-// Samples of similar sizes side by side in the order of an epoch, so that batches padded to their largest waste little.
+// Reorders the samples of an epoch so that samples of similar sizes follow each other. Batches padded to their largest
+// sample then need little padding.
 //
-//   order of the epoch:  | window 0 ............ | window 1 ............ | the rest |
-//   in each window:      run, run, run, ...        the samples of a run are similar; runs in a keyed order
+//   epoch order:     | window 0 ............ | window 1 ............ | remainder |
+//   in each window:  run, run, run, ...        samples of a run have similar sizes; runs in a keyed order
 //
-// A window is a stretch of the epoch's order; its samples are parted by height and width until `run` are left in each
-// part (group_by_size()), so that every one of them comes once, whatever the sizes. Which window a position lies in and
-// what is in it depend on (seed, epoch) alone: so a run resumes at any position by any ranks, at the cost of arranging
-// one window anew: some ten milliseconds for one of 8192 samples.
+// A window is a range of epoch positions. group_by_size() splits it by height and width into groups of `run` samples;
+// every sample occurs exactly once. The content of a window depends only on (seed, epoch), so any ranks can resume at
+// any position. Resuming costs the arrangement of one window (about 10 ms for 8192 samples).
 //
-// Threads:  any; the last few windows are kept for all threads, behind a mutex that is taken once per window.
-// Memory:   12 bytes per sample of a window, of kKept windows.
+// Threads:  any. The last kCachedWindows windows are cached for all threads; the mutex is taken once per window.
+// Memory:   12 bytes per sample of a cached window.
 
 #include <cstdint>
 #include <deque>
@@ -26,39 +26,43 @@
 
 namespace unstarve {
 
-// A permutation of 0 .. sizes.size() - 1 in runs of `run` (the last may be shorter) whose samples are similar: the
-// numbers are halved, at a multiple of `run`, by height or by width, whichever leaves less to pad, and so on. Within a
-// run they ascend. Precondition: run >= 1, fewer than 2^32 sizes. Cost: n log^2 n.
+// A permutation of 0 .. sizes.size() - 1 in runs of `run` (the last may be shorter) with similar sizes. The indices are
+// split in two recursively, at a multiple of `run`, by height or by width, whichever needs less padding. Indices ascend
+// within a run. Preconditions: run >= 1, fewer than 2^32 sizes. Cost: n log^2 n.
 [[nodiscard]] std::vector<std::uint32_t> group_by_size(std::span<const Size> sizes, std::uint64_t run);
 
 class Buckets {
  public:
-  // What at() found last.
+  using Positions = std::shared_ptr<const std::vector<std::uint32_t>>;
+  // The window of the last call of at().
   struct Window {
     std::uint64_t begin = 1, end = 0;
-    std::shared_ptr<const std::vector<std::uint32_t>> places;
+    Positions positions;  // relative to `begin`
   };
-  // window, run: 1 or more. `shuffle`: whether runs come in a random order.
+  // The epoch order before buckets.
+  struct Epoch {
+    const PermutationKeys& keys;
+    std::uint32_t number;
+    std::uint64_t samples;
+    std::function<std::uint64_t(std::uint64_t)> id_at;  // position -> sample id
+  };
+  // Preconditions: window >= 1, run >= 1. `shuffle`: random order of runs.
   Buckets(std::uint64_t window, std::uint64_t run, bool shuffle, std::shared_ptr<const SampleSet> samples);
 
-  // The position, of an epoch of so many samples, whose sample comes at `position`. id_at(position): the id of the
-  // sample there before buckets. `window` is the caller's, to be used for one epoch.
-  [[nodiscard]] std::uint64_t at(const PermutationKeys& keys, std::uint32_t epoch, std::uint64_t position,
-                                 std::uint64_t samples, Window& window,
-                                 const std::function<std::uint64_t(std::uint64_t)>& id_at) const;
+  // The position in `epoch` of the sample that buckets move to `position`. `window` belongs to the caller; use one per
+  // epoch.
+  [[nodiscard]] std::uint64_t at(const Epoch& epoch, std::uint64_t position, Window& window) const;
 
  private:
-  static constexpr std::size_t kKept = 4;
-  using Places = std::shared_ptr<const std::vector<std::uint32_t>>;
+  static constexpr std::size_t kCachedWindows = 4;
 
-  [[nodiscard]] std::vector<std::uint32_t> arrange(const PermutationKeys& keys, std::uint64_t begin, std::uint64_t end,
-                                                   const std::function<std::uint64_t(std::uint64_t)>& id_at) const;
+  [[nodiscard]] std::vector<std::uint32_t> arrange(const Epoch& epoch, std::uint64_t begin, std::uint64_t end) const;
 
   const std::uint64_t window_, run_;
   const bool shuffle_;
   const std::shared_ptr<const SampleSet> samples_;
   mutable std::mutex mutex_;
-  mutable std::deque<std::pair<std::pair<std::uint32_t, std::uint64_t>, Places>> kept_;  // by epoch and begin
+  mutable std::deque<std::pair<std::pair<std::uint32_t, std::uint64_t>, Positions>> cached_;  // by epoch and begin
 };
 
 }  // namespace unstarve

@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-// Photographs upright and across, of many sizes.
+// Photographs in portrait and landscape format, of many sizes.
 std::vector<Size> photographs(std::size_t count, std::uint32_t seed) {
   Random random(seed, 0, 0, 0);
   std::vector<Size> sizes;
@@ -21,7 +21,7 @@ std::vector<Size> photographs(std::size_t count, std::uint32_t seed) {
   return sizes;
 }
 
-// Pixels of batches padded to their largest, over the pixels that are in them.
+// Pixels of padded batches divided by the pixels of their samples.
 double waste(std::span<const Size> sizes, std::span<const std::uint32_t> order, std::size_t batch) {
   double padded = 0, real = 0;
   for (std::size_t first = 0; first < order.size(); first += batch) {
@@ -37,7 +37,7 @@ double waste(std::span<const Size> sizes, std::span<const std::uint32_t> order, 
   return padded / real;
 }
 
-TEST_CASE("grouping by size gives every number once, in ascending runs, whatever the sizes") {
+TEST_CASE("grouping by size returns every index once, in ascending runs, for any sizes") {
   for (const std::size_t count : {0u, 1u, 7u, 8u, 9u, 100u, 1001u})
     for (const std::uint64_t run : {1ull, 8ull, 13ull, 2000ull})
       for (const bool same : {false, true}) {
@@ -53,7 +53,7 @@ TEST_CASE("grouping by size gives every number once, in ascending runs, whatever
       }
 }
 
-TEST_CASE("groups of similar sizes leave little to pad") {
+TEST_CASE("groups of similar sizes need little padding") {
   const auto sizes = photographs(2048, 1);
   std::vector<std::uint32_t> as_stored(sizes.size());
   for (std::uint32_t i = 0; i < sizes.size(); ++i) as_stored[i] = i;
@@ -74,7 +74,7 @@ std::vector<std::uint64_t> epoch_of(const Order& order, std::uint32_t number) {
   return ids;
 }
 
-TEST_CASE("each sample once per epoch, for any number of ranks, and another arrangement every epoch") {
+TEST_CASE("each sample occurs once per epoch for any number of ranks, in a different arrangement every epoch") {
   constexpr std::size_t kSamples = 1000;
   for (const bool shuffle : {true, false})
     for (const int world : {1, 2, 3})
@@ -101,7 +101,7 @@ TEST_CASE("each sample once per epoch, for any number of ranks, and another arra
       }
 }
 
-TEST_CASE("ranks share an arrangement: together they give what one rank gives") {
+TEST_CASE("ranks share an arrangement: their union equals the batches of one rank") {
   OrderSpec spec;
   const auto set = sized(960);
   const Order alone(spec, {32, LastBatch::kDrop, {PadTo::kLargest, {}, 0}, {320, 0}}, {set, {}});
@@ -116,41 +116,41 @@ TEST_CASE("ranks share an arrangement: together they give what one rank gives") 
   CHECK(together == expected);
 }
 
-TEST_CASE("what is left of an epoch comes in the same order, at any position") {
+TEST_CASE("the remaining samples keep their order at any position") {
   const OrderSpec spec;
   const BatchSpec batch{10, LastBatch::kKeep, {PadTo::kLargest, {}, 0}, {200, 0}};
   const Order order(spec, batch, {sized(450), {}});
   const auto whole = epoch_of(order, 0);
   for (std::uint64_t used = 0; used < whole.size(); used += 70) {
-    const auto rest = epoch_of(order.rest(used), 0);
-    CHECK(rest == std::vector(whole.begin() + std::ptrdiff_t(used), whole.end()));
+    const auto remaining = epoch_of(order.remaining(used), 0);
+    CHECK(remaining == std::vector(whole.begin() + std::ptrdiff_t(used), whole.end()));
   }
 }
 
-TEST_CASE("a resume arranges the window that it begins in, and looks at no other sample") {
+TEST_CASE("a resume arranges only the window in which it begins") {
   constexpr std::uint64_t kSamples = 1000, kWindow = 120;
   const auto set = sized(kSamples);
   const PermutationKeys keys(3, 0);
   for (const std::uint64_t begin : {0ULL, 119ULL, 120ULL, 777ULL, 999ULL}) {
     const Buckets resumed(kWindow, 30, true, set);
     Buckets::Window window;
-    std::vector<std::uint64_t> asked;
+    std::vector<std::uint64_t> requested;
     const auto id_at = [&](std::uint64_t position) {
-      asked.push_back(position);
+      requested.push_back(position);
       return position;
     };
     for (std::uint64_t position = begin; position < kSamples; ++position) {
-      (void)resumed.at(keys, 0, position, kSamples, window, id_at);
-      // Of the windows so far each sample once.
+      (void)resumed.at({keys, 0, kSamples, id_at}, position, window);
+      // Each sample of the windows so far was requested once.
       const std::uint64_t first = begin / kWindow * kWindow;
       const std::uint64_t end = std::min(kSamples, (position / kWindow + 1) * kWindow);
-      REQUIRE(asked.size() == end - first);
+      REQUIRE(requested.size() == end - first);
     }
-    CHECK(*std::min_element(asked.begin(), asked.end()) == begin / kWindow * kWindow);
+    CHECK(*std::min_element(requested.begin(), requested.end()) == begin / kWindow * kWindow);
   }
 }
 
-TEST_CASE("a padded last batch: its own samples are counted over all ranks") {
+TEST_CASE("real samples of a padded last batch are counted over all ranks") {
   for (const int world : {1, 2, 4, 7})
     for (const std::uint64_t samples : {70ull, 71ull, 75ull, 99ull, 100ull}) {
       std::uint64_t real = 0, made = 0;

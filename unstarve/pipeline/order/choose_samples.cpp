@@ -1,4 +1,4 @@
-// Which records take part: filter and take of each source, the groups of mixtures and of balanced classes.
+// Selects records by filter and take of each source, and groups them for mixtures and balanced classes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,29 +15,30 @@
 namespace unstarve {
 namespace {
 
-// Records that are looked at together before it is seen whether `take` has enough.
-constexpr std::uint64_t kStretch = 8192;
-// Labels above this are numbers of something else than classes; a group for each would cost more than the data.
-constexpr std::int64_t kMostClasses = std::int64_t{1} << 24;
+// Records that are filtered together before `take` is checked.
+constexpr std::uint64_t kChunk = 8192;
+// Larger labels are not class numbers; one group for each would take more memory than the data.
+constexpr std::int64_t kMaxClasses = std::int64_t{1} << 24;
 
 [[noreturn]] void refuse(const std::string& node, const std::string& what) {
   throw Error(ErrorKind::kArgument, node + ": " + what);
 }
 
-class Bounds {
+class Conditions {
  public:
-  Bounds(const FilterSpec& filter, const std::string& node, const Dataset& dataset) : filter_(filter) {
+  Conditions(const FilterSpec& filter, const std::string& node, const Dataset& dataset) : filter_(filter) {
     if (filter.by_label() && dataset.field_index(FieldKind::kLabel) < 0)
-      refuse(node, fmt::format("{} has no labels to filter by", dataset.format()));
+      refuse(node, fmt::format("{} has no labels, expected a dataset with labels", dataset.format()));
     if (filter.max_side > 0 && filter.min_side > filter.max_side)
-      refuse(node + ".min_side", fmt::format("{} is above max_side {}, so that nothing passes; expected at most that",
-                                             filter.min_side, filter.max_side));
+      refuse(node + ".min_side",
+             fmt::format("{} is above max_side {}, expected at most max_side", filter.min_side, filter.max_side));
     if (filter.max_aspect > 0 && filter.max_aspect < 1)
-      refuse(node + ".max_aspect", fmt::format("{}, expected 1 (squares) or more, or 0 for any", filter.max_aspect));
+      refuse(node + ".max_aspect",
+             fmt::format("{}, expected 1 (squares) or more, or 0 for no limit", filter.max_aspect));
     keep_ = class_numbers(filter.labels, dataset.classes(), node + ".labels");
     drop_ = class_numbers(filter.drop_labels, dataset.classes(), node + ".drop_labels");
   }
-  // What is not known passes.
+  // Unknown labels pass.
   [[nodiscard]] bool label_passes(std::optional<std::int64_t> label) const {
     if (!label) return true;
     if (!keep_.empty() && !std::binary_search(keep_.begin(), keep_.end(), *label)) return false;
@@ -57,9 +58,12 @@ class Bounds {
 class Chooser {
  public:
   Chooser(const PipelineSpec& spec, const Dataset& dataset, int threads, const Check& check)
-      : spec_(spec), dataset_(dataset), facts_(dataset, threads, check), ids_(dataset.size()) {}
+      : spec_(spec),
+        dataset_(dataset),
+        facts_(dataset, threads, check),
+        ids_(dataset.size()) {}
 
-  // Appends the ids of a source.
+  // Appends the selected ids of a source.
   void source(const SourceSpec& source, const SamplePredicate* predicate, const std::string& node, std::uint64_t begin,
               std::uint64_t end) {
     if (source.filter == FilterSpec{} && predicate == nullptr) {
@@ -67,37 +71,38 @@ class Chooser {
       return;
     }
     check_listed(node + ".filter");
-    (void)Bounds(source.filter, node + ".filter", dataset_);
+    (void)Conditions(source.filter, node + ".filter", dataset_);  // checks the conditions together
     const std::uint64_t before = ids_.size();
-    std::uint64_t most = source.take.value_or(end - begin), looked = 0, asked = 0;
+    std::uint64_t wanted = source.take.value_or(end - begin), checked = 0, tested = 0;
     const std::uint64_t read_before = facts_.read();
-    for (std::uint64_t first = begin; first < end && most > 0; first += kStretch) {
+    for (std::uint64_t first = begin; first < end && wanted > 0; first += kChunk) {
       std::vector<std::uint32_t> passing;
-      for (std::uint64_t id = first; id < std::min(end, first + kStretch); ++id)
+      for (std::uint64_t id = first; id < std::min(end, first + kChunk); ++id)
         passing.push_back(static_cast<std::uint32_t>(id));
-      looked += pass(source.filter, node, passing);
+      checked += pass(source.filter, node, passing);
       if (predicate != nullptr) {
-        asked += passing.size();
+        tested += passing.size();
         predicate->keep(passing);
       }
-      passing.resize(static_cast<std::size_t>(std::min<std::uint64_t>(passing.size(), most)));
+      passing.resize(static_cast<std::size_t>(std::min<std::uint64_t>(passing.size(), wanted)));
       ids_.add(passing);
-      most -= passing.size();
+      wanted -= passing.size();
     }
-    if (looked > 0)
-      notes_.push_back(fmt::format("{}: sizes of {} images, {} records read for it before the run", node, looked,
+    if (checked > 0)
+      notes_.push_back(fmt::format("{}: filtered {} images by size before the run, {} records read", node, checked,
                                    facts_.read() - read_before));
     if (predicate != nullptr)
-      notes_.push_back(fmt::format("{}: {} passes {} of {} samples, asked once before the run", node, predicate->name,
-                                   ids_.size() - before, asked));
+      notes_.push_back(fmt::format("{}: {} selects {} of {} samples, evaluated once before the run", node,
+                                   predicate->name, ids_.size() - before, tested));
     if (ids_.size() == before)
-      throw Error(ErrorKind::kInput, fmt::format("{}: its filter leaves none of {} samples", node, end - begin));
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: the filter selects none of {} samples; expected at least one", node, end - begin));
   }
 
-  // Sorts the list by class; samples whose class cannot be read are left out unless that is to fail the run.
+  // Sorts the ids by class. Samples without a readable label are dropped, or fail the run (errors.policy: fail).
   std::shared_ptr<SampleSet> balanced() {
     if (dataset_.field_index(FieldKind::kLabel) < 0)
-      refuse("order.balance", fmt::format("{} has no labels", dataset_.format()));
+      refuse("order.balance", fmt::format("{} has no labels, expected a dataset with labels", dataset_.format()));
     check_listed("order.balance");
     std::vector<std::uint32_t> ids(static_cast<std::size_t>(ids_.size()));
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::uint32_t>(ids_[i]);
@@ -112,8 +117,8 @@ class Chooser {
       }
       if (*labels[i] < 0 || *labels[i] >= (classes > 0 && !dataset_.classes().empty()
                                                ? static_cast<std::int64_t>(dataset_.classes().size())
-                                               : kMostClasses))
-        throw Error(ErrorKind::kInput, fmt::format("order.balance: {} has label {}, which is no class",
+                                               : kMaxClasses))
+        throw Error(ErrorKind::kInput, fmt::format("order.balance: {} has label {}, which is not a class number",
                                                    dataset_.location(ids[i]), *labels[i]));
       classes = std::max(classes, static_cast<std::size_t>(*labels[i]) + 1);
     }
@@ -127,7 +132,7 @@ class Chooser {
       if (labels[i]) sorted[at[static_cast<std::size_t>(*labels[i])]++] = ids[i];
     ids_ = SampleIds(dataset_.size());
     ids_.add(sorted);
-    if (unknown > 0) notes_.push_back(fmt::format("order.balance: {} samples of no class are left out", unknown));
+    if (unknown > 0) notes_.push_back(fmt::format("order.balance: {} samples without a class are dropped", unknown));
     std::vector<double> weights = class_weights(begin);
     return of_groups(std::move(begin), std::move(weights));
   }
@@ -139,29 +144,29 @@ class Chooser {
   std::vector<std::string>& notes() { return notes_; }
 
  private:
-  // What asks each record for something counts them in 32 bits.
+  // Facts of records are addressed by 32-bit ids.
   void check_listed(const std::string& node) const {
     if (dataset_.size() > SampleIds::kMostListed)
-      refuse(node, fmt::format("needs at most 2^32 records, found {}; take alone has no limit", dataset_.size()));
+      refuse(node, fmt::format("supports at most 2^32 records, found {}; only take has no limit", dataset_.size()));
   }
 
-  // Leaves those that pass; of how many a size was asked for.
+  // Removes ids that do not pass. Returns how many sizes were requested.
   std::uint64_t pass(const FilterSpec& filter, const std::string& node, std::vector<std::uint32_t>& ids) {
-    const Bounds bounds(filter, node + ".filter", dataset_);
-    std::uint64_t looked = 0;
+    const Conditions conditions(filter, node + ".filter", dataset_);
+    std::uint64_t checked = 0;
     if (filter.by_label()) {
       const auto labels = facts_.labels(ids);
-      keep(ids, [&](std::size_t i) { return bounds.label_passes(labels[i]); });
+      keep(ids, [&](std::size_t i) { return conditions.label_passes(labels[i]); });
     }
     if (filter.by_header()) {
       const auto sizes = facts_.sizes(ids);
-      looked = ids.size();
-      keep(ids, [&](std::size_t i) { return !sizes[i] || bounds.size_passes(*sizes[i]); });
+      checked = ids.size();
+      keep(ids, [&](std::size_t i) { return !sizes[i] || conditions.size_passes(*sizes[i]); });
     }
-    return looked;
+    return checked;
   }
 
-  // Of the classes that have samples 1, or what order.class_weights says.
+  // order.class_weights; default 1, and 0 for classes without samples.
   std::vector<double> class_weights(const std::vector<std::uint64_t>& begin) {
     std::vector<double> weights;
     std::uint64_t empty = 0;
@@ -172,10 +177,11 @@ class Chooser {
     for (const auto& [name, weight] : spec_.order.class_weights) {
       const std::string node = "order.class_weights." + name;
       const auto number = static_cast<std::size_t>(class_numbers({name}, dataset_.classes(), node).front());
-      if (number >= weights.size() || (weight > 0 && weights[number] == 0)) refuse(node, "the class has no samples");
+      if (number >= weights.size() || (weight > 0 && weights[number] == 0))
+        refuse(node, "found a class without samples, expected weight 0");
       weights[number] = weight;
     }
-    if (empty > 0) notes_.push_back(fmt::format("order.balance: {} classes without samples are left out", empty));
+    if (empty > 0) notes_.push_back(fmt::format("order.balance: {} classes without samples are dropped", empty));
     return weights;
   }
 
@@ -212,7 +218,7 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
   const std::vector<std::uint64_t> parts = mixed ? dataset.parts() : std::vector<std::uint64_t>{0, dataset.size()};
   if (parts.size() != sources.size() + 1)
     refuse("mix",
-           fmt::format("{} sources, but the data set was put together from {}", sources.size(), parts.size() - 1));
+           fmt::format("{} sources, but the dataset was concatenated from {}", sources.size(), parts.size() - 1));
   if (!predicates.empty() && predicates.size() != sources.size())
     refuse("filter", fmt::format("{} predicates for {} sources, expected one each", predicates.size(), sources.size()));
   const auto predicate = [&](std::size_t i) {
@@ -244,7 +250,8 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
   check_weights(*set, spec.order.balance ? "order.class_weights" : "mix");
   set->sizes = output_sizes(spec, *set, dataset, threads, check);
   if (!set->sizes.empty())
-    set->notes.push_back(fmt::format("batch.pad: sizes of {} images, by the index or their headers", set->size()));
+    set->notes.push_back(
+        fmt::format("batch.pad: determined sizes of {} images by the index or their headers", set->size()));
   return set;
 }
 

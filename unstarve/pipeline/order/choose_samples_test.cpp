@@ -10,9 +10,9 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
-#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/open.h"
@@ -28,19 +28,19 @@ std::vector<std::uint64_t> ids_of(const SampleSet& set) {
   return ids;
 }
 
-// Image sizes differ, labels are the ids, and reading tells both.
+// Images of different sizes, labels equal to ids; both known only by reading.
 std::shared_ptr<const JpegSet> jpegs(std::uint64_t count, std::set<std::uint64_t> bad = {}) {
   return std::make_shared<JpegSet>(count, std::move(bad), count);
 }
 
-TEST_CASE("without filter, take, mix and balance every sample takes part, and no list is made") {
+TEST_CASE("without filter, take, mix and balance all samples are selected without a list") {
   const auto set = choose_samples(small_spec(4), *jpegs(10), 2);
   CHECK(set->everything());
   CHECK(set->size() == 10);
   CHECK(set->weights().empty());
 }
 
-TEST_CASE("labels are kept and dropped by name or number") {
+TEST_CASE("labels are included and excluded by name or number") {
   PipelineSpec spec = small_spec(1);
   const auto data = jpegs(12);
   spec.source.filter.labels = {"class 3", "7", "class 11"};
@@ -59,10 +59,10 @@ TEST_CASE("labels are kept and dropped by name or number") {
   spec.source.filter = {{}, {}, 0, 0, 0.5};
   CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter.max_aspect: 0.5, expected 1"));
   spec.source.filter = {{"5"}, {"5"}, 0, 0, 0};
-  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source: its filter leaves none of 12 samples"));
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source: the filter selects none of 12 samples"));
 }
 
-TEST_CASE("headers are compared with bounds, and what cannot be read is left to the error policy") {
+TEST_CASE("header sizes are compared with the limits, and unreadable records pass") {
   const auto data = jpegs(40, {5});
   std::vector<Size> sizes;
   Decoder decoder;
@@ -92,7 +92,7 @@ TEST_CASE("headers are compared with bounds, and what cannot be read is left to 
   CHECK(passing({{}, {}, 0, 0, 1.25}) == expected([](int shorter, int longer) { return longer <= 1.25 * shorter; }));
 }
 
-// Every record takes a millisecond.
+// Reading a record takes one millisecond.
 class SlowSet final : public JpegSet {
  public:
   using JpegSet::JpegSet;
@@ -105,7 +105,7 @@ class SlowSet final : public JpegSet {
   mutable std::atomic<int> reads{0};
 };
 
-TEST_CASE("who chooses samples is asked meanwhile, and may end it") {
+TEST_CASE("check is called while samples are selected, and can cancel the selection") {
   const SlowSet data(4);
   PipelineSpec filtered = small_spec(1), padded = small_spec(1);
   filtered.source.filter.min_side = 1;
@@ -124,8 +124,8 @@ TEST_CASE("who chooses samples is asked meanwhile, and may end it") {
   }
 }
 
-TEST_CASE("taking the first so many looks no further than it must") {
-  // Larger than one stretch of the filter.
+TEST_CASE("take reads no more records than necessary") {
+  // Larger than one chunk of the filter.
   const auto data = open_dataset("synthetic:classes=4,images=20000,size=8");
   PipelineSpec spec = small_spec(1);
   spec.source.filter = {{"1"}, {}, 4, 0, 0};
@@ -134,13 +134,13 @@ TEST_CASE("taking the first so many looks no further than it must") {
   CHECK(set->size() == 30);
   CHECK(set->id(29) == 29 * 4 + 1);
   CHECK(set->notes ==
-        std::vector<std::string>{"source: sizes of 2048 images, 2048 records read for it before the run"});
+        std::vector<std::string>{"source: filtered 2048 images by size before the run, 2048 records read"});
   spec.source = {};
   spec.source.take = 1'000'000;
   CHECK(choose_samples(spec, *data, 2)->size() == 20'000);
 }
 
-// More records than any list of them could name.
+// More records than a list of 32-bit ids supports.
 class EndlessSet final : public JpegSet {
  public:
   using JpegSet::JpegSet;
@@ -148,7 +148,7 @@ class EndlessSet final : public JpegSet {
   void read(std::uint64_t id, RecordBuffer& record) const override { JpegSet::read(id % 4, record); }
 };
 
-TEST_CASE("taking the first so many needs no list, however many they are") {
+TEST_CASE("take needs no list for any number of records") {
   const auto data = std::make_shared<EndlessSet>(4);
   constexpr std::uint64_t kTaken = std::uint64_t{1} << 50;
   PipelineSpec spec = small_spec(4);
@@ -168,13 +168,13 @@ TEST_CASE("taking the first so many needs no list, however many they are") {
   CHECK(Loader(spec, data, *device, {}).next().has_value());
 
   spec.source.filter.min_side = 1;
-  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter: needs at most 2^32 records, found"));
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter: supports at most 2^32 records, found"));
   spec.source.filter = {};
   spec.order.balance = true;
-  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.balance: needs at most 2^32 records"));
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.balance: supports at most 2^32 records"));
 }
 
-TEST_CASE("classes are balanced over those that have samples, or weighted by name") {
+TEST_CASE("balance includes only classes with samples, or uses weights by name") {
   const auto data = open_dataset("synthetic:classes=4,images=102,size=8");
   PipelineSpec spec = small_spec(1);
   spec.order.balance = true;
@@ -188,16 +188,16 @@ TEST_CASE("classes are balanced over those that have samples, or weighted by nam
   spec.source.filter.drop_labels = {"2"};
   set = choose_samples(spec, *data, 2);
   CHECK(set->weights() == std::vector<double>{1, 1, 0, 1});
-  CHECK(set->notes == std::vector<std::string>{"order.balance: 1 classes without samples are left out"});
+  CHECK(set->notes == std::vector<std::string>{"order.balance: 1 classes without samples are dropped"});
   spec.order.class_weights = {{data->classes()[1], 3}, {"0", 0}};
   CHECK(choose_samples(spec, *data, 2)->weights() == std::vector<double>{0, 3, 0, 1});
   spec.order.class_weights = {{"2", 1}};
-  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.class_weights.2: the class has no samples"));
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.class_weights.2: found a class without samples"));
   spec.order.class_weights = {{"0", 0}, {"1", 0}, {"3", 0}};
   CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("order.class_weights: all weights are 0"));
 }
 
-TEST_CASE("balanced batches hold every class equally often, each sample augmented anew each time") {
+TEST_CASE("balanced batches contain every class equally often, each sample augmented differently each time") {
   const auto data = open_dataset("synthetic:classes=4,images=103,size=32");
   PipelineSpec spec = small_spec(10);
   spec.operations = training_operations(32);
@@ -236,13 +236,12 @@ TEST_CASE("sources of a mixture keep their filters and shares") {
   CHECK(first == 960);
   for (std::uint64_t id = 40; id < 45; ++id) CHECK(counts[id] == 64);
   CHECK(counts.size() == 13 + 5);
-  CHECK_THAT(explain(plan_run(spec, data, {2})),
-             Contains("18 of 100 take part") && Contains("48 of each 64 from synthetic:"));
+  CHECK_THAT(explain(plan_run(spec, data, {2})), Contains("18 of 100 selected") && Contains("48 of each 64 from synthetic:"));
   spec.mix.pop_back();
-  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("mix: 1 sources, but the data set was put together from 2"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("mix: 1 sources, but the dataset was concatenated from 2"));
 }
 
-TEST_CASE("a bad sample is replaced by one that takes part") {
+TEST_CASE("a bad sample is replaced by a selected sample") {
   PipelineSpec spec = small_spec(5);
   spec.errors.policy = OnError::kReplace;
   spec.source.filter.labels = {"3", "8", "11", "12", "19"};
@@ -251,7 +250,7 @@ TEST_CASE("a bad sample is replaced by one that takes part") {
           std::multiset<std::uint64_t>{3, 3, 11, 11, 12});
 }
 
-TEST_CASE("what decides which sample comes when is refused with its node where it makes no sense") {
+TEST_CASE("invalid settings of source, mix and order are rejected with their node") {
   const auto wrong = [](auto&& change) {
     PipelineSpec spec = small_spec(1);
     change(spec);
@@ -290,15 +289,16 @@ TEST_CASE("what decides which sample comes when is refused with its node where i
   };
   CHECK_THAT(mixed([](auto& s) { s.mix[1].weight = -1; }), Contains("mix[1].weight: -1, expected 0 or more"));
   CHECK_THAT(mixed([](auto& s) { s.mix[0].weight = std::nan(""); }), Contains("mix[0].weight: nan"));
-  CHECK_THAT(mixed([](auto& s) { s.mix[1].weight.reset(); }), Contains("mix[1].weight: some sources have"));
+  CHECK_THAT(mixed([](auto& s) { s.mix[1].weight.reset(); }), Contains("mix[1].weight: only some sources have"));
   CHECK_THAT(mixed([](auto& s) { s.mix[0].weight = s.mix[1].weight = 0; }), Contains("mix: all weights are 0"));
   CHECK_THAT(mixed([](auto& s) { s.mix[1].take = 0; }), Contains("mix[1].take"));
-  CHECK_THAT(mixed([](auto& s) { s.source.path = "c"; }), Contains("source: expected nothing here"));
-  CHECK_THAT(mixed([](auto& s) { s.order.balance = true; }), Contains("order.balance: classes are balanced or"));
+  CHECK_THAT(mixed([](auto& s) { s.source.path = "c"; }), Contains("source: found together with mix"));
+  CHECK_THAT(mixed([](auto& s) { s.order.balance = true; }),
+             Contains("order.balance: true together with weights of mix"));
   CHECK_THAT(mixed([](auto& s) { s.order.shuffle = false; }), Contains("order.shuffle"));
 }
 
-TEST_CASE("a predicate of the caller's stands between the filter and take") {
+TEST_CASE("a user-defined predicate runs after the filter and before take") {
   PipelineSpec spec = small_spec(1);
   const auto data = jpegs(12);
   std::vector<std::uint32_t> asked;
@@ -312,7 +312,7 @@ TEST_CASE("a predicate of the caller's stands between the filter and take") {
   CHECK(ids_of(*set) == std::vector<std::uint64_t>{0, 4, 6});
   CHECK(asked == std::vector<std::uint32_t>{0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   REQUIRE(!set->notes.empty());
-  CHECK_THAT(set->notes[0], Contains("source: even passes 3 of 11 samples, asked once before the run"));
+  CHECK_THAT(set->notes[0], Contains("source: even selects 3 of 11 samples, evaluated once before the run"));
   spec.source = {};
   CHECK(ids_of(*choose_samples(spec, *data, 2, even)) == std::vector<std::uint64_t>{0, 2, 4, 6, 8, 10});
   CHECK(choose_samples(spec, *data, 2, std::vector<SamplePredicate>(1))->everything());

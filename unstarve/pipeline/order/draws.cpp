@@ -11,15 +11,19 @@
 namespace unstarve {
 namespace {
 
-// Positions of a run are counted in 64 bits; an epoch so long leaves no room for a second one.
+// Positions of a run are counted in 64 bits; a longer epoch would leave no room for further epochs.
 constexpr std::uint64_t kMostLength = std::uint64_t{1} << 62;
-// Names the orders within the mixture's blocks apart from those of the groups.
-constexpr std::uint64_t kDealing = tweak_of(0, ~std::uint64_t{0});
+// Separates the permutations within the mixture's blocks from those of the groups.
+constexpr std::uint64_t kMixtureTweak = tweak_of(0, ~std::uint64_t{0});
 
 }  // namespace
 
 Draws::Draws(const OrderSpec& spec, std::shared_ptr<const SampleSet> set, std::vector<MixtureStretch> stretches)
-    : shuffle_(spec.shuffle), seed_(spec.seed), window_(spec.window), set_(std::move(set)), dealing_(spec.seed, 0) {
+    : shuffle_(spec.shuffle),
+      seed_(spec.seed),
+      window_(spec.window),
+      set_(std::move(set)),
+      mixture_keys_(spec.seed, 0) {
   const std::uint64_t pass = spec.epoch > 0 ? spec.epoch : set_->drawn();
   if (__builtin_mul_overflow(pass, spec.repeat, &length_) || length_ > kMostLength)
     throw Error(ErrorKind::kArgument,
@@ -27,42 +31,45 @@ Draws::Draws(const OrderSpec& spec, std::shared_ptr<const SampleSet> set, std::v
   plain_ = set_->everything() && set_->groups() == 1 && length_ == set_->size() && !(shuffle_ && window_ > 0);
   const std::vector<double>& weights = set_->weights();
   if (weights.empty()) return;
-  // Epochs before the first stretch, which set_epoch may ask for: as if the weights had always been these.
+  // Epochs before the first stretch (set_epoch may request them) use the present weights.
   if (stretches.empty() || stretches.front().from > 0)
     stretches.insert(stretches.begin(), {0, std::vector<std::uint64_t>(weights.size()), weights});
   for (MixtureStretch& stretch : stretches) {
     if (stretch.weights.size() != weights.size() || stretch.given.size() != weights.size())
-      throw Error(ErrorKind::kArgument, fmt::format("the run went over {} sources, expected as many as now, {}",
-                                                    stretch.weights.size(), weights.size()));
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("the run used {} sources, this loader has {}; expected the same sources",
+                              stretch.weights.size(), weights.size()));
     for (std::size_t group = 0; group < weights.size(); ++group)
       if (stretch.weights[group] > 0 && set_->group_size(group) == 0)
-        throw Error(ErrorKind::kArgument, fmt::format("source {} has a weight, but no samples", group));
+        throw Error(ErrorKind::kArgument,
+                    fmt::format("source {} has a weight but no samples; expected weight 0", group));
     stretches_.push_back({stretch.from, std::move(stretch.given), Mixture(stretch.weights)});
   }
 }
 
-std::size_t Draws::deal(std::uint64_t& number) const {
+std::size_t Draws::assign(std::uint64_t& number) const {
   if (stretches_.empty()) return 0;
   std::size_t last = stretches_.size() - 1;
   while (stretches_[last].from > number) --last;
   const Stretch& stretch = stretches_[last];
-  const Mixture::Draw draw = stretch.mixture.at(dealing_, number - stretch.from, tweak_of(kDealing, stretch.from));
+  const Mixture::Draw draw =
+      stretch.mixture.at(mixture_keys_, number - stretch.from, tweak_of(kMixtureTweak, stretch.from));
   number = stretch.given[draw.group] + draw.count;
   return draw.group;
 }
 
-Sample Draws::at(const PermutationKeys& of_epoch, std::uint32_t epoch, std::uint64_t position) const {
+Sample Draws::at(const PermutationKeys& epoch_keys, std::uint32_t epoch, std::uint64_t position) const {
   std::uint64_t number = epoch * length_ + position;
-  const std::size_t group = deal(number);
+  const std::size_t group = assign(number);
   const std::uint64_t size = set_->group_size(group);
   const auto pass = static_cast<std::uint32_t>(number / size);
-  std::uint64_t place = number % size;
+  std::uint64_t index = number % size;
   if (shuffle_) {
-    const PermutationKeys keys = pass == epoch ? of_epoch : PermutationKeys(seed_, pass);
+    const PermutationKeys keys = pass == epoch ? epoch_keys : PermutationKeys(seed_, pass);
     const std::uint64_t tweak = group == 0 ? 0 : tweak_of(0, group);
-    place = window_ > 0 ? windowed(keys, size, window_, place, tweak) : keys.permute(size, place, tweak);
+    index = window_ > 0 ? windowed(keys, size, window_, index, tweak) : keys.permute(size, index, tweak);
   }
-  return {set_->id(set_->group_begin(group) + place), pass};
+  return {set_->id(set_->group_begin(group) + index), pass};
 }
 
 }  // namespace unstarve

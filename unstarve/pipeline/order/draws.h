@@ -1,17 +1,17 @@
 #pragma once
-// The epoch's sequence of samples where it is not simply all records once: a set of some records, several passes, a
-// window, groups drawn by weights.
+// The sequence of samples of an epoch that is not simply all records once: selected records, several passes, windows,
+// or groups drawn by weights.
 //
-// Every group is an endless stream: pass after pass over its samples, each pass an order of its own. Where groups are
-// mixed (mixture.h), positions of the whole run are dealt to the groups, and each goes on with its stream from one
-// epoch into the next; a lone group gives the run's positions themselves. So an epoch is a stretch of length()
-// positions, and an epoch of `repeat` n is n epochs without it, one after the other.
+// Every group is an endless stream of passes over its samples, each pass in a different order. With several groups, the
+// mixture (mixture.h) assigns each position of the run to a group, whose stream continues across epochs. With a single
+// group, stream and run are the same. An epoch is a range of length() positions of the run, so an epoch with `repeat` n
+// equals n consecutive epochs without it.
 //
-// A sample's `draw` is the number of its pass. (id, draw) comes once in a run, so that a sample that comes more than
-// once in an epoch is augmented anew each time; without all this it is the epoch.
+// `draw` of a sample is the number of its pass. (id, draw) is unique in a run, so a sample that occurs several times in
+// an epoch is augmented differently each time. For a plain epoch `draw` equals the epoch.
 //
 // Threads: immutable. Failure: Error(kArgument) for weights as in mixture.h, and for lengths beyond 2^62.
-// Cost: 50-300 ns per sample, whatever the sizes.
+// Cost: 50-300 ns per sample, independent of the sizes.
 
 #include <cstdint>
 #include <memory>
@@ -26,21 +26,21 @@ namespace unstarve {
 
 struct Sample {
   std::uint64_t id = 0;
-  std::uint32_t draw = 0;  // keys its random streams
+  std::uint32_t draw = 0;  // key of its random streams
   friend bool operator==(const Sample&, const Sample&) = default;
 };
 
 class Draws {
  public:
-  // `stretches`: of the weights, in order; none where they are those of `set` from the run's beginning on.
+  // `stretches`: history of the weights, in order; empty if the weights of `set` apply from the beginning of the run.
   Draws(const OrderSpec& spec, std::shared_ptr<const SampleSet> set, std::vector<MixtureStretch> stretches);
 
-  // Samples of an epoch, of all ranks.
+  // Samples per epoch, of all ranks.
   [[nodiscard]] std::uint64_t length() const { return length_; }
-  // Whether an epoch is all records once, in a permutation of its own or as stored: then at() need not be asked.
+  // Whether an epoch is all records once, in a permutation or in storage order; then at() is not needed.
   [[nodiscard]] bool plain() const { return plain_; }
-  // `of_epoch`: the keys of (seed, epoch). Precondition: position < length().
-  [[nodiscard]] Sample at(const PermutationKeys& of_epoch, std::uint32_t epoch, std::uint64_t position) const;
+  // `epoch_keys`: of (seed, epoch). Precondition: position < length().
+  [[nodiscard]] Sample at(const PermutationKeys& epoch_keys, std::uint32_t epoch, std::uint64_t position) const;
 
  private:
   struct Stretch {
@@ -48,13 +48,13 @@ class Draws {
     std::vector<std::uint64_t> given;
     Mixture mixture;
   };
-  // Turns the number of a sample in the run into its group's and its number in that one's stream.
-  [[nodiscard]] std::size_t deal(std::uint64_t& number) const;
+  // Returns the group of sample `number` of the run, and replaces `number` by the index in the group's stream.
+  [[nodiscard]] std::size_t assign(std::uint64_t& number) const;
 
   bool shuffle_;
   std::uint64_t seed_, window_;
   std::shared_ptr<const SampleSet> set_;
-  PermutationKeys dealing_;  // of the mixture's blocks
+  PermutationKeys mixture_keys_;  // permute the mixture's blocks
   std::vector<Stretch> stretches_;
   std::uint64_t length_ = 0;
   bool plain_ = false;

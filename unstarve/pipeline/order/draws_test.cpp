@@ -17,7 +17,7 @@ namespace {
 
 using Samples = std::vector<Sample>;
 
-// The sequence of an epoch, by one rank in one batch.
+// The samples of an epoch for one rank, in one batch.
 Samples epoch_of(const OrderSpec& spec, const OrderBasis& basis, std::uint32_t epoch) {
   const Order order(spec, {1, LastBatch::kKeep}, basis);
   const Order::Epoch samples = order.epoch(epoch);
@@ -34,7 +34,7 @@ std::multiset<std::uint64_t> ids_of(const Samples& samples) {
   return ids;
 }
 
-TEST_CASE("windows hold every record once, near its run's neighbours") {
+TEST_CASE("windows contain every record once, close to the records of its run") {
   for (const std::uint64_t size : {1ULL, 2ULL, 63ULL, 64ULL, 65ULL, 129ULL, 1000ULL, 4096ULL, 10'007ULL})
     for (const std::uint64_t window : {1ULL, 2ULL, 64ULL, 100ULL, 999ULL, 10'007ULL, 1'000'000ULL}) {
       const PermutationKeys keys(4, static_cast<std::uint32_t>(window));
@@ -47,13 +47,13 @@ TEST_CASE("windows hold every record once, near its run's neighbours") {
         REQUIRE_FALSE(seen[record]);
         seen[record] = true;
         runs.insert(record / kWindowRun);
-        // Runs that a window touches: those that fill it, one at each end, and the rest.
+        // Runs that overlap a window: those that fill it, one at each end, and the remainder.
         REQUIRE(runs.size() <= window / kWindowRun + 3);
       }
     }
 }
 
-TEST_CASE("a window shuffles: runs and records within them come in another order each epoch") {
+TEST_CASE("windows shuffle runs and records differently in each epoch") {
   OrderSpec spec;
   spec.window = 500;
   const Samples a = epoch_of(spec, all_of(5000), 0), b = epoch_of(spec, all_of(5000), 1);
@@ -62,12 +62,12 @@ TEST_CASE("a window shuffles: runs and records within them come in another order
     in_order += a[i].id == a[i - 1].id + 1;
     equal += a[i].id == b[i].id;
   }
-  // By chance each position is in order once in 500, 10 in all: 40 are ten standard deviations off.
+  // 10 positions are in order by chance (1 in 500); 40 would be ten standard deviations.
   CHECK(in_order < 40);
   CHECK(equal < 40);
 }
 
-TEST_CASE("repeat is so many epochs one after the other, bit for bit") {
+TEST_CASE("repeat N equals N consecutive epochs") {
   for (const bool shuffle : {true, false})
     for (const std::uint64_t window : {0, 10}) {
       OrderSpec once, thrice;
@@ -83,7 +83,7 @@ TEST_CASE("repeat is so many epochs one after the other, bit for bit") {
     }
 }
 
-TEST_CASE("epochs of another length cut the same stream elsewhere") {
+TEST_CASE("epochs of another length divide the same stream at other positions") {
   OrderSpec whole, cut;
   cut.epoch = 17;
   Samples stream, pieces;
@@ -94,13 +94,13 @@ TEST_CASE("epochs of another length cut the same stream elsewhere") {
   CHECK(stream == pieces);
 }
 
-TEST_CASE("an epoch without any of this is the permutation that it always was") {
+TEST_CASE("a plain epoch is the keyed permutation") {
   OrderSpec spec;
   spec.seed = 77;
   const Permutation permutation(1000, 77, 5);
   const Samples samples = epoch_of(spec, all_of(1000), 5);
   for (std::uint64_t i = 0; i < 1000; ++i) CHECK(samples[i] == Sample{permutation(i), 5});
-  // Of some records the permutation of as many.
+  // A subset of records uses the permutation of its size.
   std::vector<std::uint32_t> odd(1000);
   for (std::uint32_t i = 0; i < 1000; ++i) odd[i] = 2 * i + 1;
   SampleIds odd_ids(2000);
@@ -111,7 +111,7 @@ TEST_CASE("an epoch without any of this is the permutation that it always was") 
   for (std::uint64_t i = 0; i < 1000; ++i) CHECK(some[i] == Sample{2 * permutation(i) + 1, 5});
 }
 
-// Two or more groups of the records, of random sizes, each with a weight; some weights are 0.
+// Two or more groups of random sizes with weights; some weights are 0.
 std::shared_ptr<const SampleSet> random_groups(Random& random) {
   std::vector<std::uint64_t> begin{0};
   std::vector<double> weights;
@@ -123,7 +123,7 @@ std::shared_ptr<const SampleSet> random_groups(Random& random) {
   return std::make_shared<SampleSet>(begin, weights);
 }
 
-TEST_CASE("groups that are mixed go through their own samples pass by pass, over epochs and changes of weights") {
+TEST_CASE("groups of a mixture are drawn pass by pass, across epochs and changes of weights") {
   Random random(9, 0, 0, 0);
   for (int round = 0; round < 12; ++round) {
     const auto set = random_groups(random);
@@ -132,7 +132,7 @@ TEST_CASE("groups that are mixed go through their own samples pass by pass, over
     spec.window = random.below(2) == 0 ? 0 : 1 + random.below(200);
     const std::uint64_t length = Order(spec, {1, LastBatch::kKeep}, {set, {}}).length();
     CHECK(length == set->drawn());
-    // The weights change once, somewhere.
+    // The weights change once, at a random position.
     const MixtureStretch start{0, std::vector<std::uint64_t>(set->groups()), set->weights()};
     std::vector<double> other(set->groups(), 1.0);
     const std::uint64_t change = random.below(static_cast<std::uint32_t>(3 * length));
@@ -149,14 +149,14 @@ TEST_CASE("groups that are mixed go through their own samples pass by pass, over
         ++passes[group][sample.draw];
         if (++place <= change) REQUIRE(set->weights()[group] > 0);
       }
-    // Passes follow each other: all but those that a block is in the middle of are whole.
+    // Passes are consecutive: all are complete except those in a started block.
     for (std::size_t group = 0; group < set->groups(); ++group) {
       std::uint64_t broken = 0;
       for (const auto& [pass, samples] : passes[group]) {
         broken += set->group_size(group) - samples;
         REQUIRE(samples <= set->group_size(group));
       }
-      // What is missing of the passes begun lies in the last block, and in the last pass.
+      // Samples missing from started passes belong to the last block and the last pass.
       const std::uint64_t last_block =
           basis.stretches.back().weights == other ? Mixture(other).block() : Mixture(set->weights()).block();
       CHECK(broken <= last_block + set->group_size(group));
@@ -164,7 +164,7 @@ TEST_CASE("groups that are mixed go through their own samples pass by pass, over
   }
 }
 
-TEST_CASE("shares of a mixture are those of the weights") {
+TEST_CASE("shares of a mixture equal the weights") {
   const auto set = std::make_shared<SampleSet>(std::vector<std::uint64_t>{0, 30, 1000}, std::vector<double>{0.6, 0.4});
   OrderSpec spec;
   spec.epoch = 5005;  // blocks of 65
@@ -173,7 +173,7 @@ TEST_CASE("shares of a mixture are those of the weights") {
   CHECK(first == 3003);
 }
 
-TEST_CASE("any ranks and batches see the same samples, and a resume goes on exactly") {
+TEST_CASE("any ranks and batch sizes get the same samples, and a resume is exact") {
   Random random(31, 0, 0, 0);
   for (int round = 0; round < 60; ++round) {
     OrderSpec spec;
@@ -191,14 +191,14 @@ TEST_CASE("any ranks and batches see the same samples, and a resume goes on exac
     const std::uint64_t offset = random.below(static_cast<std::uint32_t>(expected.size()) + 1);
     std::vector<Samples> ranks;
     for (spec.rank = 0; spec.rank < spec.world; ++spec.rank) {
-      const Order rest = Order(spec, batch, basis).rest(offset);
+      const Order rest = Order(spec, batch, basis).remaining(offset);
       const Order::Epoch samples = rest.epoch(epoch);
       ranks.emplace_back();
       for (std::uint64_t b = 0; b < rest.batches_per_epoch(); ++b)
         for (std::uint64_t i = 0; i < rest.batch_samples(b); ++i) {
-          // By batch and index, by its place, and by enumerating: the same.
+          // Access by batch and index, by position, and by enumeration agree.
           const Sample sample = samples.sample(b, i);
-          REQUIRE(sample == expected[(rest.place(b) + i) % expected.size()]);
+          REQUIRE(sample == expected[(rest.samples_before_batch(b) + i) % expected.size()]);
           REQUIRE(samples.id_at(rest.samples_before(b) + i) == sample.id);
           ranks.back().push_back(sample);
         }
@@ -207,13 +207,13 @@ TEST_CASE("any ranks and batches see the same samples, and a resume goes on exac
     std::multiset<std::uint64_t> seen;
     for (const Samples& rank : ranks) seen.merge(ids_of(rank));
     std::multiset<std::uint64_t> due = ids_of({expected.begin() + static_cast<std::ptrdiff_t>(offset), expected.end()});
-    // A kept last batch is filled up with the first samples of the epoch.
+    // A kept last batch is filled with the first samples of the epoch.
     for (std::size_t i = 0; due.size() < seen.size(); ++i) due.insert(expected[i % expected.size()].id);
     CHECK(seen == due);
   }
 }
 
-TEST_CASE("a set of some records counts its epoch by them") {
+TEST_CASE("an epoch of a subset has the length of the subset") {
   SampleIds ids(100);
   ids.add(std::vector<std::uint32_t>{3, 50, 99});
   const auto set = std::make_shared<SampleSet>(100, ids, std::vector<std::uint64_t>{0, 3}, std::vector<double>{});
@@ -228,7 +228,7 @@ TEST_CASE("a set of some records counts its epoch by them") {
   CHECK(SampleSet(100).fingerprint() == SampleSet(100).fingerprint());
 }
 
-TEST_CASE("orders of draws that make no sense are refused") {
+TEST_CASE("invalid orders of draws are rejected") {
   OrderSpec spec;
   spec.repeat = std::uint64_t{1} << 61;
   CHECK_THROWS_WITH(Order(spec, {1, LastBatch::kDrop}, 100),

@@ -8,14 +8,13 @@
 namespace unstarve {
 namespace {
 
-// Groups are told one by one up to so many; of classes there may be thousands.
-constexpr std::size_t kGroupsTold = 16;
+constexpr std::size_t kMaxListedGroups = 16;  // there may be thousands of classes
 
 std::string explain_mixture(const PipelineSpec& spec, const SampleSet& samples) {
   const Mixture mixture(samples.weights());
   std::string text;
   for (std::size_t group = 0; group < samples.groups() && !spec.order.balance; ++group) {
-    if (group == kGroupsTold) {
+    if (group == kMaxListedGroups) {
       text += fmt::format("mix         and {} more\n", samples.groups() - group);
       break;
     }
@@ -25,10 +24,10 @@ std::string explain_mixture(const PipelineSpec& spec, const SampleSet& samples) 
   if (spec.order.balance)
     text += fmt::format("balance     {} classes, {}, in blocks of {} samples\n", samples.groups(),
                         spec.order.class_weights.empty() ? "equally often" : "by their weights", mixture.block());
-  const std::string away = mixture.deviation() < 1e-9 ? "exactly by the weights"
-                                                      : fmt::format("at most {:.2g} % of a block away from the weights",
-                                                                    100 * mixture.deviation());
-  return text + fmt::format("            {}; a group that is through begins anew\n", away);
+  const std::string deviation =
+      mixture.deviation() < 1e-9 ? "exactly the weights"
+                                 : fmt::format("within {:.2g} % of a block of the weights", 100 * mixture.deviation());
+  return text + fmt::format("            {}; an exhausted group restarts\n", deviation);
 }
 
 }  // namespace
@@ -36,18 +35,18 @@ std::string explain_mixture(const PipelineSpec& spec, const SampleSet& samples) 
 std::string explain_order(const PipelineSpec& spec, const SampleSet& samples, std::uint64_t length) {
   const OrderSpec& order = spec.order;
   std::string text;
-  if (!samples.everything()) text += fmt::format("samples     {} of {} take part\n", samples.size(), samples.records());
+  if (!samples.everything()) text += fmt::format("samples     {} of {} selected\n", samples.size(), samples.records());
   for (const std::string& note : samples.notes) text += "            " + note + "\n";
-  text += fmt::format("order       {}, seed {}, rank {} of {}\n", order.shuffle ? "keyed permutation" : "as stored",
+  text += fmt::format("order       {}, seed {}, rank {} of {}\n", order.shuffle ? "keyed permutation" : "storage order",
                       order.seed, order.rank, order.world);
   if (order.window > 0)
-    text += fmt::format("            in windows of {} samples, of runs of {} as they are stored\n", order.window,
+    text += fmt::format("            in windows of {} samples, made of runs of {} in storage order\n", order.window,
                         kWindowRun);
   if (!samples.weights().empty()) text += explain_mixture(spec, samples);
   if (order.repeat > 1 || order.epoch > 0) {
     text += fmt::format("epoch       {} samples", length);
     if (order.repeat > 1 && samples.weights().empty())
-      text += fmt::format(", {} passes, each in another order", order.repeat);
+      text += fmt::format(", {} passes, each in a different order", order.repeat);
     text += '\n';
   }
   return text;

@@ -1,5 +1,5 @@
 #pragma once
-// What explain() says of which sample comes when.
+// Describes samples and order of a pipeline as text, for explain().
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace unstarve {
 
-// Lines of text, as plan.h's explain(). `length`: samples of an epoch of all ranks.
+// Lines in the format of explain() (plan/plan.h). `length`: samples per epoch of all ranks.
 [[nodiscard]] std::string explain_order(const PipelineSpec& spec, const SampleSet& samples, std::uint64_t length);
 
 }  // namespace unstarve

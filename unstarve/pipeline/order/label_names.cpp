@@ -13,7 +13,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kNamesTold = 10;
+constexpr std::size_t kMaxListedNames = 10;
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
   std::int64_t number = 0;
@@ -35,13 +35,14 @@ std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels, 
     } else if (number && (classes.empty() || *number < static_cast<std::int64_t>(classes.size()))) {
       numbers.push_back(*number);
     } else if (classes.empty()) {
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("{}: found \"{}\", expected a number: the data name no classes", node, label));
+      throw Error(
+          ErrorKind::kArgument,
+          fmt::format("{}: found \"{}\", expected a number, because the dataset has no class names", node, label));
     } else {
-      const auto told = std::span(classes).first(std::min(classes.size(), kNamesTold));
+      const auto listed = std::span(classes).first(std::min(classes.size(), kMaxListedNames));
       throw Error(ErrorKind::kArgument,
                   fmt::format("{}: found \"{}\", expected the name or number of one of {} classes: {}{}", node, label,
-                              classes.size(), fmt::join(told, ", "), told.size() < classes.size() ? ", ..." : ""));
+                              classes.size(), fmt::join(listed, ", "), listed.size() < classes.size() ? ", ..." : ""));
     }
   }
   std::sort(numbers.begin(), numbers.end());

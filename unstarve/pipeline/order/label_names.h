@@ -1,5 +1,5 @@
 #pragma once
-// Classes as users write them: by name, or by number where no class has that name.
+// Resolves classes given by name, or by number if no class has that name.
 
 #include <cstdint>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace unstarve {
 
-// Ascending, each once. Throws Error(kArgument) about `node` for what is neither a name nor a number of a class; data
-// without class names take any number.
+// Class numbers in ascending order without duplicates. Throws Error(kArgument), beginning with `node`, for an unknown
+// class. A dataset without class names accepts any number.
 [[nodiscard]] std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels,
                                                       const std::vector<std::string>& classes, const std::string& node);
 

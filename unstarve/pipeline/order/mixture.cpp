@@ -11,17 +11,17 @@
 namespace unstarve {
 namespace {
 
-// Exact blocks are as short as that, so that any batch is near the weights, and no shorter, so that groups do not come
-// in turns.
-constexpr double kShortest = 64;
-// Weights that no such block fits, of many digits, are kept within a thousandth by blocks of at least this many ...
-constexpr double kLeastRounded = 1000;
-// ... in which the smallest group has so many samples that its share is right to a tenth ...
-constexpr double kLeastQuota = 10;
-// ... and of so many lengths the one that fits best.
+// Shortest block. Short blocks keep every batch close to the weights; still shorter ones would make groups alternate
+// visibly.
+constexpr double kMinBlock = 64;
+// If no block length represents the weights exactly: the shortest block, which keeps shares within a thousandth, ...
+constexpr double kMinRoundedBlock = 1000;
+// ... the smallest number of samples of the smallest group, which keeps its share within a tenth, ...
+constexpr double kMinRoundedQuota = 10;
+// ... and the number of block lengths to try.
 constexpr std::uint64_t kLengths = 4096;
-constexpr double kLeastShare = 1e-6;
-// Shares that are whole multiples of 1 / length come out so near to them.
+constexpr double kMinShare = 1e-6;
+// Rounding error below which a block is considered exact.
 constexpr double kExact = 1e-12;
 
 std::vector<double> shares_of(std::span<const double> weights) {
@@ -31,31 +31,31 @@ std::vector<double> shares_of(std::span<const double> weights) {
       throw Error(ErrorKind::kArgument, fmt::format("weight {}: {}, expected 0 or more", i, weights[i]));
     sum += weights[i];
   }
-  if (sum == 0) throw Error(ErrorKind::kArgument, "all weights are 0, expected one above it");
-  if (!std::isfinite(sum)) throw Error(ErrorKind::kArgument, "the weights' sum is infinite, expected smaller ones");
+  if (sum == 0) throw Error(ErrorKind::kArgument, "all weights are 0, expected at least one above 0");
+  if (!std::isfinite(sum))
+    throw Error(ErrorKind::kArgument, "the sum of the weights is infinite, expected smaller weights");
   std::vector<double> shares(weights.begin(), weights.end());
   for (std::size_t i = 0; i < shares.size(); ++i) {
     shares[i] /= sum;
-    if (shares[i] > 0 && shares[i] < kLeastShare)
+    if (shares[i] > 0 && shares[i] < kMinShare)
       throw Error(ErrorKind::kArgument,
-                  fmt::format("weight {}: {}, less than a millionth of all; make it greater, or 0", i, weights[i]));
+                  fmt::format("weight {}: {}, expected 0 or at least a millionth of the sum", i, weights[i]));
   }
   return shares;
 }
 
-// The greatest distance of a quota from its exact value in a block of `length`, at best: one that is rounded. More than
-// `enough` need not be told exactly.
+// The largest relative rounding error of a quota in a block of `length`. Stops early once the error reaches `enough`.
 double rounding(std::span<const double> shares, std::uint64_t length, double enough) {
-  double greatest = 0;
+  double largest = 0;
   for (const double share : shares) {
     const double exact = share * static_cast<double>(length);
-    greatest = std::max(greatest, std::abs(exact - std::round(exact)) / static_cast<double>(length));
-    if (greatest >= enough) break;
+    largest = std::max(largest, std::abs(exact - std::round(exact)) / static_cast<double>(length));
+    if (largest >= enough) break;
   }
-  return greatest;
+  return largest;
 }
 
-// The first of `lengths` lengths from `shortest` on whose quotas are nearest to the weights.
+// The block length with the smallest rounding error among `lengths` lengths from `shortest` on.
 std::uint64_t best_length(std::span<const double> shares, double shortest, std::uint64_t lengths) {
   const auto first = static_cast<std::uint64_t>(std::ceil(shortest));
   std::uint64_t best = first;
@@ -71,13 +71,13 @@ std::uint64_t best_length(std::span<const double> shares, double shortest, std::
 }
 
 std::uint64_t block_for(std::span<const double> shares) {
-  double least = 1;
+  double smallest = 1;
   for (const double share : shares)
-    if (share > 0) least = std::min(least, share);
-  // A whole number of samples of the smallest group; its share is the sum's rounding away from what was meant.
-  const std::uint64_t exact = best_length(shares, std::max(kShortest, 1 / least - 1e-6), kLengths);
+    if (share > 0) smallest = std::min(smallest, share);
+  // At least one sample of the smallest group; 1e-6 tolerates the rounding of its share.
+  const std::uint64_t exact = best_length(shares, std::max(kMinBlock, 1 / smallest - 1e-6), kLengths);
   if (rounding(shares, exact, 1) <= kExact) return exact;
-  return best_length(shares, std::max(kLeastRounded, kLeastQuota / least), kLengths);
+  return best_length(shares, std::max(kMinRoundedBlock, kMinRoundedQuota / smallest), kLengths);
 }
 
 std::vector<std::uint64_t> largest_remainders(std::span<const double> shares, std::uint64_t length) {
@@ -85,7 +85,7 @@ std::vector<std::uint64_t> largest_remainders(std::span<const double> shares, st
   std::vector<double> remainders;
   std::uint64_t left = length;
   for (const double share : shares) {
-    // A share that is whole but for rounding must not lose one.
+    // Rounding errors must not reduce a whole quota by one.
     const double exact = share * static_cast<double>(length);
     const auto quota = std::min(static_cast<std::uint64_t>(exact + 1e-6), left);
     quotas.push_back(quota);
@@ -125,8 +125,9 @@ Mixture::Draw Mixture::at(const PermutationKeys& keys, std::uint64_t position, s
 std::vector<MixtureStretch> continue_mixture(const MixtureStretch& running, const std::vector<double>& weights,
                                              std::uint64_t position) {
   if (running.weights.size() != weights.size() || running.given.size() != weights.size())
-    throw Error(ErrorKind::kArgument, fmt::format("the run went over {} sources, expected as many as now, {}",
-                                                  running.weights.size(), weights.size()));
+    throw Error(ErrorKind::kArgument,
+                fmt::format("the run used {} sources, this loader has {}; expected the same sources",
+                            running.weights.size(), weights.size()));
   const Mixture mixture(running.weights);
   if (running.weights == weights) return {running};
   const std::uint64_t blocks =

@@ -24,16 +24,17 @@ std::string digest_of(std::span<const double> weights) {
 
 std::uint64_t start_of(const Json& entry, std::size_t elements) {
   if (!entry.is_array() || entry.size() != elements || !entry[0].is_number_unsigned())
-    refuse(fmt::format("found {}, expected a list of {} that begins with a sample's number", entry.dump(), elements));
+    refuse(fmt::format("found {}, expected a list of {} elements that begins with a sample number", entry.dump(),
+                       elements));
   return entry[0].get<std::uint64_t>();
 }
 
-MixtureStretch kept_stretch(const Json& entry) {
+MixtureStretch stored_stretch(const Json& entry) {
   MixtureStretch stretch{start_of(entry, 3), {}, {}};
   try {
     for (const Json& given : entry[1])
       if (!given.is_number_unsigned())
-        refuse(fmt::format("found {}, expected how many samples a source gave", given.dump()));
+        refuse(fmt::format("found {}, expected the number of samples drawn from a source", given.dump()));
     stretch.given = entry[1].get<std::vector<std::uint64_t>>();
     stretch.weights = entry[2].get<std::vector<double>>();
   } catch (const Json::exception&) {
@@ -42,24 +43,24 @@ MixtureStretch kept_stretch(const Json& entry) {
   return stretch;
 }
 
-std::vector<MixtureStretch> kept_stretches(const Json& state) {
+std::vector<MixtureStretch> stored_stretches(const Json& state) {
   std::vector<MixtureStretch> stretches;
-  for (const Json& entry : state) stretches.push_back(kept_stretch(entry));
+  for (const Json& entry : state) stretches.push_back(stored_stretch(entry));
   return stretches;
 }
 
-std::vector<MixtureStretch> named_stretches(const Json& state, const std::vector<double>& weights,
-                                            std::span<const std::vector<double>> earlier) {
+std::vector<MixtureStretch> digested_stretches(const Json& state, const std::vector<double>& weights,
+                                               std::span<const std::vector<double>> earlier) {
   const auto find = [&](const std::string& digest, std::uint64_t from) -> const std::vector<double>& {
     if (digest_of(weights) == digest) return weights;
     const auto found =
         std::find_if(earlier.begin(), earlier.end(), [&](const auto& list) { return digest_of(list) == digest; });
     if (found != earlier.end()) return *found;
     refuse(
-        fmt::format("the run had other weights from its sample {} on, which the state of more than {} sources names "
-                    "only ({}): found them neither in mix[].weight nor in the {} set(s) of mix[].earlier_weights; "
-                    "expected them there, un.mix(earlier=[...]) in Python",
-                    from, kKeptSources, digest, earlier.size()));
+        fmt::format("the run had other weights from its sample {} on; a state of more than {} sources contains only "
+                    "their digest ({}), which matches neither mix[].weight nor the {} set(s) of mix[].earlier_weights. "
+                    "Add them there (in Python: un.mix(earlier=[...]))",
+                    from, kStoredSources, digest, earlier.size()));
   };
   std::vector<MixtureStretch> stretches;
   for (const Json& entry : state) {
@@ -70,13 +71,13 @@ std::vector<MixtureStretch> named_stretches(const Json& state, const std::vector
       const MixtureStretch& before = stretches.back();
       const Mixture mixture(before.weights);
       if (from < before.from || (from - before.from) % mixture.block() != 0)
-        refuse(fmt::format("weights change at sample {}, expected one that is whole blocks of {} behind {}", from,
+        refuse(fmt::format("weights change at sample {}, expected a multiple of {} samples after {}", from,
                            mixture.block(), before.from));
       const std::uint64_t blocks = (from - before.from) / mixture.block();
       for (std::size_t group = 0; group < weights.size(); ++group)
         stretch.given[group] = before.given[group] + blocks * mixture.quota(group);
     } else if (from != 0) {
-      refuse(fmt::format("it begins at sample {}, expected the run's beginning", from));
+      refuse(fmt::format("it begins at sample {}, expected 0", from));
     }
     stretches.push_back(std::move(stretch));
   }
@@ -87,7 +88,7 @@ std::vector<MixtureStretch> named_stretches(const Json& state, const std::vector
 
 Json mixture_state(std::span<const MixtureStretch> stretches, std::uint64_t here) {
   Json state = Json::array();
-  if (stretches.front().weights.size() > kKeptSources && stretches.front().from == 0) {
+  if (stretches.front().weights.size() > kStoredSources && stretches.front().from == 0) {
     for (const MixtureStretch& stretch : stretches) state.push_back({stretch.from, digest_of(stretch.weights)});
     return state;
   }
@@ -102,9 +103,9 @@ Json mixture_state(std::span<const MixtureStretch> stretches, std::uint64_t here
 std::vector<MixtureStretch> mixture_from_state(const Json& state, const std::vector<double>& weights,
                                                std::span<const std::vector<double>> earlier, std::uint64_t here) {
   if (!state.is_array() || state.empty() || !state[0].is_array())
-    refuse(fmt::format("found {}, expected the stretches of a mixture's weights", state.dump()));
+    refuse(fmt::format("found {}, expected a list of stretches of weights", state.dump()));
   std::vector<MixtureStretch> stretches =
-      state[0].size() == 2 ? named_stretches(state, weights, earlier) : kept_stretches(state);
+      state[0].size() == 2 ? digested_stretches(state, weights, earlier) : stored_stretches(state);
   const MixtureStretch running = std::move(stretches.back());
   stretches.pop_back();
   for (MixtureStretch& next : continue_mixture(running, weights, here)) stretches.push_back(std::move(next));

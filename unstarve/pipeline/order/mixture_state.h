@@ -1,14 +1,14 @@
 #pragma once
-// The part of a state that tells of a mixture: which weights held from which sample of the run on.
+// The part of a run state that describes a mixture: the weights, and the sample of the run from which they apply.
 //
-//   of up to kKeptSources sources   [[from, [given, ...], [weight, ...]], ...]   since the stretch that runs
-//   of more                         [[from, "digest of the weights"], ...]       since the beginning of the run
+//   up to kStoredSources sources   [[from, [given, ...], [weight, ...]], ...]   from the current stretch on
+//   more sources                   [[from, "digest of the weights"], ...]       from the beginning of the run on
 //
-// With few sources the weights may be changed after any resume. The weights of many do not fit into a state: it names
-// them by a digest, and they are taken from the spec: those that hold now, and mix's earlier_weights where the run had
-// others before. What each source gave follows from them.
+// With few sources the weights may change at any resume. Many weights do not fit into a state, so it contains only
+// their digest. The weights themselves come from the spec: mix[].weight and mix[].earlier_weights. The samples drawn
+// from each source follow from them.
 //
-// Threads: plain functions. Failure: Error(kArgument).
+// Failure: Error(kArgument).
 
 #include <cstdint>
 #include <span>
@@ -20,13 +20,12 @@
 
 namespace unstarve {
 
-inline constexpr std::size_t kKeptSources = 8;
+inline constexpr std::size_t kStoredSources = 8;
 
-// `here`: the sample of the run at which it stands.
+// `here`: the current sample of the run.
 [[nodiscard]] nlohmann::ordered_json mixture_state(std::span<const MixtureStretch> stretches, std::uint64_t here);
 
-// The stretches of a run that stands at `here` and goes on with `weights`. A list of either form, whatever the number
-// of sources.
+// The stretches of a run at sample `here` that continues with `weights`. Accepts both forms for any number of sources.
 [[nodiscard]] std::vector<MixtureStretch> mixture_from_state(const nlohmann::ordered_json& state,
                                                              const std::vector<double>& weights,
                                                              std::span<const std::vector<double>> earlier,

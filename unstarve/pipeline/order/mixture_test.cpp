@@ -14,7 +14,7 @@ namespace {
 
 using Weights = std::vector<double>;
 
-TEST_CASE("weights of a few digits are kept exactly, others within a thousandth") {
+TEST_CASE("weights with few digits are represented exactly, others within a thousandth") {
   for (const Weights& weights : {Weights{0.7, 0.3}, Weights{1, 1, 1}, Weights{1, 2, 3, 4}, Weights(1000, 1.0),
                                  Weights{0.125, 0.875}, Weights{5}, Weights{2, 0, 1}})
     CHECK(Mixture(weights).deviation() < 1e-12);
@@ -29,7 +29,7 @@ TEST_CASE("every weight above 0 gets samples, 0 gets none") {
   CHECK(std::abs(static_cast<double>(mixture.quota(4)) / static_cast<double>(mixture.block()) - 0.7) < 1e-3);
 }
 
-TEST_CASE("weights that make no sense are refused") {
+TEST_CASE("invalid weights are rejected") {
   CHECK_THROWS_WITH(Mixture(Weights{1, -1}), Catch::Contains("weight 1: -1, expected 0 or more"));
   CHECK_THROWS_WITH(Mixture(Weights{std::nan(""), 1}), Catch::Contains("weight 0: nan"));
   CHECK_THROWS_AS(Mixture(Weights{std::numeric_limits<double>::infinity(), 1}), Error);
@@ -39,7 +39,7 @@ TEST_CASE("weights that make no sense are refused") {
   CHECK_THROWS_AS(Mixture(Weights{}), Error);
 }
 
-TEST_CASE("each block holds its quotas, and each group's samples are numbered without a gap") {
+TEST_CASE("each block contains its quotas, and the samples of each group are numbered without gaps") {
   const PermutationKeys keys(3, 0);
   Random random(1, 0, 0, 0);
   for (int round = 0; round < 30; ++round) {
@@ -65,19 +65,19 @@ TEST_CASE("each block holds its quotas, and each group's samples are numbered wi
   }
 }
 
-TEST_CASE("a stretch of a mixture is mixed: groups come neither in runs nor in turns") {
+TEST_CASE("a mixture is random: groups neither form runs nor alternate") {
   const Mixture mixture(Weights{1, 1});
   const PermutationKeys keys(3, 0);
   REQUIRE(mixture.block() == 64);
   int changes = 0;
   for (std::uint64_t i = 1; i < 10'000; ++i)
     changes += mixture.at(keys, i, 0).group != mixture.at(keys, i - 1, 0).group;
-  // 5000 expected of a random sequence, 80 more where blocks are balanced; standard deviation 50.
+  // A random sequence has 5000 on average, balanced blocks 80 more; standard deviation 50.
   CHECK(changes > 4700);
   CHECK(changes < 5300);
 }
 
-TEST_CASE("a change of weights begins with the next block, where each group stands then") {
+TEST_CASE("new weights apply from the next block on, and each group continues its stream") {
   const Weights before{0.7, 0.3}, after{0.5, 0.5};
   const MixtureStretch start{0, {0, 0}, before};
   CHECK(continue_mixture(start, before, 1234) == std::vector{start});
@@ -88,12 +88,12 @@ TEST_CASE("a change of weights begins with the next block, where each group stan
   const auto next = continue_mixture(start, after, 141);
   CHECK(next == std::vector{start, MixtureStretch{210, {147, 63}, after}});
   CHECK(continue_mixture(start, after, 210) == next);
-  // Until then the old weights are in force: a resume in between comes to the same.
+  // Until then the old weights apply: a resume in between gives the same stretches.
   CHECK(continue_mixture(next[0], after, 209) == next);
   CHECK(continue_mixture(next[1], before, 211) == std::vector{next[1], MixtureStretch{274, {179, 95}, before}});
-  // One that was not reached gives way.
+  // A stretch that was not reached is replaced.
   CHECK(continue_mixture(next[1], before, 150) == std::vector{MixtureStretch{210, {147, 63}, before}});
-  CHECK_THROWS_WITH(continue_mixture(start, {1}, 10), Catch::Contains("2 sources, expected as many as now, 1"));
+  CHECK_THROWS_WITH(continue_mixture(start, {1}, 10), Catch::Contains("2 sources, this loader has 1"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
                                           ": expected 0 <= rank < world");
   rank_ = static_cast<std::uint64_t>(spec.rank);
   world_ = static_cast<std::uint64_t>(spec.world);
-  if (basis.samples->size() == 0) throw Error(ErrorKind::kInput, "the data set holds no samples");
+  if (basis.samples->size() == 0) throw Error(ErrorKind::kInput, "the dataset has no samples");
   auto draws = std::make_shared<const Draws>(spec, basis.samples, basis.stretches);
   samples_ = draws->length();
   if (!draws->plain()) draws_ = std::move(draws);
@@ -27,33 +27,33 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
     const std::uint64_t run = batch.bucket.run > 0 ? batch.bucket.run : batch_ * world_;
     buckets_ = std::make_shared<const Buckets>(batch.bucket.window, run, shuffle_, basis.samples);
   }
-  count();
+  count_batches();
   if (batches_ == 0) {
-    const std::uint64_t most = samples_ / world_;
+    const std::uint64_t limit = samples_ / world_;
     const std::string smaller =
-        most > 0 ? "give batch.size (--batch) at most " + std::to_string(most) : std::string("give fewer ranks");
+        limit > 0 ? "set batch.size (--batch) to at most " + std::to_string(limit) : std::string("use fewer ranks");
     throw Error(ErrorKind::kArgument, "no full batch: " + std::to_string(samples_) + " samples, batch " +
                                           std::to_string(batch_) + " on " + std::to_string(world_) + " rank(s); " +
-                                          smaller + ", or keep the last, short one (batch.last: keep)");
+                                          smaller + ", or keep the short last batch (batch.last: keep)");
   }
 }
 
-Order Order::rest(std::uint64_t offset, const std::vector<bool>& used) const {
-  Order rest = *this;
-  rest.offset_ = std::min(offset, samples_);
+Order Order::remaining(std::uint64_t offset, const std::vector<bool>& used) const {
+  Order order = *this;
+  order.offset_ = std::min(offset, samples_);
   auto unused = std::make_shared<std::vector<std::uint64_t>>();
-  for (std::size_t i = 0; i < used.size() && rest.offset_ + i < samples_; ++i) {
+  for (std::size_t i = 0; i < used.size() && order.offset_ + i < samples_; ++i) {
     if (used[i])
-      ++rest.used_;
+      ++order.used_;
     else
-      unused->push_back(rest.offset_ + i);
+      unused->push_back(order.offset_ + i);
   }
-  if (rest.used_ > 0) rest.unused_ = std::move(unused);
-  rest.count();
-  return rest;
+  if (order.used_ > 0) order.unused_ = std::move(unused);
+  order.count_batches();
+  return order;
 }
 
-void Order::count() {
+void Order::count_batches() {
   const std::uint64_t global = batch_ * world_, left = samples_ - offset_ - used_, over = left % global;
   batches_ = left / global;
   last_samples_ = batch_;
@@ -66,11 +66,11 @@ void Order::count() {
 std::uint64_t Order::batch_samples(std::uint64_t batch) const { return batch + 1 == batches_ ? last_samples_ : batch_; }
 
 std::uint64_t Order::real_samples(std::uint64_t batch) const {
-  const std::uint64_t first = place(batch), count = batch_samples(batch);
+  const std::uint64_t first = samples_before_batch(batch), count = batch_samples(batch);
   return first >= samples_ ? 0 : std::min(count, samples_ - first);
 }
 
-std::uint64_t Order::place(std::uint64_t batch) const {
+std::uint64_t Order::samples_before_batch(std::uint64_t batch) const {
   return offset_ + used_ + batch * batch_ * world_ + rank_ * batch_samples(batch);
 }
 
@@ -78,10 +78,11 @@ Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
     : order_(&order), draws_(order.draws_.get()), epoch_(epoch), permutation_(order.samples_, order.seed_, epoch) {}
 
 Sample Order::Epoch::sample(std::uint64_t batch, std::uint64_t index) const {
-  std::uint64_t position = order_->behind_holes(order_->place(batch) + index) % order_->samples_;
+  std::uint64_t position = order_->skip_used(order_->samples_before_batch(batch) + index) % order_->samples_;
   if (order_->buckets_) [[unlikely]]
-    position = order_->buckets_->at(permutation_.keys(), epoch_, position, order_->samples_, window_,
-                                    [this](std::uint64_t plain) { return drawn(plain).id; });
+    position = order_->buckets_->at(
+        {permutation_.keys(), epoch_, order_->samples_, [this](std::uint64_t plain) { return drawn(plain).id; }},
+        position, window_);
   return drawn(position);
 }
 

@@ -22,7 +22,7 @@ TEST_CASE("a permutation visits every id once, for any size") {
   }
 }
 
-TEST_CASE("seed and epoch give other permutations, equal keys the same") {
+TEST_CASE("different seeds and epochs give different permutations, equal keys the same") {
   const Permutation a(1000, 1, 0), same(1000, 1, 0), other_epoch(1000, 1, 1), other_seed(1000, 2, 0);
   int equal_epoch = 0, equal_seed = 0;
   for (std::uint64_t position = 0; position < 1000; ++position) {
@@ -35,7 +35,7 @@ TEST_CASE("seed and epoch give other permutations, equal keys the same") {
   CHECK(equal_seed < 12);
 }
 
-TEST_CASE("where an id lands is uniform over epochs") {
+TEST_CASE("the position of an id is uniform over epochs") {
   // Chi-square of the position of each of 16 ids over 16,000 epochs: 15 degrees of freedom, 99.99 % quantile 44.3.
   constexpr int kSize = 16, kEpochs = 16'000;
   std::array<std::array<int, kSize>, kSize> counts{};
@@ -51,7 +51,7 @@ TEST_CASE("where an id lands is uniform over epochs") {
   }
 }
 
-TEST_CASE("neighbours do not stay neighbours") {
+TEST_CASE("adjacent ids do not stay adjacent") {
   const Permutation permutation(100'000, 5, 0);
   int close = 0;
   for (std::uint64_t position = 0; position + 1 < 100'000; ++position) {
@@ -72,7 +72,7 @@ std::vector<std::uint64_t> ids_of_epoch(const Order& order, std::uint32_t number
   return ids;
 }
 
-TEST_CASE("the ranks share an epoch without overlap and get equally many batches") {
+TEST_CASE("ranks share an epoch without overlap and get the same number of batches") {
   for (int world : {1, 2, 3, 8}) {
     std::multiset<std::uint64_t> seen;
     std::set<std::size_t> counts;
@@ -88,7 +88,7 @@ TEST_CASE("the ranks share an epoch without overlap and get equally many batches
   }
 }
 
-TEST_CASE("a kept last batch covers every sample; ranks are filled up with the first of the order") {
+TEST_CASE("a kept last batch covers every sample, filled with the first samples of the epoch") {
   for (int world : {1, 2, 3}) {
     std::multiset<std::uint64_t> seen;
     for (int rank = 0; rank < world; ++rank) {
@@ -116,19 +116,19 @@ TEST_CASE("the union over ranks is the same sequence of global batches for any w
   CHECK(global(1, 24) == global(4, 6));
 }
 
-TEST_CASE("orders that make no sense are refused with what was found") {
+TEST_CASE("invalid orders are rejected") {
   CHECK_THROWS_AS(Order({true, 0, 0, 1}, {0, LastBatch::kDrop}, 10), Error);
   CHECK_THROWS_AS(Order({true, 0, 2, 2}, {1, LastBatch::kDrop}, 10), Error);
   CHECK_THROWS_AS(Order({true, 0, 0, 1}, {1, LastBatch::kDrop}, 0), Error);
   CHECK_THROWS_WITH(Order({true, 0, 0, 1}, {11, LastBatch::kDrop}, 10), Catch::Contains("10 samples, batch 11") &&
-                                                                            Catch::Contains("(--batch) at most 10,") &&
+                                                                            Catch::Contains("(--batch) to at most 10,") &&
                                                                             Catch::Contains("batch.last: keep"));
-  CHECK_THROWS_WITH(Order({true, 0, 0, 3}, {11, LastBatch::kDrop}, 10), Catch::Contains("(--batch) at most 3,"));
-  CHECK_THROWS_WITH(Order({true, 0, 0, 3}, {1, LastBatch::kDrop}, 2), Catch::Contains("give fewer ranks, or keep"));
+  CHECK_THROWS_WITH(Order({true, 0, 0, 3}, {11, LastBatch::kDrop}, 10), Catch::Contains("(--batch) to at most 3,"));
+  CHECK_THROWS_WITH(Order({true, 0, 0, 3}, {1, LastBatch::kDrop}, 2), Catch::Contains("use fewer ranks, or keep"));
   CHECK(Order({true, 0, 0, 1}, {11, LastBatch::kKeep}, 10).batches_per_epoch() == 1);
 }
 
-TEST_CASE("what is left of an epoch is dealt out anew to any ranks and batches, nothing twice, nothing missing") {
+TEST_CASE("the remaining samples of an epoch are distributed to any ranks and batches exactly once") {
   constexpr std::uint64_t kSamples = 103;
   for (const bool drop : {true, false}) {
     for (std::uint64_t offset : {0, 1, 40, 99, 102, 103}) {
@@ -140,7 +140,7 @@ TEST_CASE("what is left of an epoch is dealt out anew to any ranks and batches, 
           spec.seed = 5;
           spec.rank = rank;
           spec.world = world;
-          const Order rest = Order(spec, {4, drop ? LastBatch::kDrop : LastBatch::kKeep}, kSamples).rest(offset);
+          const Order rest = Order(spec, {4, drop ? LastBatch::kDrop : LastBatch::kKeep}, kSamples).remaining(offset);
           batches = rest.batches_per_epoch();
           const Order::Epoch epoch = rest.epoch(2);
           for (std::uint64_t place = 0; place < rest.samples_per_epoch(); ++place) seen.insert(epoch.id_at(place));
@@ -150,7 +150,7 @@ TEST_CASE("what is left of an epoch is dealt out anew to any ranks and batches, 
         const Permutation order(kSamples, 5, 2);
         for (std::uint64_t position = 0; position < kSamples; ++position) {
           const bool due = position >= offset && (!drop || position < offset + left / global * global);
-          // A kept last batch is filled up with the first samples of the epoch's order.
+          // A kept last batch is filled with the first samples of the epoch.
           const bool fills = position < seen.size() - std::min<std::uint64_t>(left, seen.size());
           CHECK(seen.count(order(position)) == (due ? 1U : 0U) + (fills ? 1U : 0U));
         }
@@ -159,7 +159,7 @@ TEST_CASE("what is left of an epoch is dealt out anew to any ranks and batches, 
   }
 }
 
-TEST_CASE("samples that were used out of order are left out of what is dealt out anew") {
+TEST_CASE("the remaining order skips samples that were used out of order") {
   constexpr std::uint64_t kSamples = 103;
   const Permutation order(kSamples, 5, 2);
   std::vector<bool> used(30);
@@ -172,10 +172,10 @@ TEST_CASE("samples that were used out of order are left out of what is dealt out
         spec.seed = 5;
         spec.rank = rank;
         spec.world = world;
-        const Order rest = Order(spec, {1, LastBatch::kDrop}, kSamples).rest(offset, used);
+        const Order rest = Order(spec, {1, LastBatch::kDrop}, kSamples).remaining(offset, used);
         const Order::Epoch epoch = rest.epoch(2);
         for (std::uint64_t sample = 0; sample < rest.samples_per_epoch(); ++sample) {
-          CHECK(order(rest.place_of(sample)) == epoch.id_at(sample));
+          CHECK(order(rest.position_of(sample)) == epoch.id_at(sample));
           seen.insert(epoch.id_at(sample));
         }
       }

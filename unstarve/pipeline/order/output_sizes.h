@@ -1,5 +1,5 @@
 #pragma once
-// What comes out of the operations of a pipeline, of every sample, from the headers of images.
+// Computes the output size of the operations for every sample from the image headers.
 
 #include <functional>
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace unstarve {
 
-// As SampleSet::sizes; empty where nobody needs it (batch.pad.to is not "largest") or an operation gives all samples
-// one size. Reads each record of the set once, in parallel and with `check` as choose_samples(). Operations as
-// check_spec() let them pass.
+// Returns SampleSet::sizes; empty if not needed (batch.pad.to is not "largest") or if an operation has a fixed output
+// size. Reads each record of the set once, in parallel; `check` as in choose_samples(). Precondition: check_spec(spec)
+// does not throw.
 [[nodiscard]] std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& samples, const Dataset& dataset,
                                              int threads, const std::function<void()>& check = {});
 

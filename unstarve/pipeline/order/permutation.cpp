@@ -8,7 +8,7 @@
 namespace unstarve {
 namespace {
 
-// Streams of Random are named by (seed, epoch, sample, operation); this one is no sample's and no operation's.
+// Random streams are keyed by (seed, epoch, sample, operation); these values belong to no sample and no operation.
 constexpr std::uint64_t kOrderSample = ~std::uint64_t{0};
 constexpr std::uint32_t kOrderOperation = 0xfff;
 
@@ -24,7 +24,7 @@ PermutationKeys::PermutationKeys(std::uint64_t seed, std::uint32_t epoch) {
   for (auto& key : keys_) key = (std::uint64_t{random.bits()} << 32) | random.bits();
 }
 
-// An unbalanced Feistel network: even rounds change the high half by the low one, odd rounds the other way round.
+// An unbalanced Feistel network: even rounds change the high half by the low half, odd rounds the low half by the high.
 inline std::uint64_t PermutationKeys::walk(std::uint64_t size, int low_bits, int high_bits, std::uint64_t position,
                                            std::uint64_t tweak) const {
   const std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1;

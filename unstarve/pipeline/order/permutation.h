@@ -1,8 +1,9 @@
 #pragma once
-// Keyed permutations of 0 .. size - 1 by arithmetic alone: no list of numbers exists.
+// Keyed permutations of 0 .. size - 1, computed without a list.
 //
-// A Feistel network over the next power of two, walked until it lands inside (Black and Rogaway, "Ciphers with
-// arbitrary finite domains", CT-RSA 2002). Other keys, other permutations; a tweak names further ones of the same keys.
+// A Feistel network over the next power of two, applied until the result is below `size` (cycle walking; Black and
+// Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002). Different keys give different permutations; a tweak
+// selects a further permutation of the same keys.
 //
 // Threads: pure after construction. Cost: 20-40 ns per number, keys about 100 ns.
 
@@ -18,7 +19,7 @@ namespace unstarve {
   return z ^ (z >> 31);
 }
 
-// A tweak made of another one and a number; never the untweaked 0 in practice.
+// Derives a tweak from another tweak and a number; practically never 0 (no tweak).
 [[nodiscard]] constexpr std::uint64_t tweak_of(std::uint64_t tweak, std::uint64_t number) {
   return mix_bits(tweak + 0x9e3779b97f4a7c15ULL * (number + 1));
 }
@@ -26,9 +27,9 @@ namespace unstarve {
 class PermutationKeys {
  public:
   PermutationKeys(std::uint64_t seed, std::uint32_t epoch);
-  // Of the permutation of 0 .. size - 1 that `tweak` names. Precondition: position < size.
+  // The element at `position` of the permutation of 0 .. size - 1 selected by `tweak`. Precondition: position < size.
   [[nodiscard]] std::uint64_t permute(std::uint64_t size, std::uint64_t position, std::uint64_t tweak) const;
-  // A number that these keys and `tweak` name, uniform below `end`; end >= 1, and small against 2^64.
+  // A pseudo-random number below `end` for these keys and `tweak`; end >= 1 and much smaller than 2^64.
   [[nodiscard]] std::uint64_t below(std::uint64_t end, std::uint64_t tweak) const {
     return mix_bits(keys_[0] + tweak) % end;
   }
@@ -41,10 +42,10 @@ class PermutationKeys {
   std::array<std::uint64_t, kRounds> keys_{};
 };
 
-// The untweaked one of a size that is known before.
+// The permutation without tweak for a fixed size; faster than PermutationKeys::permute().
 class Permutation {
  public:
-  // Of 0 .. size - 1; size >= 1.
+  // Precondition: size >= 1.
   Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t epoch);
   // Precondition: position < size.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t position) const;

@@ -21,42 +21,42 @@ void mark(std::vector<bool>& bits, std::uint64_t i) {
 
 Position position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
                         std::uint64_t samples) {
-  if (ranks.empty()) throw Error(ErrorKind::kArgument, "state: found no rank, expected one or more");
-  const Position& dealt = ranks[0].dealt;
+  if (ranks.empty()) throw Error(ErrorKind::kArgument, "state: found no ranks, expected 1 or more");
+  const Position& start = ranks[0].start;
   order.world = static_cast<int>(ranks.size());
   std::vector<Order> orders;
-  std::uint64_t first = kNone;  // place of the first sample that is not used
+  std::uint64_t first = kNone;  // position of the first unused sample
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankProgress& progress = ranks[rank];
-    if (progress.dealt != dealt)
+    if (progress.start != start)
       throw Error(
           ErrorKind::kArgument,
-          fmt::format("state: rank {} is in epoch {}, dealt out behind {} samples, rank 0 in epoch {}, behind {}; "
-                      "expected states of one epoch",
-                      rank, progress.dealt.epoch, progress.dealt.offset, dealt.epoch, dealt.offset));
+          fmt::format("state: rank {} is in epoch {} and started after {} samples, rank 0 in epoch {} after {}; "
+                      "expected states of one run and epoch",
+                      rank, progress.start.epoch, progress.start.offset, start.epoch, start.offset));
     order.rank = static_cast<int>(rank);
-    orders.push_back(Order(order, batch, samples).rest(dealt.offset, dealt.used));
+    orders.push_back(Order(order, batch, samples).remaining(start.offset, start.used));
     const std::uint64_t all = orders[rank].samples_per_epoch();
-    if (progress.samples > all || progress.ahead.size() > all - progress.samples)
+    if (progress.samples > all || progress.used.size() > all - progress.samples)
       throw Error(ErrorKind::kArgument,
-                  fmt::format("state: rank {} has used {} samples and {} behind them, but its part of the epoch has {}",
-                              rank, progress.samples, progress.ahead.size(), all));
-    if (progress.samples < all) first = std::min(first, orders[rank].place_of(progress.samples));
+                  fmt::format("state: rank {} has used {} samples and {} later ones, but its part of the epoch has {}",
+                              rank, progress.samples, progress.used.size(), all));
+    if (progress.samples < all) first = std::min(first, orders[rank].position_of(progress.samples));
   }
-  if (first >= samples) return {dealt.epoch + 1, 0, 0, {}};  // none, or only such as fill up the last batch
+  if (first >= samples) return {start.epoch + 1, 0, 0, {}};  // no sample is left, except fillers of the last batch
 
-  Position position{dealt.epoch, 0, first, {}};
-  const auto use = [&](std::uint64_t place) {
-    if (place >= first && place < samples) mark(position.used, place - first);
+  Position position{start.epoch, 0, first, {}};
+  const auto use = [&](std::uint64_t sample) {
+    if (sample >= first && sample < samples) mark(position.used, sample - first);
   };
-  for (std::size_t i = 0; i < dealt.used.size(); ++i)
-    if (dealt.used[i]) use(dealt.offset + i);
+  for (std::size_t i = 0; i < start.used.size(); ++i)
+    if (start.used[i]) use(start.offset + i);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankProgress& progress = ranks[rank];
-    for (std::uint64_t i = progress.samples; i-- > 0 && orders[rank].place_of(i) > first;)
-      use(orders[rank].place_of(i));
-    for (std::size_t i = 0; i < progress.ahead.size(); ++i)
-      if (progress.ahead[i]) use(orders[rank].place_of(progress.samples + i));
+    for (std::uint64_t i = progress.samples; i-- > 0 && orders[rank].position_of(i) > first;)
+      use(orders[rank].position_of(i));
+    for (std::size_t i = 0; i < progress.used.size(); ++i)
+      if (progress.used[i]) use(orders[rank].position_of(progress.samples + i));
   }
   return position;
 }

@@ -1,11 +1,10 @@
 #pragma once
-// How far one rank's run has come, and where a run by other ranks goes on.
+// The progress of each rank, and the resume position that follows from the progress of all ranks.
 //
-// In exact order a rank's progress is a number of samples; in relaxed order some behind them are used already. The
-// progresses of all ranks together give the Position of a run by any number of ranks, in batches of any size.
+// In exact order the progress of a rank is a number of samples. In relaxed order some later samples are used as well.
+// The resume position is valid for any number of ranks and any batch size.
 //
-// Threads: plain functions of plain data. Failure: Error(kArgument). Cost: constant in the data set; of the order of
-// the window per rank.
+// Failure: Error(kArgument). Cost: independent of the dataset; proportional to the window per rank.
 
 #include <cstdint>
 #include <span>
@@ -16,15 +15,16 @@
 namespace unstarve {
 
 struct RankProgress {
-  Position dealt;             // how the epoch was dealt out to the ranks: its batch is 0
-  std::uint64_t samples = 0;  // of this rank in this dealing, used without a gap
-  // Bit i: whether the rank's sample `samples` + i is used as well; at most as long as the window of relaxed order.
-  std::vector<bool> ahead{};
+  Position start;             // position from which the epoch is distributed to these ranks; its batch is 0
+  std::uint64_t samples = 0;  // samples of this rank used since `start` without a gap
+  // Bit i: sample `samples` + i of this rank is used as well. At most the window of relaxed order.
+  std::vector<bool> used{};
   friend bool operator==(const RankProgress&, const RankProgress&) = default;
 };
 
-// Where the epoch goes on, or the next one begins, when the ranks 0, 1, ... of a world have come so far; `order` and
-// `batch` as theirs, whatever its rank and world. Throws when they are not of one dealing.
+// The resume position after the progress of ranks 0, 1, ...: in the same epoch, or at the start of the next one.
+// `order` and `batch` are those of the ranks; rank and world in `order` are ignored. Throws if the ranks have different
+// starts.
 [[nodiscard]] Position position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
                                       std::uint64_t samples);
 

@@ -1,8 +1,8 @@
 #pragma once
-// The order of a whole run: its epochs one after the other, the first without what was used before the run's start.
+// The order of a whole run: consecutive epochs, the first without the samples used before the start of the run.
 //
-// Every sample of the run has a number, counted from its start; read-ahead goes by it, batches by (epoch, batch,
-// index). Threads: pure after construction.
+// Samples of the run are numbered from its start. Read-ahead uses this number, batches use (epoch, batch, index).
+// Threads: pure after construction.
 
 #include <cstdint>
 #include <limits>
@@ -13,32 +13,31 @@ namespace unstarve {
 
 class RunOrder {
  public:
-  struct Place {
+  struct EpochSample {
     std::uint32_t epoch = 0;
-    std::uint64_t sample = 0;  // of this rank, in order(epoch)
+    std::uint64_t sample = 0;  // index among the samples of this rank in order(epoch)
   };
 
-  // A start behind the last batch of its epoch is the beginning of the next one. `epochs`, the started one included;
-  // 0: endless. Throws Error(kArgument) for a start at a batch that the epoch does not have.
+  // A start after the last batch of its epoch means the beginning of the next epoch. `epochs` includes the started one;
+  // 0: endless. Throws Error(kArgument) if the epoch has no batch `start.batch`.
   RunOrder(const Order& order, Position start, std::uint32_t epochs);
 
   [[nodiscard]] Position start() const { return start_; }
   [[nodiscard]] const Order& order(std::uint32_t epoch) const { return epoch == start_.epoch ? first_ : order_; }
-  // Whether the run has that epoch.
   [[nodiscard]] bool has(std::uint32_t epoch) const { return epochs_ == 0 || epoch - started_ < epochs_; }
-  // Of this rank, in the whole run.
+  // Samples of this rank in the whole run.
   [[nodiscard]] std::uint64_t samples() const;
   [[nodiscard]] std::uint64_t number(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index) const;
-  [[nodiscard]] Place place(std::uint64_t number) const;
+  [[nodiscard]] EpochSample epoch_sample(std::uint64_t number) const;
 
  private:
   Order order_;
   Order first_;
   Position start_;
-  std::uint32_t started_;  // the epoch that was asked for
+  std::uint32_t first_epoch_;  // as requested
   std::uint32_t epochs_;
-  std::uint64_t skipped_ = 0;  // samples of first_ before the start
-  std::uint64_t begun_ = 0;    // samples of first_ behind it
+  std::uint64_t skipped_ = 0;        // samples of first_ before the start
+  std::uint64_t first_samples_ = 0;  // samples of first_ from the start on
 };
 
 }  // namespace unstarve

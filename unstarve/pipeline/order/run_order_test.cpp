@@ -7,7 +7,7 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("every sample of a run has a number, and the number its place") {
+TEST_CASE("samples of a run are numbered, and a number identifies epoch and sample") {
   for (const bool drop : {true, false}) {
     const Order order(OrderSpec{}, {10, drop ? LastBatch::kDrop : LastBatch::kKeep}, 57);
     for (const Position& start : {Position{}, Position{3, 2}, Position{1, 0, 23}, Position{1, 1, 23}}) {
@@ -19,8 +19,8 @@ TEST_CASE("every sample of a run has a number, and the number its place") {
              ++batch) {
           for (std::uint64_t index = 0; index < of_epoch.batch_samples(batch); ++index, ++number) {
             REQUIRE(run.number(epoch, batch, index) == number);
-            CHECK(run.place(number).epoch == epoch);
-            CHECK(run.place(number).sample == batch * 10 + index);
+            CHECK(run.epoch_sample(number).epoch == epoch);
+            CHECK(run.epoch_sample(number).sample == batch * 10 + index);
           }
         }
       }
@@ -29,7 +29,7 @@ TEST_CASE("every sample of a run has a number, and the number its place") {
   }
 }
 
-TEST_CASE("a start behind the last batch is the beginning of the next epoch") {
+TEST_CASE("a start after the last batch is the beginning of the next epoch") {
   const Order order(OrderSpec{}, {10, LastBatch::kDrop}, 57);
   CHECK(RunOrder(order, {4, 0, 50}, 0).start() == Position{5, 0, 0});
   const RunOrder over(order, {4, 0, 55}, 1);

@@ -18,21 +18,21 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
-// Epochs are counted in 32 bits; half of them can be resumed, so that a run may go on.
-constexpr std::uint64_t kMostEpoch = std::numeric_limits<std::int32_t>::max();
-constexpr std::uint64_t kMostBatch = std::numeric_limits<std::int32_t>::max();
+// Epochs are counted in 32 bits; only the lower half can be resumed, which leaves room for further epochs.
+constexpr std::uint64_t kMaxEpoch = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t kMaxBatch = std::numeric_limits<std::int32_t>::max();
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kArgument, "state: " + what); }
 
-// Of a state without "order".
-const Json& usual_settings() {
+// Settings of a state without "order".
+const Json& default_settings() {
   static const Json settings = {
       {"window", 0}, {"repeat", 1},      {"epoch", 0}, {"balance", false}, {"class_weights", Json::object()},
       {"set", ""},   {"bucket", nullptr}};
   return settings;
 }
 
-// Of classes there may be thousands.
+// A digest, because there may be thousands of classes.
 std::string digest_of(const std::map<std::string, double>& weights) {
   std::uint64_t digest = mix_bits(weights.size());
   for (const auto& [name, weight] : weights) {
@@ -44,22 +44,22 @@ std::string digest_of(const std::map<std::string, double>& weights) {
 
 Json parse(const std::string& text) {
   const Json state = Json::parse(text, nullptr, false);
-  if (!state.is_object()) refuse("found " + text.substr(0, 60) + ", expected the JSON object that a loader's state is");
+  if (!state.is_object()) refuse("found " + text.substr(0, 60) + ", expected the JSON object of a loader's state");
   return state;
 }
 
-std::string shown(const Json& state, const char* key) {
+std::string text_of(const Json& state, const char* key) {
   return state.contains(key) ? state[key].dump() : std::string("nothing");
 }
 
-std::uint64_t whole(const Json& state, const char* key, std::uint64_t least, std::uint64_t most) {
+std::uint64_t integer(const Json& state, const char* key, std::uint64_t min, std::uint64_t max) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_number_integer())
-    refuse(fmt::format("{}: found {}, expected a whole number", key, shown(state, key)));
-  // A negative one comes out beyond `most`.
+    refuse(fmt::format("{}: found {}, expected a whole number", key, text_of(state, key)));
+  // A negative number is larger than `max` after the conversion.
   const auto value = found->get<std::uint64_t>();
-  if ((!found->is_number_unsigned() && found->get<std::int64_t>() < 0) || value < least || value > most)
-    refuse(fmt::format("{}: found {}, expected {} to {}", key, found->dump(), least, most));
+  if ((!found->is_number_unsigned() && found->get<std::int64_t>() < 0) || value < min || value > max)
+    refuse(fmt::format("{}: found {}, expected {} to {}", key, found->dump(), min, max));
   return value;
 }
 
@@ -70,17 +70,17 @@ std::uint64_t identity(const Json& value) {
   return std::stoull(text, nullptr, 16);
 }
 
-bool truth(const Json& state, const char* key) {
+bool boolean(const Json& state, const char* key) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_boolean())
-    refuse(fmt::format("{}: found {}, expected true or false", key, shown(state, key)));
+    refuse(fmt::format("{}: found {}, expected true or false", key, text_of(state, key)));
   return found->get<bool>();
 }
 
 std::vector<bool> bits(const Json& state, const char* key) {
   if (!state.contains(key)) return {};
   const auto read = state[key].is_string() ? bits_from_text(state[key].get<std::string>()) : std::nullopt;
-  if (!read) refuse(fmt::format("{}: found {}, expected bits in base64", key, shown(state, key).substr(0, 60)));
+  if (!read) refuse(fmt::format("{}: found {}, expected bits in base64", key, text_of(state, key).substr(0, 60)));
   return *read;
 }
 
@@ -88,8 +88,8 @@ void add_bits(Json& state, const char* key, const std::vector<bool>& bits) {
   if (!bits.empty()) state[key] = bits_to_text(bits);
 }
 
-// How an epoch of `length` samples is dealt out, whatever the samples are.
-Position joined(std::span<const RankProgress> ranks, int batch, LastBatch last, std::uint64_t length) {
+// The resume position in an epoch of `length` samples; independent of the samples.
+Position combined_position(std::span<const RankProgress> ranks, int batch, LastBatch last, std::uint64_t length) {
   return position_after(ranks, OrderSpec{}, BatchSpec{batch, last == LastBatch::kDrop ? last : LastBatch::kKeep},
                         length);
 }
@@ -119,7 +119,7 @@ std::vector<MixtureStretch> RunState::first_stretches() const {
 }
 
 Json RunState::settings() const {
-  Json all = usual_settings();
+  Json all = default_settings();
   all["window"] = spec_.window;
   all["repeat"] = spec_.repeat;
   all["epoch"] = spec_.epoch;
@@ -136,64 +136,64 @@ Json RunState::settings() const {
 }
 
 std::string RunState::text(const RankProgress& progress, std::span<const MixtureStretch> stretches) const {
-  const Position& dealt = progress.dealt;
-  const bool begun = progress.samples > 0 || !progress.ahead.empty();
-  const bool alone = relaxed_ && spec_.world > 1 && begun;
-  Position at = dealt;
-  if (!alone && begun) {
-    if (dealt.used.empty() && progress.ahead.empty())
-      at.offset = std::min(dealt.offset + progress.samples * order_.world(), length());
-    else  // all ranks in step
-      at = joined(std::vector<RankProgress>(order_.world(), progress), batch_.size, batch_.last, length());
+  const Position& start = progress.start;
+  const bool has_progress = progress.samples > 0 || !progress.used.empty();
+  const bool own_state = relaxed_ && spec_.world > 1 && has_progress;
+  Position at = start;
+  if (!own_state && has_progress) {
+    if (start.used.empty() && progress.used.empty())
+      at.offset = std::min(start.offset + progress.samples * order_.world(), length());
+    else  // all ranks have the same progress
+      at = combined_position(std::vector<RankProgress>(order_.world(), progress), batch_.size, batch_.last, length());
   }
   if (at.offset >= length()) at = {at.epoch + 1, 0, 0, {}};
 
   Json state = {{"version", kVersion}, {"epoch", at.epoch},        {"samples", at.offset},
                 {"seed", spec_.seed},  {"shuffle", spec_.shuffle}, {"dataset", records_}};
   if (data_ != 0) state["data"] = fmt::format("{:016x}", data_);
-  if (alone) {
+  if (own_state) {
     state["rank"] = spec_.rank;
     state["world"] = spec_.world;
     state["batch"] = batch_.size;
     state["drop_last"] = batch_.last == LastBatch::kDrop;
     state["rank_samples"] = progress.samples;
-    add_bits(state, "rank_window", progress.ahead);
+    add_bits(state, "rank_window", progress.used);
   }
   add_bits(state, "window", at.used);
-  Json unusual = Json::object();
+  Json changed = Json::object();
   const Json all = settings();
   for (const auto& [key, value] : all.items())
-    if (value != usual_settings()[key]) unusual[key] = value;
-  if (!unusual.empty()) state["order"] = std::move(unusual);
+    if (value != default_settings()[key]) changed[key] = value;
+  if (!changed.empty()) state["order"] = std::move(changed);
   if (!stretches.empty()) state["mix"] = mixture_state(stretches, at.epoch * length() + at.offset);
   return state.dump();
 }
 
 std::uint64_t RunState::check(const Json& state) const {
   if (!state.contains("version") || state["version"] != kVersion)
-    refuse(fmt::format("version {}, expected {}", shown(state, "version"), kVersion));
-  (void)whole(state, "epoch", 0, kMostEpoch);
-  (void)whole(state, "samples", 0, length());
-  const Json mine = {{"seed", spec_.seed}, {"shuffle", spec_.shuffle}, {"dataset", records_}};
-  for (const auto& [key, value] : mine.items())
+    refuse(fmt::format("version {}, expected {}", text_of(state, "version"), kVersion));
+  (void)integer(state, "epoch", 0, kMaxEpoch);
+  (void)integer(state, "samples", 0, length());
+  const Json expected = {{"seed", spec_.seed}, {"shuffle", spec_.shuffle}, {"dataset", records_}};
+  for (const auto& [key, value] : expected.items())
     if (!state.contains(key) || state[key] != value)
-      refuse(fmt::format("{} {}, but this loader has {}", key, shown(state, key.c_str()), value.dump()));
+      refuse(fmt::format("{} {}, but this loader has {}", key, text_of(state, key.c_str()), value.dump()));
   if (const auto found = state.find("data"); found != state.end() && data_ != 0) {
     if (const std::uint64_t theirs = identity(*found); theirs != data_)
-      refuse(
-          fmt::format("it is of other data of equally many samples, which differ in: {}; expected the data that it was "
-                      "taken of, in the same order, wherever they lie",
-                      identities_differ_in(theirs, data_)));
+      refuse(fmt::format(
+          "found other data with the same number of samples, which differ in: {}; expected the same data in "
+          "the same order, at any path",
+          identities_differ_in(theirs, data_)));
   }
   std::uint64_t bucket_run = 0;
   const Json given = state.contains("order") ? state["order"] : Json::object();
   if (!given.is_object()) refuse(fmt::format("order: found {}, expected settings by name", given.dump()));
   const Json all = settings();
   for (const auto& [key, value] : all.items()) {
-    const Json& theirs = given.contains(key) ? given[key] : usual_settings()[key];
+    const Json& theirs = given.contains(key) ? given[key] : default_settings()[key];
     if (theirs == value) continue;
     if (key == "set")
-      refuse("other samples took part in it than in this loader; expected the same data, filter, take and sources");
+      refuse("found other selected samples than in this loader; expected the same data, filter, take and sources");
     if (key == "bucket" && theirs.is_array() && value.is_array() && theirs.size() == 2 && theirs[0] == value[0] &&
         theirs[1].is_number_unsigned() && theirs[1] != 0) {
       bucket_run = theirs[1].get<std::uint64_t>();
@@ -210,21 +210,21 @@ Position RunState::position(std::span<const Json> states) const {
     std::vector<bool> used = bits(state, "window");
     if (const auto samples = state["samples"].get<std::uint64_t>(); used.size() > length() - samples)
       refuse(
-          fmt::format("window: found {} bits behind {} samples, but an epoch has {}", used.size(), samples, length()));
+          fmt::format("window: found {} bits after {} samples, but an epoch has {}", used.size(), samples, length()));
     return used;
   };
   const auto epoch_of = [](const Json& state) { return state["epoch"].get<std::uint32_t>(); };
   if (std::none_of(states.begin(), states.end(), [](const Json& state) { return state.contains("rank"); })) {
     for (const Json& state : states)
-      if (state != first) refuse("the ranks' states differ, expected those of one batch");
+      if (state != first) refuse("found different states of the ranks, expected states of one batch");
     return {epoch_of(first), 0, first["samples"].get<std::uint64_t>(), window(first)};
   }
   std::vector<std::pair<std::int64_t, const Json*>> ranks;
   for (const Json& state : states)
-    ranks.emplace_back(state.contains("rank") ? static_cast<std::int64_t>(whole(state, "rank", 0, kMostBatch)) : -1,
+    ranks.emplace_back(state.contains("rank") ? static_cast<std::int64_t>(integer(state, "rank", 0, kMaxBatch)) : -1,
                        &state);
   std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  const std::uint64_t world = whole(*ranks.back().second, "world", 1, kMostBatch);
+  const std::uint64_t world = integer(*ranks.back().second, "world", 1, kMaxBatch);
   std::vector<std::int64_t> found;
   bool all = ranks.size() == world;
   for (const auto& [rank, state] : ranks) {
@@ -233,16 +233,16 @@ Position RunState::position(std::span<const Json> states) const {
   }
   if (!all)
     refuse(fmt::format(
-        "of ranks [{}], expected a list of all {} ranks' states, gathered when they are taken: in relaxed order "
-        "each rank knows only what it gave itself",
+        "found states of ranks [{}], expected a list of the states of all {} ranks, saved at the same time: in "
+        "relaxed order each rank knows only its own samples",
         fmt::join(found, ", "), world));
   std::vector<RankProgress> progress;
   for (const auto& [rank, state] : ranks)
     progress.push_back({{epoch_of(*state), 0, (*state)["samples"].get<std::uint64_t>(), window(*state)},
-                        whole(*state, "rank_samples", 0, length()),
+                        integer(*state, "rank_samples", 0, length()),
                         bits(*state, "rank_window")});
-  return joined(progress, static_cast<int>(whole(*ranks[0].second, "batch", 1, kMostBatch)),
-                truth(*ranks[0].second, "drop_last") ? LastBatch::kDrop : LastBatch::kKeep, length());
+  return combined_position(progress, static_cast<int>(integer(*ranks[0].second, "batch", 1, kMaxBatch)),
+                           boolean(*ranks[0].second, "drop_last") ? LastBatch::kDrop : LastBatch::kKeep, length());
 }
 
 RunStart RunState::start(std::span<const std::string> texts) const {
@@ -253,12 +253,13 @@ RunStart RunState::start(std::span<const std::string> texts) const {
   for (const Json& state : states) start.bucket_run = check(state);
   start.at = position(states);
   if (!weights_.empty()) {
-    // Relaxed order may have given samples of blocks further on.
+    // Relaxed order may have used samples of later blocks.
     const std::uint64_t here = start.at.epoch * length() + start.at.offset + start.at.used.size();
     start.stretches =
         mixture_from_state(states[0].contains("mix") ? states[0]["mix"] : Json(), weights_, earlier_, here);
   }
-  if (order_.rest(start.at.offset, start.at.used).batches_per_epoch() == 0) start.at = {start.at.epoch + 1, 0, 0, {}};
+  if (order_.remaining(start.at.offset, start.at.used).batches_per_epoch() == 0)
+    start.at = {start.at.epoch + 1, 0, 0, {}};
   return start;
 }
 

@@ -30,7 +30,7 @@ std::string refusal(const std::function<void()>& call) { return testing::refusal
 
 RunStart start_of(const RunState& run, const std::string& text) { return run.start(std::vector{text}); }
 
-// `sources` of 90 samples each, weights as `weight` says, and those that the run had before.
+// `sources` with 90 samples each, with present and earlier weights.
 struct Mixed {
   PipelineSpec spec = spec_of(10);
   std::shared_ptr<const SampleSet> set;
@@ -55,17 +55,17 @@ double plain(std::size_t i) { return 0.1234567 + 0.0765432 * static_cast<double>
 double other(std::size_t i) { return 1.0 / static_cast<double>(3 + i); }
 double third(std::size_t i) { return static_cast<double>(1 + i % 3); }
 
-// The first samples from `position` of the run on.
+// The first samples after the resume position.
 std::vector<Sample> samples_from(const Mixed& mixed, const RunStart& start, std::size_t count) {
   const Order order(mixed.spec.order, mixed.spec.batch, OrderBasis{mixed.set, start.stretches});
-  const Order rest = order.rest(start.at.offset);
+  const Order rest = order.remaining(start.at.offset);
   const Order::Epoch epoch(rest, start.at.epoch);
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < count; ++i) samples.push_back(epoch.sample_at(i));
   return samples;
 }
 
-TEST_CASE("a state of other data is refused, one of an earlier version is not") {
+TEST_CASE("a state of other data is rejected, a state without data identity is accepted") {
   const std::uint64_t data = 0x1111'2222'3333'4444;
   const std::string text = RunState(spec_of(8), all_of(100), data).text({{2, 0, 0, {}}, 3, {}}, {});
   CHECK_THAT(text, Contains(R"("data":"1111222233334444")"));
@@ -84,7 +84,7 @@ TEST_CASE("a state of other data is refused, one of an earlier version is not") 
 
 }  // namespace
 
-TEST_CASE("a state is a few numbers, which any ranks and batches go on from") {
+TEST_CASE("a state is a few numbers from which any ranks and batch size can resume") {
   const RunState run(spec_of(8, 1, 2), all_of(100));
   const std::string text = run.text({{3, 0, 0, {}}, 24, {}}, {});
   CHECK(text == R"({"version":1,"epoch":3,"samples":48,"seed":7,"shuffle":true,"dataset":100})");
@@ -96,14 +96,14 @@ TEST_CASE("a state is a few numbers, which any ranks and batches go on from") {
   CHECK(run.text({{3, 0, 48, {}}, 32, {}}, {}) == run.text({{4, 0, 0, {}}, 0, {}}, {}));  // filled up to 56
 }
 
-TEST_CASE("holes of relaxed order are bits, and several ranks tell them together") {
+TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the states of all ranks") {
   PipelineSpec relaxed = spec_of(4);
   relaxed.execution.order = ExecutionOrder::kRelaxed;
-  const RunState alone(relaxed, all_of(40));
-  const std::vector<bool> ahead{false, true, true};
-  const std::string text = alone.text({{1, 0, 0, {}}, 9, ahead}, {});
+  const RunState single(relaxed, all_of(40));
+  const std::vector<bool> used{false, true, true};
+  const std::string text = single.text({{1, 0, 0, {}}, 9, used}, {});
   CHECK(Json::parse(text)["window"] == "Bg==");
-  CHECK(start_of(alone, text).at == Position{1, 0, 9, ahead});
+  CHECK(start_of(single, text).at == Position{1, 0, 9, used});
 
   std::vector<std::string> texts;
   for (const int rank : {1, 0}) {
@@ -111,40 +111,40 @@ TEST_CASE("holes of relaxed order are bits, and several ranks tell them together
     relaxed.order.world = 2;
     texts.push_back(RunState(relaxed, all_of(40)).text({{1, 0, 0, {}}, 6, {}}, {}));
   }
-  // Six of each rank in batches of four: the epoch's places 0 to 7, then 8, 9 and 12, 13.
-  CHECK(alone.start(texts).at == Position{1, 0, 10, {false, false, true, true}});
-  CHECK_THAT(refusal([&] { (void)start_of(alone, texts[0]); }),
-             Contains("of ranks [1], expected a list of all 2 ranks' states"));
+  // Six samples per rank in batches of four: positions 0 to 7, then 8, 9, 12 and 13 of the epoch.
+  CHECK(single.start(texts).at == Position{1, 0, 10, {false, false, true, true}});
+  CHECK_THAT(refusal([&] { (void)start_of(single, texts[0]); }),
+             Contains("of ranks [1], expected a list of the states of all 2 ranks"));
 }
 
-TEST_CASE("a state that is damaged or of something else is refused") {
+TEST_CASE("a damaged or foreign state is rejected") {
   const RunState run(spec_of(8), all_of(100));
   const std::string text = run.text({{3, 0, 0, {}}, 24, {}}, {});
-  const auto told = [&](const auto& change) {
+  const auto error_of = [&](const auto& change) {
     Json state = Json::parse(text);
     change(state);
     return refusal([&] { (void)start_of(run, state.dump()); });
   };
-  CHECK_THAT(told([](Json& s) { s["version"] = 2; }), Contains("version 2, expected 1"));
-  CHECK_THAT(told([](Json& s) { s.erase("version"); }), Contains("version nothing, expected 1"));
-  CHECK_THAT(told([](Json& s) { s["epoch"] = -1; }), Contains("epoch: found -1, expected 0 to 2147483647"));
-  CHECK_THAT(told([](Json& s) { s["epoch"] = 1.5; }), Contains("epoch: found 1.5, expected a whole number"));
-  CHECK_THAT(told([](Json& s) { s.erase("samples"); }), Contains("samples: found nothing, expected a whole number"));
-  CHECK_THAT(told([](Json& s) { s["samples"] = 101; }), Contains("samples: found 101, expected 0 to 100"));
-  CHECK_THAT(told([](Json& s) { s["seed"] = 8; }), Contains("seed 8, but this loader has 7"));
-  CHECK_THAT(told([](Json& s) { s["dataset"] = 99; }), Contains("dataset 99, but this loader has 100"));
-  CHECK_THAT(told([](Json& s) { s["order"] = 1; }), Contains("order: found 1"));
-  CHECK_THAT(told([](Json& s) { s["order"]["window"] = 9; }), Contains("window 9, but this loader has 0"));
-  CHECK_THAT(told([](Json& s) { s["order"]["set"] = "12"; }), Contains("other samples took part"));
-  CHECK_THAT(told([](Json& s) { s["window"] = "?"; }), Contains("window: found \"?\", expected bits in base64"));
-  CHECK_THAT(told([](Json& s) { s["window"] = std::string(16, '/'); }), Contains("found 96 bits behind 24 samples"));
-  CHECK_THAT(told([](Json& s) { s["rank"] = 0; }), Contains("world: found nothing"));
-  CHECK_THAT(told([](Json& s) { s = Json::array(); }), Contains("found [], expected the JSON object"));
+  CHECK_THAT(error_of([](Json& s) { s["version"] = 2; }), Contains("version 2, expected 1"));
+  CHECK_THAT(error_of([](Json& s) { s.erase("version"); }), Contains("version nothing, expected 1"));
+  CHECK_THAT(error_of([](Json& s) { s["epoch"] = -1; }), Contains("epoch: found -1, expected 0 to 2147483647"));
+  CHECK_THAT(error_of([](Json& s) { s["epoch"] = 1.5; }), Contains("epoch: found 1.5, expected a whole number"));
+  CHECK_THAT(error_of([](Json& s) { s.erase("samples"); }), Contains("samples: found nothing, expected a whole number"));
+  CHECK_THAT(error_of([](Json& s) { s["samples"] = 101; }), Contains("samples: found 101, expected 0 to 100"));
+  CHECK_THAT(error_of([](Json& s) { s["seed"] = 8; }), Contains("seed 8, but this loader has 7"));
+  CHECK_THAT(error_of([](Json& s) { s["dataset"] = 99; }), Contains("dataset 99, but this loader has 100"));
+  CHECK_THAT(error_of([](Json& s) { s["order"] = 1; }), Contains("order: found 1"));
+  CHECK_THAT(error_of([](Json& s) { s["order"]["window"] = 9; }), Contains("window 9, but this loader has 0"));
+  CHECK_THAT(error_of([](Json& s) { s["order"]["set"] = "12"; }), Contains("other selected samples"));
+  CHECK_THAT(error_of([](Json& s) { s["window"] = "?"; }), Contains("window: found \"?\", expected bits in base64"));
+  CHECK_THAT(error_of([](Json& s) { s["window"] = std::string(16, '/'); }), Contains("found 96 bits after 24 samples"));
+  CHECK_THAT(error_of([](Json& s) { s["rank"] = 0; }), Contains("world: found nothing"));
+  CHECK_THAT(error_of([](Json& s) { s = Json::array(); }), Contains("found [], expected the JSON object"));
   CHECK_THAT(refusal([&] { (void)run.start({}); }), Contains("empty list"));
   CHECK_THAT(refusal([&] { (void)start_of(run, "{"); }), Contains("found {, expected"));
 }
 
-TEST_CASE("the state of a mixture is under 1 KB, however many sources, and goes on exactly") {
+TEST_CASE("the state of a mixture is under 1 KB for any number of sources, and resumes exactly") {
   for (const std::size_t sources : {2U, 8U, 9U, 48U, 500U}) {
     INFO(sources);
     const Mixed mixed(sources, plain);
@@ -159,7 +159,7 @@ TEST_CASE("the state of a mixture is under 1 KB, however many sources, and goes 
   }
 }
 
-TEST_CASE("weights change after a resume with any number of sources") {
+TEST_CASE("weights can change at a resume with any number of sources") {
   for (const std::size_t sources : {2U, 48U, 500U}) {
     INFO(sources);
     const Mixed before(sources, plain), after(sources, other, {plain}), last(sources, third, {other, plain});
@@ -169,7 +169,7 @@ TEST_CASE("weights change after a resume with any number of sources") {
     const MixtureStretch& now = changed.stretches.back();
     CHECK(now.weights == after.set->weights());
     CHECK(std::accumulate(now.given.begin(), now.given.end(), std::uint64_t{0}) == now.from);
-    // A state behind the change keeps what the sources gave, and again behind the next change.
+    // A state after the change contains the counts of drawn samples, also after a second change.
     const std::uint64_t length = after.run().length();
     const auto behind = static_cast<std::uint32_t>(now.from / length + 1);
     const std::string second = after.run().text({{behind, 0, 0, {}}, 20, {}}, changed.stretches);
@@ -185,7 +185,7 @@ TEST_CASE("weights change after a resume with any number of sources") {
   }
 }
 
-TEST_CASE("weights that a state of many sources only names are asked for") {
+TEST_CASE("a state of many sources requires the earlier weights of its digest") {
   const Mixed few(8, plain), few_after(8, other), many(9, plain), many_after(9, other);
   const auto text_of = [](const Mixed& mixed) {
     return mixed.run().text({{1, 0, 0, {}}, 30, {}}, mixed.run().first_stretches());
@@ -193,16 +193,16 @@ TEST_CASE("weights that a state of many sources only names are asked for") {
   CHECK(start_of(few_after.run(), text_of(few)).stretches.size() == 2);
   CHECK_THAT(refusal([&] { (void)start_of(many_after.run(), text_of(many)); }),
              Contains("other weights from its sample 0 on") && Contains("earlier_weights"));
-  // A state that has the weights, as those of more sources had them, is good all the same.
+  // A state with full weights is accepted for many sources, too.
   Json old = Json::parse(text_of(many));
   old["mix"] = Json::array({Json::array({0, std::vector<int>(9), many.set->weights()})});
   CHECK(start_of(many_after.run(), old.dump()).stretches ==
         start_of(Mixed(9, other, {plain}).run(), text_of(many)).stretches);
 }
 
-TEST_CASE("a damaged mixture in a state is refused") {
+TEST_CASE("a damaged mixture in a state is rejected") {
   const Mixed few(2, plain), many(9, plain, {other});
-  const auto told = [](const Mixed& mixed, const Json& mix) {
+  const auto error_of = [](const Mixed& mixed, const Json& mix) {
     Json state = Json::parse(mixed.run().text({{1, 0, 0, {}}, 30, {}}, mixed.run().first_stretches()));
     state["mix"] = mix;
     return refusal([&] { (void)start_of(mixed.run(), state.dump()); });
@@ -211,12 +211,12 @@ TEST_CASE("a damaged mixture in a state is refused") {
        {"null", "[]", "7", "[3]", "[[0]]", "[[0, 1, 2, 3]]", "[[0, [0, 0], [1, null]]]", "[[0, [0, -1], [1, 1]]]",
         "[[0, 5, [1, 1]]]", "[[-1, [0, 0], [1, 1]]]", "[[0, [0], [1]]]", "[[0, [0, 0], [-1, 1]]]"}) {
     INFO(mix);
-    CHECK_THAT(told(few, Json::parse(mix)), Contains("state: mix") || Contains("weight") || Contains("sources"));
+    CHECK_THAT(error_of(few, Json::parse(mix)), Contains("state: mix") || Contains("weight") || Contains("sources"));
   }
   const Json entry = Json::parse(many.run().text({{0, 0, 0, {}}, 0, {}}, many.run().first_stretches()))["mix"][0];
-  CHECK_THAT(told(many, Json::array({Json::array({5, entry[1]})})), Contains("begins at sample 5"));
-  CHECK_THAT(told(many, Json::array({entry, Json::array({1, entry[1]})})), Contains("whole blocks"));
-  CHECK_THAT(told(many, Json::array({Json::array({0, 5})})), Contains("expected the digest"));
+  CHECK_THAT(error_of(many, Json::array({Json::array({5, entry[1]})})), Contains("begins at sample 5, expected 0"));
+  CHECK_THAT(error_of(many, Json::array({entry, Json::array({1, entry[1]})})), Contains("expected a multiple of"));
+  CHECK_THAT(error_of(many, Json::array({Json::array({0, 5})})), Contains("expected the digest"));
 }
 
 }  // namespace unstarve

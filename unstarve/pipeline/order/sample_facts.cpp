@@ -13,30 +13,30 @@
 namespace unstarve {
 namespace {
 
-// Records per task of the pool: a few milliseconds each.
+// Records per task: a few milliseconds of work.
 constexpr std::size_t kPerTask = 64;
 constexpr int kMostThreads = 64;
 
 constexpr std::chrono::milliseconds kCheckEvery{100};
 
-// Waits until all tasks are done, and asks meanwhile.
-class Done {
+// Counts unfinished tasks. wait() calls `check` while it waits.
+class PendingTasks {
  public:
-  explicit Done(int tasks) : left_(tasks) {}
+  explicit PendingTasks(int tasks) : left_(tasks) {}
 
-  // One task's share: done when it goes, however the task ends.
-  class One {
+  // Marks one task as finished on destruction, also after an exception.
+  class Guard {
    public:
-    explicit One(Done& done) : done_(done) {}
-    ~One() {
-      const std::lock_guard lock(done_.mutex_);
-      if (--done_.left_ == 0) done_.none_left_.notify_all();
+    explicit Guard(PendingTasks& tasks) : tasks_(tasks) {}
+    ~Guard() {
+      const std::lock_guard lock(tasks_.mutex_);
+      if (--tasks_.left_ == 0) tasks_.none_left_.notify_all();
     }
-    One(const One&) = delete;
-    One& operator=(const One&) = delete;
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
 
    private:
-    Done& done_;
+    PendingTasks& tasks_;
   };
   void wait(const Check& check) {
     std::unique_lock lock(mutex_);
@@ -53,32 +53,32 @@ class Done {
   int left_;
 };
 
-// Calls each(decoder, buffer, i) for i of 0 .. count - 1, on many threads; a call that throws Error leaves no fact.
+// Calls each(decoder, buffer, i) for i of 0 .. count - 1 on several threads; ignores Error.
 template <class Each>
 void for_all(std::size_t count, int threads, const Check& check, const Each& each) {
   if (count == 0) return;
   const auto tasks = static_cast<int>((count + kPerTask - 1) / kPerTask);
-  Done done(tasks);
-  std::atomic<bool> ended{false};
+  PendingTasks pending(tasks);
+  std::atomic<bool> cancelled{false};
   ThreadPool pool(std::clamp(threads, 1, std::min(tasks, kMostThreads)));
   for (std::size_t first = 0; first < count; first += kPerTask) {
     pool.submit([&, first] {
-      const Done::One one(done);
+      const PendingTasks::Guard guard(pending);
       Decoder decoder;
       RecordBuffer record;
-      for (std::size_t i = first; i < std::min(count, first + kPerTask) && !ended; ++i) {
+      for (std::size_t i = first; i < std::min(count, first + kPerTask) && !cancelled; ++i) {
         try {
           each(decoder, record, i);
         } catch (const Error&) {
-          continue;  // the run meets it again, and its error policy decides
+          continue;  // the error policy applies when the record is loaded
         }
       }
     });
   }
   try {
-    done.wait(check);
+    pending.wait(check);
   } catch (...) {
-    ended = true;
+    cancelled = true;
     pool.wait();
     throw;
   }

@@ -1,9 +1,9 @@
 #pragma once
-// What is known of records before they are decoded: labels, and the sizes in images' headers.
+// Labels and image sizes of records, without decoding the images.
 //
-// Both come from the data set's index where it has them; all else reads the records, many at once.
-// Threads: one caller; works on threads of its own. Failure: a record that cannot be read has no facts; fail() throws
-// what reading it throws. What `check` throws ends the reading: no further record is begun, and it leaves the call.
+// Facts come from the dataset's index if available. Otherwise the records are read, in parallel.
+// Threads: one caller; uses threads of its own. Failure: a record that cannot be read has no facts; fail() throws the
+// error of reading it. An exception of `check` stops the reading and is rethrown.
 
 #include <cstdint>
 #include <functional>
@@ -19,27 +19,27 @@
 namespace unstarve {
 
 struct ImageFacts {
-  Size size;                // upright
-  std::uint64_t bytes = 0;  // as stored: encoded, or 3 per pixel
+  Size size;                // after applying the EXIF orientation
+  std::uint64_t bytes = 0;  // size in storage: encoded, or 3 per pixel
 };
 
-// Asked some ten times a second while records are read, by the caller's thread; throws to end it. Empty: nobody asks.
+// Called about ten times a second in the caller's thread while records are read; throws to cancel. May be empty.
 using Check = std::function<void()>;
 
 class SampleFacts {
  public:
-  // `threads` to read with; more where the place of the data rewards more reads at once.
+  // `threads`: threads that read; more if the storage supports more concurrent reads.
   SampleFacts(const Dataset& dataset, int threads, Check check = {})
       : dataset_(dataset), threads_(threads), check_(std::move(check)) {}
 
   [[nodiscard]] std::vector<std::optional<std::int64_t>> labels(std::span<const std::uint32_t> ids) const;
-  // By their headers.
+  // From the image headers.
   [[nodiscard]] std::vector<std::optional<ImageFacts>> images(std::span<const std::uint32_t> ids) const;
-  // Upright; without reading those that the index knows.
+  // Sizes after applying the EXIF orientation; reads only records that the index does not know.
   [[nodiscard]] std::vector<std::optional<Size>> sizes(std::span<const std::uint32_t> ids) const;
-  // Records that were read for all this.
+  // Number of records read so far.
   [[nodiscard]] std::uint64_t read() const { return read_; }
-  // Of a record without label: throws why.
+  // Throws the error of reading a record without facts.
   void fail(std::uint32_t id) const;
 
  private:

@@ -8,9 +8,9 @@
 namespace unstarve {
 namespace {
 
-// Up to so many runs are halved within the processor's nearest cache; more stay where a list would take 16 times as
-// much.
-constexpr std::size_t kFewRuns = 1024;
+// A binary search over up to kMaxShortRuns runs stays within the L1 cache. More runs are used only if they are long, so
+// that a list would take 16 times the memory.
+constexpr std::size_t kMaxShortRuns = 1024;
 constexpr std::uint64_t kLongRun = 64;
 
 }  // namespace
@@ -18,10 +18,10 @@ constexpr std::uint64_t kLongRun = 64;
 void SampleIds::add(std::uint64_t first, std::uint64_t count) {
   if (count == 0) return;
   if (list_.empty()) {
-    if (begins_.empty() || begins_.back().id + (size_ - begins_.back().place) != first)
+    if (begins_.empty() || begins_.back().id + (size_ - begins_.back().index) != first)
       begins_.push_back({size_, first});
     size_ += count;
-    if (may_list_ && begins_.size() > kFewRuns && size_ / begins_.size() < kLongRun) to_list();
+    if (may_list_ && begins_.size() > kMaxShortRuns && size_ / begins_.size() < kLongRun) to_list();
     return;
   }
   for (std::uint64_t id = first; id < first + count; ++id) list_.push_back(static_cast<std::uint32_t>(id));
@@ -55,11 +55,11 @@ void SampleIds::shrink() {
   list_.shrink_to_fit();
 }
 
-std::uint64_t SampleIds::among_runs(std::uint64_t place) const {
-  const auto behind = std::upper_bound(begins_.begin(), begins_.end(), place,
-                                       [](std::uint64_t wanted, const Begin& run) { return wanted < run.place; });
-  const Begin& run = *(behind - 1);
-  return run.id + (place - run.place);
+std::uint64_t SampleIds::find_in_runs(std::uint64_t index) const {
+  const auto after = std::upper_bound(begins_.begin(), begins_.end(), index,
+                                      [](std::uint64_t value, const Begin& run) { return value < run.index; });
+  const Begin& run = *(after - 1);
+  return run.id + (index - run.index);
 }
 
 std::uint64_t SampleIds::lower_bound(std::uint64_t begin, std::uint64_t end, std::uint64_t id) const {
@@ -76,7 +76,7 @@ std::uint64_t SampleIds::lower_bound(std::uint64_t begin, std::uint64_t end, std
 template <class F>
 void SampleIds::each_run(const F& f) const {
   for (std::size_t i = 0; i < begins_.size(); ++i)
-    f(begins_[i].id, (i + 1 < begins_.size() ? begins_[i + 1].place : size_) - begins_[i].place);
+    f(begins_[i].id, (i + 1 < begins_.size() ? begins_[i + 1].index : size_) - begins_[i].index);
   for (std::size_t i = 0, next = 0; i < list_.size(); i = next) {
     for (next = i + 1; next < list_.size() && list_[next] == std::uint64_t{list_[next - 1]} + 1;) ++next;
     f(list_[i], next - i);

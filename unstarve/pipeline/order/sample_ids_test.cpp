@@ -21,9 +21,9 @@ SampleIds of(const List& list) {
   return ids;
 }
 
-TEST_CASE("ids are what was added, as runs or as a list") {
+TEST_CASE("ids are returned as added, from runs or from a list") {
   Random random(1, 2, 3, 4);
-  // Mean lengths of a run: some make many runs, which become a list.
+  // Mean lengths of a run; short ones give many runs, which become a list.
   for (const std::uint32_t length : {1U, 3U, 500U}) {
     SampleIds ids(1 << 20);
     List expected;
@@ -45,7 +45,7 @@ TEST_CASE("ids are what was added, as runs or as a list") {
       const auto found = std::lower_bound(expected.begin() + 5, expected.begin() + 19'500, id);
       CHECK(ids.lower_bound(5, 19'500, id) == static_cast<std::uint64_t>(found - expected.begin()));
     }
-    // Equal ids have one fingerprint, in whatever parts they came; others have another.
+    // Equal ids have the same fingerprint, however they were added; different ids differ.
     CHECK(of(expected).fingerprint() == ids.fingerprint());
     ++expected[10'000];
     CHECK(of(expected).fingerprint() != ids.fingerprint());
@@ -54,7 +54,7 @@ TEST_CASE("ids are what was added, as runs or as a list") {
   }
 }
 
-TEST_CASE("runs that meet are one, and what is stored from the first on is told") {
+TEST_CASE("adjacent runs are merged, and ids in storage order are detected") {
   SampleIds ids(1'000'000'000'000);
   CHECK(ids.as_stored());
   ids.add(0, 5);
@@ -64,7 +64,7 @@ TEST_CASE("runs that meet are one, and what is stored from the first on is told"
   ids.add(999'999'999'900, 3);
   CHECK_FALSE(ids.as_stored());
   CHECK(ids[999'999'999'006] == 999'999'999'901);
-  // Any number of runs where a list would have no room for the numbers.
+  // Any number of runs if the ids do not fit into 32 bits.
   for (std::uint64_t i = 0; i < 3000; ++i) ids.add(2 * i, 1);
   CHECK(ids.list().empty());
   CHECK(ids[ids.size() - 1] == 5998);
@@ -72,13 +72,13 @@ TEST_CASE("runs that meet are one, and what is stored from the first on is told"
   CHECK_FALSE(of({0, 2, 3}).as_stored());
 }
 
-TEST_CASE("the last id of 32 bits and the first one make no run") {
+TEST_CASE("the largest and the smallest 32-bit id do not form a run") {
   const List around{0xFFFFFFFE, 0xFFFFFFFF, 0, 1};
   SampleIds runs(std::uint64_t{1} << 32);
   runs.add(around);
   CHECK(all(runs) == around);
   CHECK(runs.runs() == std::vector<SampleIds::Run>{{0xFFFFFFFE, 2}, {0, 2}});
-  // Scattered ids become a list; its end is told by the fingerprint as the runs that it is.
+  // Scattered ids become a list, with the same fingerprint as the runs.
   List scattered;
   for (std::uint32_t id = 0; id < 4000; id += 2) scattered.push_back(id);
   SampleIds listed(std::uint64_t{1} << 32), in_parts(std::uint64_t{1} << 32);

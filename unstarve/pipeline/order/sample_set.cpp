@@ -27,10 +27,10 @@ std::uint64_t SampleSet::drawn() const {
 
 std::uint64_t SampleSet::next(std::uint64_t id) const {
   for (std::size_t group = 0; group < groups(); ++group) {
-    const std::uint64_t begin = begin_[group], end = begin_[group + 1], place = ids_.lower_bound(begin, end, id);
-    if (place < end && ids_[place] == id) return ids_[place + 1 == end ? begin : place + 1];
+    const std::uint64_t begin = begin_[group], end = begin_[group + 1], index = ids_.lower_bound(begin, end, id);
+    if (index < end && ids_[index] == id) return ids_[index + 1 == end ? begin : index + 1];
   }
-  return id;  // the precondition does not hold
+  return id;  // precondition violated
 }
 
 std::uint64_t SampleSet::fingerprint() const {

@@ -13,8 +13,8 @@ std::shared_ptr<const Dataset> open_one(const SourceSpec& source) {
   try {
     return open_dataset(source.path, source.split);
   } catch (const Error& error) {
-    if (source.place.text.empty() || error.kind() == ErrorKind::kCancelled) throw;
-    throw Error(error.kind(), source.place.text + ": " + error.what());
+    if (source.yaml_location.text.empty() || error.kind() == ErrorKind::kCancelled) throw;
+    throw Error(error.kind(), source.yaml_location.text + ": " + error.what());
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The data that a spec names.
+// Opens the datasets of a spec.
 
 #include <memory>
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace unstarve {
 
-// The data of spec.source, or of spec.mix as one (storage/concatenated.h). Throws as open_dataset() and concatenate();
-// what is wrong with a source that was written down begins with its place.
+// Opens spec.source, or spec.mix as one concatenated dataset. Throws as open_dataset() and concatenate(); messages
+// about a source from a YAML file begin with its location.
 [[nodiscard]] std::shared_ptr<const Dataset> open_sources(const PipelineSpec& spec);
-// The records of these data that the filters and takes of spec's sources leave, by id and each once, whatever order and
-// weights draw them by. Throws as choose_samples().
+// The records that filter and take of each source select, each once and independent of order and weights. Throws as
+// choose_samples().
 [[nodiscard]] std::shared_ptr<const SampleSet> samples_of_sources(const PipelineSpec& spec, const Dataset& dataset,
                                                                   int threads);
-// For titles: "photos/train", "a + b".
+// A title: "photos/train", "a + b".
 [[nodiscard]] std::string name_of_sources(const PipelineSpec& spec);
 
 }  // namespace unstarve

@@ -17,13 +17,13 @@
 namespace unstarve {
 namespace {
 
-// What is wrong with an operation in an epoch behind 0.
+// An error of an operation in an epoch after 0.
 struct EpochError : Error {
   EpochError(const Error& error, std::uint32_t in) : Error(error), epoch(in) {}
   std::uint32_t epoch;
 };
 
-// Makes the operation as it is in every epoch, by make_operation() or make_batch_operation().
+// Constructs the operation for every epoch in which it changes. `make`: make_operation() or make_batch_operation().
 template <class Make>
 void check_operation(const OpSpec& operation, const Make& make) {
   check_schedules(operation);
@@ -69,9 +69,9 @@ void check_spec(const PipelineSpec& spec) {
     fail("cache.limit_mb", fmt::format("{}, expected 1 or more", cache.limit_mb));
   within("cache.after", cache.after, -1, 1024);
   if (cache.what == CacheWhat::kEncoded && cache.after >= 0)
-    fail("cache.after", "encoded records are kept before any operation; leave it out, or keep pixels");
+    fail("cache.after", "encoded records are cached before any operation; expected -1, or cache.what: pixels");
   if (cache.what == CacheWhat::kEncoded && !cache.folder.empty())
-    fail("cache.folder", "encoded records are kept in memory; leave it out, or keep pixels");
+    fail("cache.folder", "encoded records are cached in memory; expected no folder, or cache.what: pixels");
   const auto each = [&](const char* node, const std::vector<OpSpec>& operations, const auto& make) {
     for (std::size_t i = 0; i < operations.size(); ++i) {
       try {
@@ -98,14 +98,14 @@ void check_spec(const PipelineSpec& spec) {
 }
 
 std::optional<std::uint32_t> size_changes_from(const PipelineSpec& spec) {
-  // Of any input: those that keep sizes as they are tell by it, too. And of the longest, which meets every bound.
+  // An arbitrary size also detects operations that preserve sizes; the longest size meets every bound.
   constexpr Size kAny{1000, 777}, kLongest{65'500, 1};
   const auto output = [&](Size size, std::uint32_t epoch) -> Size {
     try {
       for (const OpSpec& operation : spec.operations)
         size = make_operation(at_epoch(operation, epoch))->output_size(size);
     } catch (const Error&) {
-      return {};  // too large: an error of such a sample
+      return {};  // too large: such a sample fails when it is loaded
     }
     return size;
   };

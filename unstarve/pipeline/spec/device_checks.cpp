@@ -17,17 +17,17 @@ void check_device(const DeviceSpec& device) {
   if (!device.name.empty() && !is_device_name(device.name))
     fail("device.name", fmt::format("\"{}\", expected cpu, cuda or cuda:N", device.name));
   if (device.operations == OperationsOn::kDevice && device.name.empty())
-    fail("device.operations", "device, expected device.name with it: which one");
+    fail("device.operations", "device without device.name; expected cpu, cuda or cuda:N there");
   if (device.decode != DecodeOn::kHost && device.operations == OperationsOn::kHost)
-    fail("device.decode", fmt::format("{} with device.operations: host, expected device.operations: device, for what "
-                                      "the device decodes is cropped there",
+    fail("device.decode", fmt::format("{} with device.operations: host; expected device.operations: device, because "
+                                      "images decoded on the device are cropped there",
                                       to_string(device.decode)));
   if (!device.decode_share) return;
   if (!(*device.decode_share >= 0 && *device.decode_share <= 1))
     fail("device.decode_share", fmt::format("{}, expected 0 to 1", *device.decode_share));
   if (device.decode == DecodeOn::kHost)
-    fail("device.decode_share", fmt::format("{} with device.decode: host, expected none, or hybrid, gpu_hybrid or "
-                                            "hardware there",
+    fail("device.decode_share", fmt::format("{} with device.decode: host; expected no share, or device.decode: hybrid, "
+                                            "gpu_hybrid or hardware",
                                             *device.decode_share));
 }
 

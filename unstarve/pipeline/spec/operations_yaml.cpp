@@ -16,7 +16,7 @@ constexpr Names<bool, 2> kBetween{{{"steps", false}, {"linear", true}}};
 void write_schedule(YAML::Emitter& out, const OpSchedule& schedule) {
   out << YAML::BeginMap << YAML::Key << "schedule" << YAML::Value << YAML::BeginMap;
   for (const auto& [epoch, numbers] : schedule.points) {
-    // Keys of JSON are texts.
+    // JSON keys are strings.
     out << YAML::Key << YAML::DoubleQuoted << std::to_string(epoch) << YAML::Value;
     if (numbers.size() == 1)
       out << exact_text(numbers[0]);
@@ -37,12 +37,12 @@ OpSchedule read_schedule(YamlMap map) {
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), epoch);
     if (error != std::errc() || end != key.data() + key.size())
       points.fail(key, fmt::format("found \"{}\", expected an epoch: a whole number of 0 or more", key));
-    if (schedule.points.contains(epoch)) points.fail(key, fmt::format("found epoch {} before, expected once", epoch));
+    if (schedule.points.contains(epoch)) points.fail(key, fmt::format("found epoch {} twice, expected once", epoch));
     points.get(key, schedule.points[epoch]);
   }
   get_named(map, "between", kBetween, schedule.linear);
   map.get("multiple", schedule.multiple);
-  if (schedule.points.empty()) map.fail("schedule", "found nothing, expected epochs with values: {0: 128, 10: 224}");
+  if (schedule.points.empty()) map.fail("schedule", "found no epochs, expected epochs with values: {0: 128, 10: 224}");
   map.finish();
   return schedule;
 }

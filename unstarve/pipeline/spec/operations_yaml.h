@@ -1,5 +1,5 @@
 #pragma once
-// Operations, on samples or on batches, with their parameters and schedules in YAML. Private to pipeline/spec.
+// Operations on samples or batches in YAML, with parameters and schedules. Private to pipeline/spec.
 //
 //   operations:
 //     - resize: {size: [256, 192], interpolation: area}
@@ -15,7 +15,7 @@
 namespace unstarve {
 
 void write_operations(YAML::Emitter& out, const char* key, const std::vector<OpSpec>& operations);
-// Adds to `operations` those under `key`, when present.
+// Appends the operations under `key` to `operations`; none if the key is absent.
 void read_operations(YamlMap& map, const char* key, std::vector<OpSpec>& operations);
 
 }  // namespace unstarve

@@ -3,7 +3,7 @@
 namespace unstarve {
 namespace {
 
-// Sides up to this are thumbnails (CIFAR 32, Tiny ImageNet is 64): cropping by area would leave too little to see.
+// Sides up to this are thumbnails (CIFAR: 32): a random resized crop would remove too much of the image.
 constexpr int kThumbnailSide = 40;
 
 }  // namespace
@@ -18,7 +18,7 @@ std::vector<OpSpec> training_operations(int size) {
 std::vector<OpSpec> evaluation_operations(int size) {
   const double side = size;
   if (size <= kThumbnailSide) return {{"resize", {{"size", {side}}}}, {"center_crop", {{"size", {side}}}}};
-  // 256 for 224, as torchvision's references evaluate.
+  // 256 for 224, as in the reference evaluation of torchvision.
   const double resize = size * 8 / 7;
   return {{"resize", {{"size", {resize}}}}, {"center_crop", {{"size", {side}}}}};
 }

@@ -5,6 +5,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
 
@@ -35,13 +36,13 @@ void check_node(const YamlMap& map, const std::function<void()>& check) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kArgument) throw;
     const std::string message = error.what(), node = message.substr(0, message.find(": "));
-    throw Error(ErrorKind::kInput, map.place(node) + message.substr(node.size()));
+    throw Error(ErrorKind::kInput, map.location(node) + message.substr(node.size()));
   }
 }
 
 void require_source(const PipelineSpec& pipeline) {
   if (pipeline.source.path.empty() && pipeline.mix.empty())
-    throw Error(ErrorKind::kInput, pipeline.source.place.text + ": missing, expected the path of the data");
+    throw Error(ErrorKind::kInput, pipeline.source.yaml_location.text + ": missing; expected the path of the data");
 }
 
 }  // namespace unstarve

@@ -1,11 +1,11 @@
 #pragma once
-// YAML documents that name a pipeline: a bare one, or settings as `tune --out` writes them. What is wrong with either,
-// ranges included, is told with node and line.
+// YAML documents with a pipeline: a pipeline alone, or settings as written by `tune --out`. Error messages name the
+// node and the line, also for values out of range.
 //
-//   source: {path: photos}              a bare pipeline (spec_yaml.h)
+//   source: {path: photos}              a pipeline alone (spec_yaml.h)
 //   batch: {size: 64}
 //
-//   unstarve: 1                         settings (jobs/settings.h)
+//   unstarve: 1                         settings (jobs/settings)
 //   pipeline: {source: {path: photos}}
 //   train: {...}
 //
@@ -15,27 +15,28 @@
 #include <string>
 
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
 
-inline constexpr int kSettingsVersion = 1;  // of the schema of settings
+class YamlMap;
+
+inline constexpr int kSettingsVersion = 1;  // version of the settings schema
 
 struct SpecDocument {
   bool settings = false;
-  PipelineSpec pipeline;  // that check_spec() has nothing against
+  PipelineSpec pipeline;  // accepted by check_spec()
 };
 
-// `name` stands for the document in messages; without one they begin with "pipeline", or "settings" where it is that.
-// `train` of settings is not looked at.
+// `name` identifies the document in messages; if empty, messages begin with "pipeline" or "settings". The section
+// `train` of settings is not checked.
 [[nodiscard]] SpecDocument read_spec_document(const std::string& text, const std::string& name);
 
-// The key `unstarve` of settings: of this version.
+// Throws unless the key `unstarve` of settings has this version.
 void check_settings_version(YamlMap& settings);
-// Runs a check of what was read from `map`: its Error(kArgument), whose message begins with the node, becomes an
-// Error(kInput) with the node's path and line.
+// Runs `check` on values read from `map`. An Error(kArgument), whose message begins with a node, becomes an
+// Error(kInput) with the path and line of that node.
 void check_node(const YamlMap& map, const std::function<void()>& check);
-// Throws when the pipeline, one that was read, names no data.
+// Throws if a pipeline read from YAML has no path.
 void require_source(const PipelineSpec& pipeline);
 
 }  // namespace unstarve

@@ -1,7 +1,7 @@
 #pragma once
-// What is told of each node of a spec beyond its key and type: a description, and the range that check_spec() sets.
+// The description and the range of each node of a spec, for the schema.
 //
-// Whoever adds a field to spec_yaml.cpp adds a row to spec_fields.cpp; spec_schema_test.cpp compares the two, and the
+// To add a field to spec_yaml.cpp, also add a row to spec_fields.cpp; spec_schema_test.cpp compares the two, and the
 // ranges with check_spec().
 
 #include <optional>
@@ -13,15 +13,15 @@ namespace unstarve {
 struct SpecField {
   std::string_view path;  // "batch.size"
   const char* description;
-  // Of numbers, or of each number of a list. Without them what the type holds.
-  std::optional<double> least{}, most{};
-  std::optional<double> above{};  // as least, itself left out
-  bool whole = false;             // of a list's numbers
-  const char* pattern = nullptr;  // of a text: the regular expression of all that it may be
+  // Range of a number, or of each number in a list; default: the range of the type.
+  std::optional<double> minimum{}, maximum{};
+  std::optional<double> exclusive_minimum{};  // exclusive minimum
+  bool whole = false;                         // the numbers of a list are integers
+  const char* pattern = nullptr;              // regular expression of a text
 };
 
 [[nodiscard]] std::span<const SpecField> spec_fields();
-// Null for a path that has no row.
+// Null if the path has no row.
 [[nodiscard]] const SpecField* find_spec_field(std::string_view path);
 
 }  // namespace unstarve

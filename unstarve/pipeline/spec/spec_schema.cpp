@@ -15,6 +15,7 @@
 #include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/pipeline/spec/spec_fields.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
 namespace {
@@ -42,7 +43,7 @@ Json parameter_schema(const ParameterInfo& info) {
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Interval>) {
       const Json number = {{"type", "number"}, {"minimum", kind.low}, {"maximum", kind.high}};
       return {{"anyOf", {number, {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}}},
-              {"description", "a number, or the least and the most"},
+              {"description", "a number, or [minimum, maximum]"},
               {"default", {kind.fallback.first, kind.fallback.second}}};
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Integers>) {
       const Json number = {{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}};
@@ -68,7 +69,7 @@ Json parameter_schema(const ParameterInfo& info) {
   return std::visit(make, info.kind);
 }
 
-// Or such values by epochs, where they are numbers (ops/schedule.h).
+// Numeric parameters also accept a schedule: values by epoch (ops/schedule.h).
 Json with_schedule(Json value) {
   if (value.contains("enum") || value.value("type", "") == "boolean") return value;
   Json plain = value;
@@ -82,7 +83,7 @@ Json with_schedule(Json value) {
                           {"between", {{"type", "string"}, {"enum", {"steps", "linear"}}, {"default", "steps"}}},
                           {"multiple", {{"type", "number"}, {"minimum", 0}, {"default", 0}}}});
   schedule["required"] = {"schedule"};
-  schedule["description"] = "values from epochs on";
+  schedule["description"] = "values by epoch";
   Json both = {{"anyOf", {std::move(value), std::move(schedule)}}};
   return both;
 }
@@ -154,9 +155,9 @@ Json field_schema(const YamlKey& key, const SpecField& field) {
     else
       limited[name] = *value;
   };
-  limit("minimum", field.least);
-  limit("exclusiveMinimum", field.above);
-  limit("maximum", field.most);
+  limit("minimum", field.minimum);
+  limit("exclusiveMinimum", field.exclusive_minimum);
+  limit("maximum", field.maximum);
   schema["description"] = field.description;
   return schema;
 }
@@ -174,14 +175,14 @@ Json passes_schema(const char* description) {
   return schema;
 }
 
-// A list of what stands at `source` otherwise, with weights.
+// A list of sources with weights.
 Json mix_schema(Json source, const char* description) {
   source["properties"]["weight"] = {
-      {"type", "number"}, {"minimum", 0}, {"description", "share of the samples; of all sources or of none"}};
+      {"type", "number"}, {"minimum", 0}, {"description", "share of the samples; set it for all sources or for none"}};
   source["properties"]["earlier_weights"] = {
       {"type", "array"},
       {"items", {{"type", "number"}, {"minimum", 0}}},
-      {"description", "its weights earlier in the run, one for each change; states of more than 8 sources need them"}};
+      {"description", "weights used earlier in the run, one per change; required to resume with more than 8 sources"}};
   return {{"type", "array"}, {"items", std::move(source)}, {"default", Json::array()}, {"description", description}};
 }
 
@@ -193,33 +194,32 @@ std::string spec_schema() {
   Json properties = Json::object();
   for (const YamlKey& key : keys) {
     const SpecField* const field = find_spec_field(key.path);
-    if (field == nullptr)
-      throw Error(ErrorKind::kInternal, "spec_fields.cpp does not describe " + key.path + ", which the reader knows");
-    Json made;
+    if (field == nullptr) throw Error(ErrorKind::kInternal, "spec_fields.cpp has no row for " + key.path);
+    Json node;
     if (key.path == "operations") {
-      made = operations_schema(operations(), field->description);
+      node = operations_schema(operations(), field->description);
     } else if (key.path == "batch_operations") {
-      made = operations_schema(batch_operations(), field->description);
+      node = operations_schema(batch_operations(), field->description);
     } else if (key.path == "passes") {
-      made = passes_schema(field->description);
+      node = passes_schema(field->description);
     } else if (key.path == "mix") {
-      made = mix_schema(properties["source"], field->description);
+      node = mix_schema(properties["source"], field->description);
     } else if (key.path == "order.class_weights") {
-      made = {{"type", "object"},
+      node = {{"type", "object"},
               {"additionalProperties", {{"type", "number"}, {"minimum", 0}}},
               {"description", field->description}};
     } else if (std::holds_alternative<YamlKey::Mapping>(key.value)) {
-      made = object(Json::object());
-      made["description"] = field->description;
+      node = object(Json::object());
+      node["description"] = field->description;
     } else {
-      made = field_schema(key, *field);
+      node = field_schema(key, *field);
     }
-    // The mapping around it came before it.
-    Json* around = &properties;
+    // The reader requests a mapping before its keys.
+    Json* parent = &properties;
     std::string_view path = key.path;
     for (std::size_t dot; (dot = path.find('.')) != std::string_view::npos; path.remove_prefix(dot + 1))
-      around = &(*around)[std::string(path.substr(0, dot))]["properties"];
-    (*around)[std::string(path)] = std::move(made);
+      parent = &(*parent)[std::string(path.substr(0, dot))]["properties"];
+    (*parent)[std::string(path)] = std::move(node);
   }
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "unstarve pipeline"}};
   schema.update(object(std::move(properties)));

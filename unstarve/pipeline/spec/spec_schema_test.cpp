@@ -17,14 +17,15 @@
 #include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/pipeline/spec/spec_fields.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
 namespace {
 
 using Json = nlohmann::json;
 
-// What reading and checking `spec` says against it, empty for nothing. JSON is YAML.
-std::string complaint(const Json& spec) {
+// The error of reading and checking `spec`; "" if it is valid. JSON is valid YAML.
+std::string error_of(const Json& spec) {
   try {
     check_spec(pipeline_from_yaml(spec.dump(), "p"));
     return "";
@@ -43,29 +44,29 @@ bool needs_size(const std::string& operation) {
 }
 
 struct Field {
-  std::string path;  // "batch.size", "mix[0].weight", or "operations[0]", whose messages name the parameter
+  std::string path;  // "batch.size", "mix[0].weight", or "operations[0]", where messages name the parameter
   const Json* schema;
   std::vector<std::string> keys;  // from the root; a list has one entry
-  Json scheduled = nullptr;       // of a part of a schedule: a value that the parameter takes
+  Json scheduled = nullptr;       // for a part of a schedule: a valid value of the parameter
 
-  [[nodiscard]] bool of_operation() const { return keys[0] == "operations" || keys[0] == "batch_operations"; }
-  // What messages name beside the path: the parameter of an operation, else the key.
-  [[nodiscard]] const std::string& named() const { return scheduled.is_null() ? keys.back() : keys[2]; }
-  // A spec with `value` there, and nothing else that can be left out.
+  [[nodiscard]] bool is_parameter() const { return keys[0] == "operations" || keys[0] == "batch_operations"; }
+  // Name in messages after the path: the parameter of an operation, or else the key.
+  [[nodiscard]] const std::string& key() const { return scheduled.is_null() ? keys.back() : keys[2]; }
+  // The smallest spec with `value` in this field.
   [[nodiscard]] Json with(const Json& value) const {
     Json spec = value;
     for (std::size_t i = keys.size(); i-- > 0;) {
       spec = Json{{keys[i], spec}};
-      if (i == 1 && (of_operation() || keys[0] == "mix")) spec = Json::array({spec});
+      if (i == 1 && (is_parameter() || keys[0] == "mix")) spec = Json::array({spec});
     }
     if (!scheduled.is_null()) {
       Json& points = spec[keys[0]][0][keys[1]][keys[2]]["schedule"];
       if (!points.contains("0")) points["0"] = scheduled;
     }
-    // Where an operation cannot be without a size.
+    // Operations with a required size.
     if (keys.size() >= 3 && keys[0] == "operations" && keys[2] != "size" && needs_size(keys[1]))
       spec["operations"][0][keys[1]]["size"] = 8;
-    if (keys.size() >= 3 && keys[1] == "rand_augment") {  // a magnitude is one of the bins
+    if (keys.size() >= 3 && keys[1] == "rand_augment") {  // the magnitude must be below the number of bins
       if (keys[2] == "magnitude") spec["operations"][0][keys[1]]["num_magnitude_bins"] = 1000;
       if (keys[2] == "num_magnitude_bins") spec["operations"][0][keys[1]]["magnitude"] = 0;
     }
@@ -91,7 +92,7 @@ bool is_list_of_operations(const Json& schema) {
   return schema.contains("items") && schema["items"].contains("anyOf") && schema["type"] == "array";
 }
 
-// A parameter of an operation, and where it may have a schedule every part of that.
+// Adds a parameter of an operation, and each part of its schedule if it accepts one.
 void add_parameter(std::vector<Field>& all, const Field& parameter) {
   const Json& schema = *parameter.schema;
   const auto is_schedule = [](const Json& one) { return one.contains("properties"); };
@@ -119,12 +120,12 @@ void add_parameter(std::vector<Field>& all, const Field& parameter) {
   }
 }
 
-// The fields of a node; `path` and `keys` lead to it.
+// Adds the fields of the node at `path` and `keys`.
 void add_fields(std::vector<Field>& all, const Json& node, const std::string& path,
                 const std::vector<std::string>& keys) {
-  const auto below = [](std::vector<std::string> above, const std::string& key) {
-    above.push_back(key);
-    return above;
+  const auto append = [](std::vector<std::string> parents, const std::string& key) {
+    parents.push_back(key);
+    return parents;
   };
   const auto add = [&](const std::string& key, const Json& schema) {
     const std::string here = path.empty() ? key : path + "." + key;
@@ -133,30 +134,30 @@ void add_fields(std::vector<Field>& all, const Json& node, const std::string& pa
         for (const auto& [parameter, type] : operation["properties"].items())
           add_parameter(all, {here + "[0]", &type, {key, name, parameter}});
     } else if (schema.value("type", Json()) == "array" && schema["items"].contains("properties")) {
-      add_fields(all, schema["items"], here + "[0]", below(keys, key));
+      add_fields(all, schema["items"], here + "[0]", append(keys, key));
     } else if (schema.value("type", Json()) == "object") {
-      add_fields(all, schema, here, below(keys, key));
+      add_fields(all, schema, here, append(keys, key));
     } else {
-      all.push_back({here, &schema, below(keys, key)});
+      all.push_back({here, &schema, append(keys, key)});
     }
   };
   const Json properties = node.value("properties", Json::object());
   for (const auto& property : properties.items()) add(property.key(), node["properties"][property.key()]);
   if (node.contains("additionalProperties") && node["additionalProperties"].is_object())
-    add("a", node["additionalProperties"]);  // whose keys are the user's
+    add("a", node["additionalProperties"]);  // a mapping with user-defined keys
 }
 
-// Every field that has a value of its own.
+// All fields with a value.
 std::vector<Field> fields(const Json& schema) {
   std::vector<Field> all;
   add_fields(all, schema, "", {});
   return all;
 }
 
-// Calls f of every schema in `schema` that a scalar or a list of scalars must meet; knows nothing of its nodes.
+// Calls f for every schema of a scalar or of a list of scalars, independently of fields().
 template <class F>
 void visit_values(const Json& schema, const std::string& pointer, const F& f) {
-  // "type" and "properties" may be names of properties, too.
+  // "type" and "properties" may also be names of properties.
   const bool typed = schema.is_object() && schema.contains("type") && !schema["type"].is_object();
   const bool inner_node = typed && (schema.contains("properties") || schema["type"] == "object");
   const bool of_nodes =
@@ -166,7 +167,7 @@ void visit_values(const Json& schema, const std::string& pointer, const F& f) {
     if (inner.is_structured()) visit_values(inner, pointer + "/" + key, f);
 }
 
-TEST_CASE("the schema has every key that the reader knows, described") {
+TEST_CASE("the schema describes every key that the reader knows") {
   const Json schema = Json::parse(spec_schema());
   std::vector<YamlKey> keys;
   (void)read_pipeline_yaml(YamlMap::describing(keys));
@@ -177,7 +178,7 @@ TEST_CASE("the schema has every key that the reader knows, described") {
     REQUIRE(field != nullptr);
     CHECK(std::string(field->description).size() > 5);
   }
-  // And what is written is all there.
+  // The schema also has every key that is written.
   PipelineSpec spec;
   for (const PassSwitch& pass : pass_switches()) spec.passes[std::string(pass.name)] = true;
   for (const auto& node : YAML::Load(to_yaml(spec))) {
@@ -193,53 +194,53 @@ TEST_CASE("the schema has every key that the reader knows, described") {
     CHECK(schema["properties"]["operations"]["items"]["anyOf"][1]["properties"].contains(std::string(info.name)));
 }
 
-TEST_CASE("the fields that are tried here are all that the schema has") {
+TEST_CASE("the fields tested here are all fields of the schema") {
   const Json schema = Json::parse(spec_schema());
-  std::set<const Json*> tried;
+  std::set<const Json*> tested;
   for (const Field& field : fields(schema))
-    visit_values(*field.schema, "", [&](const Json& value, const std::string&) { tried.insert(&value); });
+    visit_values(*field.schema, "", [&](const Json& value, const std::string&) { tested.insert(&value); });
   std::size_t values = 0;
   visit_values(schema, "", [&](const Json& value, const std::string& pointer) {
-    if (pointer.ends_with("/items/anyOf/0")) return;  // an operation's name without parameters
+    if (pointer.ends_with("/items/anyOf/0")) return;  // name of an operation without parameters
     ++values;
     INFO(pointer);
-    CHECK(tried.contains(&value));
+    CHECK(tested.contains(&value));
   });
   CHECK(values > 300);
 }
 
-TEST_CASE("defaults and both ends of every range are taken, what is beyond is not") {
+TEST_CASE("defaults and both ends of every range are accepted, values outside are rejected") {
   const Json schema = Json::parse(spec_schema());
   std::size_t ranges = 0;
   for (const Field& field : fields(schema)) {
     Json type = *field.schema;
-    while (type.contains("anyOf")) type = Json(type["anyOf"][0]);  // no schedule, a side
+    while (type.contains("anyOf")) type = Json(type["anyOf"][0]);  // not a schedule; one side
     const bool list = type["type"] == "array";
     const std::size_t count = list ? type.value("minItems", std::size_t{1}) : 1;
     const auto value = [&](const Json& number) { return list ? Json(std::vector<Json>(count, number)) : number; };
     INFO(field.path << ' ' << field.keys.back());
-    if (type.contains("default")) CHECK(complaint(field.with(type["default"])) == "");
-    for (const Json& choice : type.value("enum", Json::array())) CHECK(complaint(field.with(choice)) == "");
+    if (type.contains("default")) CHECK(error_of(field.with(type["default"])) == "");
+    for (const Json& choice : type.value("enum", Json::array())) CHECK(error_of(field.with(choice)) == "");
     const Json number = list ? type["items"] : type;
     if (number.contains("minimum")) {
       ++ranges;
-      CHECK(complaint(field.with(value(number["minimum"]))) == "");
+      CHECK(error_of(field.with(value(number["minimum"]))) == "");
       if (number["minimum"].is_number_float())
-        CHECK(complaint(field.with(value(std::nextafter(number["minimum"].get<double>(), -1e300)))) != "");
+        CHECK(error_of(field.with(value(std::nextafter(number["minimum"].get<double>(), -1e300)))) != "");
       else
-        CHECK(complaint(field.with(value(number["minimum"].get<std::int64_t>() - 1))) != "");
+        CHECK(error_of(field.with(value(number["minimum"].get<std::int64_t>() - 1))) != "");
     }
-    if (number.contains("exclusiveMinimum")) CHECK(complaint(field.with(value(number["exclusiveMinimum"]))) != "");
+    if (number.contains("exclusiveMinimum")) CHECK(error_of(field.with(value(number["exclusiveMinimum"]))) != "");
     if (number.contains("maximum")) {
       ++ranges;
-      CHECK(complaint(field.with(value(number["maximum"]))) == "");
-      CHECK(complaint(field.with(value(number["maximum"].get<double>() * 1.001))) != "");
+      CHECK(error_of(field.with(value(number["maximum"]))) == "");
+      CHECK(error_of(field.with(value(number["maximum"].get<double>() * 1.001))) != "");
     }
   }
   CHECK(ranges > 30);
 }
 
-TEST_CASE("every field that is set is written, and read again as it was") {
+TEST_CASE("every field survives a round trip through YAML") {
   const Json schema = Json::parse(spec_schema());
   for (const Field& field : fields(schema)) {
     for (const Json& value : {Json(true), Json(false), Json(1), Json(3), Json(0.25), Json("text"), Json({0.5, 0.75}),
@@ -248,7 +249,7 @@ TEST_CASE("every field that is set is written, and read again as it was") {
       try {
         spec = pipeline_from_yaml(field.with(value).dump(), "p");
       } catch (const Error&) {
-        continue;  // of another type
+        continue;  // wrong type
       }
       INFO(field.with(value).dump());
       CHECK(pipeline_from_yaml(to_yaml(spec), "p") == spec);
@@ -256,7 +257,7 @@ TEST_CASE("every field that is set is written, and read again as it was") {
   }
 }
 
-TEST_CASE("a spec that is wrong in any field is refused with the node's path and what was expected") {
+TEST_CASE("an invalid field is rejected with its path and the expected value") {
   const Json schema = Json::parse(spec_schema());
   const std::vector<Json> values = {nullptr,
                                     true,
@@ -283,46 +284,46 @@ TEST_CASE("a spec that is wrong in any field is refused with the node's path and
                                     "\"",
                                     "\xc3\xa9"};
   Random random(1, 2, 3, 4);
-  std::size_t refused = 0;
+  std::size_t rejected = 0;
   const std::vector<Field> all = fields(schema);
   for (const Field& field : all) {
     std::size_t here = 0;
     for (const Json& value : values) {
       Json spec = field.with(value);
       INFO(spec.dump());
-      const std::string text = complaint(spec);
+      const std::string text = error_of(spec);
       if (!text.empty()) {
         ++here;
         CHECK_THAT(text, Catch::Contains(field.path) && Catch::Contains("expected"));
-        CHECK_THAT(text, Catch::Contains(field.named()));
+        CHECK_THAT(text, Catch::Contains(field.key()));
       }
-      // Two fields at once: one of them is named.
+      // Two invalid fields: the message names one of them.
       const Field& other = all[random.below(static_cast<std::uint32_t>(all.size()))];
       const Json& another = values[random.below(static_cast<std::uint32_t>(values.size()))];
       Json both = spec;
       both.merge_patch(other.with(another));
-      if (const std::string of_both = complaint(both); !of_both.empty()) {
+      if (const std::string of_both = error_of(both); !of_both.empty()) {
         INFO(both.dump() << ": " << of_both);
         const auto names = [&](const Field& named) { return of_both.find(named.path) != std::string::npos; };
-        // Each may be as it should, but the two not together.
-        const bool apart = both.contains("mix") && both.contains("source") && of_both.starts_with("source: ");
-        CHECK((names(field) || names(other) || apart));
+        // Both may be valid separately but not together.
+        const bool conflict = both.contains("mix") && both.contains("source") && of_both.starts_with("source: ");
+        CHECK((names(field) || names(other) || conflict));
       }
     }
     INFO(field.path);
     CHECK(here >= 5);
-    refused += here;
-    // A key that is none, beside this one.
+    rejected += here;
+    // An unknown key next to this one.
     if (field.path == "order.class_weights.a") continue;  // any key may be a class
-    Field wrong = field;
-    wrong.keys.back() += "x";
-    wrong.path = field.of_operation() ? field.path : field.path + "x";
-    const std::string text = complaint(wrong.with(1));
-    CHECK_THAT(text, Catch::Contains(wrong.path) && Catch::Contains(wrong.keys.back()));
+    Field unknown = field;
+    unknown.keys.back() += "x";
+    unknown.path = field.is_parameter() ? field.path : field.path + "x";
+    const std::string text = error_of(unknown.with(1));
+    CHECK_THAT(text, Catch::Contains(unknown.path) && Catch::Contains(unknown.keys.back()));
     if (field.keys[0] != "passes")
-      CHECK_THAT(text, Catch::Contains("known here") || Catch::Contains("it takes") || Catch::Contains("an epoch"));
+      CHECK_THAT(text, Catch::Contains("known keys") || Catch::Contains("it takes") || Catch::Contains("an epoch"));
   }
-  CHECK(refused > 2000);
+  CHECK(rejected > 2000);
 }
 
 }  // namespace

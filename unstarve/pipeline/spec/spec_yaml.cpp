@@ -37,9 +37,9 @@ constexpr Names<OnError, 3> kPolicies{
 void get_channels(YamlMap& map, const std::string& key, std::array<float, kChannels>& value) {
   std::vector<double> numbers(value.begin(), value.end());
   map.get(key, numbers);
-  map.only(value.size());
+  map.expect_count(value.size());
   if (numbers.size() != value.size())
-    map.fail(key, fmt::format("found {} numbers, expected three, one per channel", numbers.size()));
+    map.fail(key, fmt::format("found {} numbers, expected 3, one per channel", numbers.size()));
   for (std::size_t c = 0; c < value.size(); ++c) value[c] = static_cast<float>(numbers[c]);
 }
 
@@ -50,7 +50,7 @@ void write_texts(YAML::Emitter& out, const char* key, const std::vector<std::str
   out << YAML::EndSeq;
 }
 
-// What is not the usual is left out: most specs have none of it.
+// Values equal to their defaults are omitted.
 void write_source(YAML::Emitter& out, const SourceSpec& source) {
   using YAML::Key;
   using YAML::Value;
@@ -155,7 +155,7 @@ BatchSpec read_batch(YamlMap map) {
   get_named(pad, "to", kPads, batch.pad.to);
   std::optional<std::vector<double>> size;
   pad.get("size", size);
-  pad.only(2);
+  pad.expect_count(2);
   if (size) {
     const auto side = [&](std::size_t i) {
       if (size->size() != 2 || !((*size)[i] >= 1 && (*size)[i] <= 65535) || (*size)[i] != std::floor((*size)[i]))
@@ -207,7 +207,6 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
     return out << Key << key << Value << YAML::Flow << YAML::BeginMap;
   };
   out << YAML::BeginMap;
-  // A mixture stands for the source.
   if (spec.mix.empty() || spec.source != SourceSpec{}) {
     out << Key << "source" << Value;
     write_source(out, spec.source);
@@ -251,10 +250,10 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
 PipelineSpec read_pipeline_yaml(YamlMap map) {
   PipelineSpec spec;
   spec.source = read_source(map.map("source"), false);
-  spec.source.place.text = map.place("source.path");
+  spec.source.yaml_location.text = map.location("source.path");
   for (const YamlMap& source : map.maps("mix")) {
     spec.mix.push_back(read_source(source, true));
-    spec.mix.back().place.text = map.place(fmt::format("mix[{}].path", spec.mix.size() - 1));
+    spec.mix.back().yaml_location.text = map.location(fmt::format("mix[{}].path", spec.mix.size() - 1));
   }
   spec.order = read_order(map.map("order"));
   YamlMap decode = map.map("decode");
@@ -310,18 +309,18 @@ void check_utf8(const PipelineSpec& spec) {
   const auto check = [](const std::string& node, const std::string& text, const char* remedy) {
     if (is_utf8(text)) return;
     throw Error(ErrorKind::kArgument,
-                fmt::format("{}: \"{}\" is no UTF-8, which YAML does not hold; {}", node, text, remedy));
+                fmt::format("{}: \"{}\" is not UTF-8, which YAML requires; {}", node, text, remedy));
   };
-  const char* const number = "expected the class by its number";
+  const char* const number = "use the number of the class";
   const auto check_source = [&](const std::string& node, const SourceSpec& source) {
-    check(node + ".path", source.path, "expected the data under another name");
+    check(node + ".path", source.path, "rename the data");
     for (const std::string& name : source.filter.labels) check(node + ".filter.labels", name, number);
     for (const std::string& name : source.filter.drop_labels) check(node + ".filter.drop_labels", name, number);
   };
   check_source("source", spec.source);
   for (std::size_t i = 0; i < spec.mix.size(); ++i) check_source(fmt::format("mix[{}]", i), spec.mix[i]);
   for (const auto& [name, weight] : spec.order.class_weights) check("order.class_weights", name, number);
-  check("cache.folder", spec.cache.folder, "expected a folder of another name");
+  check("cache.folder", spec.cache.folder, "use a folder with another name");
 }
 
 std::string to_yaml(const PipelineSpec& spec) {

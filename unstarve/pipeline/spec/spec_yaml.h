@@ -1,8 +1,8 @@
 #pragma once
-// Pipeline specs as YAML: what is written can be read back to an equal spec.
+// Pipeline specs as YAML. Reading a written spec gives an equal spec.
 //
 //   source: {path: photos/train, split: "", filter: {labels: [cat, dog], min_side: 64}, take: 1000}
-//   mix:                                                 # in the place of source: several as one
+//   mix:                                                 # instead of source: several sources
 //     - {path: a, split: "", weight: 0.7, earlier_weights: [0.5]}
 //     - {path: b, split: "", weight: 0.3, earlier_weights: [0.5], filter: {drop_labels: [other], max_aspect: 3}}
 //   order: {shuffle: true, seed: 0, rank: 0, world: 1, window: 0, repeat: 1, epoch: 0, balance: false,
@@ -21,27 +21,32 @@
 //   errors: {policy: fail, limit: 1000, rate: 1}
 //   passes: {crop_into_decode: false}
 //
-// Every key may be left out; an unknown one is an error, and so is one that stands twice. Failure: Error(kInput) with
-// the path of the node and its line.
+// Every key is optional; unknown and duplicate keys are errors. Failure: Error(kInput) with the path and line of the
+// node.
 
 #include <string>
 
 #include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/pipeline/spec/yaml_map.h"
+
+namespace YAML {
+class Emitter;
+}
 
 namespace unstarve {
+
+class YamlMap;
 
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec);  // a mapping
 [[nodiscard]] PipelineSpec read_pipeline_yaml(YamlMap map);
 
-// A whole document that is one pipeline (JSON, being YAML, too). `name` stands for it in messages.
+// Reads a document that is one pipeline, in YAML or JSON. `name` identifies it in messages.
 [[nodiscard]] PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name);
 [[nodiscard]] std::string to_yaml(const PipelineSpec& spec);
-// YAML is UTF-8, paths and names of classes need not be: write_yaml() and to_yaml() write U+FFFD for what is none. This
-// throws Error(kArgument) then, beginning with the node; for whoever keeps the text.
+// YAML is UTF-8, but paths and class names may be other bytes: write_yaml() and to_yaml() replace those by U+FFFD. Call
+// this before saving a spec: it throws Error(kArgument), beginning with the node, for a text that is not UTF-8.
 void check_utf8(const PipelineSpec& spec);
 
-// As they stand there.
+// The names in YAML.
 [[nodiscard]] const char* to_string(OperationsOn operations);  // "host", "device"
 [[nodiscard]] const char* to_string(DecodeOn decode);          // "host", "hybrid", "gpu_hybrid", "hardware"
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
 namespace {
@@ -15,7 +16,7 @@ PipelineSpec round_trip(const PipelineSpec& spec) {
 
 PipelineSpec read(const std::string& text) { return read_pipeline_yaml(YamlMap::parse(text, "p.yaml")); }
 
-TEST_CASE("a spec survives being written and read") {
+TEST_CASE("a spec survives a round trip through YAML") {
   PipelineSpec spec;
   CHECK(round_trip(spec) == spec);
   spec.source = {"a \"quoted\": path # with: all", "train"};
@@ -40,7 +41,7 @@ TEST_CASE("a spec survives being written and read") {
   CHECK(round_trip(spec) == spec);
 }
 
-TEST_CASE("what decides which sample comes when survives being written and read") {
+TEST_CASE("source, mix and order survive a round trip through YAML") {
   PipelineSpec spec;
   spec.source = {"photos", "", {{"cat", "3"}, {"a \"dog\": x"}, 64, 4096, 2.5}, 1000};
   spec.order.window = 5000;
@@ -62,12 +63,12 @@ TEST_CASE("what decides which sample comes when survives being written and read"
   CHECK_THROWS_WITH(read("mix: {path: a}"), Catch::Contains("p.yaml.mix: line 1: expected a list"));
   CHECK_THROWS_WITH(read("mix: [{path: a}, {pat: b}]"), Catch::Contains("p.yaml.mix[1].pat: line 1: unknown key"));
   CHECK_THROWS_WITH(read("source: {filter: {labels: {a: 1}}}"), Catch::Contains("expected a list of texts"));
-  CHECK_THROWS_WITH(read("source: {weight: 1}"), Catch::Contains("source.weight") && Catch::Contains("known here"));
+  CHECK_THROWS_WITH(read("source: {weight: 1}"), Catch::Contains("source.weight") && Catch::Contains("known keys"));
   CHECK_THROWS_WITH(read("source: {take: -1}"), Catch::Contains("source.take") && Catch::Contains("0 or more"));
   CHECK_THROWS_WITH(read("order: {class_weights: {cat: many}}"), Catch::Contains("order.class_weights.cat"));
 }
 
-TEST_CASE("numbers that are not finite survive being written and read") {
+TEST_CASE("numbers that are not finite survive a round trip through YAML") {
   const std::string text = to_yaml(read("output: {mean: [.nan, .inf, -.inf]}\noperations: [{resize: {size: .nan}}]"));
   CHECK_THAT(text, Catch::Contains("mean: [.nan, .inf, -.inf]") && Catch::Contains("size: .nan"));
   CHECK(to_yaml(read(text)) == text);
@@ -79,7 +80,7 @@ TEST_CASE("an operation without parameters may be a bare name") {
   CHECK(read("operations:\n  - horizontal_flip\n").operations == std::vector<OpSpec>{{"horizontal_flip", {}}});
 }
 
-TEST_CASE("a key that stands twice is refused") {
+TEST_CASE("a duplicate key is rejected") {
   CHECK_THROWS_WITH(read("batch: {size: 4}\norder: {}\nbatch: {size: 8}"),
                     Catch::Equals("p.yaml.batch: line 3: found a second time, first on line 1; expected once"));
   CHECK_THROWS_WITH(read("mix:\n  - path: a\n    split: b\n    \"path\": c"),
@@ -89,14 +90,14 @@ TEST_CASE("a key that stands twice is refused") {
   CHECK_THROWS_WITH(read("operations:\n  - resize: {size: {schedule: {0: 8, \"0\": 9}}}"),
                     Catch::Contains("resize.size.schedule.0: line 2"));
   CHECK_THROWS_WITH(read("operations:\n  - resize: {size: {schedule: {0: 8, 00: 9}}}"),
-                    Catch::Contains("resize.size.schedule.00: line 2: found epoch 0 before"));
+                    Catch::Contains("resize.size.schedule.00: line 2: found epoch 0 twice"));
 }
 
-TEST_CASE("what is wrong is named with path, line, found and expected") {
+TEST_CASE("errors name path, line, found and expected values") {
   CHECK_THROWS_WITH(read("batch:\n  size: many"),
                     Catch::Contains("p.yaml.batch.size: line 2: found \"many\", expected a whole number"));
   CHECK_THROWS_WITH(read("batch: {sise: 3}"),
-                    Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known here: bucket, last, pad, size"));
+                    Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known keys: bucket, last, pad, size"));
   CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
   CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("found 2 numbers, expected three"));
   CHECK_THROWS_WITH(read("device: {operations: gpu}"),

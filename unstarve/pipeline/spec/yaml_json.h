@@ -1,7 +1,7 @@
 #pragma once
-// What is written as YAML, as JSON: for Python and for --json.
+// Conversion of YAML to JSON, for Python and for --json.
 //
-// Threads: pure. Failure: YAML::ParserException for what is no YAML.
+// Failure: YAML::ParserException for invalid YAML.
 
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace unstarve {
 
-// Of YAML as to_yaml() writes it, keys in their order: what is not quoted and reads as a JSON number or truth value is
-// one.
+// Preserves the order of keys. An unquoted scalar that is a JSON number or Boolean becomes one, any other a string.
+// Precondition: `yaml` is in the form that to_yaml() writes.
 [[nodiscard]] nlohmann::ordered_json yaml_to_json(const std::string& yaml);
 
 }  // namespace unstarve

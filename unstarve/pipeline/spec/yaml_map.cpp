@@ -25,12 +25,12 @@ YamlMap::YamlMap(YAML::Node node, std::string path) : node_(std::move(node)), pa
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: line {}: expected a mapping (key: value)", path_, node_.Mark().line + 1));
   if (!node_.IsMap()) return;
-  // The parser keeps both of two equal keys and looks up the first; other parsers look up the last.
+  // yaml-cpp accepts duplicate keys and uses the first; other parsers use the last.
   std::map<std::string, int> lines;
   for (const auto& entry : node_) {
     const int line = entry.first.Mark().line + 1;
-    const auto [first, fresh] = lines.emplace(entry.first.Scalar(), line);
-    if (!fresh)
+    const auto [first, inserted] = lines.emplace(entry.first.Scalar(), line);
+    if (!inserted)
       throw Error(ErrorKind::kInput, fmt::format("{}.{}: line {}: found a second time, first on line {}; expected once",
                                                  path_, first->first, line, first->second));
   }
@@ -54,11 +54,11 @@ void YamlMap::describe(const std::string& key, decltype(YamlKey::value) value) {
   if (described_ != nullptr) described_->push_back({path_.empty() ? key : path_ + "." + key, std::move(value)});
 }
 
-void YamlMap::only(std::vector<std::string> choices) {
+void YamlMap::expect_choices(std::vector<std::string> choices) {
   if (described_ != nullptr) described_->back().choices = std::move(choices);
 }
 
-void YamlMap::only(std::size_t count) {
+void YamlMap::expect_count(std::size_t count) {
   if (described_ != nullptr) described_->back().count = count;
 }
 
@@ -75,27 +75,27 @@ void YamlMap::fail(const std::string& key, const std::string& what) const {
   throw Error(ErrorKind::kInput, fmt::format("{}.{}: line {}: {}", path_, key, line, what));
 }
 
-std::string YamlMap::place(const std::string& node) const {
+std::string YamlMap::location(const std::string& node) const {
   YAML::Node here = node_;
   int line = -1;
   for (std::size_t at = 0; at < node.size();) {
-    YAML::Node below(YAML::NodeType::Undefined);
+    YAML::Node child(YAML::NodeType::Undefined);
     if (node[at] == '[') {
       const std::size_t end = node.find(']', at);
       std::size_t index = 0;
       if (here.IsSequence() && std::from_chars(&node[at] + 1, node.data() + node.size(), index).ec == std::errc() &&
           index < here.size())
-        below.reset(here[index]);
+        child.reset(here[index]);
       at = end < node.size() ? end + 1 : end;
     } else {
       at += node[at] == '.' ? 1 : 0;
       const std::size_t end = std::min(node.find_first_of(".[", at), node.size());
       const std::string key = node.substr(at, end - at);
-      if (here.IsMap() && here[key].IsDefined()) below.reset(here[key]);
+      if (here.IsMap() && here[key].IsDefined()) child.reset(here[key]);
       at = end;
     }
-    if (!below.IsDefined()) break;
-    here.reset(below);
+    if (!child.IsDefined()) break;
+    here.reset(child);
     line = here.Mark().line + 1;
   }
   return fmt::format("{}.{}{}", path_, node, line > 0 ? fmt::format(": line {}", line) : "");
@@ -103,7 +103,7 @@ std::string YamlMap::place(const std::string& node) const {
 
 template <class T>
 void YamlMap::read(const std::string& key, T& value, const char* expected) {
-  asked_.insert(key);
+  requested_.insert(key);
   describe(key, value);
   if (!has(key)) return;
   const YAML::Node node = node_[key];
@@ -113,7 +113,7 @@ void YamlMap::read(const std::string& key, T& value, const char* expected) {
 
 template <class T>
 void YamlMap::read_list(const std::string& key, std::vector<T>& value, const char* expected, const char* element) {
-  asked_.insert(key);
+  requested_.insert(key);
   describe(key, value);
   if (!has(key)) return;
   const YAML::Node list = node_[key];
@@ -145,7 +145,7 @@ void YamlMap::get(const std::string& key, std::vector<std::string>& value) {
 }
 
 YamlMap YamlMap::map(const std::string& key) {
-  asked_.insert(key);
+  requested_.insert(key);
   describe(key, YamlKey::Mapping{});
   YamlMap map(has(key) ? node_[key] : YAML::Node(), path_.empty() ? key : path_ + "." + key);
   map.described_ = described_;
@@ -153,7 +153,7 @@ YamlMap YamlMap::map(const std::string& key) {
 }
 
 std::vector<std::pair<std::string, YamlMap>> YamlMap::named_list(const std::string& key) {
-  asked_.insert(key);
+  requested_.insert(key);
   describe(key, YamlKey::NamedList{});
   std::vector<std::pair<std::string, YamlMap>> list;
   if (!has(key)) return list;
@@ -161,7 +161,7 @@ std::vector<std::pair<std::string, YamlMap>> YamlMap::named_list(const std::stri
   if (!node.IsSequence()) fail(key, "expected a list");
   for (std::size_t i = 0; i < node.size(); ++i) {
     const std::string path = fmt::format("{}.{}[{}]", path_, key, i);
-    if (node[i].IsScalar()) {  // "- name" alone: no parameters
+    if (node[i].IsScalar()) {  // "- name": no parameters
       list.emplace_back(node[i].Scalar(), YamlMap(YAML::Node(), path));
     } else if (node[i].IsMap() && node[i].size() == 1) {
       const auto entry = node[i].begin();
@@ -174,7 +174,7 @@ std::vector<std::pair<std::string, YamlMap>> YamlMap::named_list(const std::stri
 }
 
 std::vector<YamlMap> YamlMap::maps(const std::string& key) {
-  asked_.insert(key);
+  requested_.insert(key);
   describe(key, YamlKey::MapList{});
   std::vector<YamlMap> list;
   if (!has(key)) return list;
@@ -194,7 +194,7 @@ std::vector<std::string> YamlMap::keys() const {
 
 void YamlMap::finish() const {
   for (const auto& key : keys())
-    if (!asked_.contains(key)) fail(key, fmt::format("unknown key; known here: {}", fmt::join(asked_, ", ")));
+    if (!requested_.contains(key)) fail(key, fmt::format("unknown key; known keys: {}", fmt::join(requested_, ", ")));
 }
 
 }  // namespace unstarve

@@ -1,10 +1,11 @@
 #pragma once
-// A mapping of a YAML file, read strictly: every value is typed, every key must be known and stands once.
+// A strict reader of a YAML mapping: values are typed, keys must be known and unique.
 //
-// Messages carry the path of the offending node ("pipeline.batch.size: ...", with the line), what was found and what
-// was expected. Keys that were never asked for are errors at finish(), so that a misspelt key cannot be ignored
-// silently. What a reader knows can be had of the reader itself: it is run over describing(), which has no keys and
-// writes down what it is asked for. So a schema cannot miss a key.
+// Messages contain the path of the node and its line ("pipeline.batch.size: line 3: ..."), the value found and the
+// value expected. finish() reports keys that were never requested, so a misspelt key is not ignored silently. Running a
+// reader over describing(), an empty mapping that records the requested keys, lists all keys that the reader knows; the
+// schema is generated from that list.
+//
 // Threads: one thread. Failure: Error(kInput).
 
 #include <cstdint>
@@ -19,34 +20,34 @@
 
 namespace unstarve {
 
-// A key that a reader asks for.
+// A key that a reader requests.
 struct YamlKey {
   struct Mapping {};
   struct NamedList {};
   struct MapList {};
   std::string path;  // "batch.size"
-  // Its type, with what it is when absent.
+  // Its type and default.
   std::variant<Mapping, NamedList, MapList, std::string, bool, int, std::uint64_t, double, std::vector<double>,
                std::vector<std::string>>
       value;
-  std::vector<std::string> choices{};  // all that the text may be; empty: anything
-  bool optional = false;               // absent is something of its own
-  std::size_t count = 0;               // how many numbers the list has; 0: any number, or one without a list
+  std::vector<std::string> choices{};  // the allowed texts; empty: any text
+  bool optional = false;               // has no default: absent is a separate value
+  std::size_t count = 0;               // numbers in the list; 0: any count, or a single number
 };
 
 class YamlMap {
  public:
-  // Parses a whole document. `name` stands for it in messages (a file's path).
+  // Parses a whole document. `name` (for example the file's path) identifies it in messages.
   static YamlMap parse(const std::string& text, const std::string& name);
 
-  // A mapping without keys that writes the keys it is asked for into `keys`, which must outlive it.
+  // An empty mapping that appends requested keys to `keys`, which must outlive it.
   static YamlMap describing(std::vector<YamlKey>& keys);
 
   [[nodiscard]] bool has(const std::string& key) const;
   [[nodiscard]] bool is_map(const std::string& key) const { return has(key) && node_[key].IsMap(); }
-  // Whether `key` is a text that is no number.
+  // Whether the value of `key` is text and not a number.
   [[nodiscard]] bool is_word(const std::string& key) const;
-  // Reads `key` into `value` when present.
+  // Reads `key` into `value` if present.
   void get(const std::string& key, std::string& value);
   void get(const std::string& key, bool& value);
   void get(const std::string& key, int& value);
@@ -54,9 +55,9 @@ class YamlMap {
   void get(const std::string& key, double& value);
   // One number or a list of numbers.
   void get(const std::string& key, std::vector<double>& value);
-  // For a description: what else the reader expects of the key that it asked for last.
-  void only(std::vector<std::string> choices);
-  void only(std::size_t count);
+  // Add to the description of the key requested last: the allowed texts, or the number of list elements.
+  void expect_choices(std::vector<std::string> choices);
+  void expect_count(std::size_t count);
 
   void get(const std::string& key, std::vector<std::string>& value);
   template <class T>
@@ -67,7 +68,7 @@ class YamlMap {
     if (described_ != nullptr) described_->back().optional = true;
   }
 
-  // The mapping under `key`; an empty one when absent.
+  // The mapping under `key`; empty if absent.
   [[nodiscard]] YamlMap map(const std::string& key);
   // A list of one-key mappings ("- name: {...}"), as (name, mapping under it).
   [[nodiscard]] std::vector<std::pair<std::string, YamlMap>> named_list(const std::string& key);
@@ -75,13 +76,13 @@ class YamlMap {
   [[nodiscard]] std::vector<YamlMap> maps(const std::string& key);
   [[nodiscard]] std::vector<std::string> keys() const;
 
-  // Throws for the first key that nobody asked for, listing the known ones.
+  // Throws for the first key that was never requested, with a list of the known keys.
   void finish() const;
-  // An Error(kInput) about `key` of this mapping.
+  // Throws an Error(kInput) about `key` of this mapping.
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;
-  // Where "batch.size" or "mix[1].path" stands, seen from here, for messages: "p.yaml.batch.size: line 3". The line is
-  // that of the deepest part of it that there is; none where there is no part of it.
-  [[nodiscard]] std::string place(const std::string& node) const;
+  // The location of a node such as "batch.size" or "mix[1].path", for messages: "p.yaml.batch.size: line 3". The line
+  // is the one of its deepest existing part; omitted if no part exists.
+  [[nodiscard]] std::string location(const std::string& node) const;
 
  private:
   YamlMap(YAML::Node node, std::string path);
@@ -93,7 +94,7 @@ class YamlMap {
 
   YAML::Node node_;
   std::string path_;
-  std::set<std::string> asked_;
+  std::set<std::string> requested_;
   std::vector<YamlKey>* described_ = nullptr;
 };
 

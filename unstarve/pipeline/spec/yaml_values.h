@@ -1,5 +1,5 @@
 #pragma once
-// Single values of a spec in YAML: words that stand for something, and numbers. Private to pipeline/spec.
+// Enumeration names and numbers of a spec in YAML. Private to pipeline/spec.
 //
 // Failure: Error(kInput) with the path of the node.
 
@@ -15,11 +15,11 @@
 
 namespace unstarve {
 
-// Words and what they stand for.
+// Names of the values of an enumeration.
 template <class T, std::size_t N>
 using Names = std::array<std::pair<const char*, T>, N>;
 
-// "" for what has no word.
+// "" if the value has no name.
 template <class T, std::size_t N>
 const char* name_of(const Names<T, N>& names, T value) {
   for (const auto& [name, candidate] : names)
@@ -27,14 +27,14 @@ const char* name_of(const Names<T, N>& names, T value) {
   return "";
 }
 
-// Reads the word under `key` into `value` when present; refuses any other word.
+// Reads the name under `key` into `value` if present; throws for an unknown name.
 template <class T, std::size_t N>
 void get_named(YamlMap& map, const std::string& key, const Names<T, N>& names, T& value) {
   std::string text = name_of(names, value);
   map.get(key, text);
   std::vector<std::string> choices;
   for (const auto& [name, candidate] : names) choices.emplace_back(name);
-  map.only(std::move(choices));
+  map.expect_choices(std::move(choices));
   std::string known;
   for (const auto& [name, candidate] : names) {
     if (text == name) {
@@ -46,7 +46,7 @@ void get_named(YamlMap& map, const std::string& key, const Names<T, N>& names, T
   map.fail(key, fmt::format("found \"{}\", expected one of {}", text, known));
 }
 
-// Shortest text that reads back to the same float or double.
+// The shortest text that parses to the same number.
 template <class Number>
 std::string exact_text(Number number) {
   if (std::isnan(number)) return ".nan";

@@ -1,16 +1,16 @@
-#include "unstarve/train/processor_precision.h"
+#include "unstarve/train/cpu_precision.h"
 
 namespace unstarve {
 
-PrecisionSupport processor_precision(const MachineFacts& machine, Precision precision) {
+PrecisionSupport cpu_precision(const MachineFacts& machine, Precision precision) {
   switch (precision) {
     case Precision::kFloat32: break;
     case Precision::kBfloat16:
       if (machine.has("avx512_bf16") || machine.has("amx_bf16") || machine.has("neon_bf16")) break;
-      return {false, "this processor has no bfloat16 instructions (avx512_bf16 or amx_bf16)"};
+      return {false, "this CPU has no bfloat16 instructions (avx512_bf16 or amx_bf16)"};
     case Precision::kFloat16:
       if (machine.has("avx512_fp16") || machine.has("amx_fp16")) break;
-      return {false, "this processor has no float16 arithmetic (avx512_fp16 or amx_fp16)"};
+      return {false, "this CPU has no float16 instructions (avx512_fp16 or amx_fp16)"};
   }
   return {true, ""};
 }

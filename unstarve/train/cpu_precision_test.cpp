@@ -1,14 +1,14 @@
-#include "unstarve/train/processor_precision.h"
+#include "unstarve/train/cpu_precision.h"
 
 #include <catch2/catch.hpp>
 
 namespace unstarve {
 
-TEST_CASE("a processor computes in the precisions that it has instructions for") {
+TEST_CASE("a CPU supports the precisions for which it has instructions") {
   const auto supported = [](std::vector<std::string> sets, Precision precision) {
     MachineFacts machine;
     machine.instruction_sets = std::move(sets);
-    const PrecisionSupport support = processor_precision(machine, precision);
+    const PrecisionSupport support = cpu_precision(machine, precision);
     CHECK(support.supported == support.reason.empty());
     return support.supported;
   };
