@@ -93,8 +93,7 @@ ExplainedSetting batch(const PipelineSpec& spec, const Order& order) {
   if (over > 0 && spec.batch.last == LastBatch::kDrop) {
     setting.reason += fmt::format("; batch.last: drop omits the last {} samples", over);
   } else if (over > 0) {
-    setting.reason +=
-        fmt::format("; the last batch has {}", order.batch_samples(order.batches_per_epoch() - 1));
+    setting.reason += fmt::format("; the last batch has {}", order.batch_samples(order.batches_per_epoch() - 1));
     if (spec.batch.last == LastBatch::kPad) setting.reason += ", padded to full size by repetition";
   }
   return setting;

@@ -214,7 +214,8 @@ TEST_CASE("pixels may be kept after any operation before the first random one, a
   spec.operations.pop_back();
   CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: 3, but there are 2 operations"));
   spec.cache.what = CacheWhat::kEncoded;
-  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: encoded records are cached before any operation"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {2}),
+                    Contains("cache.after: encoded records are cached before any operation"));
 }
 
 TEST_CASE("auto cache: pixels are tried before operations that make them larger, and where they are told to be") {

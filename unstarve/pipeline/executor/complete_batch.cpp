@@ -93,7 +93,8 @@ void Loader::State::run(const BatchApplyStep& step, Slot& slot) {
                            {slot.targets.data(), slot.kept * classes},
                            classes};
   // The streams of the samples' operations count from 0.
-  Random random(plan.spec.order.seed, slot.epoch, order.order(slot.epoch).samples_before_batch(slot.batch), 0x8000'0000U + step.op);
+  Random random(plan.spec.order.seed, slot.epoch, order.order(slot.epoch).samples_before_batch(slot.batch),
+                0x8000'0000U + step.op);
   plan.stage(slot.epoch).batch_operations[step.op]->apply(pixels, random);
 }
 

@@ -43,9 +43,9 @@
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/pad_batch.h"
 #include "unstarve/pipeline/executor/reorder_window.h"
-#include "unstarve/pipeline/plan/slot_count.h"
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/order/run_order.h"
+#include "unstarve/pipeline/plan/slot_count.h"
 
 namespace unstarve {
 

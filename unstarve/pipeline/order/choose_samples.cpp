@@ -58,10 +58,7 @@ class Conditions {
 class Chooser {
  public:
   Chooser(const PipelineSpec& spec, const Dataset& dataset, int threads, const Check& check)
-      : spec_(spec),
-        dataset_(dataset),
-        facts_(dataset, threads, check),
-        ids_(dataset.size()) {}
+      : spec_(spec), dataset_(dataset), facts_(dataset, threads, check), ids_(dataset.size()) {}
 
   // Appends the selected ids of a source.
   void source(const SourceSpec& source, const SamplePredicate* predicate, const std::string& node, std::uint64_t begin,
