@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that no line is longer than 120 columns, which clang-format does not ask of comments.
+"""Checks that no line is longer than 120 columns; clang-format does not break comments.
 
-    tools/check_columns.py [FOLDER]      of the tree; this one
+    tools/check_columns.py [FOLDER]      the folder to check; default: this tree
 
-Tables of Markdown, what stands in its code blocks, the module's stub, which nanobind writes, and files that are others'
-(vendor/) may be wider. Prints the lines and exits with 1.
+Exempt are Markdown tables and code blocks, the generated stub of the extension module, and third-party files (vendor/).
+Prints the offending lines and exits with 1 if there are any.
 """
 
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tells how much `pip install` is about to download, from the report of its dry run.
+"""Reports how much `pip install` will download, from the report of its dry run.
 
-    download_size.py REPORT    one line per package and a sum; nothing when all is installed
+    download_size.py REPORT    one line per package and a sum; nothing when everything is installed
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def head(url: str, timeout: float) -> int | None:
-    """The size that a server tells for a URL, None when it tells none. Raises OSError when it does not answer."""
+    """The Content-Length of a URL, None if the server does not send it. Raises OSError if the server does not answer."""
     request = urllib.request.Request(url, method="HEAD", headers={"User-Agent": "unstarve-setup"})
     with urllib.request.urlopen(request, timeout=timeout) as answer:
         length = answer.headers.get("Content-Length")

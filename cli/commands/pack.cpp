@@ -58,17 +58,16 @@ std::vector<Option> options() {
 }  // namespace
 
 Command pack_command() {
-  return {
-      "pack",
-      "Pack a data set into shards, which are read at the speed of the disk",
-      "Shards and manifest are bit-equal for any number of threads, after a killed run was started again, and when "
-      "several machines write parts of them (--part). Images that need no change keep their bytes. The split of a "
-      "sample depends only on its name, so it stays the same when the data set grows.",
-      "  unstarve pack photos/ packed/ --format webdataset --resize 256 --split train=0.9,val=0.1 --seed 0\n"
-      "  unstarve pack photos/ packed/ --format tfrecord --part 3/8 --json\n"
-      "  unstarve pack 'old/*.tar' new/ --format recordio --on-error skip --exclude quarantine.jsonl",
-      options(),
-      run};
+  return {"pack",
+          "Pack a data set into shards, which are read at the speed of the disk",
+          "Shards and manifest are bit-equal for any number of threads, after a killed run was started again, and when "
+          "several machines write parts of them (--part). Images that need no change keep their bytes. The split of a "
+          "sample depends only on its name, so it stays the same when the data set grows.",
+          "  unstarve pack photos/ packed/ --format webdataset --resize 256 --split train=0.9,val=0.1 --seed 0\n"
+          "  unstarve pack photos/ packed/ --format tfrecord --part 3/8 --json\n"
+          "  unstarve pack 'old/*.tar' new/ --format recordio --on-error skip --exclude quarantine.jsonl",
+          options(),
+          run};
 }
 
 }  // namespace unstarve::cli

@@ -135,8 +135,8 @@ Settings settings_from(const Arguments& arguments) {
   const std::string data = arguments.text("DATA"), config = arguments.text("--config");
   const SpecKind kind = detect_spec(data).kind;
   if (kind != SpecKind::kNone && arguments.has("--config"))
-    throw Error(ErrorKind::kArgument, "--config " + config + ": DATA is the spec " + data +
-                                          ", which has settings too. Pass one of them.");
+    throw Error(ErrorKind::kArgument,
+                "--config " + config + ": DATA is the spec " + data + ", which has settings too. Pass one of them.");
   Settings settings = kind != SpecKind::kNone     ? settings_from_file(data, kind, arguments)
                       : arguments.has("--config") ? settings_from_file(config, kind, arguments)
                                                   : settings_from_data(arguments);
@@ -164,9 +164,8 @@ std::vector<Option> settings_options(const std::vector<Option>& more) {
        {Option{"--batch", "N", "256 up to 40 px, else 32; that of an emulated accelerator", "samples per batch"},
         Option{"--threads", "N", "autotuned", "worker threads of the loader"},
         Option{"--prefetch", "N", "2 (autotuned unless --threads is set)", "batches ready before they are needed"},
-        read_ahead_option(),
-        order_option(), memory_limit_option(), passes_option(), cache_option(), cache_folder_option(),
-        cache_limit_option(), json_option()})
+        read_ahead_option(), order_option(), memory_limit_option(), passes_option(), cache_option(),
+        cache_folder_option(), cache_limit_option(), json_option()})
     options.push_back(option);
   return options;
 }

@@ -204,9 +204,8 @@ class PythonSource final : public Dataset {
                                        ? "a uint8 array (height, width, 3), as in the first sample"
                                        : "bytes of an encoded image, or a uint8 array (height, width, 3), alone or "
                                          "in a pair with its label";
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{}: found {}{}; expected {}", location(id), kind_of(image), buffer.description(),
-                              expected));
+      throw Error(ErrorKind::kInput, fmt::format("{}: found {}{}; expected {}", location(id), kind_of(image),
+                                                 buffer.description(), expected));
     }
     // Decoders may read beyond the end of the last row.
     record.storage.reserve_discard(buffer.bytes() + 64);
@@ -238,8 +237,7 @@ class PythonSource final : public Dataset {
     const std::int64_t label = record.values[1].integer,
                        end = classes_.empty() ? kMaxClasses : static_cast<std::int64_t>(classes_.size());
     if (label < 0 || label >= end)
-      throw Error(ErrorKind::kInput, fmt::format("{}: found label {}; expected 0 to {}",
-                                                 location(id), label, end - 1));
+      throw Error(ErrorKind::kInput, fmt::format("{}: found label {}; expected 0 to {}", location(id), label, end - 1));
   }
 
   nb::object object_;

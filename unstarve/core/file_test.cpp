@@ -85,8 +85,7 @@ TEST_CASE("a full disk leaves the old file and no partial file") {
       const testing::FileSizeLimit limit(4096);
       CHECK_THROWS_WITH(
           write_file_atomically(path, std::string(10000, 'x')),
-          "write " + path +
-              ": File too large after 4096 bytes; the limit of file sizes (RLIMIT_FSIZE) is 4096 bytes");
+          "write " + path + ": File too large after 4096 bytes; the limit of file sizes (RLIMIT_FSIZE) is 4096 bytes");
     }
     CHECK(folder.names() == (existed ? std::vector<std::string>{"report.html"} : std::vector<std::string>{}));
     if (existed) CHECK(read_text_file(path) == "old");

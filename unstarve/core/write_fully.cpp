@@ -31,8 +31,7 @@ std::string limit_text(const std::string& path, int reason) {
 Error write_error(const std::string& path, std::uint64_t written, int reason) {
   const Error error = io_error("write", path, reason);
   if (reason != ENOSPC && reason != EDQUOT && reason != EFBIG) return error;
-  return {ErrorKind::kIo,
-          error.what() + (" after " + std::to_string(written) + " bytes") + limit_text(path, reason)};
+  return {ErrorKind::kIo, error.what() + (" after " + std::to_string(written) + " bytes") + limit_text(path, reason)};
 }
 
 }  // namespace

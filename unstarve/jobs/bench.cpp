@@ -9,6 +9,8 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/jobs/ladder/rig.h"
+#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/executor/resources.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
 
@@ -35,8 +37,8 @@ double per_second(std::int64_t count, std::int64_t ns) {
 
 // Reads records in epoch order with one thread, without decoding. Unreadable records are skipped: the error policy of
 // the loader handles them.
-double storage_rate(const Dataset& dataset, const Plan& plan, double seconds) {
-  const Order order(plan.spec.order, {1, LastBatch::kKeep}, OrderBasis{plan.samples, {}});
+double storage_rate(const Dataset& dataset, const Loader& loader, double seconds) {
+  const Order order(loader.plan().spec.order, {1, LastBatch::kKeep}, OrderBasis{loader.resources().samples, {}});
   RecordBuffer record;
   std::int64_t samples = 0;
   const std::int64_t start = steady_clock().now_ns(), deadline = after(seconds);
@@ -138,7 +140,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   for (int round = 0; round < kRounds; ++round) {
     const double done = static_cast<double>(round) / kRounds;
     report("storage alone", done);
-    storage.push_back(storage_rate(*dataset, rig.loader().plan(), slice * kStorageShare));
+    storage.push_back(storage_rate(*dataset, rig.loader(), slice * kStorageShare));
     report("loader alone", done + kStorageShare / kRounds);
     LoaderRate alone = loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
     loader.push_back(alone.samples_per_s);

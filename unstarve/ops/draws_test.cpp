@@ -24,8 +24,8 @@ namespace unstarve {
 namespace {
 
 using testing::Arrangement;
-using testing::Pixels;
 using testing::defaults;
+using testing::Pixels;
 
 // Random pixels without the smallest and largest values, so that every operation changes something.
 Pixels noise(Size size) {

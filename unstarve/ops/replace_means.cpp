@@ -18,7 +18,8 @@ void replace_means(std::vector<OpSpec>& operations, const Normalisation& normali
       if (integers == nullptr || integers->words.empty() || integers->words.front() != kMeanWord) continue;
       const auto found = operation.params.find(parameter.name);
       const bool absent = found == operation.params.end();
-      if (absent ? integers->fallback.empty() : found->second.word == kMeanWord) operation.params[parameter.name] = mean;
+      if (absent ? integers->fallback.empty() : found->second.word == kMeanWord)
+        operation.params[parameter.name] = mean;
     }
   }
 }

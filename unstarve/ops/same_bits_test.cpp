@@ -15,8 +15,8 @@ namespace {
 
 using testing::Arrangement;
 using testing::Chain;
-using testing::Pixels;
 using testing::defaults;
+using testing::Pixels;
 
 // FNV-1a, 64 bits.
 std::uint64_t checksum(std::span<const std::uint8_t> bytes, std::uint64_t sum) {

@@ -96,8 +96,7 @@ std::string NvjpegDecoder::refusal(const NvjpegJob& job) {
   unsigned width = 0, height = 0;
   check(f_.stream_dimensions(header_, &width, &height), "get an image's size");
   if (width != static_cast<unsigned>(job.size.width) || height != static_cast<unsigned>(job.size.height)) {
-    return fmt::format("nvJPEG reads {}x{} pixels, the host {}x{}", width, height, job.size.width,
-                       job.size.height);
+    return fmt::format("nvJPEG reads {}x{} pixels, the host {}x{}", width, height, job.size.width, job.size.height);
   }
   if (backend_ != backend_number(NvjpegBackend::kHardware)) return {};
   int unsupported = 1;

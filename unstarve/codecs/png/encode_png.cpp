@@ -7,8 +7,8 @@
 
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/codecs/common/guarded_call.h"
-#include "unstarve/codecs/common/rows.h"
 #include "unstarve/codecs/common/image_header.h"
+#include "unstarve/codecs/common/rows.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {

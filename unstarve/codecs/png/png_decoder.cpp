@@ -172,8 +172,7 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   session.bytes = bytes;
   if (bytes.size() < kHeaderBytes) {
     throw Error(ErrorKind::kInput, "PNG: truncated: the file has " + std::to_string(bytes.size()) +
-                                       " bytes, expected at least " + std::to_string(kHeaderBytes) +
-                                       " for the header");
+                                       " bytes, expected at least " + std::to_string(kHeaderBytes) + " for the header");
   }
   if (!std::equal(std::begin(kSignature), std::end(kSignature), bytes.begin()) || big_endian_32(&bytes[8]) != 13 ||
       std::memcmp(&bytes[12], "IHDR", 4) != 0) {

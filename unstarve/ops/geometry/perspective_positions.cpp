@@ -61,7 +61,7 @@ std::size_t vectors(const Mapping&, int, int, std::size_t, std::int32_t*, std::i
 }  // namespace
 
 void perspective_positions_on_target(const Mapping& m, int first, int row, std::size_t count, std::int32_t* x,
-                                  std::int32_t* y) {
+                                     std::int32_t* y) {
   for (std::size_t i = vectors(m, first, row, count, x, y); i < count; ++i) {
     const Position position = perspective_position(m, first + static_cast<int>(i), row);
     x[i] = position.x;
@@ -78,7 +78,7 @@ namespace unstarve {
 HWY_EXPORT(perspective_positions_on_target);
 
 void perspective_positions(const Mapping& mapping, int first, int row, std::size_t count, std::int32_t* x,
-                        std::int32_t* y) {
+                           std::int32_t* y) {
   HWY_DYNAMIC_DISPATCH(perspective_positions_on_target)(mapping, first, row, count, x, y);
 }
 

@@ -12,6 +12,6 @@ namespace unstarve {
 
 // Of pixels (first + i, row) for i < count.
 void perspective_positions(const Mapping& mapping, int first, int row, std::size_t count, std::int32_t* x,
-                        std::int32_t* y);
+                           std::int32_t* y);
 
 }  // namespace unstarve

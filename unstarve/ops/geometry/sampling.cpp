@@ -147,7 +147,7 @@ void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, st
 }  // namespace
 
 void sample_positions_on_target(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                             Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
+                                Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
   sample(image, x, y, count, interpolation, fill, rgb);
 }
 
@@ -160,7 +160,7 @@ namespace unstarve {
 HWY_EXPORT(sample_positions_on_target);
 
 void sample_positions(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                   Interpolation interpolation, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb) {
+                      Interpolation interpolation, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb) {
   HWY_DYNAMIC_DISPATCH(sample_positions_on_target)(image, x, y, count, interpolation, fill, rgb);
 }
 

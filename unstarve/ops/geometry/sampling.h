@@ -24,7 +24,7 @@ enum class Interpolation { kNearest, kBilinear };
 // Writes `count` interleaved pixels to `rgb`: `image` sampled at (x[i], y[i]). Its sides are 1 to kMaxSampledSide; the
 // kernels read a few of the padding bytes after the last pixel of an Image.
 void sample_positions(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                   Interpolation interpolation, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb);
+                      Interpolation interpolation, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb);
 // One pixel: the reference that the kernels are tested against.
 [[nodiscard]] std::array<std::uint8_t, kChannels> sample_position(const Image& image, std::int32_t x, std::int32_t y,
                                                                   Interpolation interpolation,

@@ -39,9 +39,8 @@ TEST_CASE("sampling equals its reference on every instruction set", "[ops]") {
         const bool far = random.below(10) == 0;
         x[i] = far ? between(random, -kMaxSampledSide, kMaxSampledSide) * 2 << kPositionBits
                    : position(image.size().width);
-        y[i] =
-            random.below(5) == 0 ? between(random, -1, image.size().height) << kPositionBits
-                                 : position(image.size().height);
+        y[i] = random.below(5) == 0 ? between(random, -1, image.size().height) << kPositionBits
+                                    : position(image.size().height);
       }
       for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kBilinear}) {
         INFO(target << ", round " << round);
@@ -102,9 +101,8 @@ TEST_CASE("mappings of rotations by 90 and 180 degrees, translations and mirrors
     const Image half = moved(affine_mapping(size, {.degrees = 180}), interpolation);
     const Image shifted = moved(affine_mapping(size, {.move_x = 5, .move_y = -3}), interpolation);
     const double w = size.width, h = size.height;
-    const Image mirrored =
-        moved(perspective_mapping({{{w, 0}, {0, 0}, {0, h}, {w, h}}}, {{{0, 0}, {w, 0}, {w, h}, {0, h}}}),
-              interpolation);
+    const Image mirrored = moved(
+        perspective_mapping({{{w, 0}, {0, 0}, {0, h}, {w, h}}}, {{{0, 0}, {w, 0}, {w, h}, {0, h}}}), interpolation);
     for (int y = 0; y < size.height; ++y) {
       for (int x = 0; x < size.width; ++x) {
         for (int c = 0; c < kChannels; ++c) {

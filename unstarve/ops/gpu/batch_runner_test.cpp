@@ -14,8 +14,8 @@ namespace unstarve {
 namespace {
 
 using testing::Chain;
-using testing::Key;
 using testing::defaults;
+using testing::Key;
 
 constexpr Size kOut{40, 32};
 constexpr int kBatches = 5;

@@ -20,10 +20,10 @@ using gpu::TeamOrder;
 using testing::Arrangement;
 using testing::between;
 using testing::Chain;
+using testing::defaults;
 using testing::Key;
 using testing::Pixels;
 using testing::TwoWays;
-using testing::defaults;
 
 TEST_CASE("every operation of the library gives the host's bits", "[gpu]") {
   Random made_up(1, 0, 0, 0);
@@ -53,11 +53,11 @@ TEST_CASE("rectangles covered by colours or noise, once or repeatedly, have the 
   const OpSpec erased{"erasing", {{"probability", {1}}, {"value", noise}}};
   const OpSpec cut{"cutout", {{"size", {9, 12}}, {"holes", {3}}, {"value", colour}}};
   const OpSpec noisy{"cutout", {{"size", {8}}, {"holes", {2}}, {"value", noise}}};
-  for (const std::vector<OpSpec>& specs : std::vector<std::vector<OpSpec>>{
-           {erased},
-           {noisy},
-           {cut, defaults("vertical_flip"), defaults("contrast")},
-           {defaults("rotation"), noisy, erased}}) {
+  for (const std::vector<OpSpec>& specs :
+       std::vector<std::vector<OpSpec>>{{erased},
+                                        {noisy},
+                                        {cut, defaults("vertical_flip"), defaults("contrast")},
+                                        {defaults("rotation"), noisy, erased}}) {
     const Chain chain(specs);
     for (std::uint64_t id = 0; id < 10; ++id) {
       const Pixels pixels({between(made_up, 1, 40), between(made_up, 1, 40)}, Arrangement::kInterleaved, made_up);

@@ -47,9 +47,9 @@ UNSTARVE_HD inline bool look_through(const View& view, std::int32_t& x, std::int
 }
 
 UNSTARVE_HD inline Pixel read_memory(const Task& task, const Input& input, std::int32_t x, std::int32_t y) {
-  const std::uint8_t* const first = input.from == From::kSource ? task.source
+  const std::uint8_t* const first = input.from == From::kSource  ? task.source
                                     : input.from == From::kSaved ? task.saved()
-                                                                : task.slot(input.slot);
+                                                                 : task.slot(input.slot);
   const std::uint8_t* const at = first + y * input.row_stride + x * input.pixel_stride;
   return {at[0], at[input.channel_stride], at[2 * input.channel_stride]};
 }

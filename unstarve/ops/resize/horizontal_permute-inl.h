@@ -12,7 +12,7 @@
 // kVector: bytes per vector, 32 or 64.
 template <std::size_t kVector>
 struct Permuted {
-  static constexpr std::size_t kRowsPerCall = 2;      // more rows are no faster: registers run out
+  static constexpr std::size_t kRowsPerCall = 2;     // more rows are no faster: registers run out
   static constexpr std::size_t kSums = kVector / 4;  // bytes of output per vector of sums
   static constexpr std::size_t kStep = 4 * kSums;    // bytes per step: narrowing joins four vectors
 
@@ -79,8 +79,7 @@ struct Permuted {
     return reach;
   }
 
-  static constexpr std::size_t kPixels =
-      (kSums + 2 * kChannels - 2) / kChannels;  // with a lane in one vector, at most
+  static constexpr std::size_t kPixels = (kSums + 2 * kChannels - 2) / kChannels;  // with a lane in one vector, at most
 
   // The output pixel of each lane, relative to the first of its vector, and its channel; [c]: the first lane's channel.
   struct LanePositions {
@@ -245,8 +244,8 @@ struct Permuted {
   }
 
   // Resizes `count` rows: 1 or kRowsPerCall. The row after each is `advance` bytes later.
-  static void run(const std::uint8_t* const* source, std::size_t count, std::ptrdiff_t advance,
-                  const ResizeTables& t, std::uint8_t* const* out) {
+  static void run(const std::uint8_t* const* source, std::size_t count, std::ptrdiff_t advance, const ResizeTables& t,
+                  std::uint8_t* const* out) {
     if (count == 1) return run_rows<1>(source, advance, t, out);
     run_rows<kRowsPerCall>(source, advance, t, out);
   }

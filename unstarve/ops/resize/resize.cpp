@@ -74,9 +74,8 @@ std::uint64_t scratch_bytes(Size window, Size size, Resampling resampling, bool 
   // Per output sample: exact and 16-bit weights, the index of the first input, and the tables of triangle_weights.h;
   // for the horizontal pass the kernels' tables as well.
   constexpr std::uint64_t kOtherBytes = 4 + TriangleTables::kOtherTables * 8;
-  const std::uint64_t filters =
-      (width + kTriangleSlack) * (taps_across * 10 + kOtherBytes) +
-      (height + kTriangleSlack) * (taps_down * 10 + kOtherBytes);
+  const std::uint64_t filters = (width + kTriangleSlack) * (taps_across * 10 + kOtherBytes) +
+                                (height + kTriangleSlack) * (taps_down * 10 + kOtherBytes);
   const std::uint64_t tables = AlignedBytes::capacity_for((width + 64) * (taps_across * 8 + 20));
   const std::uint64_t row = in_width * kChannels, slack = taps_across * kChannels + 64;
   const std::uint64_t between = vertical_first ? row : width * kChannels;

@@ -109,9 +109,7 @@ void run_vertical(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t*
 
 // Between the passes there is a ring of the rows that one output row needs, plus those computed together with the last
 // of them: line i is in entry i % ring.
-std::size_t ring_of(const ResizeTables& t) {
-  return static_cast<std::size_t>(t.vertical.taps()) + kRowsPerCall - 1;
-}
+std::size_t ring_of(const ResizeTables& t) { return static_cast<std::size_t>(t.vertical.taps()) + kRowsPerCall - 1; }
 // Bytes of a row that the vertical pass reads and writes.
 std::size_t vertical_bytes(const ResizeTables& t) {
   const AxisFilter& horizontal = t.horizontal;

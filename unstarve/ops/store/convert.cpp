@@ -112,7 +112,7 @@ void interleaved_to_float16(const ValueMap& map, const std::uint8_t* from, std::
 }
 
 void copy_bypassing_cache_on_target(const std::uint8_t* HWY_RESTRICT from, std::size_t count,
-                               std::uint8_t* HWY_RESTRICT to) {
+                                    std::uint8_t* HWY_RESTRICT to) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::CappedTag<std::uint8_t, 64> d;
   const std::size_t step = hn::Lanes(d);

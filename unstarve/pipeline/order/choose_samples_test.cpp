@@ -10,9 +10,9 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/open.h"
@@ -236,7 +236,8 @@ TEST_CASE("sources of a mixture keep their filters and shares") {
   CHECK(first == 960);
   for (std::uint64_t id = 40; id < 45; ++id) CHECK(counts[id] == 64);
   CHECK(counts.size() == 13 + 5);
-  CHECK_THAT(explain(plan_run(spec, data, {2})), Contains("18 of 100 selected") && Contains("48 of each 64 from synthetic:"));
+  CHECK_THAT(explain(plan_run(spec, data, {2})),
+             Contains("18 of 100 selected") && Contains("48 of each 64 from synthetic:"));
   spec.mix.pop_back();
   CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("mix: 1 sources, but the dataset was concatenated from 2"));
 }

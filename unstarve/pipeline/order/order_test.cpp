@@ -120,9 +120,9 @@ TEST_CASE("invalid orders are rejected") {
   CHECK_THROWS_AS(Order({true, 0, 0, 1}, {0, LastBatch::kDrop}, 10), Error);
   CHECK_THROWS_AS(Order({true, 0, 2, 2}, {1, LastBatch::kDrop}, 10), Error);
   CHECK_THROWS_AS(Order({true, 0, 0, 1}, {1, LastBatch::kDrop}, 0), Error);
-  CHECK_THROWS_WITH(Order({true, 0, 0, 1}, {11, LastBatch::kDrop}, 10), Catch::Contains("10 samples, batch 11") &&
-                                                                            Catch::Contains("(--batch) to at most 10,") &&
-                                                                            Catch::Contains("batch.last: keep"));
+  CHECK_THROWS_WITH(Order({true, 0, 0, 1}, {11, LastBatch::kDrop}, 10),
+                    Catch::Contains("10 samples, batch 11") && Catch::Contains("(--batch) to at most 10,") &&
+                        Catch::Contains("batch.last: keep"));
   CHECK_THROWS_WITH(Order({true, 0, 0, 3}, {11, LastBatch::kDrop}, 10), Catch::Contains("(--batch) to at most 3,"));
   CHECK_THROWS_WITH(Order({true, 0, 0, 3}, {1, LastBatch::kDrop}, 2), Catch::Contains("use fewer ranks, or keep"));
   CHECK(Order({true, 0, 0, 1}, {11, LastBatch::kKeep}, 10).batches_per_epoch() == 1);

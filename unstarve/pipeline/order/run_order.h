@@ -24,7 +24,7 @@ class RunOrder {
 
   [[nodiscard]] Position start() const { return start_; }
   [[nodiscard]] const Order& order(std::uint32_t epoch) const { return epoch == start_.epoch ? first_ : order_; }
-  [[nodiscard]] bool has(std::uint32_t epoch) const { return epochs_ == 0 || epoch - started_ < epochs_; }
+  [[nodiscard]] bool has(std::uint32_t epoch) const { return epochs_ == 0 || epoch - first_epoch_ < epochs_; }
   // Samples of this rank in the whole run.
   [[nodiscard]] std::uint64_t samples() const;
   [[nodiscard]] std::uint64_t number(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index) const;

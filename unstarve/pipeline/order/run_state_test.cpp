@@ -129,7 +129,8 @@ TEST_CASE("a damaged or foreign state is rejected") {
   CHECK_THAT(error_of([](Json& s) { s.erase("version"); }), Contains("version nothing, expected 1"));
   CHECK_THAT(error_of([](Json& s) { s["epoch"] = -1; }), Contains("epoch: found -1, expected 0 to 2147483647"));
   CHECK_THAT(error_of([](Json& s) { s["epoch"] = 1.5; }), Contains("epoch: found 1.5, expected a whole number"));
-  CHECK_THAT(error_of([](Json& s) { s.erase("samples"); }), Contains("samples: found nothing, expected a whole number"));
+  CHECK_THAT(error_of([](Json& s) { s.erase("samples"); }),
+             Contains("samples: found nothing, expected a whole number"));
   CHECK_THAT(error_of([](Json& s) { s["samples"] = 101; }), Contains("samples: found 101, expected 0 to 100"));
   CHECK_THAT(error_of([](Json& s) { s["seed"] = 8; }), Contains("seed 8, but this loader has 7"));
   CHECK_THAT(error_of([](Json& s) { s["dataset"] = 99; }), Contains("dataset 99, but this loader has 100"));

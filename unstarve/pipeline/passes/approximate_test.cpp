@@ -37,7 +37,8 @@ TEST_CASE("normalise_on_device: whichever way a device normalises in float32, va
       const float sum = product + -mean / deviation;
       volatile float difference = pixel - 255 * mean, scale = 1 / (255 * deviation);
       const float scaled = difference * scale;
-      const double larger = std::max(std::abs(pixel / 255.0 / deviation), std::abs(static_cast<double>(mean) / deviation));
+      const double larger =
+          std::max(std::abs(pixel / 255.0 / deviation), std::abs(static_cast<double>(mean) / deviation));
       for (const float value : {sum, scaled})
         most = std::max(most, std::abs(static_cast<double>(value) - stored[i]) / larger);
     }

@@ -1,8 +1,8 @@
 #pragma once
 // A pass: one optimisation, a function from a plan to a plan with one line of explanation.
 //
-// The passes run in the order of spec/pass_switches.cpp. Each leaves a PassNote, applied or not. A spec switches a pass
-// off by its name: "passes: {crop_into_decode: false}". Exact passes do not change a bit of any batch (passes_test.cpp);
+// The passes run in the order of spec/pass_switches.cpp. Each leaves a PassNote, applied or not. A spec switches one
+// off by its name: "passes: {crop_into_decode: false}". Exact passes change no bit of any batch (passes_test.cpp);
 // approximate passes change pixels by at most their `error` (approximate_test.cpp) and apply only where the spec
 // requests them by name.
 // To add one: its file with its `const Pass`, a declaration and a row in passes.cpp, a row in spec/pass_switches.cpp, a

@@ -15,8 +15,8 @@ namespace unstarve {
 void insert_step(Plan& plan, StepIndex at, const Step& step);
 void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition);
 
-// Moves the selection of the first operation before the decode step and returns that step. Precondition: encoded images,
-// at least one operation, no cache of pixels.
+// Moves the selection of the first operation before the decode step and returns that step. Precondition: encoded
+// images, at least one operation, no cache of pixels.
 DecodeStep& select_before_decode(Plan& plan);
 
 }  // namespace unstarve

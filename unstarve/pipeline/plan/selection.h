@@ -28,8 +28,8 @@ struct Selection {
 [[nodiscard]] Selection select_all(Size image);
 // The region that `operation` reads; draws from `random` what its select() draws.
 [[nodiscard]] Selection select_for(const Operation& operation, Size image, Random& random);
-// Executes a SelectThroughStep. Returns false, with selection and `random` (of step.op) unchanged, where this image does
-// not permit it. Precondition: `selection` is that of step.resize, which is a plain resize.
+// Executes a SelectThroughStep. Returns false, with selection and `random` (of step.op) unchanged, where this image
+// does not permit it. Precondition: `selection` is that of step.resize, which is a plain resize.
 [[nodiscard]] bool select_through(const SelectThroughStep& step, OperationSpan operations, const ImageHeader& header,
                                   Selection& selection, Random& random, Scratch& scratch);
 // What the decoder is asked for.

@@ -7,8 +7,8 @@
 //   + resize_into_decode           Read, Open, Select(0), DecodeResize(selected, 0), Select(1), Apply(1), Store
 //   cache of pixels                CacheLookup, Read, Open, Decode(whole), CacheInsert, Select(0), Apply(0), ..., Store
 //
-// Operations are referred to by their index in the pipeline. Random numbers are keyed by that index, not by the position
-// of a step, so that a pass may reorder steps without changing what is drawn.
+// Operations are referred to by their index in the pipeline. Random numbers are keyed by that index, not by the
+// position of a step, so that a pass may reorder steps without changing what is drawn.
 // To add a step: its struct and its row in `Step` here, its line in describe_step() (print.cpp), its rules in
 // verify.cpp, and its execution, an overload of SampleProgram::run() (executor/sample_program.cpp).
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
-#include "unstarve/codecs/common/rows.h"
 #include "unstarve/codecs/common/image_header.h"
+#include "unstarve/codecs/common/rows.h"
 #include "unstarve/codecs/jpeg/encode/byte_stuffing.h"
 #include "unstarve/codecs/jpeg/encode/forward_dct.h"
 #include "unstarve/codecs/jpeg/encode/jpeg_header.h"
