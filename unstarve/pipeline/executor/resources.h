@@ -3,8 +3,8 @@
 //
 // Ownership: shared; a Resources object may be copied and outlives the programs that use it.
 // Threads:   everything it refers to may be used by any thread.
-// Failure:   open_resources() throws what opening a cache throws. A scan index that cannot be opened is left out, with a
-//            note: decoding works without.
+// Failure:   open_resources() throws what opening a cache throws. A scan index that cannot be opened is left out, with
+//            a note: decoding works without.
 
 #include <memory>
 #include <string>

@@ -43,8 +43,8 @@ class SampleProgram {
 
   // Enters an epoch: operations may follow a schedule. A new program is in epoch 0.
   void enter(std::uint32_t epoch);
-  // Runs all steps but the last for `sample` (order/draws.h), and returns the label. The clock is read only for samples that are `timed`.
-  // `is_read`: record() holds the sample's record already.
+  // Runs all steps but the last for `sample` (order/draws.h), and returns its label. The clock is read only for samples
+  // that are `timed`. `is_read`: record() holds the sample's record already.
   std::int64_t make(Sample sample, StageTotals& totals, bool timed, bool is_read = false);
   // Runs StoreStep for the sample that make() made, and returns its size. `pixels` has made_bytes().
   Size store(std::uint8_t* pixels, StageTotals& totals, bool timed);
