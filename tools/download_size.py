@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def head(url: str, timeout: float) -> int | None:
-    """The Content-Length of a URL, None if the server does not send it. Raises OSError if the server does not answer."""
+    """The Content-Length of a URL, None without one. Raises OSError if the server does not answer."""
     request = urllib.request.Request(url, method="HEAD", headers={"User-Agent": "unstarve-setup"})
     with urllib.request.urlopen(request, timeout=timeout) as answer:
         length = answer.headers.get("Content-Length")

@@ -147,7 +147,7 @@ def test_batches_without_good_samples_are_omitted_from_every_epoch(tmp_path, ord
     (lambda p: un.mix([p, p], epoch=9).balance(epoch=8), "^balance: order.epoch was already set to 9 by mix"),
     (lambda p: p.filter(labels=[3]).filter(labels=[4]), r"source.filter.labels was already set to \['3'\] by"),
     (lambda p: p.filter(min_side=3).filter(max_side=64, min_side=4), "source.filter.min_side was already set to 3"),
-    (lambda p: p.decode(max_pixels=9).decode(max_pixels=8), "^decode: decode.max_pixels was already set to 9 by decode"),
+    (lambda p: p.decode(max_pixels=9).decode(max_pixels=8), "decode.max_pixels was already set to 9 by decode"),
     (lambda p: p.normalize(*un.CIFAR10).normalize(*un.IMAGENET), "^normalize: output.mean was already set"),
     (lambda p: p.output("uint8").output("float16"), "^output: output.type was already set to 'uint8' by output"),
     (lambda p: p.output("uint8").normalize(*un.CIFAR10), "^normalize: output.type was already set to 'uint8' by"),

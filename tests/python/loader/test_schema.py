@@ -31,7 +31,8 @@ def said(spec):
 def chains():
     start = un.open(SMALL).shuffle(seed=(1 << 64) - 1)
     yield start
-    yield un.open(SMALL).sequential().shard(2, 5).decode(max_pixels=10_000).passes(crop_into_decode=False, scale_into_decode=True)
+    yield un.open(SMALL).sequential().shard(2, 5).decode(max_pixels=10_000).passes(
+        crop_into_decode=False, scale_into_decode=True)
     yield start.random_resized_crop(24, scale=(0.1, 0.9)).flip(0.3).normalize(*un.CIFAR10)
     yield start.resize(20).center_crop(16).pad_crop(16, padding=2).resize((8, 9)).output("bfloat16", "NHWC")
     yield start.resize(20, interpolation="bicubic", antialias=False).rotation(interpolation="nearest").center_crop(16)
@@ -340,7 +341,7 @@ def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
     (lambda p: p.device("gpu"), 'device.name: "gpu", expected cpu, cuda or cuda:N'),
     (lambda p: p.device("cuda", operations="gpu"), 'device.operations: .*found "gpu", expected one of host, device'),
     (lambda p: p.device("cuda", decode="hybrid"), "device.decode: hybrid with device.operations: host; expected"),
-    (lambda p: p.device("cuda", decode_share=0.5), "device.decode_share: 0.5 with device.decode: host; expected no share"),
+    (lambda p: p.device("cuda", decode_share=0.5), "decode_share: 0.5 with device.decode: host; expected no share"),
     (lambda p: p.device("cuda", operations="device", decode="hybrid", decode_share=2),
      "decode_share: 2, expected 0 to 1"),
     (lambda p: p.device("cuda", operations="device", decode="hybrid", decode_share=-1),

@@ -184,7 +184,7 @@ def test_a_state_of_other_data_is_rejected_but_the_location_may_differ(tmp_path)
     same = un.open(there).center_crop(8).batch(4)
     same.load_state_dict(state)
     assert len(list(same)) == 4
-    with pytest.raises(un.errors.ArgumentError, match="with the same number of samples, which differ in: names or order"):
+    with pytest.raises(un.errors.ArgumentError, match="the same number of samples, which differ in: names or order"):
         un.open(other).center_crop(8).batch(4).load_state_dict(state)
     earlier = {key: value for key, value in state.items() if key != "data"}
     un.open(other).center_crop(8).batch(4).load_state_dict(earlier)  # of a version that did not write it

@@ -1,7 +1,7 @@
 #pragma once
 // cache.what: auto. Measures on a few samples what each kind of cache would save, and chooses the one that pays.
 //
-//   some records, read twice ──▶ processed without a cache, and with a cache of pixels ──▶ CacheProfile ──▶ choose_cache()
+//   some records, read twice ──▶ processed without and with a cache of pixels ──▶ CacheProfile ──▶ choose_cache()
 //
 // A cache of pixels is tried after the last operation before the first random one, and after every earlier operation
 // whose output has fewer pixels than all later ones: elsewhere a cache would hold fewer samples and save less of each.

@@ -10,8 +10,8 @@
 // Relaxed order: take_any() gives whatever is there, so that one record that takes long holds only its own place in the
 // ring; records are then read one by one, since those read together wait for the slowest.
 //
-// Exact order: pause() lets the readers sleep from a record on, resume() wakes them for a later one; between the two the
-// workers read for themselves.
+// Exact order: pause() lets the readers sleep from a record on, resume() wakes them for a later one; between the two
+// the workers read for themselves.
 //
 // Ownership: owns its threads and the ring's record buffers; take() exchanges a buffer for the worker's used one.
 // Threads:   take() by any worker; close() by any thread.
