@@ -123,7 +123,7 @@ std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
 }
 
 std::shared_ptr<const Dataset> open_data(const PipelineSpec& spec) {
-  return spec.mix.empty() && spec.source.place.text.empty() ? open_source(spec.source) : open_sources(spec);
+  return spec.mix.empty() && spec.source.yaml_location.text.empty() ? open_source(spec.source) : open_sources(spec);
 }
 
 std::string device_from(const Arguments& arguments, const Settings& settings) {

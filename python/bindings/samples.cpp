@@ -67,7 +67,7 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
 }
 
 SampleFacts facts_of(const Dataset& dataset) {
-  return {dataset, read_topology().usable(), FactsFrom::kIndexAndHeaders, check_signals};
+  return {dataset, read_topology().usable(), check_signals};
 }
 
 std::vector<std::optional<std::int64_t>> labels_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
