@@ -8,6 +8,7 @@
 #include "unstarve/jobs/pack.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/resources.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/temporary_folder.h"

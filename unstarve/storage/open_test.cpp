@@ -38,18 +38,18 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   check_refused(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
 
   folder.write("a.tar.bz2", "BZh91AY&SY");
-  check_refused(folder.str("a.tar.bz2"), ErrorKind::kInput, "no known format: it is compressed by bzip2, which is not");
+  check_refused(folder.str("a.tar.bz2"), ErrorKind::kInput, "no known format: it is compressed with bzip2, which is not");
   folder.write("a.tar.xz", std::string("\xfd"
                                        "7zXZ\0\0\4",
                                        8));
-  check_refused(folder.str("a.tar.xz"), ErrorKind::kInput, "no known format: it is compressed by xz, which is not");
+  check_refused(folder.str("a.tar.xz"), ErrorKind::kInput, "no known format: it is compressed with xz, which is not");
   folder.write("page.tar", "\n <!DOCTYPE HTML>\n<title>Log in</title>");
   check_refused(folder.str("page.tar"), ErrorKind::kInput, "no known format: it is a web page");
   folder.write("list.csv", "foo,bar\n1.jpg,2\n");
   const std::string list = folder.str("list.csv");
   check_refused(list, ErrorKind::kInput, "no known format: found the columns foo, bar, none of which is known");
   check_refused(list, ErrorKind::kInput, "Name it: " + list + "#path=COLUMN");
-  check_refused(list + "#path=far", ErrorKind::kInput, "its columns are foo, bar");
+  check_refused(list + "#path=far", ErrorKind::kInput, "found the columns foo, bar");
   folder.write("1.jpg", "x");
   CHECK(open_dataset(list + "#path=foo,label=bar")->size() == 1);
 

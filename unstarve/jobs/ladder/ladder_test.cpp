@@ -6,6 +6,8 @@
 #include "unstarve/observe/machine.h"
 #include "unstarve/storage/open.h"
 
+#include "unstarve/pipeline/spec/pass_switches.h"
+
 namespace unstarve {
 namespace {
 
@@ -87,7 +89,8 @@ TEST_CASE("base settings disable all optimisations and scale the learning rate w
   CHECK(base.pipeline.output.type == ElementType::kFloat32);
   CHECK(base.pipeline.output.layout == Layout::kNchw);
   CHECK(base.pipeline.execution == ExecutionSpec{1, 0, false});
-  CHECK(base.pipeline.decode == DecodeSpec{false, false});
+  CHECK_FALSE(is_enabled(base.pipeline, "crop_into_decode"));
+  CHECK_FALSE(is_enabled(base.pipeline, "scale_into_decode"));
   CHECK_FALSE(base.train.channels_last);
   CHECK(base.train.precision == Precision::kFloat32);
 }

@@ -139,7 +139,7 @@ TEST_CASE("pixels are cached before an operation that enlarges them if more samp
   CHECK(early.tier == CacheTier::kPixels);
   CHECK(early.after == 1);
   CHECK(early.held == 1);
-  CHECK_THAT(early.reason, Contains("pixels after 1 operations 205 us (saves 21 %)") && Contains("hold 13 %"));
+  CHECK_THAT(early.reason, Contains("pixels after 1 operations 205 us (saves 21 %)") && Contains("store 13 %"));
   profile.memory_bytes = 10e9;
   CHECK(choose_cache(profile).after == -1);  // all fit at the best position
   profile.file_bytes = 1e9;
@@ -183,7 +183,7 @@ TEST_CASE("unavailable caches are not chosen, and no measurement means no cache"
   CHECK(choose_cache({}).tier == CacheTier::kNone);
   CHECK_FALSE(choose_cache({}).reason.empty());
   profile.memory_bytes = 0;
-  CHECK_THAT(choose_cache(profile).reason, Contains("no room"));
+  CHECK_THAT(choose_cache(profile).reason, Contains("no cache fits the budgets"));
 }
 
 TEST_CASE("for any measurement, the choice saves at least a tenth and fits its budget") {

@@ -112,7 +112,7 @@ TEST_CASE("auto cache: none where a small part fits, and none for a single epoch
   };
   // Of real ones a megabyte holds a hundredth of the pixels, of made ones a third.
   if (std::dynamic_pointer_cast<const JpegSet>(inner) == nullptr)
-    CHECK_THAT(cache_of(auto_spec(1), 0), Contains("none by cache.what auto: a sample takes") && Contains("hold"));
+    CHECK_THAT(cache_of(auto_spec(1), 0), Contains("none by cache.what auto: a sample takes") && Contains("store"));
   const int before = data->reads;
   CHECK(cache_of(auto_spec(), 1) == "none by cache.what auto: no sample is used twice");
   CHECK(data->reads == before + 1);  // one to learn the first image's size

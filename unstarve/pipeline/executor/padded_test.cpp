@@ -222,7 +222,7 @@ TEST_CASE("batches that make no sense are refused with the node and what was exp
   CHECK_THAT(refused({8, LastBatch::kDrop, {PadTo::kLargest, {}, 256}}), Contains("batch.pad.value: 256, expected 0"));
   CHECK_THAT(refused({8, LastBatch::kDrop, {}, {100, 0}}), Contains("batch.bucket.window") && Contains("batch.pad.to"));
   CHECK_THAT(refused({8, LastBatch::kDrop, largest, {7, 0}}), Contains("at least the 8 samples of a batch of all"));
-  CHECK_THAT(refused({8, LastBatch::kDrop, largest, {70, 71}}), Contains("at least the 71 samples of a run"));
+  CHECK_THAT(refused({8, LastBatch::kDrop, largest, {70, 71}}), Contains("at least the 71 samples of a group"));
   CHECK_THAT(refused({8, LastBatch::kDrop, largest, {70, 0}}, ExecutionOrder::kRelaxed),
              Contains("expected execution.order: exact"));
   CHECK(refused({8, LastBatch::kDrop, largest, {70, 0}}).empty());
