@@ -32,7 +32,7 @@ struct Slot {
 constexpr std::size_t kSlots = 65536;
 Slot slots[kSlots];
 std::atomic<std::size_t> used = 0;  // slots from here on were never filled
-std::uintptr_t page_bytes = 4096;
+std::uintptr_t map_page_bytes = 4096;
 struct sigaction before;
 
 Slot* slot_of(std::uintptr_t address) noexcept {
@@ -49,14 +49,14 @@ Slot* slot_of(std::uintptr_t address) noexcept {
 bool replace_page(std::uintptr_t address) noexcept {
   Slot* const slot = slot_of(address);
   if (slot == nullptr) return false;
-  const std::uintptr_t page = address / page_bytes * page_bytes;
+  const std::uintptr_t page = address / map_page_bytes * map_page_bytes;
   const std::uint64_t offset = page - slot->begin.load(std::memory_order_relaxed);
   std::uint64_t first = slot->first_lost.load(std::memory_order_relaxed);
   while (offset < first && !slot->first_lost.compare_exchange_weak(first, offset)) {
   }
   // Recorded before the page is mapped, so that a reader of the zeros finds the record.
   map_guard_detail::lost_pages.fetch_add(1, std::memory_order_acq_rel);
-  return ::syscall(SYS_mmap, page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != -1;
+  return ::syscall(SYS_mmap, page, map_page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != -1;
 }
 
 void on_bus_error(int number, siginfo_t* info, void* context) {
@@ -80,7 +80,7 @@ struct Table {
 // Never destroyed: static objects may forget their maps later.
 Table& table() {
   static Table* const all = [] {
-    page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    map_page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     struct sigaction action {};
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;

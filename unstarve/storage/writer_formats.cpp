@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::array<WriterFormat, 4> kFormats = {{
+constexpr std::array<WriterFormat, 4> kWriterFormats = {{
     {"tfrecord", ".tfrecord", "", make_tfrecord_writer},
     {"webdataset", ".tar", "", make_webdataset_writer},
     {"parquet", ".parquet", "", make_parquet_writer},
@@ -20,11 +20,11 @@ constexpr std::array<WriterFormat, 4> kFormats = {{
 
 }  // namespace
 
-std::span<const WriterFormat> writer_formats() { return kFormats; }
+std::span<const WriterFormat> writer_formats() { return kWriterFormats; }
 
 const WriterFormat& find_writer_format(std::string_view name) {
   std::string known;
-  for (const WriterFormat& format : kFormats) {
+  for (const WriterFormat& format : kWriterFormats) {
     if (name == format.name) return format;
     known += (known.empty() ? "" : ", ") + std::string(format.name);
   }

@@ -20,7 +20,7 @@ Image decoded(Decoder& decoder, const std::vector<std::uint8_t>& bytes, const De
 }
 
 // Random rectangles, many of them small or touching an edge.
-Rect random_rect(Random& random, Size size) {
+Rect random_edge_rect(Random& random, Size size) {
   const auto side = [&random](int whole) {
     const std::uint32_t kind = random.below(4);
     const int limit = kind == 0 ? std::min(whole, 3) : whole;
@@ -43,7 +43,7 @@ void check_crops(Decoder& decoder, const std::vector<std::uint8_t>& bytes, Size 
     const Image whole = decoded(decoder, bytes, {{}, reduction});
     REQUIRE(whole.size() == Size{divided_up(size.width, reduction), divided_up(size.height, reduction)});
     for (int i = 0; i < crops; ++i) {
-      const Rect rect = random_rect(random, size);
+      const Rect rect = random_edge_rect(random, size);
       const int left = rect.x / reduction;
       const int top = rect.y / reduction;
       const Rect reduced{left, top, divided_up(rect.x + rect.width, reduction) - left,

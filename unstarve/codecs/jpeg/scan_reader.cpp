@@ -13,15 +13,15 @@ constexpr std::size_t kWorthPairs = 8192;
 // Bytes prefetched of the next row that is read by an index; the CPU prefetches those after them.
 constexpr std::size_t kFetched = 1024;
 
-std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
+std::size_t unsigned_of(int value) { return static_cast<std::size_t>(value); }
 
 }  // namespace
 
 bool ScanReader::build_tables() {
   const bool pairs = pairs_.value_or(image_->scan.size() >= kWorthPairs);
   for (int c = 0; c < image_->components; ++c) {
-    const auto dc = as_size(image_->component[as_size(c)].dc_table);
-    const auto ac = as_size(image_->component[as_size(c)].ac_table);
+    const auto dc = unsigned_of(image_->component[unsigned_of(c)].dc_table);
+    const auto ac = unsigned_of(image_->component[unsigned_of(c)].ac_table);
     if (!dc_[dc].build(image_->dc[dc], false, false) || !ac_[ac].build(image_->ac[ac], true, pairs)) return false;
   }
   return true;
@@ -31,23 +31,23 @@ void ScanReader::lay_out(bool two) {
   two_ = two;
   next_row_ = -1;
   row_ = &rows_[0];
-  const auto mcus = as_size(plan_.end_column - plan_.first_column);
+  const auto mcus = unsigned_of(plan_.end_column - plan_.first_column);
   std::array<McuBlock, McuRow::kMostBlocks> mcu;
   std::size_t count = 0;
   for (int c = 0; c < image_->components; ++c) {
     const int horizontal = c == 0 ? image_->horizontal : 1;
     const int vertical = c == 0 ? image_->vertical : 1;
-    const BaselineComponent& component = image_->component[as_size(c)];
+    const BaselineComponent& component = image_->component[unsigned_of(c)];
     for (int y = 0; y < vertical; ++y) {
-      CoefficientRow& row = rows_[0].blocks[as_size(c)][as_size(y)];
-      CoefficientRow& second = rows_[1].blocks[as_size(c)][as_size(y)];
-      row.resize(mcus * as_size(horizontal));
-      if (two) second.resize(mcus * as_size(horizontal));
+      CoefficientRow& row = rows_[0].blocks[unsigned_of(c)][unsigned_of(y)];
+      CoefficientRow& second = rows_[1].blocks[unsigned_of(c)][unsigned_of(y)];
+      row.resize(mcus * unsigned_of(horizontal));
+      if (two) second.resize(mcus * unsigned_of(horizontal));
       McuBlock block{.component = c,
-                     .dc = &dc_[as_size(component.dc_table)],
-                     .ac = &ac_[as_size(component.ac_table)],
+                     .dc = &dc_[unsigned_of(component.dc_table)],
+                     .ac = &ac_[unsigned_of(component.ac_table)],
                      .row = &row,
-                     .step = as_size(horizontal),
+                     .step = unsigned_of(horizontal),
                      .second_row = two ? &second : nullptr};
       for (block.offset = 0; block.offset < block.step; ++block.offset) mcu[count++] = block;
     }
@@ -73,7 +73,7 @@ void ScanReader::clear() {
 bool ScanReader::start() {
   lay_out(false);
   row_->bytes.assign(image_->scan, image_->restart_interval > 0);
-  row_->entropy.start(row_->bytes, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows));
+  row_->entropy.start(row_->bytes, mcus_, image_->restart_interval, unsigned_of(plan_.columns) * unsigned_of(plan_.rows));
   return skip_to_plan();
 }
 
@@ -92,7 +92,7 @@ void ScanReader::start_with_index(const ScanIndex& index) {
 
 bool ScanReader::skip_to_plan() {
   if (recorded_ == nullptr) {
-    const std::size_t mcus = as_size(plan_.columns) * as_size(plan_.first_row);
+    const std::size_t mcus = unsigned_of(plan_.columns) * unsigned_of(plan_.first_row);
     mcus_read_ += mcus;
     return row_->entropy.skip(mcus);
   }
@@ -126,10 +126,10 @@ bool ScanReader::advance(Row& reading, int row, int from, int to, bool decode) {
   while (from < to) {
     const int point_at = next_point(row, from);
     const int end = std::min(to, point_at);
-    const auto mcus = as_size(end - from);
+    const auto mcus = unsigned_of(end - from);
     mcus_read_ += mcus;
     EntropyDecoder& entropy = reading.entropy;
-    if (!(decode ? entropy.read(as_size(from - plan_.first_column), mcus) : entropy.skip(mcus))) return false;
+    if (!(decode ? entropy.read(unsigned_of(from - plan_.first_column), mcus) : entropy.skip(mcus))) return false;
     from = end;
     if (from == point_at && !pass_point(reading, row, from)) return false;
   }
@@ -160,9 +160,9 @@ int ScanReader::end_of(int row) const {
 bool ScanReader::start_at(Row& reading, Begin begin, int row) {
   const std::span<const std::uint8_t> scan = image_->scan;
   const ScanPoint& point = expected_->at(begin.row, begin.column);
-  const std::size_t mcu = as_size(begin.row) * as_size(plan_.columns) + as_size(begin.column);
+  const std::size_t mcu = unsigned_of(begin.row) * unsigned_of(plan_.columns) + unsigned_of(begin.column);
   const std::size_t from = point.bit / 8;
-  const auto interval = as_size(image_->restart_interval);
+  const auto interval = unsigned_of(image_->restart_interval);
   const std::size_t restarts = interval == 0 ? 0 : mcu / interval;
   if (restarts > 0 && mcu % interval == 0) {
     if (from < 2 || scan[from - 2] != 0xFF || scan[from - 1] != 0xD0 + (restarts - 1) % 8) return false;
@@ -174,7 +174,7 @@ bool ScanReader::start_at(Row& reading, Begin begin, int row) {
   reading.bytes.assign(scan.subspan(from, end - from), interval > 0, restarts);
   reading.positions = {from, reading.bytes};
   fetch(row + (two_ ? 2 : 1));
-  reading.entropy.start_at(reading.bytes, mcus_, image_->restart_interval, as_size(plan_.columns) * as_size(plan_.rows),
+  reading.entropy.start_at(reading.bytes, mcus_, image_->restart_interval, unsigned_of(plan_.columns) * unsigned_of(plan_.rows),
                            mcu, {point.bit % 8, point.dc});
   return true;
 }
@@ -204,14 +204,14 @@ bool ScanReader::advance_two(int row, int from, int to, bool decode) {
   while (from < to) {
     const std::array<int, 2> point_at{next_point(row, from), next_point(row + 1, from)};
     const int end = std::min({point_at[0], point_at[1], to});
-    const auto mcus = as_size(end - from);
+    const auto mcus = unsigned_of(end - from);
     mcus_read_ += 2 * mcus;
-    const bool ok = decode ? EntropyDecoder::read_two(upper, lower, as_size(from - plan_.first_column), mcus)
+    const bool ok = decode ? EntropyDecoder::read_two(upper, lower, unsigned_of(from - plan_.first_column), mcus)
                            : EntropyDecoder::skip_two(upper, lower, mcus);
     if (!ok) return false;
     from = end;
     for (int i = 0; i < 2; ++i)
-      if (from == point_at[as_size(i)] && !pass_point(rows_[as_size(i)], row + i, from)) return false;
+      if (from == point_at[unsigned_of(i)] && !pass_point(rows_[unsigned_of(i)], row + i, from)) return false;
   }
   return true;
 }
@@ -219,7 +219,7 @@ bool ScanReader::advance_two(int row, int from, int to, bool decode) {
 bool ScanReader::read_two_by_index(int row) {
   const int begin = begin_of(row).column;
   for (int i = 0; i < 2; ++i)
-    if (!start_at(rows_[as_size(i)], {row + i, begin}, row + i)) return false;
+    if (!start_at(rows_[unsigned_of(i)], {row + i, begin}, row + i)) return false;
   // The image's last row is read to its end.
   const int end = end_of(row);
   return advance_two(row, begin, plan_.first_column, false) &&

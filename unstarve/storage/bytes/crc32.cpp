@@ -5,12 +5,12 @@
 namespace unstarve {
 namespace {
 
-constexpr CrcTables kTables = make_crc_tables(0xEDB88320);  // 0x04C11DB7, bit-reversed
+constexpr CrcTables kCrc32Tables = make_crc_tables(0xEDB88320);  // 0x04C11DB7, bit-reversed
 
 }  // namespace
 
 std::uint32_t crc32(std::span<const std::uint8_t> bytes, std::uint32_t crc) noexcept {
-  return crc_by_tables(kTables, bytes, crc);
+  return crc_by_tables(kCrc32Tables, bytes, crc);
 }
 
 }  // namespace unstarve

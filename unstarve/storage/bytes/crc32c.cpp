@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kReflectedPolynomial = 0x82F63B78;  // 0x1EDC6F41, bit-reversed
 
-constexpr CrcTables kTables = make_crc_tables(kReflectedPolynomial);
+constexpr CrcTables kCrc32cTables = make_crc_tables(kReflectedPolynomial);
 
 #if defined(__x86_64__)
 
@@ -100,7 +100,7 @@ std::uint32_t crc32c_instruction(std::span<const std::uint8_t> bytes, std::uint3
 }  // namespace
 
 std::uint32_t crc32c_scalar(std::span<const std::uint8_t> bytes, std::uint32_t crc) noexcept {
-  return crc_by_tables(kTables, bytes, crc);
+  return crc_by_tables(kCrc32cTables, bytes, crc);
 }
 
 bool has_crc32c_instruction() noexcept {

@@ -5,13 +5,10 @@
 #include <vector>
 
 #include "unstarve/core/random.h"
+#include "unstarve/storage/bytes/little_endian.h"
 
 namespace unstarve {
 namespace {
-
-std::span<const std::uint8_t> as_bytes(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
 
 TEST_CASE("CRC-32C has its published check values") {
   CHECK(crc32c({}) == 0);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x31584950'54534e55;  // "UNSTPIX1" as little-endian bytes
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kEntryAlignment = 64;
 
 // In the file, shared by processes: only lock-free atomics.
 struct Header {
@@ -41,7 +41,7 @@ struct Header {
 static_assert(sizeof(Header) <= kPage && std::atomic<std::uint64_t>::is_always_lock_free);
 
 enum : std::uint64_t { kAbsent = 0, kBeingWritten = 1 };  // anything else: offset in the pixels + kFirst
-constexpr std::uint64_t kFirst = kAlignment;
+constexpr std::uint64_t kFirst = kEntryAlignment;
 
 struct Entry {
   std::atomic<std::uint64_t> location;
@@ -117,17 +117,17 @@ class MappedStore final : public PixelStore {
     if (!entry.location.compare_exchange_strong(expected, kBeingWritten, std::memory_order_acquire)) return;
     const std::size_t row_bytes = static_cast<std::size_t>(from.width) * kChannels;
     const std::uint64_t bytes = row_bytes * static_cast<std::size_t>(from.height);
-    if (room_ && !room_->take(rounded(bytes, kAlignment))) {
+    if (room_ && !room_->take(rounded(bytes, kEntryAlignment))) {
       entry.location.store(kAbsent, std::memory_order_release);
       // Other users may return memory to the shared budget.
-      if (header().used.load(std::memory_order_relaxed) + rounded(bytes, kAlignment) > room_->size())
+      if (header().used.load(std::memory_order_relaxed) + rounded(bytes, kEntryAlignment) > room_->size())
         stop("its limit of " + std::to_string(room_->size()) + " bytes is reached", false);
       return;
     }
-    const std::uint64_t offset = header().used.fetch_add(rounded(bytes, kAlignment), std::memory_order_relaxed);
-    if (offset + rounded(bytes, kAlignment) > limit_) {
-      header().used.fetch_sub(rounded(bytes, kAlignment), std::memory_order_relaxed);
-      if (room_) room_->give_back(rounded(bytes, kAlignment));
+    const std::uint64_t offset = header().used.fetch_add(rounded(bytes, kEntryAlignment), std::memory_order_relaxed);
+    if (offset + rounded(bytes, kEntryAlignment) > limit_) {
+      header().used.fetch_sub(rounded(bytes, kEntryAlignment), std::memory_order_relaxed);
+      if (room_) room_->give_back(rounded(bytes, kEntryAlignment));
       entry.location.store(kAbsent, std::memory_order_release);
       stop("its limit of " + std::to_string(limit_) + " bytes is reached", false);
       return;
@@ -240,7 +240,7 @@ class MappedStore final : public PixelStore {
     if (checked_[id].load(std::memory_order_relaxed) != 0) return true;
     const std::uint64_t bytes = std::uint64_t{entry.width} * entry.height * kChannels;
     const bool sound = entry.width > 0 && entry.width <= 65'535 && entry.height > 0 && entry.height <= 65'535 &&
-                       offset % kAlignment == 0 && offset <= limit_ && bytes <= limit_ - offset &&
+                       offset % kEntryAlignment == 0 && offset <= limit_ && bytes <= limit_ - offset &&
                        crc32({pixels() + offset, bytes}) == entry.crc;
     if (sound) {
       checked_[id].store(1, std::memory_order_relaxed);

@@ -18,10 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace index_layout;
 
-std::span<const std::uint8_t> as_bytes(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 struct Section {
   std::string name;
   std::uint32_t kind;

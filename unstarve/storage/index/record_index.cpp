@@ -28,10 +28,6 @@ std::string made_by(const RecordFormat& format) {
 
 Fingerprint fingerprint_of(const ByteSource& shard) { return {shard.stamp().bytes, shard.stamp().changed_ns}; }
 
-std::span<const std::uint8_t> as_bytes(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 bool was_made_by(const IndexView& view, const std::string& expected) {
   const auto text = view.part("made-by");
   return text && std::equal(text->begin(), text->end(), as_bytes(expected).begin(), as_bytes(expected).end());

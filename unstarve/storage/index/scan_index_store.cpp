@@ -27,13 +27,12 @@ namespace fs = std::filesystem;
 using scan_index_layout::Entry;
 using scan_index_layout::entry_of;
 using scan_index_layout::entry_offset;
-using scan_index_layout::kHeaderBytes;
 using scan_index_layout::kMaxBytes;
 
 // Whether a file begins with `header`. If not, and if it is not a valid file of other data, sets `why`.
 bool begins_with(int file, const std::string& header, std::string& why) {
   using scan_index_layout::Head;
-  std::array<std::uint8_t, kHeaderBytes> found{};
+  std::array<std::uint8_t, scan_index_layout::kHeaderBytes> found{};
   const Head head = read_whole(file, 0, found) ? scan_index_layout::head_of(found) : Head::kDamaged;
   if (head == Head::kDamaged) why = "it was damaged";
   if (head == Head::kOtherVersion) why = "it was written by another version of unstarve";
@@ -155,7 +154,7 @@ FoundIndex ScanIndexStore::read_own(std::uint64_t id, std::vector<std::uint8_t>&
   if (!read_whole(file_.get(), entry_offset(id), entry)) {
     // The first index follows the table; a file that ends within the table was truncated.
     struct stat status {};
-    const bool begun = ::fstat(file_.get(), &status) != 0 || status.st_size > static_cast<off_t>(kHeaderBytes);
+    const bool begun = ::fstat(file_.get(), &status) != 0 || status.st_size > static_cast<off_t>(scan_index_layout::kHeaderBytes);
     return begun ? FoundIndex::kDamaged : FoundIndex::kNone;
   }
   if (scan_index_layout::is_empty(entry.data())) return FoundIndex::kNone;

@@ -18,7 +18,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-Bytes some(std::uint64_t id, std::uint64_t salt = 0) {
+Bytes some_scan_index(std::uint64_t id, std::uint64_t salt = 0) {
   Bytes bytes(20 + (id * 37 + salt) % 300);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(id * 7 + i + salt);
   return bytes;
@@ -31,18 +31,18 @@ TEST_CASE("added indexes are found after every open", "[storage]") {
   const std::vector<std::filesystem::path> places{folder.str("index")};
   const auto store = ScanIndexStore::open(places, 100, 7);
   Bytes bytes;
-  for (std::uint64_t id = 0; id < 100; id += 3) store->put(id, some(id));
+  for (std::uint64_t id = 0; id < 100; id += 3) store->put(id, some_scan_index(id));
   const auto other = ScanIndexStore::open(places, 100, 7);
   for (const auto& reader : {store, other}) {
     for (std::uint64_t id = 0; id < 100; ++id) {
       INFO(id);
       CHECK(reader->find(id, bytes) == (id % 3 == 0));
-      CHECK(bytes == (id % 3 == 0 ? some(id) : Bytes()));
+      CHECK(bytes == (id % 3 == 0 ? some_scan_index(id) : Bytes()));
     }
   }
-  other->put(3, some(3, 1));
+  other->put(3, some_scan_index(3, 1));
   REQUIRE(store->find(3, bytes));
-  CHECK(bytes == some(3, 1));
+  CHECK(bytes == some_scan_index(3, 1));
   CHECK(store->counts().made == 34);
   CHECK(other->counts().made == 1);
 }
@@ -50,7 +50,7 @@ TEST_CASE("added indexes are found after every open", "[storage]") {
 TEST_CASE("indexes of other data are not used", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
-  ScanIndexStore::open(places, 100, 7)->put(1, some(1));
+  ScanIndexStore::open(places, 100, 7)->put(1, some_scan_index(1));
   Bytes bytes;
   CHECK(ScanIndexStore::open(places, 100, 7)->find(1, bytes));
   CHECK_FALSE(ScanIndexStore::open(places, 100, 8)->find(1, bytes));
@@ -87,7 +87,7 @@ TEST_CASE("a damaged file returns intact indexes or none, and distinguishes dama
     const auto store = ScanIndexStore::open(places, 8, 7);
     Bytes bytes;
     CHECK_FALSE(store->find(3, bytes));
-    for (std::uint64_t id = 0; id < 8; ++id) store->put(id, some(id));
+    for (std::uint64_t id = 0; id < 8; ++id) store->put(id, some_scan_index(id));
     CHECK(store->counts().wrong == 0);
   }
   const std::string whole = read_text_file(places[0]);
@@ -101,7 +101,7 @@ TEST_CASE("a damaged file returns intact indexes or none, and distinguishes dama
     for (std::uint64_t id = 0; id < 8; ++id) {
       if (!store->find(id, bytes)) continue;
       ++found;
-      REQUIRE(bytes == some(id));
+      REQUIRE(bytes == some_scan_index(id));
     }
     REQUIRE(store->counts().wrong == 1);
   }
@@ -112,29 +112,29 @@ TEST_CASE("a damaged file returns intact indexes or none, and distinguishes dama
     INFO("cut to " << size << " bytes");
     std::uint64_t lost = 0;
     for (std::uint64_t id = 0; id < 8; ++id) {
-      if (store->find(id, bytes)) REQUIRE(bytes == some(id));
+      if (store->find(id, bytes)) REQUIRE(bytes == some_scan_index(id));
       lost += bytes.empty() ? 1 : 0;
     }
     // If the header is lost, too, everything is rebuilt.
     REQUIRE(store->counts().wrong == (size < 32 ? 0 : lost));
     REQUIRE(store->note().empty() == (size >= 32));
-    store->put(2, some(2, 5));
+    store->put(2, some_scan_index(2, 5));
     REQUIRE(store->find(2, bytes));
-    REQUIRE(bytes == some(2, 5));
+    REQUIRE(bytes == some_scan_index(2, 5));
   }
 }
 
 TEST_CASE("a read-only file is used, and the next path if there is none", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("a/index"), folder.str("b/index")};
-  ScanIndexStore::open(places, 10, 7)->put(1, some(1));
+  ScanIndexStore::open(places, 10, 7)->put(1, some_scan_index(1));
   Bytes bytes;
   if (::geteuid() != 0) {
     std::filesystem::permissions(places[0], std::filesystem::perms::owner_read);
     const auto store = ScanIndexStore::open(places, 10, 7);
     CHECK(store->find(1, bytes));
     CHECK_FALSE(store->writable());
-    store->put(2, some(2));
+    store->put(2, some_scan_index(2));
     CHECK_FALSE(store->find(2, bytes));
   }
   std::filesystem::remove_all(folder.str("a"));
@@ -149,14 +149,14 @@ TEST_CASE("nothing is lost if the file cannot grow", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
   const auto store = ScanIndexStore::open(places, 10, 7);
-  store->put(1, some(1));
+  store->put(1, some_scan_index(1));
   const pid_t child = ::fork();
   if (child == 0) {
     const rlimit limit{600, 600};
     ::signal(SIGXFSZ, SIG_IGN);
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
     const auto full = ScanIndexStore::open(places, 10, 7);
-    for (std::uint64_t id = 2; id < 10; ++id) full->put(id, some(id));
+    for (std::uint64_t id = 2; id < 10; ++id) full->put(id, some_scan_index(id));
     ::_exit(full->writable() || full->note().find("index: ") == std::string::npos ? 4 : 0);
   }
   int status = 0;
@@ -168,11 +168,11 @@ TEST_CASE("nothing is lost if the file cannot grow", "[storage]") {
   for (std::uint64_t id = 1; id < 10; ++id) {
     if (!store->find(id, bytes)) continue;
     ++found;
-    CHECK(bytes == some(id));
+    CHECK(bytes == some_scan_index(id));
   }
   CHECK(found >= 1);
   CHECK(found < 9);
-  store->put(9, some(9));
+  store->put(9, some_scan_index(9));
   CHECK(store->find(9, bytes));
 }
 
@@ -184,14 +184,14 @@ TEST_CASE("threads and processes add to one file", "[storage]") {
   const pid_t child = ::fork();
   if (child == 0) {
     const auto own = ScanIndexStore::open(places, kRecords, 7);
-    for (std::uint64_t id = 0; id < kRecords; id += 2) own->put(id, some(id));
+    for (std::uint64_t id = 0; id < kRecords; id += 2) own->put(id, some_scan_index(id));
     ::_exit(0);
   }
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t t = 0; t < 2; ++t)
       threads.emplace_back([&, t] {
-        for (std::uint64_t id = 1 + 2 * t; id < kRecords; id += 4) store->put(id, some(id));
+        for (std::uint64_t id = 1 + 2 * t; id < kRecords; id += 4) store->put(id, some_scan_index(id));
       });
   }
   int status = 0;
@@ -200,7 +200,7 @@ TEST_CASE("threads and processes add to one file", "[storage]") {
   Bytes bytes;
   for (std::uint64_t id = 0; id < kRecords; ++id) {
     REQUIRE(store->find(id, bytes));
-    REQUIRE(bytes == some(id));
+    REQUIRE(bytes == some_scan_index(id));
   }
 }
 

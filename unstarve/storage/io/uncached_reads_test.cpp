@@ -40,7 +40,7 @@ bool is_cached(const std::string& path, std::uint64_t offset) {
   return (resident & 1) != 0;
 }
 
-std::string made_up(std::size_t bytes) {
+std::string synthetic_text(std::size_t bytes) {
   Random random(5, 0, 0, 0);
   std::string text(bytes, '\0');
   for (char& c : text) c = static_cast<char>(random.bits());
@@ -61,7 +61,7 @@ TEST_CASE("passes may read a limited number of bytes into the page cache", "[sto
 
 TEST_CASE("a file that exceeds the budget bypasses the page cache", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::string text = made_up(1'000'003);
+  const std::string text = synthetic_text(1'000'003);
   const std::string path = cold_file(folder, "file", text);
   PageCacheBudget none(0), enough(2'000'000);
   const auto mapped = open_bytes(path);
@@ -102,7 +102,7 @@ TEST_CASE("an index built without the page cache equals one built with it", "[st
   std::string records;
   for (int i = 0; i < 300; ++i)
     records += testing::tfrecord(
-        testing::example(testing::bytes_feature("image", made_up(static_cast<std::size_t>(100 + 7 * i)))));
+        testing::example(testing::bytes_feature("image", synthetic_text(static_cast<std::size_t>(100 + 7 * i)))));
   const auto format = make_tfrecord_format();
   for (const std::string& stored : {records, testing::deflated(records, 31)}) {
     const std::string path = cold_file(folder, "file", stored);

@@ -9,14 +9,14 @@
 namespace unstarve {
 namespace {
 
-struct Expected {
+struct ExpectedBytes {
   std::vector<std::uint8_t> bytes;
   std::vector<std::size_t> ends;
   int marker = -1;
 };
 
-Expected plainly(const std::vector<std::uint8_t>& scan, bool restarts) {
-  Expected expected;
+ExpectedBytes plainly(const std::vector<std::uint8_t>& scan, bool restarts) {
+  ExpectedBytes expected;
   std::size_t i = 0;
   for (; i < scan.size(); ++i) {
     if (scan[i] != 0xFF) {
@@ -59,7 +59,7 @@ TEST_CASE("stuffing and restart markers are removed at any position", "[codecs]"
         scan[i] = static_cast<std::uint8_t>(kind == 0 ? 0xD9 : kind < 6 ? 0xD0 + restart++ % 8 : kind == 6 ? 0xFF : 0);
       }
       const bool restarts = random.below(2) == 0;
-      const Expected expected = plainly(scan, restarts);
+      const ExpectedBytes expected = plainly(scan, restarts);
       bytes.assign(scan, restarts);
       REQUIRE(bytes.segment_ends() == expected.ends);
       REQUIRE(bytes.end_marker() == expected.marker);

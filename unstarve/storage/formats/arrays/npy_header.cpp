@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kInput, what); }
+[[noreturn]] void refuse_npy(const std::string& what) { throw Error(ErrorKind::kInput, what); }
 
 // Parses the subset of Python syntax that NumPy headers use.
 class DictText {
@@ -26,7 +26,7 @@ class DictText {
     return true;
   }
   void expect(char c) {
-    if (!take(c)) refuse(std::string("the header is not a NumPy dict: expected '") + c + "'");
+    if (!take(c)) refuse_npy(std::string("the header is not a NumPy dict: expected '") + c + "'");
   }
   bool take_word(std::string_view word) {
     skip_blanks();
@@ -38,7 +38,7 @@ class DictText {
     skip_blanks();
     const char quote = rest_.empty() ? '\0' : rest_.front();
     const std::size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
-    if (end == std::string_view::npos) refuse("the header is not a NumPy dict: expected a quoted string");
+    if (end == std::string_view::npos) refuse_npy("the header is not a NumPy dict: expected a quoted string");
     const std::string_view text = rest_.substr(1, end - 1);
     rest_.remove_prefix(end + 1);
     return text;
@@ -47,7 +47,7 @@ class DictText {
   std::uint64_t number() {
     skip_blanks();
     if (rest_.empty() || rest_.front() < '0' || rest_.front() > '9')
-      refuse("the shape is not a tuple of non-negative integers");
+      refuse_npy("the shape is not a tuple of non-negative integers");
     std::uint64_t value = 0;
     while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') {
       value =
@@ -73,7 +73,7 @@ void parse_type(std::string_view descr, NpyHeader& header) {
   const std::string shown(descr.substr(0, 32));
   if (descr.size() != 3 || (descr[0] != '<' && descr[0] != '>' && descr[0] != '|') ||
       (descr[1] != 'u' && descr[1] != 'i') || std::string_view("1248").find(descr[2]) == std::string_view::npos) {
-    refuse("element type '" + shown + "'; expected integers ('|u1', '<i8', ...)");
+    refuse_npy("element type '" + shown + "'; expected integers ('|u1', '<i8', ...)");
   }
   header.big_endian = descr[0] == '>';
   header.is_signed = descr[1] == 'i';
@@ -83,7 +83,7 @@ void parse_type(std::string_view descr, NpyHeader& header) {
 void parse_shape(DictText& text, NpyHeader& header) {
   text.expect('(');
   while (!text.take(')')) {
-    if (header.shape.size() == kMaxNpyDimensions) refuse("more than 8 dimensions");
+    if (header.shape.size() == kMaxNpyDimensions) refuse_npy("more than 8 dimensions");
     header.shape.push_back(text.number());
     if (!text.take(',')) {
       text.expect(')');
@@ -101,39 +101,39 @@ void parse_dict(std::string_view dict, NpyHeader& header) {
     text.expect(':');
     if (key == "descr" && !descr) {
       // A structured type is a list.
-      if (text.take('[')) refuse("the elements are structures; expected integers");
+      if (text.take('[')) refuse_npy("the elements are structures; expected integers");
       parse_type(text.quoted(), header);
       descr = true;
     } else if (key == "fortran_order" && !order) {
-      if (text.take_word("True")) refuse("the array is in Fortran order. Save numpy.ascontiguousarray(array).");
-      if (!text.take_word("False")) refuse("fortran_order is neither True nor False");
+      if (text.take_word("True")) refuse_npy("the array is in Fortran order. Save numpy.ascontiguousarray(array).");
+      if (!text.take_word("False")) refuse_npy("fortran_order is neither True nor False");
       order = true;
     } else if (key == "shape" && !shape) {
       parse_shape(text, header);
       shape = true;
     } else {
-      refuse("unknown or repeated key '" + std::string(key.substr(0, 32)) + "' in the header");
+      refuse_npy("unknown or repeated key '" + std::string(key.substr(0, 32)) + "' in the header");
     }
     if (!text.take(',')) {
       text.expect('}');
       break;
     }
   }
-  if (!descr || !order || !shape || !text.done()) refuse("header: expected a dict of descr, fortran_order and shape");
+  if (!descr || !order || !shape || !text.done()) refuse_npy("header: expected a dict of descr, fortran_order and shape");
 }
 
 }  // namespace
 
 NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
-  if (!is_npy(head)) refuse("not an .npy file: it does not begin with \\x93NUMPY");
-  if (head.size() < 12) refuse("truncated: the file ends inside its header");
+  if (!is_npy(head)) refuse_npy("not an .npy file: it does not begin with \\x93NUMPY");
+  if (head.size() < 12) refuse_npy("truncated: the file ends inside its header");
   const int version = head[6];
-  if (version < 1 || version > 3) refuse("format version " + std::to_string(version) + "; expected 1 to 3");
+  if (version < 1 || version > 3) refuse_npy("format version " + std::to_string(version) + "; expected 1 to 3");
   const std::size_t text_at = version == 1 ? 10 : 12;
   const std::size_t text_bytes =
       version == 1 ? load_little<std::uint16_t>(head.data() + 8) : load_little<std::uint32_t>(head.data() + 8);
   if (text_bytes > kMaxNpyHeaderBytes - text_at || text_bytes > head.size() - text_at) {
-    refuse("a header of " + std::to_string(text_bytes) + " bytes: longer than the file or than " +
+    refuse_npy("a header of " + std::to_string(text_bytes) + " bytes: longer than the file or than " +
            std::to_string(kMaxNpyHeaderBytes));
   }
   NpyHeader header;
@@ -141,7 +141,7 @@ NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
   parse_dict({reinterpret_cast<const char*>(head.data()) + text_at, text_bytes}, header);
   header.data_bytes = header.element_bytes;
   for (const std::uint64_t length : header.shape) {
-    if (length == 0) refuse("the array is empty: a length in its shape is 0");
+    if (length == 0) refuse_npy("the array is empty: a length in its shape is 0");
     header.data_bytes = product(header.data_bytes, length);
   }
   return header;
@@ -151,7 +151,7 @@ NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t fil
   NpyHeader header = read_npy_header(head);
   const std::uint64_t available = file_bytes - header.header_bytes;
   if (header.data_bytes != available) {
-    refuse((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
+    refuse_npy((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
            std::to_string(header.data_bytes) + " bytes of elements, the file contains " + std::to_string(available));
   }
   return header;

@@ -10,6 +10,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/formats/folder/class_files.h"
 #include "unstarve/storage/index/index_cache.h"
@@ -26,10 +27,6 @@ constexpr int kListingThreads = 8;
 constexpr std::chrono::milliseconds kWriteDelay(100);
 constexpr const char* kMadeBy = "image folder 1";
 constexpr const char* kPart = "listing";
-
-std::span<const std::uint8_t> as_bytes(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
 
 struct RootListing {
   std::vector<std::string> classes;

@@ -7,6 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/little_endian.h"
 
 namespace unstarve {
 namespace {
@@ -22,10 +23,6 @@ constexpr std::size_t kLinkBytes = 16;
 
 std::uint32_t checksum(std::span<const std::uint8_t> bytes) {
   return crc32c(bytes.subspan(kCrcAt + 4), crc32c(bytes.first(kCrcAt)));
-}
-
-std::span<const std::uint8_t> as_bytes(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 enum Section { kClasses, kFiles, kFolders, kLinks, kNames };

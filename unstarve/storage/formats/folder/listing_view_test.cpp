@@ -4,6 +4,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/little_endian.h"
 
 namespace unstarve {
 namespace {
@@ -29,10 +30,6 @@ struct Sample {
   }
   [[nodiscard]] std::string bytes() const { return listing_bytes(classes, files, root, root_links); }
 };
-
-std::span<const std::uint8_t> as_bytes(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
 
 std::string refused(const std::string& bytes) {
   try {

@@ -13,8 +13,8 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kNameBytes = 100;
-constexpr std::size_t kPrefixBytes = 155;
+constexpr std::size_t kUstarNameBytes = 100;
+constexpr std::size_t kUstarPrefixBytes = 155;
 constexpr std::uint64_t kMaxUstarBytes = (std::uint64_t{1} << 33) - 1;  // eleven octal digits
 
 using Block = std::array<char, kTarBlockBytes>;
@@ -23,12 +23,12 @@ using Block = std::array<char, kTarBlockBytes>;
 bool split_name(std::string_view path, std::string_view& prefix, std::string_view& name) {
   prefix = {};
   name = path;
-  if (path.size() <= kNameBytes) return true;
-  const std::size_t slash = path.rfind('/', kPrefixBytes);
+  if (path.size() <= kUstarNameBytes) return true;
+  const std::size_t slash = path.rfind('/', kUstarPrefixBytes);
   if (slash == std::string_view::npos || slash == 0) return false;
   prefix = path.substr(0, slash);
   name = path.substr(slash + 1);
-  return name.size() <= kNameBytes;
+  return name.size() <= kUstarNameBytes;
 }
 
 void put_octal(Block& block, std::size_t at, std::size_t digits, std::uint64_t value) {
@@ -103,7 +103,7 @@ class WebdatasetWriter final : public RecordWriter {
       header_and_body(header_of("", "pax_header", 'x', extended.size()),
                       {reinterpret_cast<const std::uint8_t*>(extended.data()), extended.size()});
       prefix = {};
-      name = std::string_view(path).substr(0, kNameBytes);
+      name = std::string_view(path).substr(0, kUstarNameBytes);
     }
     header_and_body(header_of(prefix, name, '0', body.size()), body);
   }
