@@ -32,7 +32,7 @@ RANK = {
 # The subfolders of a folder, lowest first. Those of one tuple have equal ranks: they never include each other.
 SUBFOLDERS = {
     "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
-    "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), ("index", "encode")],
+    "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), "index"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "jobs": ["common", ("settings", "probe", "pack", "prepare"), "ladder"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],

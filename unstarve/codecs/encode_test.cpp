@@ -79,15 +79,63 @@ TEST_CASE("JPEG quality and sampling trade file size for accuracy", "[codecs]") 
   CHECK(difference(quarter) < difference(poor));
 }
 
-TEST_CASE("encoding an empty or too large image, or at a quality outside 1..100, is an argument error", "[codecs]") {
+TEST_CASE("an encoder writes libjpeg's bytes for every quality, sampling and small size", "[codecs]") {
+  JpegEncoder encoder;
+  std::vector<std::uint8_t> out;
+  const auto check = [&](Size size, int quality, ChromaSampling sampling) {
+    const Image image = sample_image(size, static_cast<std::uint32_t>(size.width + 100 * size.height));
+    JpegSample sample;
+    sample.horizontal = sampling == ChromaSampling::k444 ? 1 : 2;
+    sample.vertical = sampling == ChromaSampling::k420 ? 2 : 1;
+    sample.quality = quality;
+    encoder.encode(image.view(), quality, sampling, out);
+    INFO(size.width << " x " << size.height << ", quality " << quality << ", sampling " << static_cast<int>(sampling));
+    const bool same = out == make_jpeg(image, sample);
+    REQUIRE(same);
+  };
+  for (const ChromaSampling sampling : {ChromaSampling::k444, ChromaSampling::k422, ChromaSampling::k420}) {
+    for (int quality = 1; quality <= 100; ++quality) check({93, 61}, quality, sampling);
+    for (int width = 1; width <= 40; width += width < 18 ? 1 : 11) {
+      for (int height = 1; height <= 40; height += height < 18 ? 1 : 11) check({width, height}, 90, sampling);
+    }
+  }
+}
+
+TEST_CASE("the largest images encode, larger ones are an argument error", "[codecs]") {
+  for (const Size size : {Size{kMaxSide, 3}, Size{2, kMaxSide}}) {
+    Image image(size);
+    for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(i * i >> 7);
+    const Image out = decoded(encode_jpeg(image.view(), 100));
+    CHECK(out.size() == size);
+  }
+  const Image image = sample_image({4, 4}, 1);
+  PixelView large = image.view();
+  large.width = kMaxSide + 1;
+  CHECK_THROWS_WITH(encode_jpeg(large, 90), Catch::Contains("65501 x 4"));
+  CHECK_THROWS_WITH(encode_png(large), Catch::Contains("65501 x 4"));
+}
+
+TEST_CASE("an encoder's output does not depend on earlier images, errors or the contents of its target", "[codecs]") {
+  const Image large = sample_image({300, 200}, 1);
+  const Image small = sample_image({23, 41}, 2);
+  const auto expected = encode_jpeg(small.view(), 60, ChromaSampling::k422);
+  JpegEncoder encoder;
+  std::vector<std::uint8_t> out(100000, 0xAB);
+  encoder.encode(small.view(), 60, ChromaSampling::k422, out);
+  CHECK(out == expected);
+  encoder.encode(large.view(), 95, ChromaSampling::k444, out);
+  CHECK(out == encode_jpeg(large.view(), 95, ChromaSampling::k444));
+  CHECK_THROWS_AS(encoder.encode(large.view(), 101, ChromaSampling::k420, out), Error);
+  encoder.encode(small.view(), 60, ChromaSampling::k422, out);
+  CHECK(out == expected);
+}
+
+TEST_CASE("encoding an empty image, or at a quality outside 1..100, is an argument error", "[codecs]") {
   const Image image = sample_image({4, 4}, 1);
   CHECK_THROWS_AS(encode_jpeg(PixelView{}, 90), Error);
   CHECK_THROWS_AS(encode_png(PixelView{}), Error);
   CHECK_THROWS_WITH(encode_jpeg(image.view(), 0), Catch::Contains("quality 0"));
   CHECK_THROWS_WITH(encode_jpeg(image.view(), 101), Catch::Contains("quality 101"));
-  PixelView wide = image.view();
-  wide.width = kMaxSide + 1;
-  CHECK_THROWS_AS(encode_png(wide), Error);
 }
 
 }  // namespace unstarve

@@ -1,8 +1,9 @@
 #pragma once
 // A block of bytes, aligned to 64 (a cache line, an AVX-512 register), that grows and never shrinks.
 //
-// Each large block is an mmap() of its own, so that freeing it from any thread returns the memory to the system at
-// once. The heap would retain freed memory per arena, and resident memory would stay far above the memory in use.
+// Each large block is an mmap() of its own, so that freeing it from any thread returns the memory to the system
+// immediately. The heap would retain freed memory per arena, and resident memory would stay far above the memory in
+// use.
 // Large blocks request huge pages: one page fault per 2 MiB instead of 512.
 //
 // Ownership: owns its memory; movable, not copyable. Failure: throws std::bad_alloc.

@@ -27,7 +27,7 @@ class BackgroundTask {
   BackgroundTask(const BackgroundTask&) = delete;
   BackgroundTask& operator=(const BackgroundTask&) = delete;
 
-  // Waits until the task has finished. Returns false at once in a child that was forked before that.
+  // Waits until the task has finished. Returns false immediately in a child that was forked before that.
   [[nodiscard]] bool wait();
 
  private:

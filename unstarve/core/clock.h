@@ -15,7 +15,7 @@ class Clock {
   virtual ~Clock() = default;
   // Monotonic nanoseconds since an arbitrary origin.
   [[nodiscard]] virtual std::int64_t now_ns() const = 0;
-  // Returns at `deadline_ns` or later; at once if the deadline has passed.
+  // Returns at `deadline_ns` or later; immediately if the deadline has passed.
   virtual void sleep_until(std::int64_t deadline_ns) = 0;
 };
 

@@ -2,9 +2,9 @@
 // A bump allocator for the memory of one image's decoding, reused for the next image.
 //
 // libjpeg and libpng allocate tens of blocks per image and free all of them at its end. malloc() would map the larger
-// ones, so each image would pay page faults for the same few hundred kilobytes. The arena places them in one block that
-// the next image reuses. An image that needs more gets further blocks; reset() replaces them by one block, so that a
-// second image of that size allocates nothing.
+// ones, so each image would pay page faults for the same few hundred kilobytes. The arena uses one block for all of
+// them, which the next image reuses. An image that needs more gets further blocks; reset() replaces them by one block,
+// so that a second image of that size allocates nothing.
 //
 // Ownership: owns all memory that it returns; reset() and release() invalidate every pointer.
 // Threads:   one at a time.

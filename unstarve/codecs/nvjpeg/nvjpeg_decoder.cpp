@@ -92,7 +92,7 @@ std::string NvjpegDecoder::refusal(const NvjpegJob& job) {
   const nvjpeg::Status parsed = f_.stream_parse_header(handle_, job.file.data(), job.file.size(), header_);
   if (refused(parsed)) return nvjpeg::status_name(parsed);
   check(parsed, "read a header");
-  // nvJPEG writes as many pixels as its header declares, regardless of the memory behind `to`.
+  // nvJPEG writes as many pixels as its header declares, regardless of the size of `to`.
   unsigned width = 0, height = 0;
   check(f_.stream_dimensions(header_, &width, &height), "get an image's size");
   if (width != static_cast<unsigned>(job.size.width) || height != static_cast<unsigned>(job.size.height)) {

@@ -1,14 +1,12 @@
 #include <csetjmp>
 #include <cstring>
-#include <new>
 #include <string>
 
 #include <png.h>
 
 #include "unstarve/codecs/common/encode.h"
+#include "unstarve/codecs/common/encoder_parts.h"
 #include "unstarve/codecs/common/guarded_call.h"
-#include "unstarve/codecs/common/image_header.h"
-#include "unstarve/codecs/common/rows.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {
@@ -33,15 +31,6 @@ struct EncodeSession {
 }
 
 void on_warning(png_structp, png_const_charp) {}
-
-bool append(std::vector<std::uint8_t>& bytes, const std::uint8_t* data, std::size_t count) noexcept {
-  try {
-    bytes.insert(bytes.end(), data, data + count);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
 
 void on_write(png_structp png, png_bytep data, std::size_t count) {
   auto& session = *static_cast<EncodeSession*>(png_get_io_ptr(png));
@@ -71,11 +60,7 @@ void encode_step(void* context) {
 }  // namespace
 
 std::vector<std::uint8_t> encode_png(PixelView pixels) {
-  if (pixels.width <= 0 || pixels.height <= 0 || pixels.width > kMaxSide || pixels.height > kMaxSide) {
-    throw Error(ErrorKind::kArgument, "encode PNG: image of " + std::to_string(pixels.width) + " x " +
-                                          std::to_string(pixels.height) + ", expected 1 to " +
-                                          std::to_string(kMaxSide) + " per side");
-  }
+  check_encodable(pixels.size(), "PNG");
   std::vector<std::uint8_t> scratch(static_cast<std::size_t>(pixels.width) * kChannels);
   EncodeSession session;
   session.pixels = pixels;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/common/make_scan_index.h"
 #include "unstarve/ops/resize/resize.h"

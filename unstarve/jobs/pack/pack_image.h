@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/codecs/common/encode.h"
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/codecs/jpeg/encode/jpeg_encoder.h"
 #include "unstarve/jobs/pack/pack_keys.h"
 #include "unstarve/jobs/pack/pack_options.h"
 #include "unstarve/ops/base/frame.h"

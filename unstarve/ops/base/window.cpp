@@ -170,7 +170,7 @@ struct Inside {
 void fill_around(const Frame& frame, int count, const Inside& inside, const RowTarget& target) {
   const bool interleaved = target.channel_stride == 1;
   const auto width = static_cast<std::size_t>(frame.width);
-  // Filling narrow strips next to every row costs more than the pixels: small planes without gaps are filled winside.
+  // Filling narrow strips next to every row costs more than the pixels: small planes without gaps are filled whole.
   const bool whole = !interleaved && target.row_stride == frame.width && frame.width <= 64;
   for (int c = 0; c < kChannels; ++c) {
     const std::uint8_t value = frame.fill[static_cast<std::size_t>(c)];

@@ -1,7 +1,7 @@
 #pragma once
-// The constants of the accurate integer DCT and its inverse, named by their value as in libjpeg's jfdctint.c,
-// jidctint.c and jidctred.c (Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11
-// multiplications", ICASSP 1989). In 13-bit fixed point: k0_298 is 0.298 times 2^13, and so on.
+// The constants of the accurate integer inverse DCT, named by their value as in libjpeg's jidctint.c and jidctred.c
+// (Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", ICASSP 1989).
+// In 13-bit fixed point: k0_298 is 0.298 times 2^13, and so on.
 
 namespace unstarve::dct {
 

@@ -1,4 +1,4 @@
-// Vector operations of the forward and the inverse DCT of 8 x 8 blocks. Included once per instruction set, hence
+// Vector operations of the inverse DCT of 8 x 8 blocks. Included once per instruction set, hence
 // Highway's include guard. Not available where HWY_TARGET is HWY_SCALAR or HWY_EMU128.
 // Threads: pure functions.
 #if defined(UNSTARVE_CODECS_DCT_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
