@@ -4,7 +4,7 @@
 // A step decides whether it applies (and if not, why) and which settings to try. The ladder runs a short block of each
 // candidate and compares the fastest with the current settings. A step measures nothing itself.
 //
-// To add a step: two functions and a row of kRungs in rungs.cpp.
+// To add a step: two functions and a row of the table of steps, in the same folder.
 // Threads: constants and pure functions.
 
 #include <span>
