@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kTermColumns = 24;  // width of a verb or an option, including blanks
 
-// One entry, "  --seconds S           duration of the measurement [20]", wrapped.
+// One entry, "  --seconds S           duration of the measurement [default: 20]", wrapped.
 std::string entry(const std::string& term, const std::string& text) {
   return "  " + pad_right(term, kTermColumns - 3) + " " + wrap(text, kHelpColumns, kTermColumns) + "\n";
 }
@@ -20,7 +20,7 @@ std::string term_of(const Option& option) {
 
 std::string text_of(const Option& option) {
   if (option.fallback[0] == '\0') return option.help;
-  return fmt::format("{} [{}]", option.help, option.fallback);
+  return fmt::format("{} [default: {}]", option.help, option.fallback);
 }
 
 std::string usage_of(const Command& command) {

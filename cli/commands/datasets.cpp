@@ -15,18 +15,18 @@ int run(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command datasets_command() {
-  return {
-      "datasets",
-      "List well-known data sets: size, licence, home page, archives and checksums",
-      "Lists the data sets that unstarve prepare supports. Edit the output of --json to make a catalogue of your own "
-      "for --catalogue: sets with name, title, layout (files, imagenet, coco or open-images) and archives with file "
-      "and checksum.",
-      "  unstarve datasets\n"
-      "  unstarve datasets cifar10 --json",
-      {{"NAME", "", "all", "one data set: imagenet, cifar10, ..."},
-       {"--catalogue", "FILE", "", "catalogue of your own data sets, as JSON", false, Completes::kPath},
-       json_option()},
-      run};
+  return {"datasets",
+          "List well-known datasets: size, licence, home page, archives and checksums",
+          "Lists the datasets that unstarve prepare supports. To describe your own datasets, edit the output of --json "
+          "and pass the file to --catalogue: each has a name, a title, a layout (files, imagenet, coco or "
+          "open-images), and "
+          "archives with file name and checksum.",
+          "  unstarve datasets\n"
+          "  unstarve datasets cifar10 --json",
+          {{"NAME", "", "all", "one dataset: imagenet, cifar10, ..."},
+           {"--catalogue", "FILE", "", "catalogue of your own datasets, as JSON", false, Completes::kPath},
+           json_option()},
+          run};
 }
 
 }  // namespace unstarve::cli

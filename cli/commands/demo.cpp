@@ -44,7 +44,7 @@ Command demo_command() {
           "from JPEG photographs. Writes report.html and tuned.yaml.",
           "  unstarve demo\n"
           "  unstarve demo --photographs my-photos/ --report report.html",
-          {{"--thumbnails", "DATA", "synthetic", "32-pixel data set to train on", false, Completes::kPath},
+          {{"--thumbnails", "DATA", "synthetic", "32-pixel dataset to train on", false, Completes::kPath},
            {"--photographs", "DATA", "synthetic", "photographs for the emulated accelerator", false, Completes::kPath},
            {"--device", "NAME", "cpu", "device that trains: cpu or cuda", false, Completes::kDevice},
            {"--accelerator", "NAME", "emulated:h100-resnet50", "emulated accelerator", false, Completes::kDevice},

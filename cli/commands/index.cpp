@@ -22,10 +22,10 @@ int run(const Arguments& arguments, const std::string&) {
 Command index_command() {
   return {"index",
           "Build the scan indexes of JPEG files, so that the first epoch is as fast as later ones",
-          "A scan index stores where the rows of each JPEG begin. The first epoch would build it otherwise. The index "
-          "is stored next to the data, or in the cache folder if the data is read-only, and loaders of the same path "
-          "and split use it automatically. A killed run resumes when it is started again; changed images are indexed "
-          "again. Shards of unstarve pack --scan-index already contain it.",
+          "A scan index stores the position of each block row, so that a crop can be decoded alone. Without this "
+          "command the first epoch builds it. The index is stored next to the data, or in the cache folder if the data "
+          "is read-only; loaders of the same path and split use it automatically. An interrupted run continues when it "
+          "is repeated; changed images are indexed again. Shards of unstarve pack --scan-index have indexes already.",
           "  unstarve index photos/train\n"
           "  unstarve index 'shards/train-*.tar' --json",
           {data_option(),

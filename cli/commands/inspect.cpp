@@ -42,13 +42,7 @@ int run(const Arguments& arguments, const std::string&) {
     const auto data = open_data(spec);
     const int threads = static_cast<int>(arguments.integer("--threads", 0, 1, 1024));
     const auto samples = samples_of_sources(spec, *data, threads > 0 ? threads : read_topology().usable());
-    result = inspect_dataset(
-        *data, name_of_sources(spec), threads,
-        [&](std::uint64_t done, std::uint64_t total) {
-          bar.show(fmt::format("{} of {} records", done, total),
-                   static_cast<double>(done) / static_cast<double>(total));
-        },
-        samples.get());
+    result = inspect_dataset(*data, name_of_sources(spec), threads, bar.callback(), samples.get());
   }
   if (arguments.has("--quarantine")) write_quarantine(arguments.text("--quarantine"), result.corrupt);
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
@@ -60,7 +54,7 @@ int run(const Arguments& arguments, const std::string&) {
 Command inspect_command() {
   return {
       "inspect",
-      "Describe a data set and check that every record can be decoded",
+      "Describe a dataset and check that every record can be decoded",
       "Reads and decodes every record. Prints format, samples, classes, bytes and image sizes, and each corrupt record "
       "with its location and reason. With --io, measures instead how many reads and bytes per second the storage "
       "delivers.",
@@ -76,7 +70,7 @@ Command inspect_command() {
        {"--strict", "", "", "exit with 1 if a record is corrupt"},
        {"--quarantine", "FILE", "", "write corrupt records to this file, for unstarve pack --exclude", false,
         Completes::kPath},
-       {"--io", "", "", "measure reads and bytes per second instead"},
+       {"--io", "", "", "measure the storage instead: reads and bytes per second"},
        {"--seconds", "S", "6", "duration of --io"},
        json_option()},
       run};

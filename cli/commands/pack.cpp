@@ -38,14 +38,14 @@ int run(const Arguments& arguments, const std::string&) {
 
 std::vector<Option> options() {
   std::vector<Option> all{
-      {"SRC", "", "", "data set in any supported format: a folder, shards, a URL", true, Completes::kPath},
+      {"SRC", "", "", "dataset in any supported format: a folder, shards, a URL", true, Completes::kPath},
       {"DST", "", "", "folder for the shards: new, empty, or of an earlier run of the same command", true,
        Completes::kPath},
       {"--format", "NAME", "", "tfrecord, webdataset, parquet or recordio", true, Completes::kNothing, kPackFormats},
       {"--from-split", "NAME", "", "split of the source: train, test or val"}};
   for (const Option& option : packing_options()) all.push_back(option);
   all.insert(all.end(),
-             {{"--part", "I/N", "", "write only part I of N; I from 1 to N, or from 0 to N-1"},
+             {{"--part", "I/N", "", "write only part I of N, with I from 1 to N or from 0 to N-1"},
               {"--exclude", "FILE", "", "quarantine file of records to leave out: JSON lines of file, offset, reason",
                false, Completes::kPath},
               {"--on-error", "POLICY", "fail", "for a damaged record: fail, or skip (counted and listed)", false,
@@ -58,16 +58,17 @@ std::vector<Option> options() {
 }  // namespace
 
 Command pack_command() {
-  return {"pack",
-          "Pack a data set into shards, which are read at the speed of the disk",
-          "Shards and manifest are bit-equal for any number of threads, after a killed run was started again, and when "
-          "several machines write parts of them (--part). Images that need no change keep their bytes. The split of a "
-          "sample depends only on its name, so it stays the same when the data set grows.",
-          "  unstarve pack photos/ packed/ --format webdataset --resize 256 --split train=0.9,val=0.1 --seed 0\n"
-          "  unstarve pack photos/ packed/ --format tfrecord --part 3/8 --json\n"
-          "  unstarve pack 'old/*.tar' new/ --format recordio --on-error skip --exclude quarantine.jsonl",
-          options(),
-          run};
+  return {
+      "pack",
+      "Pack a dataset into shards, which are read at the speed of the disk",
+      "Shards and manifest are bit-equal for any number of threads, after an interrupted run was repeated, and when "
+      "several machines each write a part (--part). Images that need no change are copied byte for byte. The "
+      "split of a sample depends only on its name, so it stays the same when the dataset grows.",
+      "  unstarve pack photos/ packed/ --format webdataset --resize 256 --split train=0.9,val=0.1 --seed 0\n"
+      "  unstarve pack photos/ packed/ --format tfrecord --part 3/8 --json\n"
+      "  unstarve pack 'old/*.tar' new/ --format recordio --on-error skip --exclude quarantine.jsonl",
+      options(),
+      run};
 }
 
 }  // namespace unstarve::cli

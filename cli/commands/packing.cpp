@@ -3,15 +3,16 @@
 namespace unstarve::cli {
 
 std::vector<Option> packing_options() {
-  return {{"--resize", "PX", "", "reduce images to this short side; smaller images stay as they are"},
-          {"--quality", "Q", "90, for resized images only", "encode all images as JPEG of this quality, 1 to 100"},
+  return {{"--resize", "PX", "",
+           "shrink images whose shorter side is longer than PX pixels to this side; others are unchanged"},
+          {"--quality", "Q", "90 for resized images", "encode all images as JPEG of this quality, 1 to 100"},
           {"--shard-mb", "MB", "100", "approximate size of a shard in 10^6 bytes"},
-          {"--shuffle", "", "", "shuffle the records, by --seed"},
+          {"--shuffle", "", "", "shuffle the records with --seed"},
           {"--seed", "N", "0", "seed of the shuffle; implies --shuffle"},
-          {"--split", "SHARES", "", "train=0.9,val=0.1: split by a hash of each sample's name"},
+          {"--split", "SHARES", "", "split by a hash of the name of each sample: train=0.9,val=0.1"},
           {"--scan-index", "", "",
-           "write the scan indexes of JPEG files next to the shards: the first epoch is as fast as later ones"},
-          {"--threads", "N", "all usable cores; 4 per core without decoding", "threads for reading and encoding"}};
+           "write scan indexes next to the shards, so that the first epoch is as fast as later ones"},
+          {"--threads", "N", "one per usable core, four if nothing is decoded", "threads for reading and encoding"}};
 }
 
 PackOptions packing_from(const Arguments& arguments) {

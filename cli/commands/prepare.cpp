@@ -26,13 +26,14 @@ int run(const Arguments& arguments, const std::string&) {
   const std::vector<CatalogueEntry> catalogue = load_catalogue(arguments.text("--catalogue"));
   const CatalogueEntry& entry = find_dataset(catalogue, arguments.text("NAME"));
   PrepareOptions options;
+  options.from = arguments.text("--from");
   options.only = arguments.text("--only");
   options.keep_archives = arguments.has("--keep-archives");
   options.pack = pack_options(arguments);
   PrepareResult result;
   {
     ProgressBar bar;
-    result = run_prepare(entry, arguments.text("--from"), arguments.text("--out"), options, bar.callback());
+    result = run_prepare(entry, arguments.text("--out"), options, bar.callback());
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
@@ -40,11 +41,11 @@ int run(const Arguments& arguments, const std::string&) {
 
 std::vector<Option> options() {
   std::vector<Option> all{
-      {"NAME", "", "", "name of a data set, see unstarve datasets", true},
+      {"NAME", "", "", "name of a dataset, see unstarve datasets", true},
       {"--from", "DIR|URL", "the published URL", "folder or URL with the archives", false, Completes::kPath},
       {"--out", "DST", "", "folder to create", true, Completes::kPath},
       {"--only", "NAME", "", "prepare only this published split"},
-      {"--catalogue", "FILE", "", "catalogue of your own data sets, as JSON: see unstarve datasets --help", false,
+      {"--catalogue", "FILE", "", "catalogue of your own datasets, as JSON: see unstarve datasets --help", false,
        Completes::kPath},
       {"--keep-archives", "", "", "keep downloaded archives in DST.archives"},
       {"--format", "NAME", "",
@@ -60,10 +61,10 @@ std::vector<Option> options() {
 
 Command prepare_command() {
   return {"prepare",
-          "Download, check and unpack a well-known data set",
+          "Download, check and unpack a well-known dataset",
           "Finds the archives in DIR (renamed files are identified by their checksum) or downloads them, verifies and "
-          "unpacks them, keeps the published splits, and packs them with --format. A killed run, also within a "
-          "download, resumes when it is started again. unstarve datasets lists the names.",
+          "unpacks them, keeps the published splits, and packs them with --format. An interrupted run, also within "
+          "a download, continues when it is repeated. unstarve datasets lists the names.",
           "  unstarve prepare cifar10 --from downloads/ --out cifar10/\n"
           "  unstarve prepare imagenet --from ilsvrc2012/ --out imagenet/ --format webdataset --resize 256\n"
           "  unstarve prepare mine --catalogue sets.json --from https://mirror/mine/ --out mine/",

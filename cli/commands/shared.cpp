@@ -161,9 +161,9 @@ std::vector<Option> settings_options(const std::vector<Option>& more) {
                               device_option(),    image_size_option(), config_option()};
   options.insert(options.end(), more.begin(), more.end());
   for (const Option& option :
-       {Option{"--batch", "N", "256 up to 40 px, else 32; that of an emulated accelerator", "samples per batch"},
+       {Option{"--batch", "N", "256 up to 40 px, else 32; for an emulated accelerator, its own", "samples per batch"},
         Option{"--threads", "N", "autotuned", "worker threads of the loader"},
-        Option{"--prefetch", "N", "2 (autotuned unless --threads is set)", "batches ready before they are needed"},
+        Option{"--prefetch", "N", "2, autotuned unless --threads is given", "number of prefetched batches"},
         read_ahead_option(), order_option(), memory_limit_option(), passes_option(), cache_option(),
         cache_folder_option(), cache_limit_option(), json_option()})
     options.push_back(option);

@@ -25,24 +25,26 @@ inline Option data_option(bool required = true) {
 }
 inline Option split_option() { return {"--split", "NAME", "", "split of the data: train, test or val"}; }
 inline Option model_option() {
-  return {"--model", "NAME", "cifar_net up to 40 px, else resnet18", "network to train", false, Completes::kModel};
+  return {"--model",          "NAME", "cifar_net for images up to 40 px, else resnet18",
+          "network to train", false,  Completes::kModel};
 }
 inline Option device_option() {
   return {"--device",
           "NAME",
-          "cpu, or the device of the settings",
+          "device of the settings, else cpu",
           "cpu, cuda, cuda:N, or emulated:<accelerator>-<workload>",
           false,
           Completes::kDevice};
 }
 inline Option image_size_option() {
-  return {"--image-size", "PX", "that of the data up to 40 px, else 224", "side of the training images"};
+  return {"--image-size", "PX", "size of the data up to 40 px, else 224",
+          "side length of the training images, in pixels"};
 }
 inline Option cache_option() {
   return {"--cache",
           "WHAT",
           "nothing",
-          "encoded records, pixels, or whichever saves most in a short measurement (auto)",
+          "data to cache: nothing, encoded records, pixels, or the faster one in a short measurement (auto)",
           false,
           Completes::kNothing,
           "nothing encoded pixels auto"};
@@ -52,25 +54,23 @@ inline Option cache_folder_option() {
           Completes::kPath};
 }
 inline Option read_ahead_option() {
-  return {"--read-ahead", "N", "auto", "records read before the worker threads need them, up to N at a time"};
+  return {"--read-ahead", "N", "auto", "number of records to read ahead of the worker threads"};
 }
 inline Option order_option() {
   return {"--order",      "WHAT",
-          "exact",        "exact, or relaxed (out-of-order delivery: ready samples bypass stragglers)",
+          "exact",        "order of delivery: exact, or relaxed (ready samples bypass stragglers)",
           false,          Completes::kNothing,
           "exact relaxed"};
 }
 inline Option memory_limit_option() {
   return {"--memory-limit", "SIZE", "none",
-          "most memory that the loader may use, including batches and caches: 500MB, 2GiB"};
+          "limit for the memory of the loader, including batches and caches: 500MB, 2GiB"};
 }
 inline Option passes_option() {
   return {"--passes", "LIST", "those of the settings",
-          "switch passes on or off by the names that explain prints: scan_index=off,cache=off"};
+          "switch passes on or off, by the names in explain --verbose: scan_index=off,cache=off"};
 }
-inline Option cache_limit_option() {
-  return {"--cache-mb", "N", "1024", "size limit of the cache, in units of 10^6 bytes"};
-}
+inline Option cache_limit_option() { return {"--cache-mb", "N", "1024", "size limit of the cache, in 10^6 bytes"}; }
 inline Option config_option() {
   return {"--config", "FILE",
           "",         "settings file, as written by unstarve tune; DATA, if given, replaces its source",

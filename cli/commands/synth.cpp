@@ -22,9 +22,7 @@ int run(const Arguments& arguments, const std::string&) {
   SynthResult result;
   {
     ProgressBar bar;
-    result = run_synth(folder, options, [&](std::uint64_t done, std::uint64_t total) {
-      bar.show(fmt::format("{} of {} images", done, total), static_cast<double>(done) / static_cast<double>(total));
-    });
+    result = run_synth(folder, options, bar.callback());
   }
   if (arguments.has("--json")) {
     print_result(nlohmann::ordered_json{{"path", folder},
@@ -43,19 +41,20 @@ int run(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command synth_command() {
-  return {"synth",
-          "Write a synthetic, learnable JPEG data set of shapes and textures",
-          "Reproducible byte for byte from the seed. At 32 pixels the set resembles CIFAR, at 500 pixels photographs "
-          "of about 100 KB. With --test-images it is split into DIR/train and DIR/test.",
-          "  unstarve synth shapes/ --classes 10 --images 2000 --size 500 --seed 1",
-          {{"DIR", "", "", "folder to create", true, Completes::kPath},
-           {"--classes", "N", "10", "number of classes"},
-           {"--images", "N", "2000", "number of images"},
-           {"--size", "PX", "500", "longer side of an image, in pixels"},
-           {"--seed", "N", "1", "seed of the images"},
-           {"--test-images", "N", "0", "number of further images for DIR/test"},
-           json_option()},
-          run};
+  return {
+      "synth",
+      "Write a synthetic, learnable JPEG dataset of shapes and textures",
+      "The seed determines every byte. At 32 pixels the dataset resembles CIFAR, at 500 pixels photographs of about "
+      "100 KB. With --test-images it is split into DIR/train and DIR/test.",
+      "  unstarve synth shapes/ --classes 10 --images 2000 --size 500 --seed 1",
+      {{"DIR", "", "", "folder to create", true, Completes::kPath},
+       {"--classes", "N", "10", "number of classes"},
+       {"--images", "N", "2000", "number of images"},
+       {"--size", "PX", "500", "longer side of an image, in pixels"},
+       {"--seed", "N", "1", "seed of the images"},
+       {"--test-images", "N", "0", "number of further images for DIR/test"},
+       json_option()},
+      run};
 }
 
 }  // namespace unstarve::cli

@@ -102,7 +102,6 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
     assert count("ladder", "g .whisker") == [6, 4]
     assert count("step", ".segment") == [10, 4]
     assert count("stages", ".segment") == [8]
-    assert count("rates", ".dot") == [4]
     painted = browser.evaluate(PAINTED)
     assert len(painted) == 2 and all(0.005 < share < 0.5 for share in painted), painted
 

@@ -107,17 +107,6 @@ ReportSection feeding() {
   s.verdict =
       "the loader is the bottleneck: decode takes 71 % of its time; it can feed 0.71 such devices, and about "
       "3 cores would keep one busy (2 usable here)";
-  BenchFigures f;
-  f.storage = 41200;
-  f.loader = 1264;
-  f.copy = 25800;
-  f.network = 1786;
-  f.together = 1230;
-  f.data_wait = 0.31;
-  f.utilisation = 0.69;
-  f.loader_cores = 1.96;
-  f.usable_cores = 2;
-  s.figures = f;
   s.before = profile(64, 212, 20, {{"wait", 266, 262, 301}, {"compute", 36, 36, 36}}, 0.10, 0.14);
   s.after = profile(64, 1230, 20, {{"wait", 16.2, 14.9, 26.0}, {"compute", 35.8, 35.8, 35.9}}, 0.61, 0.74);
   s.before->stages = {{"read", 4240, 110'000'000, 486'000'000},
@@ -176,7 +165,6 @@ void make_hostile(Report& r) {
   s.after->utilisation.resize(1);
   r.sections.push_back({});  // nothing at all was measured
   r.sections.back().before = Profile{};
-  r.sections.back().figures = BenchFigures{};
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "unstarve/jobs/bench.h"
 
+#include <fmt/format.h>
+
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/statistics.h"
@@ -181,6 +184,47 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   result.profile.utilisation = utilisation_over_time(steps, rig.nominal_step_ns());
   report("done", 1);
   return result;
+}
+
+std::string to_text(const BenchResult& r) {
+  const BenchFigures& f = r.figures;
+  std::string text;
+  const auto row = [&](const char* name, const std::string& what, double rate, const std::string& more) {
+    text += fmt::format("  {:<12} {:<24} {:>10.0f} img/s  {}\n", name, what, rate, more);
+  };
+  row("storage", "reading, one thread", f.storage, "");
+  row("loader", "read to batch", f.loader, fmt::format("{:.1f} of {} cores busy", f.loader_cores, f.usable_cores));
+  row("copy", r.target.cuda() ? (r.settings.pipeline.execution.pinned ? "pinned" : "pageable") : "within the host",
+      f.copy, fmt::format("{:.1f} GB/s", r.copy_gb_per_s));
+  row(r.target.emulated() ? "accelerator" : "network", r.target.emulated() ? r.target.name : "resident batch",
+      f.network, "");
+  row("together", "", f.together,
+      fmt::format("overlap {:.1f} %, utilisation {:.1f} %, data wait {:.1f} %", 100 * r.verdict.overlap,
+                  100 * f.utilisation, 100 * f.data_wait));
+  text += "  verdict      " + r.verdict.sentence + "\n";
+  return text;
+}
+
+std::string to_json(const BenchResult& r) {
+  const BenchFigures& f = r.figures;
+  nlohmann::ordered_json json;
+  json["data"] = r.data;
+  json["format"] = r.format;
+  json["device"] = r.target.name;
+  json["model"] = r.target.emulated() ? r.target.accelerator() : r.settings.train.model;
+  json["batch"] = r.settings.pipeline.batch.size;
+  json["storage"] = f.storage;
+  json["loader"] = f.loader;
+  json["copy"] = f.copy;
+  json["network"] = f.network;
+  json["together"] = f.together;
+  json["data_wait"] = f.data_wait;
+  json["overlap"] = r.verdict.overlap;
+  json["utilisation"] = f.utilisation;
+  json["bottleneck"] = to_string(r.verdict.bottleneck);
+  json["verdict"] = r.verdict.sentence;
+  json["profile"] = nlohmann::ordered_json::parse(to_json(r.profile));
+  return json.dump();
 }
 
 }  // namespace unstarve

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/make_scan_index.h"
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/observe/format.h"
@@ -25,7 +25,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kChunk = 16;  // records; a few milliseconds of photographs
-constexpr auto kReportEvery = std::chrono::milliseconds(100);
 
 // The outcome of a chunk of records.
 struct Chunk {
@@ -140,7 +139,7 @@ IndexResult run_index(const PipelineSpec& spec, int threads, const Progress& pro
   OrderedWork work{(result.records + kChunk - 1) / kChunk, threads, 1};
   work.window = static_cast<std::uint64_t>(2 * work.threads);
   std::vector<Chunk> slots(work.window);
-  Clock::time_point reported{};
+  ItemProgress reported(progress, result.records, "records");
   run_in_order(
       work,
       [&]() -> OrderedWorker {
@@ -151,14 +150,7 @@ IndexResult run_index(const PipelineSpec& spec, int threads, const Progress& pro
       },
       [&](std::uint64_t item, std::size_t slot) {
         add(slots[slot], result);
-        const auto now = Clock::now();
-        const std::uint64_t done = std::min((item + 1) * kChunk, result.records);
-        if (!progress || (now - reported < kReportEvery && done < result.records)) return;
-        reported = now;
-        const double seconds = std::max(std::chrono::duration<double>(now - start).count(), 1e-3);
-        progress(fmt::format("{} of {} records, {}/s", done, result.records,
-                             format_rate(static_cast<double>(done) / seconds)),
-                 static_cast<double>(done) / static_cast<double>(result.records));
+        reported.add(std::min((item + 1) * kChunk, result.records) - item * kChunk);
       },
       stop);
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -166,21 +158,20 @@ IndexResult run_index(const PipelineSpec& spec, int threads, const Progress& pro
 }
 
 std::string to_json(const IndexResult& result) {
-  const nlohmann::ordered_json json = {{"data", result.data},
-                                       {"place", result.file.string()},
-                                       {"records", result.records},
-                                       {"all_records", result.all_records},
-                                       {"made", result.built},
-                                       {"there", result.existing},
-                                       {"without", result.without},
-                                       {"corrupt", result.corrupt},
-                                       {"first_corrupt", result.first_corrupt},
-                                       {"bytes_made", result.bytes_built},
-                                       {"bytes_indexed", result.bytes_indexed},
-                                       {"bytes_read", result.bytes_read},
-                                       {"seconds", result.seconds}};
-  // File names need not be UTF-8, but JSON must be: invalid bytes become U+FFFD.
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const Json json = {{"data", result.data},
+                     {"place", result.file.string()},
+                     {"records", result.records},
+                     {"all_records", result.all_records},
+                     {"made", result.built},
+                     {"there", result.existing},
+                     {"without", result.without},
+                     {"corrupt", result.corrupt},
+                     {"first_corrupt", result.first_corrupt},
+                     {"bytes_made", result.bytes_built},
+                     {"bytes_indexed", result.bytes_indexed},
+                     {"bytes_read", result.bytes_read},
+                     {"seconds", result.seconds}};
+  return dump(json, 2);
 }
 
 std::string to_text(const IndexResult& result) {

@@ -42,8 +42,6 @@ struct IndexResult {
 [[nodiscard]] IndexResult run_index(const PipelineSpec& spec, int threads = 0, const Progress& progress = {},
                                     std::stop_token stop = {});
 
-// {data, place, records, all_records, made, there, without, corrupt, first_corrupt, bytes_made, bytes_indexed,
-// bytes_read, seconds}
 [[nodiscard]] std::string to_json(const IndexResult& result);
 [[nodiscard]] std::string to_text(const IndexResult& result);
 

@@ -1,17 +1,21 @@
 #include "unstarve/jobs/inspect.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <atomic>
-#include <mutex>
+#include <iterator>
+#include <memory>
 #include <optional>
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/common/ordered_work.h"
+#include "unstarve/observe/format.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/open.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 namespace {
@@ -112,41 +116,33 @@ struct Findings {
   std::vector<CorruptRecord> corrupt;
 };
 
-Findings examine_all(const Dataset& data, const SampleSet& samples, int threads, const InspectProgress& progress) {
+Findings examine_all(const Dataset& data, const SampleSet& samples, int threads, const Progress& progress) {
   constexpr std::uint64_t kChunk = 16;  // some ten milliseconds of photographs
   const std::uint64_t total = samples.size();
+  const auto end_of = [total](std::uint64_t chunk) { return std::min((chunk + 1) * kChunk, total); };
   Findings findings;
   findings.records.resize(total);
-  std::atomic<std::uint64_t> next{0};
-  std::mutex mutex;  // guards `corrupt`, `done` and `progress`
-  std::uint64_t done = 0;
-  ThreadPool pool(threads);
-  for (int worker = 0; worker < threads; ++worker) {
-    pool.submit([&] {
-      Examiner examiner(data);
-      try {
-        for (std::uint64_t first = next.fetch_add(kChunk); first < total; first = next.fetch_add(kChunk)) {
-          const std::uint64_t end = std::min(first + kChunk, total);
-          for (std::uint64_t position = first; position < end; ++position) {
+  const OrderedWork work{(total + kChunk - 1) / kChunk, threads, static_cast<std::uint64_t>(2 * threads)};
+  std::vector<std::vector<CorruptRecord>> slots(work.window);
+  ItemProgress done(progress, total, "records");
+  run_in_order(
+      work,
+      [&]() -> OrderedWorker {
+        auto examiner = std::make_shared<Examiner>(data);
+        return [&, examiner](std::uint64_t chunk, std::size_t slot) {
+          slots[slot].clear();
+          for (std::uint64_t position = chunk * kChunk; position < end_of(chunk); ++position) {
             const std::uint64_t id = samples.id(position);
-            const std::optional<std::string> reason = examiner.examine(id, findings.records[position]);
-            if (!reason) continue;
-            const std::lock_guard lock(mutex);
-            findings.corrupt.push_back({id, data.record_location(id), *reason});
+            if (auto reason = examiner->examine(id, findings.records[position]))
+              slots[slot].push_back({id, data.record_location(id), std::move(*reason)});
           }
-          const std::lock_guard lock(mutex);
-          done += end - first;
-          if (progress) progress(done, total);
-        }
-      } catch (...) {
-        next = total;  // stops the other threads
-        throw;
-      }
-    });
-  }
-  pool.wait();
-  std::sort(findings.corrupt.begin(), findings.corrupt.end(),
-            [](const CorruptRecord& a, const CorruptRecord& b) { return a.id < b.id; });
+        };
+      },
+      [&](std::uint64_t chunk, std::size_t slot) {
+        std::ranges::move(slots[slot], std::back_inserter(findings.corrupt));
+        done.add(end_of(chunk) - chunk * kChunk);
+      });
+  std::ranges::sort(findings.corrupt, {}, &CorruptRecord::id);
   return findings;
 }
 
@@ -164,10 +160,25 @@ SizeSummary summarise(const std::vector<Finding>& findings) {
   return {sizes.front(), sizes[(sizes.size() - 1) / 2], sizes.back()};
 }
 
+Json json_of(Size size) { return Json::array({size.width, size.height}); }
+
+std::string text_of(Size size) { return fmt::format("{} x {}", size.width, size.height); }
+
+std::string text_of(const std::vector<ClassCount>& classes) {
+  if (classes.empty()) return "none";
+  const auto [fewest, most] = std::minmax_element(classes.begin(), classes.end(),
+                                                  [](const auto& a, const auto& b) { return a.samples < b.samples; });
+  std::string text = fmt::format("{}, {} to {} samples each (", classes.size(), fewest->samples, most->samples);
+  constexpr std::size_t kShown = 5;
+  for (std::size_t i = 0; i < std::min(classes.size(), kShown); ++i)
+    text += (i == 0 ? "" : ", ") + printable(classes[i].name);
+  return text + (classes.size() > kShown ? ", ...)" : ")");
+}
+
 }  // namespace
 
-InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads,
-                              const InspectProgress& progress, const SampleSet* samples) {
+InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads, const Progress& progress,
+                              const SampleSet* samples) {
   if (threads < 0) throw Error(ErrorKind::kArgument, "inspect: " + std::to_string(threads) + " threads");
   const SampleSet everything(data.size());
   if (samples == nullptr) samples = &everything;
@@ -193,9 +204,63 @@ InspectResult inspect_dataset(const Dataset& data, const std::string& path, int 
   return result;
 }
 
-InspectResult run_inspect(const std::string& path, const std::string& split, int threads,
-                          const InspectProgress& progress) {
-  return inspect_dataset(*open_dataset(path, split), path, threads, progress);
+std::string to_json(const InspectResult& result) {
+  Json json;
+  json["path"] = result.path;
+  json["format"] = result.format;
+  json["samples"] = result.samples;
+  json["records"] = result.records;
+  json["classes"] = result.classes.size();
+  json["class_counts"] = Json::array();
+  for (const ClassCount& count : result.classes) {
+    json["class_counts"].push_back({{"name", count.name}, {"samples", count.samples}});
+  }
+  json["bytes"] = result.bytes;
+  const bool any = result.sizes.largest.width > 0;
+  json["sizes"]["smallest"] = any ? json_of(result.sizes.smallest) : Json();
+  json["sizes"]["median"] = any ? json_of(result.sizes.median) : Json();
+  json["sizes"]["largest"] = any ? json_of(result.sizes.largest) : Json();
+  json["encodings"] = result.encodings;
+  json["corrupt"] = Json::array();
+  for (const CorruptRecord& record : result.corrupt) {
+    json["corrupt"].push_back({{"id", record.id}, {"location", to_string(record.location)}, {"reason", record.reason}});
+  }
+  json["notes"] = result.notes;
+  return dump(json, 2);
+}
+
+std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) {
+    text += fmt::format("  {:<11}{}\n", name, value);
+  };
+  line("data", printable(result.path));
+  line("format", result.format);
+  line("samples", result.samples == result.records
+                      ? fmt::format("{}", result.samples)
+                      : fmt::format("{} of {} records (filter and take of the spec)", result.samples, result.records));
+  line("classes", text_of(result.classes));
+  line("bytes", format_bytes(result.bytes));
+  if (result.sizes.largest.width > 0) {
+    line("pixels", fmt::format("{} smallest, {} median, {} largest", text_of(result.sizes.smallest),
+                               text_of(result.sizes.median), text_of(result.sizes.largest)));
+  }
+  std::string encodings;
+  for (const auto& [name, count] : result.encodings)
+    encodings += fmt::format("{}{} {}", encodings.empty() ? "" : ", ", count, name);
+  if (!encodings.empty()) line("encodings", encodings);
+  line("corrupt", result.corrupt.empty() ? "none" : fmt::format("{}", result.corrupt.size()));
+  for (std::size_t i = 0; i < std::min(corrupt_shown, result.corrupt.size()); ++i) {
+    const CorruptRecord& record = result.corrupt[i];
+    // Read errors already name the record.
+    const std::string location = to_string(record.location);
+    const bool named = record.reason.find(location) != std::string::npos;
+    text += "    " + printable(named ? record.reason : location + ": " + record.reason) + "\n";
+  }
+  if (result.corrupt.size() > corrupt_shown)
+    text += fmt::format("    ... and {} more\n", result.corrupt.size() - corrupt_shown);
+  for (const std::string& note : result.notes) line("note", printable(note));
+  return text;
 }
 
 }  // namespace unstarve

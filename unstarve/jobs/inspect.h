@@ -3,19 +3,18 @@
 //
 // Every record is read and decoded completely, so that damage is found before training.
 //
-// Threads: one caller; `progress` is called from several threads, one call at a time.
-// Failure: as open_dataset(). Records that cannot be read or decoded are part of the result. An exception of `progress`
-//          (a cancelled run) stops the work and leaves run_inspect().
+// Threads: one caller; starts its own workers.
+// Failure: none for records that cannot be read or decoded: they are part of the result.
 // Cost:    one decode per record on every core; 24 bytes of memory per record.
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "unstarve/core/image.h"
+#include "unstarve/jobs/common/progress.h"
 #include "unstarve/storage/dataset/record_location.h"
 
 namespace unstarve {
@@ -54,16 +53,10 @@ struct InspectResult {
   std::vector<std::string> notes;                  // Dataset::notes() after reading everything
 };
 
-// Called with the number of processed records and of all records.
-using InspectProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
-
-// `threads` 0: every usable core.
-[[nodiscard]] InspectResult run_inspect(const std::string& path, const std::string& split = "", int threads = 0,
-                                        const InspectProgress& progress = {});
-// The same for an open dataset that the result calls `path`. `samples`: the records to inspect (samples_of_sources());
-// null: all.
+// Inspects an open dataset that the result calls `path`. `threads` 0: every usable core. `samples`: the records to
+// inspect (samples_of_sources()); null: all.
 [[nodiscard]] InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads = 0,
-                                            const InspectProgress& progress = {}, const SampleSet* samples = nullptr);
+                                            const Progress& progress = {}, const SampleSet* samples = nullptr);
 
 // One JSON object: path, format, samples, records, classes (their number), class_counts[] (name, samples), bytes, sizes
 // (smallest, median, largest, each [width, height]; null if no record decodes), encodings, corrupt[] (id, location,

@@ -42,10 +42,14 @@ void fill(const TemporaryFolder& folder) {
   std::filesystem::create_symlink(folder.str("nowhere"), folder.str("set/dog/3_lost.jpg"));
 }
 
+InspectResult inspect(const std::string& path, int threads = 0, const Progress& progress = {}) {
+  return inspect_dataset(*open_dataset(path), path, threads, progress);
+}
+
 TEST_CASE("inspect finds every unusable record, with location and reason") {
   TemporaryFolder folder;
   fill(folder);
-  const InspectResult result = run_inspect(folder.str("set"), "", 3);
+  const InspectResult result = inspect(folder.str("set"), 3);
   CHECK(result.format == "image folder");
   CHECK(result.samples == 9);
   REQUIRE(result.classes.size() == 2);
@@ -76,7 +80,7 @@ TEST_CASE("inspect finds every unusable record, with location and reason") {
 TEST_CASE("the result does not depend on the number of threads") {
   TemporaryFolder folder;
   fill(folder);
-  CHECK(to_json(run_inspect(folder.str("set"), "", 1)) == to_json(run_inspect(folder.str("set"), "", 4)));
+  CHECK(to_json(inspect(folder.str("set"), 1)) == to_json(inspect(folder.str("set"), 4)));
 }
 
 TEST_CASE("bytes are those of the records") {
@@ -85,8 +89,8 @@ TEST_CASE("bytes are those of the records") {
   const auto b = jpeg(2, {32, 32});
   folder.write("set/x/a.jpg", a);
   folder.write("set/x/b.jpg", b);
-  CHECK(run_inspect(folder.str("set")).bytes == a.size() + b.size());
-  CHECK(run_inspect("synthetic:images=50,size=16").bytes == 50 * 16 * 16 * 3);
+  CHECK(inspect(folder.str("set")).bytes == a.size() + b.size());
+  CHECK(inspect("synthetic:images=50,size=16").bytes == 50 * 16 * 16 * 3);
 }
 
 TEST_CASE("datasets of raw pixels are inspected") {
@@ -94,7 +98,7 @@ TEST_CASE("datasets of raw pixels are inspected") {
   std::string bytes;
   for (const int label : {3, 10, 9}) bytes += static_cast<char>(label) + std::string(3072, 'x');
   folder.write("data_batch_1.bin", bytes);
-  const InspectResult result = run_inspect(folder.str());
+  const InspectResult result = inspect(folder.str());
   CHECK(result.format == "cifar-10 binary");
   CHECK(result.bytes == 3 * 3073);
   CHECK(result.encodings == std::map<std::string, std::uint64_t>{{"raw", 2}});
@@ -126,16 +130,15 @@ TEST_CASE("a file truncated while reading is reported as shortened, not as damag
   }
 }
 
-TEST_CASE("progress reaches the total and may stop the work") {
-  std::uint64_t last = 0;
-  (void)run_inspect("synthetic:images=100,size=16", "", 2, [&](std::uint64_t done, std::uint64_t total) {
-    CHECK(done > last);
-    CHECK(total == 100);
-    last = done;
+TEST_CASE("progress reaches the end and may stop the work") {
+  double last = -1;
+  (void)inspect("synthetic:images=100,size=16", 2, [&](std::string_view, double share) {
+    CHECK(share > last);
+    last = share;
   });
-  CHECK(last == 100);
-  CHECK_THROWS_AS(run_inspect("synthetic:images=100,size=16", "", 2,
-                              [](std::uint64_t, std::uint64_t) { throw Error(ErrorKind::kCancelled, "stopped"); }),
+  CHECK(last == 1);
+  CHECK_THROWS_AS(inspect("synthetic:images=100,size=16", 2,
+                          [](std::string_view, double) { throw Error(ErrorKind::kCancelled, "stopped"); }),
                   Error);
 }
 
@@ -143,7 +146,7 @@ TEST_CASE("the JSON contains the documented keys") {
   TemporaryFolder folder;
   fill(folder);
   folder.write("set/dog/6_\xFF.jpg", "not UTF-8");
-  const auto json = nlohmann::json::parse(to_json(run_inspect(folder.str("set"))));
+  const auto json = nlohmann::json::parse(to_json(inspect(folder.str("set"))));
   CHECK(json["format"] == "image folder");
   CHECK(json["samples"] == 10);
   CHECK(json["classes"] == 2);
@@ -154,7 +157,7 @@ TEST_CASE("the JSON contains the documented keys") {
   CHECK(json["corrupt"][0]["id"] == 2);
 
   folder.write("bad/x/1.jpg", "x");
-  const auto nothing = nlohmann::json::parse(to_json(run_inspect(folder.str("bad"))));
+  const auto nothing = nlohmann::json::parse(to_json(inspect(folder.str("bad"))));
   CHECK(nothing["sizes"]["median"].is_null());
   CHECK(nothing["corrupt"].size() == 1);
 }
@@ -163,12 +166,12 @@ TEST_CASE("the text is short and safe for a terminal") {
   TemporaryFolder folder;
   fill(folder);
   folder.write("set/dog/\x1b[31m.jpg", "escape");
-  const std::string text = to_text(run_inspect(folder.str("set")), 2);
+  const std::string text = to_text(inspect(folder.str("set")), 2);
   CHECK_THAT(text, Catch::Contains("samples    10\n") && Catch::Contains("corrupt    6\n"));
   CHECK_THAT(text, Catch::Contains("16 x 16 smallest, 40 x 30 median, 120 x 90 largest"));
   CHECK_THAT(text, Catch::Contains("... and 4 more"));
   CHECK(text.find('\x1b') == std::string::npos);
-  CHECK_THAT(to_text(run_inspect(folder.str("set"))), Catch::Contains("?[31m.jpg"));
+  CHECK_THAT(to_text(inspect(folder.str("set"))), Catch::Contains("?[31m.jpg"));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "unstarve/core/error.h"
@@ -12,12 +11,12 @@
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/core/version.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/jobs/pack/pack_folder.h"
 #include "unstarve/jobs/pack/pack_image.h"
 #include "unstarve/jobs/pack/pack_plan.h"
-#include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/index/scan_index_file.h"
 #include "unstarve/storage/open.h"
@@ -33,7 +32,6 @@ constexpr std::uint64_t kChunk = 8;  // records; a few milliseconds of photograp
 // Records packed to estimate the packed size: the mean of 64 is within 10 % of the total mean, and the estimate of a
 // small dataset packs less than a twentieth of it.
 constexpr std::uint64_t kEstimateRecords = 64, kLeastEstimateRecords = 16, kEstimatePart = 64;
-constexpr auto kReportEvery = std::chrono::milliseconds(100);
 
 void check(const PackOptions& options) {
   const auto refuse = [](const std::string& what) { throw Error(ErrorKind::kArgument, "pack: " + what); };
@@ -85,20 +83,20 @@ std::string options_json(const PackOptions& options, const PackPlan& plan) {
   std::string split;
   for (const SplitShare& share : options.splits)
     split += fmt::format("{}{}={}", split.empty() ? "" : ",", share.name, share.share);
-  nlohmann::ordered_json json{{"resize", options.resize},
-                              {"quality", options.quality},
-                              {"shard_mb", options.shard_mb},
-                              {"shuffle", options.shuffle},
-                              {"seed", options.seed},
-                              {"split", split},
-                              {"source_split", options.source_split},
-                              {"exclude", plan.excluded()}};
+  Json json{{"resize", options.resize},
+            {"quality", options.quality},
+            {"shard_mb", options.shard_mb},
+            {"shuffle", options.shuffle},
+            {"seed", options.seed},
+            {"split", split},
+            {"source_split", options.source_split},
+            {"exclude", plan.excluded()}};
   if (options.scan_index) json["scan_index"] = true;
   return json.dump();
 }
 
 std::string source_json(const Dataset& data, const PackPlan& plan) {
-  return nlohmann::ordered_json{
+  return Json{
       {"format", data.format()}, {"records", data.size()}, {"fingerprint", fmt::format("{:016x}", plan.fingerprint())}}
       .dump();
 }
@@ -125,12 +123,80 @@ struct OpenShard {
   ShardEntry entry;
 };
 
+// Writes packed chunks, in order, to shards. A shard is synced to disk while the next one is written.
+class ShardWriter {
+ public:
+  ShardWriter(const PackPlan& plan, const WriterFormat& format, const std::vector<std::string>& classes,
+              const PackFolder& folder, PackResult& result)
+      : plan_(plan),
+        split_names_(plan.split_names()),
+        format_(format),
+        classes_(classes),
+        folder_(folder),
+        result_(result) {}
+
+  void append(const Chunk& chunk, std::vector<Piece>& pieces) {
+    const PlannedShard& shard = plan_.shards()[chunk.shard];
+    if (chunk.begin == shard.begin) begin(shard);
+    for (std::uint64_t position = chunk.begin; position < chunk.end; ++position) {
+      Piece& piece = pieces[static_cast<std::size_t>(position - chunk.begin)];
+      if (piece.skipped) {
+        open_->entry.skipped.push_back(std::move(*piece.skipped));
+        continue;
+      }
+      open_->writer->append(piece.packed.out);
+      check_map(piece.packed.out.image);  // after the writer has read it
+      open_->scan_index.add(piece.packed.scan_index);
+      ++open_->entry.records;
+    }
+    if (chunk.end == shard.end) end();
+  }
+  // Waits until every shard is published.
+  void finish() { closer_.wait(); }
+
+ private:
+  void begin(const PlannedShard& shard) {
+    open_ = std::make_shared<OpenShard>();
+    open_->file = folder_.begin(shard.stem + format_.extension);
+    open_->writer = format_.make(*open_->file, classes_);
+    open_->entry.split = split_names_[shard.split];
+    if (format_.index_extension[0] != '\0') open_->index_file = shard.stem + format_.index_extension;
+  }
+  void end() {
+    open_->writer->finish();
+    open_->entry.shard = open_->file->sum();
+    result_.records_made += open_->entry.records;
+    result_.bytes_made += open_->entry.shard.bytes;
+    ++result_.shards_made;
+    closer_.wait();
+    closer_.submit([this, shard = std::move(open_)] {
+      std::string index, scan_index;
+      if (!shard->index_file.empty()) {
+        index = shard->writer->index();
+        shard->entry.index = sum_of(shard->index_file, index);
+      }
+      if (!shard->scan_index.empty()) {
+        scan_index = shard->scan_index.file(shard->entry.shard.bytes);
+        shard->entry.scan_index = sum_of(scan_index_beside(shard->entry.shard.file), scan_index);
+      }
+      folder_.publish(*shard->file, shard->entry, index, scan_index);
+    });
+  }
+
+  const PackPlan& plan_;
+  const std::vector<std::string> split_names_;
+  const WriterFormat& format_;
+  const std::vector<std::string>& classes_;
+  const PackFolder& folder_;
+  PackResult& result_;
+  std::shared_ptr<OpenShard> open_;
+  ThreadPool closer_{1};  // last: its thread ends before the other members
+};
+
 class Packing {
  public:
-  Packing(const std::string& source, const fs::path& folder, const PackOptions& options, const Progress& progress,
-          std::stop_token stop)
+  Packing(const std::string& source, const PackOptions& options, std::stop_token stop)
       : options_(options),
-        progress_(progress),
         stop_(std::move(stop)),
         format_(find_writer_format(options.format)),
         data_(open_dataset(source, options.source_split)),
@@ -139,27 +205,25 @@ class Packing {
         threads_(threads()) {
     (void)PackImage(*data_, keys_, options);  // refuses data that cannot be packed before creating files
     plan_.cut(bytes_per_record(), options.shard_mb * 1e6);
-    PackManifest made;
-    made.version = kVersion;
-    made.format = format_.name;
-    made.options = options_json(options, plan_);
-    made.source = source_json(*data_, plan_);
-    made.classes = data_->classes();
-    made.split_names = plan_.split_names();
-    folder_.emplace(folder, std::move(made), plan_.shards().size());
   }
 
-  PackResult run() {
+  PackResult run(const fs::path& path, const Progress& progress) {
+    PackResult result;
+    result.manifest = manifest();
+    PackFolder folder(path, result.manifest, plan_.shards().size());
     const auto start = Clock::now();
-    choose();
-    write_all();
-    result_.complete = folder_->complete(all_files());
-    result_.shards_in_all = plan_.shards().size();
-    result_.excluded = plan_.excluded();
-    result_.exclude_entries = plan_.exclude_entries();
-    fill_manifest();
-    result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    return std::move(result_);
+    write(folder, progress, result);
+    std::vector<std::string> files;
+    for (const PlannedShard& shard : plan_.shards()) files.push_back(file_of(shard));
+    result.complete = folder.complete(files);
+    for (const std::string& file : files) {
+      if (std::optional<ShardEntry> entry = folder.finished(file)) result.manifest.shards.push_back(std::move(*entry));
+    }
+    result.shards_in_all = files.size();
+    result.excluded = plan_.excluded();
+    result.exclude_entries = plan_.exclude_entries();
+    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return result;
   }
 
  private:
@@ -171,10 +235,15 @@ class Packing {
 
   [[nodiscard]] std::string file_of(const PlannedShard& shard) const { return shard.stem + format_.extension; }
 
-  [[nodiscard]] std::vector<std::string> all_files() const {
-    std::vector<std::string> files;
-    for (const PlannedShard& shard : plan_.shards()) files.push_back(file_of(shard));
-    return files;
+  // Without shards: what identifies the pack.
+  [[nodiscard]] PackManifest manifest() const {
+    return {kVersion,
+            format_.name,
+            options_json(options_, plan_),
+            source_json(*data_, plan_),
+            data_->classes(),
+            plan_.split_names(),
+            {}};
   }
 
   // Packs a few records to estimate their size. Damaged records are ignored here and reported when they are packed.
@@ -204,37 +273,43 @@ class Packing {
     return records == 0 ? 0 : static_cast<double>(sink.position()) / static_cast<double>(records);
   }
 
-  // Selects the shards to write.
-  void choose() {
+  // The records of this part's unfinished shards.
+  [[nodiscard]] std::vector<Chunk> chunks(const PackFolder& folder, PackResult& result) const {
+    std::vector<Chunk> all;
     const std::vector<PlannedShard>& shards = plan_.shards();
     for (std::size_t i = 0; i < shards.size(); ++i) {
       if (i % options_.part.of != options_.part.number % options_.part.of) continue;
-      if (folder_->finished(file_of(shards[i]))) {
-        ++result_.shards_found;
+      if (folder.finished(file_of(shards[i]))) {
+        ++result.shards_found;
         continue;
       }
-      records_to_make_ += shards[i].end - shards[i].begin;
-      for (std::uint64_t at = shards[i].begin; at < shards[i].end; at += kChunk) {
-        chunks_.push_back({i, at, std::min(at + kChunk, shards[i].end)});
-      }
+      for (std::uint64_t at = shards[i].begin; at < shards[i].end; at += kChunk)
+        all.push_back({i, at, std::min(at + kChunk, shards[i].end)});
     }
+    return all;
   }
 
-  void write_all() {
-    const OrderedWork work{chunks_.size(), threads_, static_cast<std::uint64_t>(2 * threads_ + 2)};
-    slots_.resize(work.window);
-    for (std::vector<Piece>& pieces : slots_) pieces.resize(kChunk);
-    start_ = Clock::now();
-    report();
-    ThreadPool closer(1);
-    closer_ = &closer;
-    const auto make_worker = [this]() -> OrderedWorker {
+  void write(const PackFolder& folder, const Progress& progress, PackResult& result) {
+    const std::vector<Chunk> all = chunks(folder, result);
+    const OrderedWork work{all.size(), threads_, static_cast<std::uint64_t>(2 * threads_ + 2)};
+    std::vector<std::vector<Piece>> slots(work.window);
+    for (std::vector<Piece>& pieces : slots) pieces.resize(kChunk);
+    std::uint64_t records = 0;
+    for (const Chunk& chunk : all) records += chunk.end - chunk.begin;
+    ItemProgress done(progress, records, "records");
+    ShardWriter writer(plan_, format_, data_->classes(), folder, result);
+    const auto make_worker = [&]() -> OrderedWorker {
       auto image = std::make_shared<PackImage>(*data_, keys_, options_);
-      return [this, image](std::uint64_t item, std::size_t slot) { make_chunk(*image, chunks_[item], slots_[slot]); };
+      return [&, image](std::uint64_t item, std::size_t slot) { make_chunk(*image, all[item], slots[slot]); };
     };
     run_in_order(
-        work, make_worker, [this](std::uint64_t item, std::size_t slot) { take(chunks_[item], slots_[slot]); }, stop_);
-    closer.wait();
+        work, make_worker,
+        [&](std::uint64_t item, std::size_t slot) {
+          writer.append(all[item], slots[slot]);
+          done.add(all[item].end - all[item].begin);
+        },
+        stop_);
+    writer.finish();
   }
 
   void make_chunk(PackImage& image, const Chunk& chunk, std::vector<Piece>& pieces) const {
@@ -269,97 +344,13 @@ class Packing {
     return entry;
   }
 
-  void take(const Chunk& chunk, std::vector<Piece>& pieces) {
-    const PlannedShard& shard = plan_.shards()[chunk.shard];
-    if (chunk.begin == shard.begin) begin(shard);
-    for (std::uint64_t position = chunk.begin; position < chunk.end; ++position) {
-      Piece& piece = pieces[static_cast<std::size_t>(position - chunk.begin)];
-      if (piece.skipped) {
-        open_->entry.skipped.push_back(std::move(*piece.skipped));
-        continue;
-      }
-      open_->writer->append(piece.packed.out);
-      check_map(piece.packed.out.image);  // after the writer has read it
-      open_->scan_index.add(piece.packed.scan_index);
-      ++open_->entry.records;
-    }
-    records_done_ += chunk.end - chunk.begin;
-    report();
-    if (chunk.end == shard.end) end(shard);
-  }
-
-  void begin(const PlannedShard& shard) {
-    open_ = std::make_shared<OpenShard>();
-    open_->file = folder_->begin(file_of(shard));
-    open_->writer = format_.make(*open_->file, data_->classes());
-    open_->entry.split = plan_.split_names()[shard.split];
-    if (format_.index_extension[0] != '\0') open_->index_file = shard.stem + format_.index_extension;
-  }
-
-  // Syncs the shard to disk while the next one is written.
-  void end(const PlannedShard&) {
-    open_->writer->finish();
-    open_->entry.shard = open_->file->sum();
-    result_.records_made += open_->entry.records;
-    result_.bytes_made += open_->entry.shard.bytes;
-    ++result_.shards_made;
-    closer_->wait();
-    closer_->submit([this, shard = std::move(open_)] {
-      std::string index, scan_index;
-      if (!shard->index_file.empty()) {
-        index = shard->writer->index();
-        shard->entry.index = sum_of(shard->index_file, index);
-      }
-      if (!shard->scan_index.empty()) {
-        scan_index = shard->scan_index.file(shard->entry.shard.bytes);
-        shard->entry.scan_index = sum_of(scan_index_beside(shard->entry.shard.file), scan_index);
-      }
-      folder_->publish(*shard->file, shard->entry, index, scan_index);
-    });
-  }
-
-  void report() {
-    const auto now = Clock::now();
-    if (!progress_ || records_to_make_ == 0) return;
-    if (now - reported_ < kReportEvery && records_done_ < records_to_make_) return;
-    reported_ = now;
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    std::string what = fmt::format("{} of {} records", records_done_, records_to_make_);
-    if (records_done_ > 0)
-      what += fmt::format(", {}/s", format_rate(static_cast<double>(records_done_) / std::max(seconds, 1e-3)));
-    progress_(what, static_cast<double>(records_done_) / static_cast<double>(records_to_make_));
-  }
-
-  void fill_manifest() {
-    result_.manifest.version = kVersion;
-    result_.manifest.format = format_.name;
-    result_.manifest.options = options_json(options_, plan_);
-    result_.manifest.source = source_json(*data_, plan_);
-    result_.manifest.classes = data_->classes();
-    result_.manifest.split_names = plan_.split_names();
-    for (const PlannedShard& shard : plan_.shards()) {
-      if (std::optional<ShardEntry> entry = folder_->finished(file_of(shard)))
-        result_.manifest.shards.push_back(std::move(*entry));
-    }
-  }
-
   const PackOptions& options_;
-  const Progress& progress_;
   std::stop_token stop_;
   const WriterFormat& format_;
   std::shared_ptr<const Dataset> data_;
   PackKeys keys_;
   PackPlan plan_;
   int threads_;
-  std::optional<PackFolder> folder_;
-  std::vector<Chunk> chunks_;
-  std::vector<std::vector<Piece>> slots_;
-  std::shared_ptr<OpenShard> open_;
-  ThreadPool* closer_ = nullptr;
-  std::uint64_t records_to_make_ = 0;
-  std::uint64_t records_done_ = 0;
-  Clock::time_point start_, reported_;
-  PackResult result_;
 };
 
 }  // namespace
@@ -371,7 +362,7 @@ PackResult run_pack(const std::string& source, const fs::path& folder, const Pac
   refuse_url_as_folder("pack", folder);
   refuse_inside(source, folder);
   if (progress) progress("opening " + shown_name(source), 0);
-  return Packing(source, folder, options, progress, std::move(stop)).run();
+  return Packing(source, options, std::move(stop)).run(folder, progress);
 }
 
 }  // namespace unstarve

@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/pack.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<QuarantineEntry> all_skipped(const PackManifest& manifest) {
   std::vector<QuarantineEntry> all;
@@ -52,8 +50,7 @@ std::string to_json(const PackResult& result, const std::filesystem::path& folde
   }
   for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(entry.shard.file);
   for (const QuarantineEntry& record : all_skipped(manifest)) json["skipped"].push_back(to_json(record));
-  // File names need not be UTF-8, but JSON must be: invalid bytes become U+FFFD.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return dump(json, 2);
 }
 
 std::string to_text(const PackResult& result, const std::filesystem::path& folder) {

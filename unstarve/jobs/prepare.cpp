@@ -9,6 +9,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/jobs/prepare/download.h"
 #include "unstarve/jobs/prepare/find_archive.h"
@@ -23,7 +24,6 @@ namespace unstarve {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kMarker = "unstarve-prepare.json";
 
@@ -128,10 +128,9 @@ std::string url_of(const CatalogueEntry& entry, const PublishedArchive& archive,
 // One call of run_prepare().
 class Preparation {
  public:
-  Preparation(const CatalogueEntry& entry, const std::string& from, const fs::path& out, const PrepareOptions& options,
-              const Progress& progress, std::stop_token stop)
+  Preparation(const CatalogueEntry& entry, const fs::path& out, const PrepareOptions& options, const Progress& progress,
+              std::stop_token stop)
       : entry_(entry),
-        from_(from),
         out_(out),
         options_(options),
         progress_(progress),
@@ -145,8 +144,8 @@ class Preparation {
                                             "expected a dataset without splits");
     }
     // Checked before hours of work.
-    if (from.empty()) {
-      for (const PublishedArchive& archive : archives_) (void)url_of(entry, archive, from);
+    if (options.from.empty()) {
+      for (const PublishedArchive& archive : archives_) (void)url_of(entry, archive, "");
     }
   }
 
@@ -246,7 +245,7 @@ class Preparation {
       result_.archives.push_back(outcome);
       return;
     }
-    const bool remote = from_.empty() || is_url(from_);
+    const bool remote = options_.from.empty() || is_url(options_.from);
     const FoundArchive found = remote ? fetch(work, archive, outcome) : find(archive);
     outcome.path = found.path.string();
     outcome.bytes = found.bytes;
@@ -261,11 +260,11 @@ class Preparation {
     result_.archives.push_back(outcome);
   }
   FoundArchive find(const PublishedArchive& archive) {
-    if (!fs::is_directory(from_))
-      throw Error(ErrorKind::kIo, "prepare " + entry_.name + ": " + from_ + ": no such folder");
+    if (!fs::is_directory(options_.from))
+      throw Error(ErrorKind::kIo, "prepare " + entry_.name + ": " + options_.from + ": no such folder");
     meter_.begin(archive, "searching " + archive.file, 0);
     meter_.begin(archive, "checking " + archive.file, archive.bytes);
-    return find_archive(entry_, archive, from_, advanced());
+    return find_archive(entry_, archive, options_.from, advanced());
   }
   FoundArchive fetch(const PrepareFolder& work, const PublishedArchive& archive, ArchiveOutcome& outcome) {
     const fs::path folder = options_.keep_archives ? kept_archives() : work.archives();
@@ -273,7 +272,8 @@ class Preparation {
     meter_.begin(archive, "downloading " + archive.file, archive.bytes);
     if (!fs::exists(file)) {
       fs::create_directories(folder);
-      const DownloadResult came = download(url_of(entry_, archive, from_), file, archive.bytes, advanced(), stop_);
+      const DownloadResult came =
+          download(url_of(entry_, archive, options_.from), file, archive.bytes, advanced(), stop_);
       outcome.downloaded = true;
       outcome.resumed_from = came.resumed_from;
     }
@@ -323,7 +323,6 @@ class Preparation {
   }
 
   const CatalogueEntry& entry_;
-  const std::string& from_;
   fs::path out_;
   const PrepareOptions& options_;
   const Progress& progress_;
@@ -337,16 +336,60 @@ class Preparation {
 
 }  // namespace
 
-PrepareResult run_prepare(const CatalogueEntry& entry, const std::string& from, const fs::path& out,
-                          const PrepareOptions& options, const Progress& progress, std::stop_token stop) {
+PrepareResult run_prepare(const CatalogueEntry& entry, const fs::path& out, const PrepareOptions& options,
+                          const Progress& progress, std::stop_token stop) {
   const fs::path clean = out.has_filename() ? out : out.parent_path();  // "DST/"
   if (clean.empty()) throw Error(ErrorKind::kArgument, "prepare: --out is empty");
   refuse_url_as_folder("prepare", out);
   try {
-    return Preparation(entry, from, clean, options, progress, std::move(stop)).run();
+    return Preparation(entry, clean, options, progress, std::move(stop)).run();
   } catch (const fs::filesystem_error& error) {
     throw Error(ErrorKind::kIo, "prepare " + entry.name + ": " + error.what());
   }
+}
+
+std::string to_json(const PrepareResult& result) {
+  nlohmann::ordered_json splits = nlohmann::ordered_json::array(), archives = nlohmann::ordered_json::array();
+  for (const PreparedSplit& split : result.splits) {
+    splits.push_back(
+        {{"name", split.name}, {"samples", split.samples}, {"unlabelled", split.unlabelled}, {"open", split.open}});
+  }
+  for (const ArchiveOutcome& archive : result.archives) {
+    archives.push_back({{"file", archive.file},
+                        {"path", archive.path},
+                        {"bytes", archive.bytes},
+                        {"checked", archive.checked},
+                        {"downloaded", archive.downloaded},
+                        {"resumed_from", archive.resumed_from},
+                        {"files", archive.files}});
+  }
+  return nlohmann::ordered_json{{"name", result.name},
+                                {"path", result.path},
+                                {"classes", result.classes},
+                                {"splits", splits},
+                                {"archives", archives},
+                                {"packed", result.packed},
+                                {"already_there", result.already_there}}
+      .dump();
+}
+
+std::string to_text(const PrepareResult& result) {
+  std::string text;
+  for (const ArchiveOutcome& archive : result.archives) {
+    const std::string checked = archive.checked == "earlier" ? "done in an earlier run"
+                                : archive.checked == "name"  ? "no checksum published, matched by name"
+                                : archive.checked == "size"  ? "no checksum published, length matches"
+                                                             : archive.checked + " as published";
+    text += fmt::format("{}: {}{}\n", printable(archive.file), checked,
+                        archive.resumed_from > 0 ? ", download resumed at " + format_bytes(archive.resumed_from) : "");
+  }
+  for (const PreparedSplit& split : result.splits) {
+    const std::string without = split.unlabelled > 0 ? fmt::format(", {} without a label", split.unlabelled) : "";
+    text += fmt::format("{}: {} {}samples{}{}\n", printable(split.open), split.samples,
+                        split.name.empty() ? "" : printable(split.name) + " ", without,
+                        result.already_there ? " (already there)" : "");
+  }
+  return text;
 }
 
 }  // namespace unstarve

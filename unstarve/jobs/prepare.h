@@ -34,6 +34,7 @@
 namespace unstarve {
 
 struct PrepareOptions {
+  std::string from;                 // see "Source" above
   std::string only;                 // one published split; "": all
   bool keep_archives = false;       // keep downloads in DST.archives
   std::optional<PackOptions> pack;  // nullopt: files
@@ -66,9 +67,9 @@ struct PrepareResult {
   bool packed = false;
 };
 
-[[nodiscard]] PrepareResult run_prepare(const CatalogueEntry& entry, const std::string& from,
-                                        const std::filesystem::path& out, const PrepareOptions& options,
-                                        const Progress& progress = {}, std::stop_token stop = {});
+[[nodiscard]] PrepareResult run_prepare(const CatalogueEntry& entry, const std::filesystem::path& out,
+                                        const PrepareOptions& options, const Progress& progress = {},
+                                        std::stop_token stop = {});
 
 [[nodiscard]] std::string to_json(const PrepareResult& result);
 [[nodiscard]] std::string to_text(const PrepareResult& result);

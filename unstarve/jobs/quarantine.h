@@ -5,18 +5,24 @@
 // Threads: free functions. Failure: Error(kIo); an existing list stays unchanged if writing fails.
 
 #include <filesystem>
-#include <span>
 #include <string>
 
-#include "unstarve/jobs/inspect.h"
-#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/core/file.h"
+#include "unstarve/storage/dataset/quarantine_entry.h"
 
 namespace unstarve {
 
-// From the bad samples of a training run, or from the corrupt records of an inspection.
-[[nodiscard]] std::string quarantine_lines(std::span<const BadSample> bad);
-[[nodiscard]] std::string quarantine_lines(std::span<const CorruptRecord> corrupt);
-void write_quarantine(const std::filesystem::path& path, std::span<const BadSample> bad);
-void write_quarantine(const std::filesystem::path& path, std::span<const CorruptRecord> corrupt);
+// `bad`: a list of elements with a location and a reason, such as BadSample or CorruptRecord.
+template <class List>
+[[nodiscard]] std::string quarantine_lines(const List& bad) {
+  std::string lines;
+  for (const auto& record : bad) lines += quarantine_line(record.location, record.reason);
+  return lines;
+}
+
+template <class List>
+void write_quarantine(const std::filesystem::path& path, const List& bad) {
+  write_file_atomically(path, quarantine_lines(bad));
+}
 
 }  // namespace unstarve

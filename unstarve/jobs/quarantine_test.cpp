@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/pack/exclude_list.h"
-#include "unstarve/storage/dataset/quarantine_entry.h"
+#include "unstarve/jobs/inspect.h"
+#include "unstarve/jobs/pack/pack_keys.h"
+#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {

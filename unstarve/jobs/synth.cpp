@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -16,10 +14,10 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/core/write_fully.h"
 #include "unstarve/jobs/common/local_folder.h"
+#include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
 #include "unstarve/storage/formats/synthetic/synthetic_shapes.h"
@@ -32,6 +30,7 @@ namespace fs = std::filesystem;
 // Identifies the generator in the marker file. Raised when drawing or encoding changes.
 constexpr const char* kMarker = "unstarve-synth.json";
 constexpr int kGenerator = 1;
+constexpr std::uint64_t kChunk = 16;          // some ten milliseconds of photographs
 constexpr std::uint32_t kFileStream = 0xF02;  // distinct from those of synthetic_image.cpp
 
 struct FileLook {
@@ -107,6 +106,26 @@ void write_new_file(const fs::path& path, const std::vector<std::uint8_t>& bytes
   write_fully(file.get(), path.string(), 0, bytes);
 }
 
+// Consecutive images of one part.
+struct Chunk {
+  Part part;
+  std::uint64_t begin = 0, end = 0;
+};
+
+// Draws and writes the images; returns their bytes.
+std::uint64_t write_chunk(const SynthOptions& options, const Chunk& chunk) {
+  std::uint64_t bytes = 0;
+  Image image;
+  for (std::uint64_t i = chunk.begin; i < chunk.end; ++i) {
+    const FileLook look = look_of(options, chunk.part.begin + i);
+    draw_synthetic({options.seed, options.classes}, chunk.part.begin + i, look.size, image);
+    const std::vector<std::uint8_t> file = encode_jpeg(image.view(), look.quality, look.sampling);
+    write_new_file(file_in(chunk.part, options, i), file);
+    bytes += file.size();
+  }
+  return bytes;
+}
+
 // DIR.partial while it is written: locked against a second run, removed unless published.
 class PartialFolder {
  public:
@@ -114,8 +133,7 @@ class PartialFolder {
     path_ += ".partial";
     std::error_code failed;
     if (fs::exists(path_, failed)) take_over();
-    fs::create_directories(path_, failed);
-    if (failed) throw io_error("create folder", path_.string(), failed.value());
+    make_folders(path_);
     lock_ = FileDescriptor(::open((path_ / kMarker).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!lock_.valid()) throw io_error("write", (path_ / kMarker).string(), errno);
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) throw busy();
@@ -135,7 +153,7 @@ class PartialFolder {
 
   void publish() {
     // rename(2) replaces an empty folder and refuses one that was filled meanwhile.
-    if (::rename(path_.c_str(), final_.c_str()) != 0) throw io_error("rename to", final_.string(), errno);
+    rename_to(path_, final_);
     published_ = true;
   }
 
@@ -196,7 +214,7 @@ bool holds_same(const fs::path& folder, const std::string& marker) {
 
 }  // namespace
 
-SynthResult run_synth(const fs::path& given, const SynthOptions& options, const SynthProgress& progress) {
+SynthResult run_synth(const fs::path& given, const SynthOptions& options, const Progress& progress) {
   check(options);
   const fs::path folder = given.has_filename() ? given : given.parent_path();  // "photos/" is "photos"
   if (folder.empty()) throw Error(ErrorKind::kArgument, "synth: the folder name is empty");
@@ -211,44 +229,27 @@ SynthResult run_synth(const fs::path& given, const SynthOptions& options, const 
   }
 
   PartialFolder partial(folder, marker);
-  std::atomic<std::uint64_t> bytes{0};
-  std::mutex progress_mutex;
-  std::uint64_t done = 0;
-  std::atomic<bool> failed{false};  // set by the first error, to stop the other threads
-  ThreadPool pool(options.threads > 0
-                      ? options.threads
-                      : read_topology().usable());  // declared last: joins before the others are destroyed
+  std::vector<Chunk> chunks;
   for (const Part& part : parts_of(options, partial.path())) {
-    for (int label = 0; label < options.classes; ++label) {
-      std::error_code refused;
-      fs::create_directories(part.folder / synthetic_class_name(label, options.classes), refused);
-      if (refused) throw io_error("create folder", part.folder.string(), refused.value());
-    }
-    constexpr std::uint64_t kChunk = 16;  // some ten milliseconds of photographs
-    for (std::uint64_t first = 0; first < part.images; first += kChunk) {
-      pool.submit([&, part, first] {
-        Image image;
-        for (std::uint64_t i = first; i < std::min(first + kChunk, part.images) && !failed; ++i) {
-          try {
-            const FileLook look = look_of(options, part.begin + i);
-            draw_synthetic({options.seed, options.classes}, part.begin + i, look.size, image);
-            const std::vector<std::uint8_t> file = encode_jpeg(image.view(), look.quality, look.sampling);
-            write_new_file(file_in(part, options, i), file);
-            bytes += file.size();
-            const std::lock_guard lock(progress_mutex);
-            ++done;
-            if (progress) progress(done, result.images);
-          } catch (...) {
-            failed = true;
-            throw;
-          }
-        }
-      });
-    }
+    for (int label = 0; label < options.classes; ++label)
+      make_folders(part.folder / synthetic_class_name(label, options.classes));
+    for (std::uint64_t first = 0; first < part.images; first += kChunk)
+      chunks.push_back({part, first, std::min(first + kChunk, part.images)});
   }
-  pool.wait();
+  const int threads = options.threads > 0 ? options.threads : read_topology().usable();
+  const OrderedWork work{chunks.size(), threads, static_cast<std::uint64_t>(2 * threads)};
+  std::vector<std::uint64_t> bytes(work.window);
+  ItemProgress done(progress, result.images, "images");
+  run_in_order(
+      work,
+      [&]() -> OrderedWorker {
+        return [&](std::uint64_t item, std::size_t slot) { bytes[slot] = write_chunk(options, chunks[item]); };
+      },
+      [&](std::uint64_t item, std::size_t slot) {
+        result.bytes += bytes[slot];
+        done.add(chunks[item].end - chunks[item].begin);
+      });
   partial.publish();
-  result.bytes = bytes;
   return result;
 }
 

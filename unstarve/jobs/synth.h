@@ -11,14 +11,14 @@
 // Result:  files depend only on the options, byte for byte, for any number of threads.
 // Atomic:  written to DIR.partial, which is renamed when complete and removed on failure; a leftover DIR.partial is
 //          replaced. A DIR with the same dataset is left unchanged.
-// Threads: one call at a time per DIR (a second one is refused); `progress` is called from several threads, one call at
-//          a time.
+// Threads: one call at a time per DIR (a second one is refused); starts its own workers.
 // Failure: Error(kArgument) for options out of range or a DIR with other content; Error(kIo).
 // Cost:    about 10 ms per 500-pixel image and core.
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
+
+#include "unstarve/jobs/common/progress.h"
 
 namespace unstarve {
 
@@ -37,10 +37,7 @@ struct SynthResult {
   bool already_there = false;
 };
 
-// Called with the number of written images and of all images.
-using SynthProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
-
 [[nodiscard]] SynthResult run_synth(const std::filesystem::path& folder, const SynthOptions& options,
-                                    const SynthProgress& progress = {});
+                                    const Progress& progress = {});
 
 }  // namespace unstarve

@@ -12,6 +12,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/jobs/resume_position.h"
+#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"

@@ -2,8 +2,7 @@
 // `unstarve train`: train a network on a dataset: combines loader, trainer and training loop as the settings specify.
 //
 // Resuming: a checkpoint contains weights, momentum, step number and resume position. The run continues with exactly
-//           the
-// next batch, or, with another batch size, with the remaining samples of the epoch (resume_position.h).
+//           the next batch, or, with another batch size, with the remaining samples of the epoch (resume_position.h).
 //
 // Threads: one caller. Failure: as Loader, Trainer and run_training().
 
@@ -14,10 +13,11 @@
 
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/settings/settings.h"
-#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/train/loop.h"
 
 namespace unstarve {
+
+struct BadSample;  // pipeline/executor/loader.h
 
 struct TrainOptions {
   Settings settings;

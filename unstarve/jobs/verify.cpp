@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <variant>
@@ -12,6 +11,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/jobs/pack/summed_file.h"
@@ -188,7 +188,6 @@ VerifyResult run_verify(const fs::path& folder, int threads, const Progress& pro
 }
 
 std::string to_json(const VerifyResult& result, const fs::path& folder) {
-  using Json = nlohmann::ordered_json;
   const PackManifest& manifest = result.manifest;
   Json json = {{"path", folder.string()},       {"ok", result.ok()},         {"format", manifest.format},
                {"records", manifest.records()}, {"bytes", manifest.bytes()}, {"shards", manifest.shards.size()},
@@ -197,7 +196,7 @@ std::string to_json(const VerifyResult& result, const fs::path& folder) {
     json["splits"][split.name] = {{"records", split.records}, {"bytes", split.bytes}, {"shards", split.shards}};
   }
   for (const WrongFile& file : result.wrong) json["wrong"].push_back({{"file", file.file}, {"reason", file.reason}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return dump(json, 2);
 }
 
 std::string to_text(const VerifyResult& result, const fs::path& folder) {

@@ -58,8 +58,6 @@ struct Ledger {
 // A table for the terminal with a header line, at most `width` columns wide; long reasons move below the table. Changes
 // that affect learning are marked *, approximate ones ~; losses are listed below the table.
 [[nodiscard]] std::string to_table(const Ledger& ledger, int width = 120);
-// {"title":..., "base":samples_per_s, "final":samples_per_s, "rungs":[{name,change,status,reason,batch,memory_bytes,
-// step_ms,samples_per_s,relative,ratio,low,high,pairs,affects_learning,approximate,loss_before,loss_after}]}
 // null: the figure is not finite (an interval of fewer than two pairs) or does not exist (no entries).
 [[nodiscard]] std::string to_json(const Ledger& ledger);
 

@@ -10,7 +10,6 @@
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/html.h"
 #include "unstarve/observe/report_assets.h"
-#include "unstarve/observe/report_island.h"
 #include "unstarve/observe/report_tables.h"
 
 namespace unstarve {
@@ -114,10 +113,6 @@ std::string title_of(const ReportSection& section) {
   return section.ledger.title.empty() ? "Measurement" : section.ledger.title;
 }
 
-bool any_rate(const BenchFigures& f) {
-  return f.storage > 0 || f.loader > 0 || f.copy > 0 || f.network > 0 || f.together > 0;
-}
-
 std::string section_html(const ReportSection& section, std::size_t index) {
   std::string html = fmt::format("<section id=\"part-{}\">\n<h2>{}</h2>\n", index + 1, escape_html(title_of(section)));
   if (!section.verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(section.verdict));
@@ -125,11 +120,6 @@ std::string section_html(const ReportSection& section, std::size_t index) {
     html += ladder_tiles(section.ledger, section.total);
     html += chart("ladder", index, "Samples per second after each step", ladder_in_words(section.ledger));
     html += ladder_table(section.ledger);
-  }
-  if (section.figures && any_rate(*section.figures)) {
-    html += "<h3>Each part alone, and all parts together</h3>\n";
-    html += chart("rates", index, "Samples per second, logarithmic scale", kSeeTable);
-    html += bench_table(*section.figures) + bench_facts(*section.figures);
   }
   html += profiles_html(section.before ? &*section.before : nullptr, section.after ? &*section.after : nullptr, index);
   return html + "</section>\n";

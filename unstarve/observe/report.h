@@ -1,8 +1,7 @@
 #pragma once
 // The HTML report: a single file that opens offline, with data, style and plotting library inlined.
 //
-// Content: tuning steps as chart and table, time per part of a step, utilisation over time, bench figures, machine
-//          facts.
+// Content: tuning steps as chart and table, time per part of a step, utilisation over time, machine facts.
 // Threads: pure functions. Failure: write_report() throws Error(kIo) and leaves no partial file.
 
 #include <filesystem>
@@ -13,17 +12,15 @@
 #include "unstarve/core/profile.h"
 #include "unstarve/observe/ledger.h"
 #include "unstarve/observe/machine.h"
-#include "unstarve/observe/verdict.h"
 
 namespace unstarve {
 
 struct ReportSection {
-  Ledger ledger;                       // without entries for a bench
+  Ledger ledger;
   std::optional<RatioInterval> total;  // winner compared with the base, measured separately
   std::optional<Profile> before;       // run with the base settings
   std::optional<Profile> after;        // run with the winning settings
-  std::optional<BenchFigures> figures;
-  std::string verdict;  // one sentence
+  std::string verdict;                 // one sentence
 };
 
 struct Report {

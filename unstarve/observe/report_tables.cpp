@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/html.h"
@@ -169,31 +170,18 @@ std::string stage_table(const Profile* before, const Profile* after) {
   return table.finish();
 }
 
-std::string bench_table(const BenchFigures& figures) {
-  HtmlTable table("Rate of each part alone, and of all parts together",
-                  {{"part"}, {"samples/s", true}, {"relative to the network", true}});
-  const auto row = [&](const char* name, double rate) {
-    if (!(rate > 0)) return;
-    const bool comparable = figures.network > 0;
-    table.add_row({name, format_rate(rate), comparable ? fmt::format("{:.2f} ×", rate / figures.network) : ""});
+std::string report_island(const Report& report) {
+  using nlohmann::json;
+  const auto profile_json = [](const std::optional<Profile>& profile) {
+    return profile ? json::parse(to_json(*profile)) : json();
   };
-  row("storage", figures.storage);
-  row("loader", figures.loader);
-  row("copy", figures.copy);
-  row("network", figures.network);
-  row("together", figures.together);
-  return table.finish();
-}
-
-std::string bench_facts(const BenchFigures& figures) {
-  const BenchVerdict verdict = judge_bench(figures);
-  const auto share = [](double value) { return value > 0 ? format_percent(value) : std::string(); };
-  const bool cores = figures.loader_cores > 0 && figures.usable_cores > 0;
-  return facts_list({{"overlap efficiency", share(verdict.overlap)},
-                     {"utilisation", share(figures.utilisation)},
-                     {"waiting for data", share(figures.data_wait)},
-                     {"busy cores, loader alone",
-                      cores ? fmt::format("{:.1f} of {}", figures.loader_cores, figures.usable_cores) : ""}});
+  json sections = json::array();
+  for (const ReportSection& section : report.sections) {
+    sections.push_back({{"ledger", json::parse(to_json(section.ledger))},
+                        {"before", profile_json(section.before)},
+                        {"after", profile_json(section.after)}});
+  }
+  return json{{"sections", std::move(sections)}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace unstarve

@@ -1,7 +1,8 @@
 #pragma once
-// The tables of the report. They hold all figures and are readable without scripts; charts only draw these figures.
+// The tables of the report, as HTML, and the figures of its charts, as JSON. The tables hold all figures and are
+// readable without scripts; charts only draw these figures.
 //
-// Threads: pure functions that return HTML.
+// Threads: pure functions.
 
 #include <string>
 
@@ -14,7 +15,7 @@ namespace unstarve {
 [[nodiscard]] std::string step_table(const Profile* before, const Profile* after);
 // Time per stage of the loader, before and after; each may be null.
 [[nodiscard]] std::string stage_table(const Profile* before, const Profile* after);
-[[nodiscard]] std::string bench_table(const BenchFigures& figures);
-[[nodiscard]] std::string bench_facts(const BenchFigures& figures);
+// {"sections": [{"ledger", "before", "after"}]}; the last two are null if absent.
+[[nodiscard]] std::string report_island(const Report& report);
 
 }  // namespace unstarve

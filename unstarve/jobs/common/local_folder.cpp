@@ -1,5 +1,8 @@
 #include "unstarve/jobs/common/local_folder.h"
 
+#include <cerrno>
+#include <cstdio>
+
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 
@@ -11,6 +14,16 @@ void refuse_url_as_folder(const std::string& verb, const std::filesystem::path& 
               verb + ": " + folder.string() +
                   " is a URL; expected a local folder. Data can be read from URLs, but not written or verified "
                   "there: use a local folder and copy it with the tools of the store");
+}
+
+void make_folders(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw io_error("create folder", folder.string(), failed.value());
+}
+
+void rename_to(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw io_error("rename to", to.string(), errno);
 }
 
 }  // namespace unstarve

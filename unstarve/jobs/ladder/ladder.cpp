@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/probe/memory_probe.h"
+#include "unstarve/pipeline/executor/loader.h"
 
 namespace unstarve {
 namespace {
@@ -15,9 +17,9 @@ namespace {
 constexpr int kBaseBatch = 32;
 // Intended number of pairs; kMinPairs is the minimum.
 constexpr int kPairs = 10;
-// Shares of the time of a rung for scanning candidates and comparing losses; the rest is for the pairs.
+// Shares of the time of a step for scanning candidates and comparing losses; the rest is for the pairs.
 constexpr double kScanShare = 0.25, kLossShare = 0.12;
-// The final comparison of winner and base takes the time of this many rungs.
+// The final comparison of winner and base takes the time of this many steps.
 constexpr int kFinalWeight = 1;
 // Seconds. Shorter blocks measure the scheduler of the OS rather than the settings.
 constexpr double kShortestBlock = 0.1;
@@ -110,7 +112,7 @@ class LadderRun {
   LadderRun(const LadderOptions& options, std::shared_ptr<const Dataset> dataset, const Progress& progress)
       : options_(options), dataset_(std::move(dataset)), progress_(progress), start_(seconds_now()) {}
 
-  LadderResult run(std::span<const Rung* const> rungs) {
+  LadderResult run(std::span<const Rung> rungs) {
     context_.target = options_.target;
     context_.machine = read_machine_facts();
     context_.encoded = dataset_->field_index(FieldKind::kEncodedImage) >= 0;
@@ -121,12 +123,12 @@ class LadderRun {
     const double weight = static_cast<double>(rungs.size()) + kFinalWeight;
     enter_base(std::min(2.0, options_.seconds / weight / 4));
 
-    // Divide the time among the rungs that apply. This can change when a rung is kept, so it is recomputed.
+    // Divide the time among the steps that apply. This can change when a step is kept, so it is recomputed.
     for (std::size_t i = 0; i < rungs.size(); ++i) {
       int left = kFinalWeight;
       for (std::size_t j = i; j < rungs.size(); ++j)
-        left += rungs[j]->not_applicable(context_, current_.rig->settings()).empty();
-      step(*rungs[i], (options_.seconds - elapsed()) / left);
+        left += rungs[j].not_applicable(context_, current_.rig->settings()).empty();
+      step(rungs[i], (options_.seconds - elapsed()) / left);
     }
     finish();
     return std::move(result_);
@@ -150,7 +152,7 @@ class LadderRun {
     result_.ledger.entries.push_back(entry);
   }
 
-  // Tries one rung within about `budget` seconds.
+  // Tries one step within about `budget` seconds.
   void step(const Rung& rung, double budget) {
     const Settings before = current_.rig->settings();
     LedgerEntry entry;
@@ -166,7 +168,7 @@ class LadderRun {
       try {
         measure(rung, budget, before, entry);
       } catch (const Error& error) {
-        // Out of memory, for example: the rung is unsuitable for this machine; the ladder continues from the current
+        // Out of memory, for example: the step is unsuitable for this machine; the ladder continues from the current
         // settings.
         entry.verdict = Verdict::kReverted;
         entry.reason = error.what();
@@ -229,7 +231,7 @@ class LadderRun {
     return winner;
   }
 
-  // Trains both from fresh weights on the same samples; reverts the rung if the loss is broken.
+  // Trains both from fresh weights on the same samples; reverts the step if the loss is broken.
   void compare_losses(const Settings& before, const Settings& after, LedgerEntry& entry, double seconds_each) {
     const std::int64_t least = 4 * std::max(before.pipeline.batch.size, after.pipeline.batch.size);
     const auto affordable = static_cast<std::int64_t>(seconds_each * entry.samples_per_s / entry.ratio.ratio);
@@ -296,7 +298,7 @@ Settings base_of(Settings settings) {
 }
 
 LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
-                        std::span<const Rung* const> rungs, const Progress& progress) {
+                        std::span<const Rung> rungs, const Progress& progress) {
   return LadderRun(options, std::move(dataset), progress).run(rungs);
 }
 

@@ -6,9 +6,9 @@
 // loader of the other stops when its slots are full, and its prefetched batches are consumed untimed. Blocks run in the
 // order A B B A A B B A ..., so that a drift of the machine affects both sides; neighbouring A and B form one pair.
 //
-// Time:    `seconds` is divided among the remaining rungs. A rung without enough time for kMinPairs pairs is undecided.
+// Time:    `seconds` is divided among the remaining steps. A step without enough time for kMinPairs pairs is undecided.
 // Threads: one caller.
-// Failure: as Rig. A rung whose rig cannot be built (out of memory, for example) is reverted with the reason, and the
+// Failure: as Rig. A step whose rig cannot be built (out of memory, for example) is reverted with the reason, and the
 //          ladder continues.
 
 #include <memory>
@@ -36,7 +36,7 @@ struct LadderResult {
 };
 
 [[nodiscard]] LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
-                                      std::span<const Rung* const> rungs, const Progress& progress = {});
+                                      std::span<const Rung> rungs, const Progress& progress = {});
 
 // The base settings: batch size 32, float32, NCHW, one loader thread without prefetch, pageable memory, full decode,
 // one optimiser update per parameter; everything else as in `settings`.

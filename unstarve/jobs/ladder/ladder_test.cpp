@@ -68,14 +68,13 @@ TEST_CASE("a rung without enough time is undecided, and the reason names the req
 }
 
 TEST_CASE("a rung whose rig cannot be built is reverted with the reason") {
-  static const Rung broken{"broken", false, false, [](const RungContext&, const Settings&) { return std::string(); },
-                           [](const RungContext&, const Settings& current) {
-                             Settings settings = current;
-                             settings.pipeline.batch.size = 1 << 20;  // more than the dataset has
-                             return std::vector<Candidate>{{settings, "huge"}};
-                           }};
-  const Rung* const only[] = {&broken};
-  const LadderResult result = run_ladder(options(kData, 20), open_dataset(kData), only);
+  const Rung broken[]{{"broken", false, false, [](const RungContext&, const Settings&) { return std::string(); },
+                       [](const RungContext&, const Settings& current) {
+                         Settings settings = current;
+                         settings.pipeline.batch.size = 1 << 20;  // more than the dataset has
+                         return std::vector<Candidate>{{settings, "huge"}};
+                       }}};
+  const LadderResult result = run_ladder(options(kData, 20), open_dataset(kData), broken);
   CHECK(result.ledger.entries[1].verdict == Verdict::kReverted);
   CHECK_THAT(result.ledger.entries[1].reason, Catch::Contains("no full batch"));
 }

@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/device/device.h"
+#include "unstarve/observe/accelerator.h"
+#include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
@@ -32,6 +35,10 @@ Rig::Rig(const Settings& settings, std::shared_ptr<const Dataset> dataset, const
   loader_ = std::make_unique<Loader>(settings_.pipeline, std::move(dataset), *device_, std::move(options));
 }
 
+Rig::~Rig() = default;
+
+std::int64_t Rig::nominal_step_ns() const { return accelerator_ ? accelerator_->step_ns() : 0; }
+
 void Rig::compute() {
   if (accelerator_)
     accelerator_->step();
@@ -52,7 +59,7 @@ StepParts Rig::step() {
   parts.copy_ns = copied - got;
   parts.compute_ns = steady_clock().now_ns() - copied;
   if (trainer_) parts.network = trainer_->times();
-  held_ = std::move(batch);
+  held_ = std::make_unique<Batch>(std::move(*batch));
   return parts;
 }
 

@@ -8,19 +8,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "unstarve/device/device.h"
 #include "unstarve/jobs/ladder/step_profile.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/settings/target.h"
-#include "unstarve/observe/accelerator.h"
-#include "unstarve/pipeline/executor/loader.h"
-#include "unstarve/train/trainer.h"
 
 namespace unstarve {
+
+class Batch;
+class Device;
+class EmulatedAccelerator;
+class Loader;
 
 struct Block {
   std::int64_t steps = 0;
@@ -39,6 +38,7 @@ struct Block {
 class Rig {
  public:
   Rig(const Settings& settings, std::shared_ptr<const Dataset> dataset, const Target& target);
+  ~Rig();
 
   // One training step with a fresh batch.
   StepParts step();
@@ -56,7 +56,7 @@ class Rig {
   [[nodiscard]] Trainer* trainer() { return trainer_.get(); }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   // Nominal compute time of a step on an emulated accelerator, 0 on a network.
-  [[nodiscard]] std::int64_t nominal_step_ns() const { return accelerator_ ? accelerator_->step_ns() : 0; }
+  [[nodiscard]] std::int64_t nominal_step_ns() const;
 
  private:
   void compute();
@@ -66,7 +66,7 @@ class Rig {
   std::unique_ptr<Loader> loader_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<EmulatedAccelerator> accelerator_;
-  std::optional<Batch> held_;  // the trainer may read it until the next batch is loaded
+  std::unique_ptr<Batch> held_;  // the trainer may read it until the next batch is loaded
 };
 
 }  // namespace unstarve

@@ -1,10 +1,10 @@
 #pragma once
-// One rung of the tuning ladder: a single optimisation, described by the settings it changes.
+// One step of the tuning ladder: a single optimisation, described by the settings it changes.
 //
-// A rung decides whether it applies (and if not, why) and which settings to try. The ladder runs a short block of each
-// candidate and compares the fastest with the current settings. A rung measures nothing itself.
+// A step decides whether it applies (and if not, why) and which settings to try. The ladder runs a short block of each
+// candidate and compares the fastest with the current settings. A step measures nothing itself.
 //
-// To add a rung: a file next to this one with a `const Rung`, its declaration below, and a row in kRungs (rungs.cpp).
+// To add a step: two functions and a row of the table of steps, in the same folder.
 // Threads: constants and pure functions.
 
 #include <span>
@@ -18,7 +18,7 @@
 
 namespace unstarve {
 
-// The inputs of a rung besides the settings.
+// The inputs of a step besides the settings.
 struct RungContext {
   Target target;
   MachineFacts machine;
@@ -37,25 +37,13 @@ struct Rung {
   std::string_view name;
   bool affects_learning;  // may change the training result: losses are compared
   bool approximate;       // pixels differ from those of the exact path
-  // The reason why the rung does not apply; empty if it applies.
+  // The reason why the step does not apply; empty if it applies.
   std::string (*not_applicable)(const RungContext& context, const Settings& current);
-  // Settings to try; not empty if the rung applies.
+  // Settings to try; not empty if the step applies.
   std::vector<Candidate> (*candidates)(const RungContext& context, const Settings& current);
 };
 
-// All rungs in the order in which they are tried.
-[[nodiscard]] std::span<const Rung* const> rungs();
-
-extern const Rung kBatchSizeRung;
-extern const Rung kMixedPrecisionRung;
-extern const Rung kChannelsLastRung;
-extern const Rung kFusedOptimiserRung;
-extern const Rung kUint8BusRung;
-extern const Rung kLoaderThreadsRung;
-extern const Rung kPrefetchRung;
-extern const Rung kPinnedMemoryRung;
-extern const Rung kCropOnlyDecodeRung;
-extern const Rung kReducedScaleRung;
-extern const Rung kOperatorThreadsRung;
+// All steps in the order in which they are tried.
+[[nodiscard]] std::span<const Rung> rungs();
 
 }  // namespace unstarve

@@ -1,5 +1,6 @@
 #include "unstarve/jobs/ladder/rung.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -9,6 +10,8 @@
 
 namespace unstarve {
 namespace {
+
+const Rung& rung(std::string_view name) { return *std::ranges::find(rungs(), name, &Rung::name); }
 
 RungContext context(const std::string& device, bool encoded = true) {
   RungContext context;
@@ -26,21 +29,21 @@ Settings base() {
 }
 
 TEST_CASE("every rung changes the settings and then no longer applies") {
-  for (const Rung* rung : rungs()) {
-    INFO(rung->name);
+  for (const Rung& one : rungs()) {
+    INFO(one.name);
     for (const char* device : {"cpu", "cuda", "emulated:h100-resnet50"}) {
       // This rung queries the device, so the device must exist.
-      if (rung == &kMixedPrecisionRung && (!trainer_in_build() || std::string(device) == "cuda")) continue;
+      if (one.name == "mixed precision" && (!trainer_in_build() || std::string(device) == "cuda")) continue;
       Settings settings = base();
-      for (int times = 0; rung->not_applicable(context(device), settings).empty(); ++times) {
+      for (int times = 0; one.not_applicable(context(device), settings).empty(); ++times) {
         REQUIRE(times < 12);
-        const auto candidates = rung->candidates(context(device), settings);
+        const auto candidates = one.candidates(context(device), settings);
         REQUIRE_FALSE(candidates.empty());
         for (const Candidate& candidate : candidates) {
           CHECK_FALSE(candidate.settings == settings);
           CHECK_FALSE(candidate.change.empty());
         }
-        if (rung == &kOperatorThreadsRung) break;  // its candidates can alternate
+        if (one.name == "threads within operators") break;  // its candidates can alternate
         settings = candidates.back().settings;
       }
     }
@@ -49,42 +52,42 @@ TEST_CASE("every rung changes the settings and then no longer applies") {
 
 TEST_CASE("names are unique; rungs that affect learning or pixels are marked") {
   std::set<std::string_view> names;
-  for (const Rung* rung : rungs()) CHECK(names.insert(rung->name).second);
+  for (const Rung& one : rungs()) CHECK(names.insert(one.name).second);
   CHECK(names.size() == 11);
-  CHECK(kBatchSizeRung.affects_learning);
-  CHECK(kMixedPrecisionRung.affects_learning);
-  CHECK(kReducedScaleRung.approximate);
-  CHECK_FALSE(kCropOnlyDecodeRung.approximate);
+  CHECK(rung("batch size").affects_learning);
+  CHECK(rung("mixed precision").affects_learning);
+  CHECK(rung("reduced decode scale").approximate);
+  CHECK_FALSE(rung("crop-only decode").approximate);
 }
 
 TEST_CASE("a rung that does not apply gives the reason") {
-  const auto reason = [](const Rung& rung, const RungContext& where, const Settings& settings) {
-    return rung.not_applicable(where, settings);
+  const auto reason = [](std::string_view name, const RungContext& where, const Settings& settings) {
+    return rung(name).not_applicable(where, settings);
   };
   const RungContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu"), raw = context("cpu", false);
-  CHECK_THAT(reason(kBatchSizeRung, emulated, base()), Catch::Contains("batch size"));
-  CHECK_THAT(reason(kFusedOptimiserRung, emulated, base()), Catch::Contains("no network"));
-  CHECK_THAT(reason(kPinnedMemoryRung, cpu, base()), Catch::Contains("nothing to copy"));
-  CHECK_THAT(reason(kPinnedMemoryRung, emulated, base()), Catch::Contains("host memory"));
-  CHECK(reason(kPinnedMemoryRung, context("cuda"), base()).empty());
-  CHECK_THAT(reason(kCropOnlyDecodeRung, raw, base()), Catch::Contains("stored as pixels"));
-  CHECK_THAT(reason(kReducedScaleRung, raw, base()), Catch::Contains("stored as pixels"));
+  CHECK_THAT(reason("batch size", emulated, base()), Catch::Contains("batch size"));
+  CHECK_THAT(reason("fused optimiser", emulated, base()), Catch::Contains("no network"));
+  CHECK_THAT(reason("pinned memory, asynchronous copy", cpu, base()), Catch::Contains("nothing to copy"));
+  CHECK_THAT(reason("pinned memory, asynchronous copy", emulated, base()), Catch::Contains("host memory"));
+  CHECK(reason("pinned memory, asynchronous copy", context("cuda"), base()).empty());
+  CHECK_THAT(reason("crop-only decode", raw, base()), Catch::Contains("stored as pixels"));
+  CHECK_THAT(reason("reduced decode scale", raw, base()), Catch::Contains("stored as pixels"));
   Settings thumbnails = base();
   thumbnails.pipeline.operations = training_operations(32);
-  CHECK_THAT(reason(kCropOnlyDecodeRung, cpu, thumbnails), Catch::Contains("whole image"));
+  CHECK_THAT(reason("crop-only decode", cpu, thumbnails), Catch::Contains("whole image"));
   RungContext one_core = cpu;
   one_core.machine.topology.affinity = 1;
-  CHECK_THAT(reason(kLoaderThreadsRung, one_core, base()), Catch::Contains("1 usable core(s)"));
-  CHECK_THAT(reason(kOperatorThreadsRung, one_core, base()), Catch::Contains("only one core"));
+  CHECK_THAT(reason("loader threads", one_core, base()), Catch::Contains("1 usable core(s)"));
+  CHECK_THAT(reason("threads within operators", one_core, base()), Catch::Contains("only one core"));
   RungContext few = cpu;
   few.samples = 300;
-  CHECK_THAT(reason(kBatchSizeRung, few, base()), Catch::Contains("300 samples"));
+  CHECK_THAT(reason("batch size", few, base()), Catch::Contains("300 samples"));
 }
 
 TEST_CASE("larger batches leave at least eight per epoch and scale the learning rate") {
   RungContext where = context("cpu");
   where.samples = 2048;
-  const auto candidates = kBatchSizeRung.candidates(where, base());
+  const auto candidates = rung("batch size").candidates(where, base());
   REQUIRE(candidates.size() == 3);
   CHECK(candidates.back().settings.pipeline.batch.size == 256);
   CHECK(candidates.back().settings.train.learning_rate == Approx(base().train.learning_rate * 8));

@@ -10,8 +10,7 @@
 // Threads: one at a time; publish() and write() may be called from different threads.
 // Failure: Error(kIo) with the final path and the reason (disk full, quota, read-only, work folder missing); the
 //          partial file is removed. Error(kArgument) if another process writes the file (Writers::kOne).
-// Cost:    1 MiB of buffer and a CRC-32C. The kernel is asked to start writeback every 8 MiB, so that publish() has
-//          little left to wait for.
+// Cost:    1 MiB of buffer and a CRC-32C. Writeback starts every 8 MiB, so that publish() waits for little.
 
 #include <cstdint>
 #include <filesystem>

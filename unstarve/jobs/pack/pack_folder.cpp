@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/storage/index/unfinished_pack.h"
 
 namespace unstarve {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kPlanName = "plan.json";
 
@@ -27,7 +26,7 @@ Json plan_json(const PackManifest& plan, std::size_t shards) {
           {"shards", shards}};
 }
 
-std::string text_of(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string text_of(const Json& json) { return dump(json, 1) + "\n"; }
 
 // Describes the first difference.
 std::string difference(const Json& found, const Json& expected, const std::string& name = "") {
@@ -42,7 +41,7 @@ std::string difference(const Json& found, const Json& expected, const std::strin
     }
   }
   const auto shown = [](const Json& json) {
-    const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = dump(json);
     return text.size() <= 80 ? text : text.substr(0, 80) + "...";
   };
   return name + ": found " + shown(found) + ", expected " + shown(expected);
@@ -104,9 +103,7 @@ void PackFolder::read_manifest() {
 }
 
 void PackFolder::resume() const {
-  std::error_code failed;
-  fs::create_directories(work_, failed);
-  if (failed) throw io_error("create folder", work_.string(), failed.value());
+  make_folders(work_);
   const Json ours = plan_json(plan_, shard_count_);
   if (!present(work_ / kPlanName)) return publish_text(work_ / kPlanName, work_, text_of(ours));
   const Json found = Json::parse(read_text_file(work_ / kPlanName), nullptr, /*allow_exceptions=*/false);

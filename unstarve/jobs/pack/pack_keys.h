@@ -11,11 +11,15 @@
 //       so that rewriting earlier records does not change it. An image that a manifest lists twice has one key.
 // Name: the name of the packed record; need not be unique.
 //
-// Threads: pure after construction. Failure: none.
+// Threads: pure after construction. Failure: ExcludeList throws Error(kIo), or Error(kInput) with the line number of an
+// invalid entry.
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "unstarve/storage/dataset/record_location.h"
 
@@ -39,5 +43,26 @@ class PackKeys {
 
 // A hash that never changes, on any machine: 64-bit FNV-1a, finalised by the mixing function of splitmix64.
 [[nodiscard]] std::uint64_t stable_hash(std::string_view text, std::uint64_t before = 0xcbf29ce484222325ULL) noexcept;
+
+// A quarantine list: records to leave out of a pack, one JSON object per line (quarantine_entry.h). Its files may be
+// relative to the working directory, relative to the source, or absolute.
+class ExcludeList {
+ public:
+  ExcludeList() = default;
+  ExcludeList(const std::filesystem::path& list, const PackKeys& keys);
+
+  // Whether the list contains the record at `location`.
+  [[nodiscard]] bool contains(const RecordLocation& location, const PackKeys& keys) const;
+  [[nodiscard]] bool empty() const { return files_.empty(); }
+  // Number of distinct records on the list.
+  [[nodiscard]] std::uint64_t size() const;
+
+ private:
+  struct Listed {
+    std::unordered_set<std::uint64_t> offsets;
+    std::unordered_set<std::uint64_t> records;
+  };
+  std::unordered_map<std::string, Listed> files_;  // by relative path
+};
 
 }  // namespace unstarve

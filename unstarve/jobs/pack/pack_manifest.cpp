@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/storage/source/safe_path.h"
 
 namespace unstarve {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of(const FileSum& sum) {
   return {{"file", sum.file}, {"bytes", sum.bytes}, {"crc32c", fmt::format("{:08x}", sum.crc32c)}};
@@ -29,55 +27,24 @@ Json json_of(const ShardEntry& entry) {
   return json;
 }
 
-// Reads JSON with a fixed schema; every error names the location.
-class Reader {
- public:
-  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json.is_object()) refuse("expected an object");
-  }
-  [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
-  [[nodiscard]] const Json& at(const char* key) const {
-    if (!json_.contains(key)) refuse(fmt::format("\"{}\" is missing", key));
-    return json_.at(key);
-  }
-  [[nodiscard]] std::string text(const char* key) const {
-    if (!at(key).is_string()) refuse(fmt::format("\"{}\" is not a string", key));
-    return at(key).get<std::string>();
-  }
-  [[nodiscard]] std::uint64_t number(const char* key) const {
-    if (!at(key).is_number_unsigned()) refuse(fmt::format("\"{}\" is not a non-negative integer", key));
-    return at(key).get<std::uint64_t>();
-  }
-  [[nodiscard]] const Json& list(const char* key) const {
-    if (!at(key).is_array()) refuse(fmt::format("\"{}\" is not an array", key));
-    return at(key);
-  }
-  [[nodiscard]] FileSum sum() const {
-    FileSum sum{text("file"), number("bytes"), 0};
-    if (leaves_folder(sum.file) || sum.file.find('/') != std::string::npos)
-      refuse(fmt::format("\"{}\" is not the name of a file in this folder", sum.file));
-    const std::string crc = text("crc32c");
-    const auto [end, status] = std::from_chars(crc.data(), crc.data() + crc.size(), sum.crc32c, 16);
-    if (crc.size() != 8 || status != std::errc() || end != crc.data() + crc.size())
-      refuse(fmt::format("\"crc32c\" is \"{}\", expected eight hexadecimal digits", crc));
-    return sum;
-  }
-  [[nodiscard]] const std::string& where() const { return where_; }
-  [[noreturn]] void refuse(const std::string& what) const { throw Error(ErrorKind::kInput, where_ + ": " + what); }
+FileSum sum_from(const JsonReader& reader) {
+  FileSum sum{reader.text("file"), reader.number("bytes"), 0};
+  if (leaves_folder(sum.file) || sum.file.find('/') != std::string::npos)
+    reader.refuse(fmt::format("\"{}\" is not the name of a file in this folder", sum.file));
+  const std::string crc = reader.text("crc32c");
+  const auto [end, status] = std::from_chars(crc.data(), crc.data() + crc.size(), sum.crc32c, 16);
+  if (crc.size() != 8 || status != std::errc() || end != crc.data() + crc.size())
+    reader.refuse(fmt::format("\"crc32c\" is \"{}\"; expected eight hexadecimal digits", crc));
+  return sum;
+}
 
- private:
-  const Json& json_;
-  std::string where_;
-};
-
-ShardEntry entry_of(const Reader& reader) {
+ShardEntry entry_of(const JsonReader& reader) {
   ShardEntry entry;
-  entry.shard = reader.sum();
+  entry.shard = sum_from(reader);
   entry.split = reader.text("split");
   entry.records = reader.number("records");
-  if (reader.has("index")) entry.index = Reader(reader.at("index"), reader.where() + ": index").sum();
-  if (reader.has("scan_index"))
-    entry.scan_index = Reader(reader.at("scan_index"), reader.where() + ": scan_index").sum();
+  if (reader.has("index")) entry.index = sum_from({reader.at("index"), reader.where() + ": index"});
+  if (reader.has("scan_index")) entry.scan_index = sum_from({reader.at("scan_index"), reader.where() + ": scan_index"});
   if (!reader.has("skipped")) return entry;
   for (const Json& item : reader.list("skipped")) {
     entry.skipped.push_back(quarantine_entry_from_json(item, reader.where() + ": skipped"));
@@ -94,10 +61,7 @@ Json parse(const std::string& text, const std::string& where) {
   return json;
 }
 
-// File names need not be UTF-8, but JSON must be: invalid bytes become U+FFFD.
-std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
-
-void check_sums(const PackManifest& manifest, const Reader& reader) {
+void check_sums(const PackManifest& manifest, const JsonReader& reader) {
   const auto same = [&](const std::string& what, std::uint64_t stated, std::uint64_t summed) {
     if (stated != summed)
       reader.refuse(fmt::format("{}: the manifest says {}, its shards have {}", what, stated, summed));
@@ -105,7 +69,7 @@ void check_sums(const PackManifest& manifest, const Reader& reader) {
   same("records", reader.number("records"), manifest.records());
   same("bytes", reader.number("bytes"), manifest.bytes());
   for (const SplitCount& split : manifest.splits()) {
-    const Reader stated(reader.at("splits").at(split.name), reader.where() + ": split " + split.name);
+    const JsonReader stated(reader.at("splits").at(split.name), reader.where() + ": split " + split.name);
     same(split.name + " records", stated.number("records"), split.records);
     same(split.name + " bytes", stated.number("bytes"), split.bytes);
     same(split.name + " shards", stated.number("shards"), split.shards);
@@ -141,11 +105,11 @@ std::uint64_t PackManifest::bytes() const {
   return sum;
 }
 
-std::string to_json(const ShardEntry& entry) { return dump(json_of(entry), -1) + "\n"; }
+std::string to_json(const ShardEntry& entry) { return dump(json_of(entry)) + "\n"; }
 
 ShardEntry shard_entry_from_json(const std::string& text, const std::string& where) {
   const Json json = parse(text, where);
-  return entry_of(Reader(json, where));
+  return entry_of(JsonReader(json, where));
 }
 
 std::string to_json(const PackManifest& manifest) {
@@ -167,7 +131,7 @@ std::string to_json(const PackManifest& manifest) {
 
 PackManifest manifest_from_json(const std::string& text, const std::string& where) {
   const Json json = parse(text, where);
-  const Reader reader(json, where);
+  const JsonReader reader(json, where);
   PackManifest manifest;
   manifest.version = reader.text("unstarve");
   manifest.format = reader.text("format");
@@ -177,10 +141,9 @@ PackManifest manifest_from_json(const std::string& text, const std::string& wher
     if (!name.is_string()) reader.refuse("\"classes\": a name is not a string");
     manifest.classes.push_back(name.get<std::string>());
   }
-  if (!reader.at("splits").is_object()) reader.refuse("\"splits\" is not an object");
-  for (const auto& item : reader.at("splits").items()) manifest.split_names.push_back(item.key());
+  for (const auto& item : reader.object("splits").items()) manifest.split_names.push_back(item.key());
   for (const Json& item : reader.list("shards")) {
-    manifest.shards.push_back(entry_of(Reader(item, fmt::format("{}: shard {}", where, manifest.shards.size()))));
+    manifest.shards.push_back(entry_of(JsonReader(item, fmt::format("{}: shard {}", where, manifest.shards.size()))));
     const std::string& split = manifest.shards.back().split;
     if (!reader.at("splits").contains(split)) reader.refuse("a shard has the unknown split \"" + split + "\"");
   }

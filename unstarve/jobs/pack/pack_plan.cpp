@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/pack/exclude_list.h"
 
 namespace unstarve {
 namespace {

@@ -81,7 +81,7 @@ struct CatalogueEntry {
 [[nodiscard]] std::string to_json(const std::vector<CatalogueEntry>& catalogue);
 [[nodiscard]] std::string to_text(const std::vector<CatalogueEntry>& catalogue);
 
-// The table in catalogue_entries.cpp.
+// The entries of known_datasets.inl.
 [[nodiscard]] std::vector<CatalogueEntry> known_datasets();
 
 }  // namespace unstarve

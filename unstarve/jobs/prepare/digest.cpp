@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/residency.h"
 #include "unstarve/storage/io/uncached_reads.h"
@@ -20,63 +22,41 @@ namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-void check(bool done, const char* what) {
-  if (!done) throw Error(ErrorKind::kInternal, std::string("OpenSSL cannot ") + what);
+void check(int done, const char* what) {
+  if (done != 1) throw Error(ErrorKind::kInternal, std::string("OpenSSL cannot ") + what);
 }
-
-class Digest {
- public:
-  explicit Digest(const EVP_MD* kind) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), kind, nullptr) == 1, "start a checksum");
-  }
-  void add(const std::uint8_t* bytes, std::size_t count) {
-    check(EVP_DigestUpdate(context_.get(), bytes, count) == 1, "sum");
-  }
-  [[nodiscard]] std::string hex() {
-    unsigned char bytes[EVP_MAX_MD_SIZE];
-    unsigned count = 0;
-    check(EVP_DigestFinal_ex(context_.get(), bytes, &count) == 1, "finish a checksum");
-    std::string text;
-    for (unsigned i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
 
 }  // namespace
 
-FileDigests digest_file(const std::filesystem::path& path, bool md5, bool sha256,
+std::string digest_file(const std::filesystem::path& path, Checksum kind,
                         const std::function<void(std::uint64_t bytes)>& advanced) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) throw io_error("open", path.string(), errno);
-  Digest md5_sum(EVP_md5()), sha256_sum(EVP_sha256());
-  std::vector<std::uint8_t> piece(kPieceBytes);
-  FileDigests digests;
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw io_error("stat", path.string(), errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   // Keep the file in the page cache for unpacking, unless it is too large.
   const bool leave_cached = in_page_cache(file.get(), size / 2) || PageCacheBudget::of_process().take(size);
-  while (true) {
-    const ssize_t count = ::read(file.get(), piece.data(), piece.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw io_error("read", path.string(), errno);
-    if (count == 0) break;
-    const auto bytes = static_cast<std::size_t>(count);
-    if (md5) md5_sum.add(piece.data(), bytes);
-    if (sha256) sha256_sum.add(piece.data(), bytes);
-    if (!leave_cached) {
-      (void)::posix_fadvise(file.get(), static_cast<off_t>(digests.bytes), static_cast<off_t>(count),
+
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  check(EVP_DigestInit_ex(context.get(), kind == Checksum::kMd5 ? EVP_md5() : EVP_sha256(), nullptr),
+        "start a checksum");
+  std::vector<std::uint8_t> piece(kPieceBytes);
+  for (std::uint64_t offset = 0;;) {
+    const Transfer read = read_at(file.get(), offset, piece);
+    if (read.error != 0) throw io_error("read", path.string(), read.error);
+    if (read.bytes == 0) break;
+    check(EVP_DigestUpdate(context.get(), piece.data(), read.bytes), "sum");
+    if (!leave_cached)
+      (void)::posix_fadvise(file.get(), static_cast<off_t>(offset), static_cast<off_t>(read.bytes),
                             POSIX_FADV_DONTNEED);
-    }
-    digests.bytes += bytes;
-    if (advanced) advanced(bytes);
+    offset += read.bytes;
+    if (advanced) advanced(read.bytes);
   }
-  if (md5) digests.md5 = md5_sum.hex();
-  if (sha256) digests.sha256 = sha256_sum.hex();
-  return digests;
+  unsigned char bytes[EVP_MAX_MD_SIZE];
+  unsigned count = 0;
+  check(EVP_DigestFinal_ex(context.get(), bytes, &count), "finish a checksum");
+  return fmt::format("{:02x}", fmt::join(bytes, bytes + count, ""));
 }
 
 }  // namespace unstarve

@@ -11,13 +11,11 @@
 
 namespace unstarve {
 
-struct FileDigests {
-  std::string md5, sha256;  // lower-case hexadecimal; empty if not requested
-  std::uint64_t bytes = 0;
-};
+enum class Checksum { kMd5, kSha256 };
 
-// `advanced` is called with the number of bytes read since its last call; its exceptions stop the reading.
-[[nodiscard]] FileDigests digest_file(const std::filesystem::path& path, bool md5, bool sha256,
+// Lower-case hexadecimal. `advanced` is called with the number of bytes read since its last call; its exceptions stop
+// the reading.
+[[nodiscard]] std::string digest_file(const std::filesystem::path& path, Checksum kind,
                                       const std::function<void(std::uint64_t bytes)>& advanced = {});
 
 }  // namespace unstarve

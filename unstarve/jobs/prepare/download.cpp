@@ -13,6 +13,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/write_fully.h"
+#include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/remote/remote.h"
 
@@ -91,7 +92,7 @@ DownloadResult download(const std::string& url, const fs::path& path, std::uint6
     if (advanced) advanced(piece.size());
   }
   if (::fsync(partial.file.get()) != 0) throw io_error("sync", partial_path.string(), errno);
-  if (::rename(partial_path.c_str(), path.c_str()) != 0) throw io_error("rename to", path.string(), errno);
+  rename_to(partial_path, path);
   fs::remove(with_suffix(partial_path, ".json"));
   return {source->size(), partial.bytes};
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/prepare/digest.h"
@@ -23,21 +22,20 @@ struct ArchiveCheck {
 // Prefers SHA-256: MD5 detects accidental damage, not attacks.
 ArchiveCheck check_file(const PublishedArchive& archive, const fs::path& file, const Advanced& advanced) {
   ArchiveCheck candidate{{file, fs::file_size(file), ""}, ""};
-  const bool sha256 = !archive.sha256.empty(), md5 = !sha256 && !archive.md5.empty();
-  if (archive.bytes > 0 && candidate.found.bytes != archive.bytes && !sha256 && !md5) {
-    candidate.wrong = fmt::format("{} bytes; expected {} as published", candidate.found.bytes, archive.bytes);
-  } else if (!sha256 && !md5) {
+  const bool sha256 = !archive.sha256.empty();
+  const std::string& published = sha256 ? archive.sha256 : archive.md5;
+  if (published.empty()) {
     candidate.found.checked = archive.bytes > 0 ? "size" : "name";
-  } else {
-    const FileDigests digests = digest_file(file, md5, sha256, advanced);
-    const std::string& found = sha256 ? digests.sha256 : digests.md5;
-    const std::string& published = sha256 ? archive.sha256 : archive.md5;
-    candidate.found.checked = sha256 ? "sha256" : "md5";
-    if (found != published) {
-      candidate.wrong =
-          fmt::format("{} is {}; expected {} as published ({} bytes{})", sha256 ? "SHA-256" : "MD5", found, published,
-                      digests.bytes, archive.bytes > 0 ? fmt::format(", published {}", archive.bytes) : "");
-    }
+    if (archive.bytes > 0 && candidate.found.bytes != archive.bytes)
+      candidate.wrong = fmt::format("{} bytes; expected {} as published", candidate.found.bytes, archive.bytes);
+    return candidate;
+  }
+  candidate.found.checked = sha256 ? "sha256" : "md5";
+  const std::string found = digest_file(file, sha256 ? Checksum::kSha256 : Checksum::kMd5, advanced);
+  if (found != published) {
+    candidate.wrong =
+        fmt::format("{} is {}; expected {} as published ({} bytes{})", sha256 ? "SHA-256" : "MD5", found, published,
+                    candidate.found.bytes, archive.bytes > 0 ? fmt::format(", published {}", archive.bytes) : "");
   }
   return candidate;
 }
@@ -63,7 +61,7 @@ void refuse_other_form(const CatalogueEntry& entry, const PublishedArchive& arch
     for (const OtherForm& form : entry.other_forms) {
       const bool may_be = file == form.file || (!form.md5.empty() && ending(file) == ending(form.file));
       if (!may_be) continue;
-      if (file != form.file && digest_file(folder / file, true, false).md5 != form.md5) continue;
+      if (file != form.file && digest_file(folder / file, Checksum::kMd5) != form.md5) continue;
       throw Error(ErrorKind::kInput, fmt::format("prepare {}: {} is {}, which is not supported: {}; use {}{}",
                                                  entry.name, (folder / file).string(), form.file, form.reason,
                                                  archive.file, archive.url.empty() ? "" : " (" + archive.url + ")"));
@@ -88,9 +86,9 @@ FoundArchive find_archive(const CatalogueEntry& entry, const PublishedArchive& a
     if (candidate.wrong.empty()) return candidate.found;
     wrong = (folder / archive.file).string() + ": " + candidate.wrong;
   }
-  const bool told_by_content = archive.bytes > 0 && (!archive.md5.empty() || !archive.sha256.empty());
+  const bool has_checksum = archive.bytes > 0 && (!archive.md5.empty() || !archive.sha256.empty());
   for (const std::string& file : files) {
-    if (!told_by_content || file == archive.file || fs::file_size(folder / file) != archive.bytes) continue;
+    if (!has_checksum || file == archive.file || fs::file_size(folder / file) != archive.bytes) continue;
     const ArchiveCheck candidate = check_file(archive, folder / file, {});
     if (candidate.wrong.empty()) return candidate.found;
   }

@@ -1,10 +1,10 @@
 #include "unstarve/jobs/prepare/layout.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/common/json.h"
 
 namespace unstarve {
 namespace {
@@ -21,9 +21,9 @@ FinishedLayout finish_manifest(const ManifestText& manifest, const std::filesyst
 }  // namespace
 
 void ManifestText::add(const std::string& path, const std::string& split, const std::vector<std::uint32_t>& labels) {
-  nlohmann::ordered_json row = {{"path", path}, {"split", split}};
+  Json row = {{"path", path}, {"split", split}};
   if (!labels.empty()) {
-    nlohmann::ordered_json names = nlohmann::ordered_json::array();
+    Json names = Json::array();
     for (const std::uint32_t label : labels) names.push_back(classes.at(label));
     row["label"] = labels.front();
     row["class"] = classes.at(labels.front());
@@ -31,8 +31,7 @@ void ManifestText::add(const std::string& path, const std::string& split, const 
   } else {
     ++unlabelled_of[split];
   }
-  (labels.empty() ? unlabelled_ : labelled_) +=
-      row.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  (labels.empty() ? unlabelled_ : labelled_) += dump(row) + "\n";
 }
 
 void ManifestText::write(const std::filesystem::path& folder) const {

@@ -1,5 +1,5 @@
-// Reads COCO's instances_*.json (half a gigabyte for the training images) as a stream, so that only image names and the
-// class and area of each object are in memory.
+// Reads COCO's instances_*.json (half a gigabyte for the training images) element by element, so that only image names
+// and the class and area of each object are in memory.
 //
 //   {"images": [{"id": 139, "file_name": "000000000139.jpg", ...}, ...],
 //    "annotations": [{"image_id": 139, "category_id": 72, "area": 1481.38, ...}, ...],
@@ -17,6 +17,7 @@ namespace unstarve {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 struct Image {
   std::int64_t id = 0;
@@ -29,95 +30,70 @@ struct Object {
   float area = 0;
 };
 
-// Reads the objects of the top-level arrays; deeper levels are skipped.
-class InstancesReader : public nlohmann::json_sax<nlohmann::json> {
- public:
+struct Instances {
   std::vector<Image> images;
   std::vector<Object> objects;
   std::map<std::int64_t, std::string> categories;
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t value) override { return take(value, static_cast<double>(value)); }
-  bool number_unsigned(number_unsigned_t value) override {
-    return take(static_cast<std::int64_t>(value), static_cast<double>(value));
-  }
-  bool number_float(number_float_t value, const string_t&) override { return take(0, value); }
-  bool string(string_t& value) override {
-    if (depth_ != 3) return true;
-    if (key_ == "file_name") file_ = value;
-    if (key_ == "name") name_ = value;
-    return true;
-  }
-  bool binary(binary_t&) override { return true; }
-  bool key(string_t& value) override {
-    if (depth_ == 1) section_ = value;
-    if (depth_ == 3) key_ = value;
-    return true;
-  }
-  bool start_object(std::size_t) override {
-    if (++depth_ == 3) {
-      id_ = image_ = category_ = -1;
-      area_ = 0;
-      file_.clear();
-      name_.clear();
-    }
-    return true;
-  }
-  bool end_object() override {
-    if (depth_-- == 3) finish();
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    ++depth_;
-    return true;
-  }
-  bool end_array() override {
-    --depth_;
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    problem = "at byte " + std::to_string(position) + ": " + error.what();
-    return false;
-  }
-
-  std::string problem;
-
- private:
-  bool take(std::int64_t whole, double value) {
-    if (depth_ != 3) return true;
-    if (key_ == "id") id_ = whole;
-    if (key_ == "image_id") image_ = whole;
-    if (key_ == "category_id") category_ = whole;
-    if (key_ == "area") area_ = value;
-    return true;
-  }
-  void finish() {
-    if (section_ == "images" && !file_.empty()) images.push_back({id_, file_});
-    if (section_ == "annotations" && image_ >= 0) {
-      objects.push_back({image_, static_cast<std::int32_t>(category_), static_cast<float>(area_)});
-    }
-    if (section_ == "categories" && !name_.empty()) categories[id_] = name_;
-  }
-
-  int depth_ = 0;
-  std::string section_, key_, file_, name_;
-  std::int64_t id_ = -1, image_ = -1, category_ = -1;
-  double area_ = 0;
 };
 
-InstancesReader read_instances(const fs::path& file) {
+std::int64_t integer_in(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
+}
+
+std::string text_in(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Adds one element of the array `section`.
+void add_element(const std::string& section, const json& element, Instances& instances) {
+  if (section == "images") {
+    const std::string file = text_in(element, "file_name");
+    if (!file.empty()) instances.images.push_back({integer_in(element, "id"), file});
+  } else if (section == "annotations") {
+    const auto area = element.find("area");
+    const float pixels = area != element.end() && area->is_number() ? area->get<float>() : 0;
+    const std::int64_t image = integer_in(element, "image_id");
+    const auto category = static_cast<std::int32_t>(integer_in(element, "category_id"));
+    if (image >= 0) instances.objects.push_back({image, category, pixels});
+  } else {
+    const std::string name = text_in(element, "name");
+    if (!name.empty()) instances.categories[integer_in(element, "id")] = name;
+  }
+}
+
+Instances read_instances(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw Error(ErrorKind::kIo, "open " + file.string() + ": not readable");
-  InstancesReader reader;
-  const bool whole = nlohmann::json::sax_parse(in, static_cast<nlohmann::json_sax<nlohmann::json>*>(&reader));
-  if (!whole) throw Error(ErrorKind::kInput, file.string() + ": " + reader.problem);
-  if (reader.images.empty()) throw Error(ErrorKind::kInput, file.string() + ": no images listed");
-  return reader;
+  Instances instances;
+  std::string section;
+  const auto one_of = [](const json& key, std::initializer_list<const char*> names) {
+    return std::ranges::find(names, key.get_ref<const std::string&>()) != names.end();
+  };
+  // Elements of the arrays are at depth 2. Returning false discards a value: nothing else is kept in memory.
+  const auto take = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::key && depth == 1) {
+      section = parsed.get<std::string>();
+      return one_of(parsed, {"images", "annotations", "categories"});
+    }
+    if (event == json::parse_event_t::key && depth == 3)
+      return one_of(parsed, {"id", "file_name", "name", "image_id", "category_id", "area"});
+    if (event != json::parse_event_t::object_end || depth != 2) return true;
+    add_element(section, parsed, instances);
+    return false;
+  };
+  try {
+    (void)json::parse(in, take);
+  } catch (const json::exception& error) {
+    throw Error(ErrorKind::kInput, file.string() + ": " + error.what());
+  }
+  if (instances.images.empty()) throw Error(ErrorKind::kInput, file.string() + ": no images listed");
+  return instances;
 }
 
 // The distinct classes of an image, that of the largest object first.
-std::vector<std::uint32_t> labels_of(const InstancesReader& instances, std::int64_t image, const fs::path& file) {
+std::vector<std::uint32_t> labels_of(const Instances& instances, std::int64_t image, const fs::path& file) {
   const auto [first, last] =
       std::equal_range(instances.objects.begin(), instances.objects.end(), Object{.image = image},
                        [](const Object& a, const Object& b) { return a.image < b.image; });
@@ -134,7 +110,7 @@ std::vector<std::uint32_t> labels_of(const InstancesReader& instances, std::int6
   return labels;
 }
 
-void take_classes(const InstancesReader& instances, const fs::path& file, ManifestText& manifest) {
+void take_classes(const Instances& instances, const fs::path& file, ManifestText& manifest) {
   std::vector<std::string> names;
   for (const auto& [id, name] : instances.categories) names.push_back(name);
   if (manifest.classes.empty()) manifest.classes = names;
@@ -148,7 +124,7 @@ void take_classes(const InstancesReader& instances, const fs::path& file, Manife
 void add_coco_rows(const fs::path& folder, const std::string& images, const std::string& split,
                    ManifestText& manifest) {
   const fs::path file = folder / "annotations" / ("instances_" + images + ".json");
-  InstancesReader instances = read_instances(file);
+  Instances instances = read_instances(file);
   take_classes(instances, file, manifest);
   std::sort(instances.images.begin(), instances.images.end(),
             [](const Image& a, const Image& b) { return a.file < b.file; });

@@ -14,6 +14,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/write_fully.h"
+#include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/source/safe_path.h"
@@ -231,7 +232,7 @@ class Unpacker {
     last_folder_.clear();
     ArchiveReader inner(outer, outer.where());
     unpack_all(inner, {}, unfinished);
-    if (::rename(unfinished.c_str(), target.c_str()) != 0) throw io_error("rename to", target.string(), errno);
+    rename_to(unfinished, target);
   }
   // Path relative to the folder; empty for unwanted members.
   static std::string wanted_name(std::string_view name, const UnpackRules& rules) {
@@ -246,11 +247,6 @@ class Unpacker {
     const std::string_view first = name.substr(0, name.find('/'));
     const bool left_out = std::find(rules.leave_out.begin(), rules.leave_out.end(), first) != rules.leave_out.end();
     return left_out ? "" : std::string(name);
-  }
-  static void make_folders(const fs::path& folder) {
-    std::error_code failed;
-    fs::create_directories(folder, failed);
-    if (failed) throw io_error("create folder", folder.string(), failed.value());
   }
 
   Allowance& allowance_;
@@ -289,9 +285,7 @@ UnpackCount unpack_archive(const fs::path& path, const UnpackRules& rules, const
     reported = std::max(reported, position);
   });
   if (!container) {
-    std::error_code failed;
-    fs::create_directories(folder, failed);
-    if (failed) throw io_error("create folder", folder.string(), failed.value());
+    make_folders(folder);
     if (!archive.next(allowance)) throw bad(path.string(), "empty archive");
     unpacker.unpack_member(archive, folder / without_compression(rules.name));
   } else if (!rules.member.empty()) {

@@ -9,6 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/common/local_folder.h"
 
 namespace unstarve {
 namespace {
@@ -16,16 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPlan = "plan.json";
-
-void make_folders(const fs::path& folder) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw io_error("create folder", folder.string(), failed.value());
-}
-
-void rename_to(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) throw io_error("rename to", to.string(), errno);
-}
 
 // Moves everything from `from` to `to`, merging folders. A repeated call moves the rest.
 void move_content(const fs::path& from, const fs::path& to) {

@@ -1,6 +1,7 @@
 #include "unstarve/pipeline/executor/resources.h"
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {
@@ -38,6 +39,7 @@ Resources open_resources(const Plan& plan, const RunData& data) {
     resources.larger_images = std::make_shared<MemoryPool>(plan.memory.larger_images);
   }
   open_cache(plan, resources);
+  for (const std::string& why : plan.data.scan_index.not_used) emit_notice(why);
   if (uses_scan_index(plan)) open_scan_index(plan, data, resources);
   return resources;
 }

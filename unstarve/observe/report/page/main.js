@@ -1,6 +1,5 @@
 // Draws all charts, and redraws them when the width, the colour scheme or the medium changes.
-const CHARTS = { ladder: drawLadder, step: drawStep, stages: drawStages, rates: drawRates,
-  utilisation: drawUtilisation };
+const CHARTS = { ladder: drawLadder, step: drawStep, stages: drawStages, utilisation: drawUtilisation };
 const sections = JSON.parse(document.getElementById("figures").textContent).sections;
 const boxes = [...document.querySelectorAll(".plot")];
 const widths = new WeakMap();

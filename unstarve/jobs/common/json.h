@@ -1,0 +1,56 @@
+#pragma once
+// Reads JSON objects of a fixed schema. Errors start with the path of the object: "manifest.json: shard 3: ...".
+//
+// Ownership: borrows the JSON. Threads: as the JSON. Failure: every function throws Error(kInput).
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace unstarve {
+
+using Json = nlohmann::ordered_json;
+
+class JsonReader {
+ public:
+  // Refuses anything but an object.
+  JsonReader(const Json& json, std::string where);
+
+  [[noreturn]] void refuse(const std::string& what) const;
+  // Refuses unknown keys, so that a mistyped key is not ignored.
+  void only(std::initializer_list<std::string_view> keys) const;
+
+  [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
+  [[nodiscard]] const Json& at(const char* key) const;
+  [[nodiscard]] std::string text(const char* key) const;
+  [[nodiscard]] std::uint64_t number(const char* key) const;
+  [[nodiscard]] const Json& list(const char* key) const;
+  [[nodiscard]] const Json& object(const char* key) const;
+
+  // For a missing key or null: "", 0 and false.
+  [[nodiscard]] std::string optional_text(const char* key) const { return given(key) ? text(key) : ""; }
+  [[nodiscard]] std::uint64_t optional_number(const char* key) const { return given(key) ? number(key) : 0; }
+  [[nodiscard]] bool optional_flag(const char* key) const;
+  // Calls visit(element, path) for each element of an array; a missing array is empty.
+  template <class Visit>
+  void each(const char* key, const Visit& visit) const {
+    if (!has(key)) return;
+    std::size_t index = 0;
+    for (const Json& element : list(key)) visit(element, where_ + "." + key + "[" + std::to_string(index++) + "]");
+  }
+
+  [[nodiscard]] const std::string& where() const { return where_; }
+
+ private:
+  [[nodiscard]] bool given(const char* key) const { return has(key) && !json_.at(key).is_null(); }
+
+  const Json& json_;
+  std::string where_;
+};
+
+// JSON must be UTF-8, but file names need not be: invalid bytes become U+FFFD. `indent` -1: one line.
+[[nodiscard]] std::string dump(const Json& json, int indent = -1);
+
+}  // namespace unstarve
