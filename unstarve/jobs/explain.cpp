@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "unstarve/observe/format.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/sources.h"
+#include "unstarve/pipeline/plan/consumer.h"
 
 namespace unstarve {
 namespace {
