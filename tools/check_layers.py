@@ -6,6 +6,7 @@
   files (TEST_FILE, folders named testing) are exempt; only they include files of a folder named testing.
 - libtorch headers are included only in the folders of TORCH, CUDA headers only in folders named cuda of those of CUDA.
 - Every #include "unstarve/..." names a file that exists.
+- A header in LIGHT includes at most LIGHT_LIMIT headers of this project, directly or indirectly.
 
 Prints FILE:LINE: reason for each violation and exits with 1 when there is one.
 
@@ -33,6 +34,7 @@ RANK = {
 SUBFOLDERS = {
     "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
     "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), "index"],
+    "pipeline": [("spec", "autotune"), "order", "plan", ("passes", "device"), "executor"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "jobs": ["common", ("settings", "probe", "pack", "prepare"), "ladder"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
@@ -43,6 +45,12 @@ SUBFOLDERS = {
 TEST_FILE = re.compile(r"_test\.cpp$|(^|_)(fixtures?|conformance|test)(_|\.)")
 TORCH = {"models", "torch", "infer", "python"}
 CUDA = {"device", "ops", "codecs", "models", "observe"}
+# Widely included headers.
+LIGHT = [
+    "unstarve/pipeline/order/order.h", "unstarve/pipeline/passes/pass.h", "unstarve/pipeline/plan/plan.h",
+    "unstarve/storage/dataset/dataset.h",
+]  # fmt: skip
+LIGHT_LIMIT = 10
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".inl"}
 
 # Folders with sources next to unstarve/: those with a rank are checked as such, the others may include everything.
@@ -136,10 +144,32 @@ def check_file(root: Path, path: Path, layer: str | None) -> Iterator[str]:
                 yield f"{here} CUDA's {header}; allowed in folders named cuda of {', '.join(sorted(CUDA))}"
 
 
+def included(root: Path, header: str) -> set[str]:
+    """The headers of this project that `header` includes, directly or indirectly."""
+    found: set[str] = set()
+    left = [header]
+    while left:
+        path = root / left.pop()
+        for match in map(INCLUDE.match, path.read_text(encoding="utf-8").splitlines() if path.is_file() else []):
+            if match and re.match("unstarve/.*[.]h$", match[2]) and match[2] not in found:
+                found.add(match[2])
+                left.append(match[2])
+    return found
+
+
+def check_light_headers(root: Path) -> Iterator[str]:
+    for header in LIGHT:
+        found = included(root, header)
+        if len(found) > LIGHT_LIMIT:
+            names = ", ".join(sorted(found))
+            yield f"{header}:1: includes {len(found)} headers, at most {LIGHT_LIMIT} allowed: {names}"
+
+
 def check(root: Path) -> tuple[int, list[str]]:
     """The number of files read, and a line for each violation."""
     files = list(sources(root))
-    return len(files), [problem for path, layer in files for problem in check_file(root, path, layer)]
+    problems = [problem for path, layer in files for problem in check_file(root, path, layer)]
+    return len(files), problems + list(check_light_headers(root))
 
 
 def main(arguments: list[str]) -> int:

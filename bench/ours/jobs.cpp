@@ -1,6 +1,7 @@
 #include "bench/ours/jobs.h"
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve::bench {
 

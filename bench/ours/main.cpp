@@ -11,6 +11,7 @@
 #include "bench/ours/sides.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/simd_targets.h"
+#include "unstarve/ops/batch/batch_operation.h"
 
 #include <hwy/targets.h>
 

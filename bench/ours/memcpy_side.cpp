@@ -8,6 +8,7 @@
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
 #include "unstarve/device/device.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/storage/open.h"
 

@@ -5,6 +5,8 @@
 
 #include "bench/ours/side.h"
 
+#include "unstarve/ops/batch/batch_operation.h"
+
 namespace unstarve::bench {
 
 // The loader on "imagenet-train", "cifar-train" etc.; compared with the peers.

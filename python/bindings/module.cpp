@@ -38,6 +38,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
+#include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/plan_run.h"

@@ -1,8 +1,7 @@
 #pragma once
-// Pixels in memory: sizes, rectangles, a borrowed view of 8-bit RGB in any stride, and an image that owns its pixels.
+// Pixels in memory: a borrowed view of 8-bit RGB in any stride, and an image that owns its pixels.
 //
-// Coordinates: pixels, x to the right, y downwards, origin at the top left. Everything here is upright RGB; codecs
-// convert greyscale and CMYK and apply the EXIF orientation.
+// Everything here is upright RGB; codecs convert greyscale and CMYK and apply the EXIF orientation.
 // Ownership: PixelView borrows. Image owns its memory and never shrinks, so that a worker's scratch image stops
 // allocating after its largest sample.
 
@@ -10,25 +9,9 @@
 #include <cstdint>
 
 #include "unstarve/core/aligned.h"
+#include "unstarve/core/size.h"
 
 namespace unstarve {
-
-inline constexpr int kChannels = 3;
-
-struct Size {
-  int width = 0;
-  int height = 0;
-  friend bool operator==(const Size&, const Size&) = default;
-};
-
-struct Rect {
-  int x = 0;
-  int y = 0;
-  int width = 0;
-  int height = 0;
-  friend bool operator==(const Rect&, const Rect&) = default;
-  [[nodiscard]] Size size() const { return {width, height}; }
-};
 
 // The value of channel c at (x, y) is data[y * row_stride + x * pixel_stride + c * channel_stride].
 // Interleaved: pixel_stride 3, channel_stride 1. Planar: pixel_stride 1, channel_stride >= width * height.

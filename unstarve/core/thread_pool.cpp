@@ -44,6 +44,11 @@ void ThreadPool::wait() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
+bool ThreadPool::wait_for(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, time, [&] { return tasks_.empty() && running_ == 0; });
+}
+
 void ThreadPool::work() {
   const std::stop_token stop = stop_.get_token();
   std::unique_lock lock(mutex_);

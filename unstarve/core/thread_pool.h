@@ -11,6 +11,7 @@
 //            before it starts.
 // Cost:      one allocation and one mutex per task: suited to tasks of at least a millisecond.
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -33,6 +34,8 @@ class ThreadPool {
   void submit(std::function<void()> task);
   // Blocks until no task is queued or running.
   void wait();
+  // The same for at most this time, without rethrowing; false if tasks are left.
+  [[nodiscard]] bool wait_for(std::chrono::milliseconds time);
 
   [[nodiscard]] int threads() const { return static_cast<int>(threads_.size()); }
   // The destructor requests a stop.

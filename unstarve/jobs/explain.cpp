@@ -9,8 +9,11 @@
 
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/sources.h"
+#include "unstarve/pipeline/plan/consumer.h"
 #include "unstarve/pipeline/spec/yaml_json.h"
 
 namespace unstarve {

@@ -14,8 +14,10 @@
 
 #include "unstarve/core/topology.h"
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/plan/decode_notes.h"
 #include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

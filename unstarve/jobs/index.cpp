@@ -14,6 +14,7 @@
 #include "unstarve/jobs/common/make_scan_index.h"
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/scan_index_files.h"
 #include "unstarve/storage/dataset/notice.h"

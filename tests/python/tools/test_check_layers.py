@@ -94,6 +94,14 @@ def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
             {"unstarve/storage/testing/a.h": "", "unstarve/jobs/b.h": '#include "unstarve/storage/testing/a.h"\n'},
             "unstarve/jobs/b.h:1:", "only tests include files of a folder named testing",
         ),
+        (
+            {
+                "unstarve/pipeline/plan/plan.h": '#include "unstarve/core/h0.h"\n',
+                **{f"unstarve/core/h{i}.h": f'#include "unstarve/core/h{i + 1}.h"\n' for i in range(10)},
+                "unstarve/core/h10.h": "",
+            },
+            "unstarve/pipeline/plan/plan.h:1:", "includes 11 headers, at most 10 allowed",
+        ),
     ],
 )  # fmt: skip
 def test_catches(tmp_path: Path, files: dict[str, str], where: str, reason: str) -> None:

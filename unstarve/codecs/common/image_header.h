@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "unstarve/core/image.h"
+#include "unstarve/core/size.h"
 
 namespace unstarve {
 

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "unstarve/codecs/common/image_header.h"
+#include "unstarve/core/image.h"
 
 namespace unstarve {
 

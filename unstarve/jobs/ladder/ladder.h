@@ -18,6 +18,7 @@
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/ladder/rung.h"
 #include "unstarve/observe/ledger.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

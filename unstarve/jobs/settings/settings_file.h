@@ -9,6 +9,7 @@
 #include <string>
 
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

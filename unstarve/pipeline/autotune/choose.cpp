@@ -39,8 +39,8 @@ int max_threads(const Load& load, const Limits& limits) {
 int reads_for(const Load& load, double rate, const Limits& limits) {
   if (limits.max_read_ahead == 0) return 0;
   // No read finished in this window, so only the present number is known.
-  if (load.read_ahead_s <= 0) return std::min(load.reads, limits.max_read_ahead);
-  const double reads = std::ceil(std::min(1e6, rate * load.read_ahead_s * kReadsHeadroom));
+  if (load.readers.latency_s <= 0) return std::min(load.readers.in_flight, limits.max_read_ahead);
+  const double reads = std::ceil(std::min(1e6, rate * load.readers.latency_s * kReadsHeadroom));
   return std::clamp(static_cast<int>(reads), std::min(kMinReads, limits.max_read_ahead), limits.max_read_ahead);
 }
 
@@ -93,7 +93,7 @@ std::string reason_of(const Choice& choice, const Load& load, const Limits& limi
   if (window > limits.min_prefetch)
     text += fmt::format(" of the {:.3g} that its slowest samples need (a spread of {:.3g})", window, load.spread);
   if (s.read_ahead > 0)
-    text += fmt::format("; {} reads in flight of {} each", s.read_ahead, time_text(load.read_ahead_s));
+    text += fmt::format("; {} reads in flight of {} each", s.read_ahead, time_text(load.readers.latency_s));
   return text;
 }
 
@@ -103,13 +103,11 @@ Choice judge(const Load& load, const Settings& settings, const Limits& limits) {
   Choice choice;
   choice.settings = settings;
   choice.rate = loader_rate(load, settings.threads, settings.prefetch, limits.cores);
-  if (settings.read_ahead > 0 && load.read_ahead_s > 0)
-    choice.rate = std::min(choice.rate, settings.read_ahead / load.read_ahead_s);
+  if (settings.read_ahead > 0 && load.readers.latency_s > 0)
+    choice.rate = std::min(choice.rate, settings.read_ahead / load.readers.latency_s);
   const double wait_s = consumer_wait(load, choice.rate, settings.prefetch);
   const double step_s = load.consumer_s + wait_s;
   choice.wait_share = step_s > 0 ? wait_s / step_s : 0;
-  const double taken = step_s > 0 ? std::min(choice.rate, load.batch_samples / step_s) : choice.rate;
-  choice.cores = std::min(limits.cores, taken * (load.cpu_s + load.read_ahead_cpu_s));
   choice.bytes = (settings.prefetch + 2) * load.batch_bytes + settings.threads * load.worker_bytes +
                  2.0 * settings.read_ahead * load.record_bytes;
   return choice;
@@ -157,7 +155,7 @@ Choice best(const Load& load, const Limits& limits) {
 // The load if readers wait for the records instead of the threads. If data can be read ahead, samples sleep for their
 // records (including page faults of memory maps).
 Load with_readers(Load load) {
-  load.read_ahead_s = load.sleep_s;
+  load.readers.latency_s = load.sleep_s;
   load.sleep_s = 0;
   load.cpu_s *= kHandoverCost;
   return load;
@@ -165,27 +163,26 @@ Load with_readers(Load load) {
 
 // The load if threads read again: they add the CPU time and the sleep of the readers.
 Load without_readers(Load load) {
-  load.cpu_s = load.cpu_s / kHandoverCost + load.read_ahead_cpu_s;
-  load.sleep_s += load.read_ahead_sleep_s;
-  load.delay_s = std::max(0.0, load.delay_s - load.read_ahead_cpu_s);  // for CPUs used by readers
-  load.read_ahead_s = load.read_ahead_cpu_s = load.read_ahead_sleep_s = 0;
-  load.reads = 0;
+  load.cpu_s = load.cpu_s / kHandoverCost + load.readers.cpu_s;
+  load.sleep_s += load.readers.sleep_s;
+  load.delay_s = std::max(0.0, load.delay_s - load.readers.cpu_s);  // for CPUs used by readers
+  load.readers = {};
   return load;
 }
 
 Choice stop_or_keep_readers(const Load& load, const Limits& limits) {
   Choice readers = best(load, limits);
-  if (!limits.may_stop_read_ahead || load.read_ahead_s <= 0) return readers;  // no read finished in this window
+  if (!limits.may_stop_read_ahead || load.readers.latency_s <= 0) return readers;  // no read finished in this window
   const Load alone = without_readers(load);
   // Samples that sleep for other reasons would start it again.
-  if (!is_compute_bound(alone) || load.read_ahead_sleep_s >= kMinReaderSleepShare * alone.sample_s()) return readers;
+  if (!is_compute_bound(alone) || load.readers.sleep_s >= kMinReaderSleepShare * alone.sample_s()) return readers;
   Limits none = limits;
   none.max_read_ahead = 0;
   Choice threads = best(alone, none);
   if (step_of(alone, threads) > kEqual * step_of(load, readers)) return readers;
   threads.reason +=
       fmt::format("; read-ahead stops because readers sleep only {} for a record, so records are in memory",
-                  time_text(load.read_ahead_sleep_s));
+                  time_text(load.readers.sleep_s));
   return threads;
 }
 

@@ -1,14 +1,12 @@
 #pragma once
-// The autotuner's choice of threads, prefetch and reads in flight from the Profile of a running loader. A pure
-// function. model.h describes the model, controller.h when the choice is made.
+// The autotuner's choice of threads, prefetch and reads in flight from the Profile of a running loader (model.h).
 //
 // The aim is a consumer that does not wait, at the lowest CPU cost. Among all settings within the budgets whose
 // consumer step (work and wait) is within 1 % of the shortest, the choice has the fewest threads, then the smallest
-// prefetch. A fast consumer gets the highest throughput; a slow consumer gets one thread.
+// prefetch.
 //
-// Read-ahead starts if samples sleep for their records (Limits::max_read_ahead > 0, Profile::read_ahead 0) and the
-// consumer's step is as short with readers as with more threads. Read-ahead stops (Limits::may_stop_read_ahead) if
-// readers hardly sleep any more, so the records are in memory, and the consumer's step is as short without readers.
+// Read-ahead starts if samples sleep for their records and the consumer's step is as short with readers as with more
+// threads. It stops if readers hardly sleep any more and the consumer's step is as short without them.
 //
 // Threads:  pure functions. Failure: as load_of().
 // Budgets:  not exceeded, except by the minimum of one thread and `min_prefetch` batches.
@@ -44,7 +42,6 @@ struct Choice {
   Settings settings;
   double rate = 0;        // samples/s that the loader can deliver
   double wait_share = 0;  // share of the consumer's time
-  double cores = 0;       // busy cores at the rate of the consumer
   double bytes = 0;
   std::string reason;  // one sentence with figures
 };

@@ -3,15 +3,13 @@
 //
 //   each time window ── Profile ──▶ consider() ──▶ new settings, and a log entry if they change
 //
-// Windows start short and double (0.05 s, 0.1 s, ... 1.5 s), so that a cold start ends soon and a steady run is rarely
-// disturbed. Two consecutive windows must request the same direction, so that a single unusual window (a stopped
-// process, a burst of cached files) has no effect; only during the first two seconds increases apply immediately.
-// Settings that are good enough according to the model do not change. The consumer is measured over at least four
-// batches.
+// Windows double from 0.05 s to 1.5 s. Two consecutive windows must request the same direction; only during the first
+// two seconds increases apply immediately. The consumer is measured over at least four batches.
 //
-// The model does not know the total throughput of a disk or server, whose latency grows with more threads. If threads
-// were added and the rate rose by less than a quarter of the prediction, the change is reverted, and the old number is
-// the maximum for 30 seconds. Readers that were stopped and had to be restarted run for at least 30 seconds.
+// The model does not know the total throughput of a disk or server. If threads were added and the rate rose by less
+// than
+// a quarter of the prediction, the change is reverted, and the old number is the maximum for 30 seconds. Readers that
+// were stopped and had to be restarted run for at least 30 seconds.
 //
 // Threads: one caller at a time. Failure: none; a window without samples changes nothing.
 

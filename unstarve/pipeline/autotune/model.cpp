@@ -43,9 +43,9 @@ Load load_of(const Profile& profile) {
     const double cpu = std::min(mean, positive(static_cast<double>(stage.cpu_ns)) / n * 1e-9);
     const double bytes = positive(static_cast<double>(stage.bytes)) / n;
     if (stage.name == "ahead") {
-      load.read_ahead_s = mean;
-      load.read_ahead_cpu_s = cpu;
-      load.read_ahead_sleep_s = std::max(0.0, mean - positive(static_cast<double>(stage.awake_ns)) / n * 1e-9);
+      load.readers.latency_s = mean;
+      load.readers.cpu_s = cpu;
+      load.readers.sleep_s = std::max(0.0, mean - positive(static_cast<double>(stage.awake_ns)) / n * 1e-9);
       load.record_bytes = std::max(load.record_bytes, bytes);
       continue;
     }
@@ -64,16 +64,15 @@ Load load_of(const Profile& profile) {
                 fmt::format("autotune: found a profile with {} samples in batches of {}, expected 1 or more of both",
                             samples, profile.batch_samples));
   // With read-ahead, workers wait for the readers, which more workers would not change.
-  load.reads = profile.read_ahead;
-  if (load.reads > 0 || load.read_ahead_s > 0) busy_s -= waited_s;
+  load.readers.in_flight = profile.read_ahead;
+  if (load.readers.in_flight > 0 || load.readers.latency_s > 0) busy_s -= waited_s;
   const double away = busy_s - load.cpu_s;
   load.delay_s = std::min(away, positive(static_cast<double>(profile.run_delay_ns)) * 1e-9 / samples);
   load.sleep_s = away - load.delay_s;
   load.spread = busy_s > 0 ? variance_s2 / (busy_s * busy_s) : 0;
 
   const ConsumerProfile& consumer = profile.consumer;
-  load.consumer_known = consumer.batches > 0;
-  if (load.consumer_known) {
+  if (consumer.batches > 0) {
     const auto n = static_cast<double>(consumer.batches);
     load.consumer_s = positive(static_cast<double>(consumer.busy_ns)) / n * 1e-9;
     load.consumer_spread = spread_of(load.consumer_s * n, consumer.squares_us2 * 1e-12, n);

@@ -1,30 +1,33 @@
 #pragma once
-// The queueing model of the autotuner: predicts the rate of a loader with given threads and prefetch.
+// The queueing model of the autotuner: predicts the rate of a loader with given threads and prefetch
+// (docs/decisions/0017-autotuner.md).
 //
 //   threads: sample after sample, computing c, sleeping w ──▶ queue of up to K batches ──▶ consumer: x per batch
 //
-// Threads. N threads on C cores are a closed system of N customers. Each thinks for w (sleeps for a disk, a server or a
-// lock) and is then served for c by one of C servers: the machine-repairman model M/M/C//N, solved by its birth and
-// death probabilities. Its limits are N / (c + w) for few threads and C / c for many (Lazowska, Zahorjan, Graham,
-// Sevcik, "Quantitative System Performance", 1984, chapters 5 and 6).
+// Threads: N threads on C cores are the machine-repairman model M/M/C//N, solved by its birth and death probabilities.
+// Window:  batches are delivered in order, so threads can be at most K batches past the slowest sample. A busy thread
+// is
+//          at a sample of length E[S^2] / E[S] on average; the slowest one is assumed to take twice that. Little's law
+//          bounds the rate; if the bounds of threads and window are close, the rate is below either.
+// Queue:   the consumer finds no batch with the probability that an M/M/1/K queue is empty, with K scaled for times
+// that
+//          vary less or more than exponential ones (diffusion approximation).
 //
-// Window. Batches are delivered in order, so threads can be at most K batches past the slowest sample. A busy
-// thread is at a sample of length E[S^2] / E[S] on average (inspection paradox of renewal theory); the slowest sample L
-// is assumed to take twice that. Little's law bounds the rate by K B / L; if both bounds are close, the rate is below
-// either. Therefore stragglers, and many sleeping threads with small batches, need more prefetch.
-//
-// Queue. The probability that the consumer finds no batch is that of an empty M/M/1/K queue, as in the model of tf.data
-// (Murray et al., "tf.data: A Machine Learning Data Processing Framework", VLDB 2021). K is scaled by
-// 2 / (cv_x^2 + cv_y^2) for times that vary less or more than exponential ones: the diffusion approximation (Kobayashi,
-// J. ACM 21, 1974). Unlike in tf.data, the consumer's time is measured.
-//
-// Threads: pure functions. Units: seconds, cores, samples.
+// Pure functions. Units: seconds, cores, samples.
 
 #include <cstdint>
 
 #include "unstarve/core/profile.h"
 
 namespace unstarve::autotune {
+
+// The costs of one record in the threads of read-ahead.
+struct ReaderLoad {
+  double latency_s = 0;
+  double cpu_s = 0;
+  double sleep_s = 0;  // upper bound of the time asleep; all if the kernel does not count sleeps
+  int in_flight = 0;   // maximum
+};
 
 // The costs of one sample and of the consumer, from a Profile.
 struct Load {
@@ -35,11 +38,7 @@ struct Load {
   double batch_samples = 1;
   double consumer_s = 0;       // its own work per batch
   double consumer_spread = 0;  // squared coefficient of variation of that
-  bool consumer_known = false;
-  // With read-ahead: latency and CPU time per record; 0 without.
-  double read_ahead_s = 0, read_ahead_cpu_s = 0;
-  double read_ahead_sleep_s = 0;  // of it asleep, at most; all if the kernel does not count sleeps
-  int reads = 0;                  // maximum in flight
+  ReaderLoad readers{};        // 0 without read-ahead
   double batch_bytes = 0, worker_bytes = 0, record_bytes = 0;
 
   [[nodiscard]] double sample_s() const { return cpu_s + sleep_s + delay_s; }

@@ -42,10 +42,10 @@ TEST_CASE("a profile's stages become the load of one sample") {
   profile.stages.push_back({"ahead", 100, 6'400'000'000, 20'000, 10'000'000});
   const Load ahead = load_of(profile);
   CHECK(ahead.sleep_s == Approx(0).margin(1e-9));
-  CHECK(ahead.read_ahead_s == Approx(64e-3));
-  CHECK(ahead.read_ahead_sleep_s == Approx(64e-3));  // upper bound
+  CHECK(ahead.readers.latency_s == Approx(64e-3));
+  CHECK(ahead.readers.sleep_s == Approx(64e-3));  // upper bound
   profile.stages.back().awake_ns = 5'400'000'000;
-  CHECK(load_of(profile).read_ahead_sleep_s == Approx(10e-3));
+  CHECK(load_of(profile).readers.sleep_s == Approx(10e-3));
 
   CHECK_THROWS_AS(load_of(Profile{}), Error);
 }

@@ -56,7 +56,6 @@ TEST_CASE("recorded: samples that sleep get more threads than cores, as many as 
   const Profile sleeping = recorded("sleeping");
   const Choice most = choose(sleeping, {.cores = 2});
   CHECK(most.settings.threads > 32);
-  CHECK(most.cores < 2);
   // 64 samples of about 8 ms in 100 ms: about 6 threads, plus some against variation.
   const Choice enough = choose(with_consumer(sleeping, 0.1), {.cores = 2});
   CHECK(enough.settings.threads >= 5);

@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <string>
 
+#include "unstarve/pipeline/plan/consumer.h"
+#include "unstarve/pipeline/plan/gather_facts.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/pipeline/executor/loader_state.h"
 
 namespace unstarve {

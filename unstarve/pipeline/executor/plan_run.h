@@ -12,7 +12,10 @@
 #include <string>
 
 #include "unstarve/pipeline/order/order.h"
+#include "unstarve/pipeline/plan/consumer.h"
+#include "unstarve/pipeline/plan/gather_facts.h"
 #include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 

@@ -137,7 +137,7 @@ StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
 StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
   Draws& draws = draws_of(step.op);
   locate_operation(step.op, [&] {
-    draws.selected = select_through(step, stage_->operations, header_, selection_, draws.random, scratch_);
+    draws.selected = select_through({step, stage_->operations}, header_, selection_, draws.random, scratch_);
   });
   return at + 1;
 }

@@ -1,16 +1,21 @@
 // Selects records by filter and take of each source, and groups them for mixtures and balanced classes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <limits>
 #include <optional>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/order/label_names.h"
+#include "unstarve/ops/operations.h"
+#include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/order/mixture.h"
-#include "unstarve/pipeline/order/output_sizes.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/order/sample_set.h"
+#include "unstarve/pipeline/spec/spec.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 namespace {
@@ -22,6 +27,39 @@ constexpr std::int64_t kMaxClasses = std::int64_t{1} << 24;
 
 [[noreturn]] void refuse(const std::string& node, const std::string& what) {
   throw Error(ErrorKind::kArgument, node + ": " + what);
+}
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return {};
+  return number;
+}
+
+// The numbers of classes that are specified by name, or by number if no class has that name: ascending, unique. Throws
+// Error(kArgument), beginning with `node`, for an unknown class. A dataset without class names accepts any number.
+std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels, const std::vector<std::string>& classes,
+                                        const std::string& node) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& label : labels) {
+    const auto named = std::find(classes.begin(), classes.end(), label);
+    const auto number = whole_number(label);
+    if (named != classes.end()) {
+      numbers.push_back(named - classes.begin());
+    } else if (number && (classes.empty() || *number < static_cast<std::int64_t>(classes.size()))) {
+      numbers.push_back(*number);
+    } else if (classes.empty()) {
+      refuse(node, fmt::format("found \"{}\", expected a number, because the dataset has no class names", label));
+    } else {
+      constexpr std::size_t kListed = 10;
+      const auto listed = std::span(classes).first(std::min(classes.size(), kListed));
+      refuse(node, fmt::format("found \"{}\", expected the name or number of one of {} classes: {}{}", label,
+                               classes.size(), fmt::join(listed, ", "), listed.size() < classes.size() ? ", ..." : ""));
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
 }
 
 class Conditions {
@@ -68,7 +106,7 @@ class Chooser {
       return;
     }
     check_listed(node + ".filter");
-    (void)Conditions(source.filter, node + ".filter", dataset_);  // checks the conditions together
+    const Conditions conditions(source.filter, node + ".filter", dataset_);
     const std::uint64_t before = ids_.size();
     std::uint64_t wanted = source.take.value_or(end - begin), checked = 0, tested = 0;
     const std::uint64_t read_before = facts_.read();
@@ -76,7 +114,7 @@ class Chooser {
       std::vector<std::uint32_t> passing;
       for (std::uint64_t id = first; id < std::min(end, first + kChunk); ++id)
         passing.push_back(static_cast<std::uint32_t>(id));
-      checked += pass(source.filter, node, passing);
+      checked += pass(source.filter, conditions, passing);
       if (predicate != nullptr) {
         tested += passing.size();
         predicate->keep(passing);
@@ -105,6 +143,7 @@ class Chooser {
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::uint32_t>(ids_[i]);
     const auto labels = facts_.labels(ids);
     std::size_t classes = dataset_.classes().size();
+    const std::int64_t most = classes > 0 ? static_cast<std::int64_t>(classes) : kMaxClasses;
     std::uint64_t unknown = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (!labels[i]) {
@@ -112,9 +151,7 @@ class Chooser {
         ++unknown;
         continue;
       }
-      if (*labels[i] < 0 || *labels[i] >= (classes > 0 && !dataset_.classes().empty()
-                                               ? static_cast<std::int64_t>(dataset_.classes().size())
-                                               : kMaxClasses))
+      if (*labels[i] < 0 || *labels[i] >= most)
         throw Error(ErrorKind::kInput, fmt::format("order.balance: {} has label {}, which is not a class number",
                                                    dataset_.location(ids[i]), *labels[i]));
       classes = std::max(classes, static_cast<std::size_t>(*labels[i]) + 1);
@@ -148,18 +185,15 @@ class Chooser {
   }
 
   // Removes ids that do not pass. Returns how many sizes were requested.
-  std::uint64_t pass(const FilterSpec& filter, const std::string& node, std::vector<std::uint32_t>& ids) {
-    const Conditions conditions(filter, node + ".filter", dataset_);
-    std::uint64_t checked = 0;
+  std::uint64_t pass(const FilterSpec& filter, const Conditions& conditions, std::vector<std::uint32_t>& ids) {
     if (filter.by_label()) {
       const auto labels = facts_.labels(ids);
       keep(ids, [&](std::size_t i) { return conditions.label_passes(labels[i]); });
     }
-    if (filter.by_header()) {
-      const auto sizes = facts_.sizes(ids);
-      checked = ids.size();
-      keep(ids, [&](std::size_t i) { return !sizes[i] || conditions.size_passes(*sizes[i]); });
-    }
+    if (!filter.by_header()) return 0;
+    const std::uint64_t checked = ids.size();
+    const auto sizes = facts_.sizes(ids);
+    keep(ids, [&](std::size_t i) { return !sizes[i] || conditions.size_passes(*sizes[i]); });
     return checked;
   }
 
@@ -169,7 +203,7 @@ class Chooser {
     std::uint64_t empty = 0;
     for (std::size_t c = 0; c + 1 < begin.size(); ++c) {
       weights.push_back(begin[c] == begin[c + 1] ? 0 : 1);
-      if (begin[c] == begin[c + 1]) ++empty;
+      empty += begin[c] == begin[c + 1] ? 1 : 0;
     }
     for (const auto& [name, weight] : spec_.order.class_weights) {
       const std::string node = "order.class_weights." + name;
@@ -204,6 +238,36 @@ void check_weights(const SampleSet& set, const std::string& node) {
   } catch (const Error& error) {
     refuse(node, error.what());
   }
+}
+
+// SampleSet::sizes from the index or the image headers. Reads each record at most once, in parallel.
+std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& samples, const SampleFacts& facts) {
+  if (spec.batch.pad.to != PadTo::kLargest) return {};
+  std::vector<std::unique_ptr<Operation>> operations;
+  for (const OpSpec& operation : spec.operations)
+    operations.push_back(make_operation(at_epoch(operation, 0)));  // the plan rejects schedules that change sizes
+  if (std::any_of(operations.begin(), operations.end(), [](const auto& o) { return o->fixed_output(); })) return {};
+  if (samples.records() > std::numeric_limits<std::uint32_t>::max())
+    refuse("batch.pad.to", fmt::format("largest supports up to 2^32 records, found {}; expected pad.to: size, or fewer",
+                                       samples.records()));
+  std::vector<Size> sizes(static_cast<std::size_t>(samples.records()));
+  for (std::uint64_t first = 0; first < samples.size(); first += kChunk) {
+    std::vector<std::uint32_t> ids;
+    for (std::uint64_t index = first; index < std::min(samples.size(), first + kChunk); ++index)
+      ids.push_back(static_cast<std::uint32_t>(samples.id(index)));
+    const auto stored = facts.sizes(ids);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!stored[i]) continue;
+      try {
+        Size size = *stored[i];
+        for (const auto& operation : operations) size = operation->output_size(size);
+        sizes[ids[i]] = size;
+      } catch (const Error&) {
+        continue;  // the error policy applies when the sample is loaded
+      }
+    }
+  }
+  return sizes;
 }
 
 }  // namespace
@@ -245,7 +309,7 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
     set = std::make_shared<SampleSet>(dataset.size());
   }
   check_weights(*set, spec.order.balance ? "order.class_weights" : "mix");
-  set->sizes = output_sizes(spec, *set, dataset, threads, check);
+  set->sizes = output_sizes(spec, *set, SampleFacts(dataset, threads, check));
   if (!set->sizes.empty())
     set->notes.push_back(
         fmt::format("batch.pad: determined sizes of {} images by the index or their headers", set->size()));

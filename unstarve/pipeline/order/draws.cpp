@@ -7,6 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/order/permutation.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 namespace {

@@ -20,9 +20,10 @@
 #include "unstarve/pipeline/order/mixture.h"
 #include "unstarve/pipeline/order/permutation.h"
 #include "unstarve/pipeline/order/sample_set.h"
-#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
+
+struct OrderSpec;
 
 struct Sample {
   std::uint64_t id = 0;

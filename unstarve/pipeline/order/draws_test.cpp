@@ -11,6 +11,7 @@
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/permutation.h"
 #include "unstarve/pipeline/order/run_order.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 namespace {
@@ -237,7 +238,8 @@ TEST_CASE("invalid orders of draws are rejected") {
   const auto set = std::make_shared<SampleSet>(std::vector<std::uint64_t>{0, 0, 5}, std::vector<double>{0, 1});
   CHECK(Order(spec, {1, LastBatch::kDrop}, {set, {}}).length() == 5);
   CHECK_THROWS_WITH(Order(spec, {1, LastBatch::kDrop}, {set, {{0, {0, 0}, {1, 1}}}}), Catch::Contains("no samples"));
-  CHECK_THROWS_WITH(Order(spec, {1, LastBatch::kDrop}, {set, {{0, {0}, {1}}}}), Catch::Contains("used 1 sources, this loader has 2"));
+  CHECK_THROWS_WITH(Order(spec, {1, LastBatch::kDrop}, {set, {{0, {0}, {1}}}}),
+                    Catch::Contains("used 1 sources, this loader has 2"));
 }
 
 }  // namespace

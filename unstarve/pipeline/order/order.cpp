@@ -4,6 +4,7 @@
 #include <string>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 
@@ -40,21 +41,21 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
 
 Order Order::remaining(std::uint64_t offset, const std::vector<bool>& used) const {
   Order order = *this;
-  order.offset_ = std::min(offset, samples_);
+  order.used_.offset = std::min(offset, samples_);
   auto unused = std::make_shared<std::vector<std::uint64_t>>();
-  for (std::size_t i = 0; i < used.size() && order.offset_ + i < samples_; ++i) {
+  for (std::size_t i = 0; i < used.size() && order.used_.offset + i < samples_; ++i) {
     if (used[i])
-      ++order.used_;
+      ++order.used_.later;
     else
-      unused->push_back(order.offset_ + i);
+      unused->push_back(order.used_.offset + i);
   }
-  if (order.used_ > 0) order.unused_ = std::move(unused);
+  if (order.used_.later > 0) order.used_.unused = std::move(unused);
   order.count_batches();
   return order;
 }
 
 void Order::count_batches() {
-  const std::uint64_t global = batch_ * world_, left = samples_ - offset_ - used_, over = left % global;
+  const std::uint64_t global = batch_ * world_, left = samples_ - used_.offset - used_.later, over = left % global;
   batches_ = left / global;
   last_samples_ = batch_;
   if (!drop_last_ && over > 0) {
@@ -71,7 +72,7 @@ std::uint64_t Order::real_samples(std::uint64_t batch) const {
 }
 
 std::uint64_t Order::samples_before_batch(std::uint64_t batch) const {
-  return offset_ + used_ + batch * batch_ * world_ + rank_ * batch_samples(batch);
+  return used_.offset + used_.later + batch * batch_ * world_ + rank_ * batch_samples(batch);
 }
 
 Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)

@@ -21,9 +21,11 @@
 #include "unstarve/pipeline/order/buckets.h"
 #include "unstarve/pipeline/order/draws.h"
 #include "unstarve/pipeline/order/permutation.h"
-#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
+
+struct BatchSpec;
+struct OrderSpec;
 
 // The start of a run in the endless sequence of epochs.
 struct Position {
@@ -105,7 +107,8 @@ class Order {
  private:
   void count_batches();
   [[nodiscard]] std::uint64_t skip_used(std::uint64_t position) const {
-    return unused_ && position - offset_ - used_ < unused_->size() ? (*unused_)[position - offset_ - used_] : position;
+    const std::uint64_t index = position - used_.offset - used_.later;
+    return used_.unused && index < used_.unused->size() ? (*used_.unused)[index] : position;
   }
 
   std::shared_ptr<const Draws> draws_;
@@ -116,9 +119,11 @@ class Order {
   bool drop_last_;
   std::shared_ptr<const Buckets> buckets_;  // null: none
   std::uint64_t samples_ = 0;
-  std::uint64_t offset_ = 0;
-  std::uint64_t used_ = 0;                                    // after offset_
-  std::shared_ptr<const std::vector<std::uint64_t>> unused_;  // unused positions among them; null: used_ is 0
+  struct Used {
+    std::uint64_t offset = 0;                                  // samples at the start of the epoch
+    std::uint64_t later = 0;                                   // samples after `offset`
+    std::shared_ptr<const std::vector<std::uint64_t>> unused;  // unused positions between these; null: later is 0
+  } used_;
   std::uint64_t batches_ = 0;
   std::uint64_t last_samples_ = 0;  // per rank, in the last batch
 };

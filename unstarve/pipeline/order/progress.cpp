@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 namespace {

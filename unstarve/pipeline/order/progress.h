@@ -14,6 +14,9 @@
 
 namespace unstarve {
 
+struct BatchSpec;
+struct OrderSpec;
+
 struct RankProgress {
   Position start;             // position from which the epoch is distributed to these ranks; its batch is 0
   std::uint64_t samples = 0;  // samples of this rank used since `start` without a gap

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 namespace {

@@ -1,14 +1,12 @@
 #include "unstarve/pipeline/order/sample_facts.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 namespace {
@@ -19,54 +17,17 @@ constexpr int kMostThreads = 64;
 
 constexpr std::chrono::milliseconds kCheckEvery{100};
 
-// Counts unfinished tasks. wait() calls `check` while it waits.
-class PendingTasks {
- public:
-  explicit PendingTasks(int tasks) : left_(tasks) {}
-
-  // Marks one task as finished on destruction, also after an exception.
-  class Guard {
-   public:
-    explicit Guard(PendingTasks& tasks) : tasks_(tasks) {}
-    ~Guard() {
-      const std::lock_guard lock(tasks_.mutex_);
-      if (--tasks_.left_ == 0) tasks_.none_left_.notify_all();
-    }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-
-   private:
-    PendingTasks& tasks_;
-  };
-  void wait(const Check& check) {
-    std::unique_lock lock(mutex_);
-    while (!none_left_.wait_for(lock, kCheckEvery, [this] { return left_ == 0; })) {
-      lock.unlock();
-      if (check) check();
-      lock.lock();
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable none_left_;
-  int left_;
-};
-
 // Calls each(decoder, buffer, i) for i of 0 .. count - 1 on several threads; ignores Error.
 template <class Each>
 void for_all(std::size_t count, int threads, const Check& check, const Each& each) {
   if (count == 0) return;
   const auto tasks = static_cast<int>((count + kPerTask - 1) / kPerTask);
-  PendingTasks pending(tasks);
-  std::atomic<bool> cancelled{false};
   ThreadPool pool(std::clamp(threads, 1, std::min(tasks, kMostThreads)));
   for (std::size_t first = 0; first < count; first += kPerTask) {
-    pool.submit([&, first] {
-      const PendingTasks::Guard guard(pending);
+    pool.submit([&, first, stop = pool.stop_token()] {
       Decoder decoder;
       RecordBuffer record;
-      for (std::size_t i = first; i < std::min(count, first + kPerTask) && !cancelled; ++i) {
+      for (std::size_t i = first; i < std::min(count, first + kPerTask) && !stop.stop_requested(); ++i) {
         try {
           each(decoder, record, i);
         } catch (const Error&) {
@@ -75,13 +36,8 @@ void for_all(std::size_t count, int threads, const Check& check, const Each& eac
       }
     });
   }
-  try {
-    pending.wait(check);
-  } catch (...) {
-    cancelled = true;
-    pool.wait();
-    throw;
-  }
+  while (!pool.wait_for(kCheckEvery))
+    if (check) check();
   pool.wait();
 }
 

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "unstarve/codecs/decoder.h"
-#include "unstarve/core/image.h"
-#include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/core/size.h"
 
 namespace unstarve {
+
+class Dataset;
 
 struct ImageFacts {
   Size size;                // after applying the EXIF orientation

@@ -17,11 +17,13 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/size.h"
 #include "unstarve/pipeline/order/sample_ids.h"
-#include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
+
+class Dataset;
+struct PipelineSpec;
 
 class SampleSet {
  public:

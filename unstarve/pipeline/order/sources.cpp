@@ -1,6 +1,8 @@
 #include "unstarve/pipeline/order/sources.h"
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/order/sample_set.h"
+#include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/open.h"

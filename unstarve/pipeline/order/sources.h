@@ -4,11 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "unstarve/pipeline/order/sample_set.h"
-#include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
+
+class SampleSet;
+struct PipelineSpec;
 
 // Opens spec.source, or spec.mix as one concatenated dataset. Throws as open_dataset() and concatenate(); messages
 // about a source from a YAML file begin with its location.

@@ -1,4 +1,4 @@
-// What approximate passes say of their error, held against what they make.
+// The errors of approximate passes do not exceed their stated bounds.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("normalise_on_device: whichever way a device normalises in float32, values are as near as the pass says") {
+TEST_CASE("normalise_on_device: values of any float32 normalisation are within the stated bound") {
   std::vector<std::uint8_t> pixels(256 * kChannels);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i / kChannels);
   std::vector<float> stored(pixels.size());
@@ -32,7 +32,7 @@ TEST_CASE("normalise_on_device: whichever way a device normalises in float32, va
     for (std::size_t i = 0; i < pixels.size(); ++i) {
       const float mean = normalisation.mean[i % kChannels], deviation = normalisation.std[i % kChannels];
       const auto pixel = static_cast<float>(pixels[i]);
-      // volatile: the compiler is not to fuse them.
+      // volatile prevents the compiler from fusing them.
       volatile float product = pixel * (1 / (255 * deviation));
       const float sum = product + -mean / deviation;
       volatile float difference = pixel - 255 * mean, scale = 1 / (255 * deviation);
@@ -47,7 +47,7 @@ TEST_CASE("normalise_on_device: whichever way a device normalises in float32, va
   CHECK(most > 0);
 }
 
-TEST_CASE("scale_into_decode: the part that is shown is larger by less than a pixel of the result on each side") {
+TEST_CASE("scale_into_decode: the result shows less than one of its pixels more on each side") {
   Random random(2, 0, 0, 0);
   ImageHeader header;
   int reduced = 0;
@@ -75,8 +75,8 @@ TEST_CASE("scale_into_decode: the part that is shown is larger by less than a pi
   CHECK(reduced > 3000);
 }
 
-// Photographs where they are decoded at a reduced scale and at the full one, resized to `side`: of those that differ
-// the mean difference of a pixel, over all and of the one that differs most.
+// The mean difference of a pixel between photographs decoded at a reduced and at full scale and resized to `side`:
+// over all photographs that differ, and of the one that differs most.
 struct Differences {
   int images = 0;
   double mean = 0, worst = 0;
@@ -105,7 +105,7 @@ Differences differences(const std::filesystem::path& archive, double side) {
   return found;
 }
 
-TEST_CASE("scale_into_decode: photographs are as near to those of full scale as the pass says") {
+TEST_CASE("scale_into_decode: photographs differ from those of full scale by less than the stated bound") {
   const auto archive = testing::photographs();
   if (archive.empty()) return;
   for (const int side : {32, 64, 112}) {

@@ -52,7 +52,9 @@ Rewrite add_cache(Plan plan) {
   return {std::move(plan), true, std::move(reason)};
 }
 
-Rewrite rewrite(Plan plan, const RunOptions&) {
+}  // namespace
+
+Rewrite pass_cache(Plan plan, const RunOptions&) {
   const std::string choice = plan.cache_choice;
   if (plan.spec.cache.what == CacheWhat::kNothing)
     return {std::move(plan), false,
@@ -61,9 +63,5 @@ Rewrite rewrite(Plan plan, const RunOptions&) {
   if (!choice.empty()) result.reason += "; by cache.what auto: " + choice;
   return result;
 }
-
-}  // namespace
-
-const Pass kCachePass{"cache", rewrite};
 
 }  // namespace unstarve

@@ -4,9 +4,8 @@
 #include "unstarve/pipeline/plan/edit.h"
 
 namespace unstarve {
-namespace {
 
-Rewrite rewrite(Plan plan, const RunOptions&) {
+Rewrite pass_crop_into_decode(Plan plan, const RunOptions&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   const std::string& first = plan.spec.operations[0].name;
   const auto* const through = find_step<SelectThroughStep>(plan);
@@ -20,9 +19,5 @@ Rewrite rewrite(Plan plan, const RunOptions&) {
   select_before_decode(plan).region = DecodeRegion::kSelected;
   return {std::move(plan), true, std::move(reason)};
 }
-
-}  // namespace
-
-const Pass kCropIntoDecodePass{"crop_into_decode", rewrite};
 
 }  // namespace unstarve

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/edit.h"
 
 namespace unstarve {
-namespace {
 
-Rewrite rewrite(Plan plan, const RunOptions&) {
+Rewrite pass_crop_into_resize(Plan plan, const RunOptions&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   if (plan.spec.operations.size() < 2) return {std::move(plan), false, "no operation follows a resize"};
   const Operation& first = *plan.stages[0].operations[0];
@@ -23,9 +23,5 @@ Rewrite rewrite(Plan plan, const RunOptions&) {
   insert_step(plan, index_of(plan, SelectStep{0}) + 1, SelectThroughStep{1, 0});
   return {std::move(plan), true, std::move(reason)};
 }
-
-}  // namespace
-
-const Pass kCropIntoResizePass{"crop_into_resize", rewrite};
 
 }  // namespace unstarve

@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/build_plan.h"
+#include "unstarve/pipeline/plan/explain.h"
+#include "unstarve/pipeline/plan/verify.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
@@ -21,6 +26,41 @@ void check_device_decoding(const Plan& plan) {
     refuse(fmt::format("errors.policy: {}; expected fail, because damage is detected after the batch is complete,",
                        plan.spec.errors.policy == OnError::kSkip ? "skip" : "replace"));
   if (plan.padded() || plan.any_size) refuse("batch.pad: samples of several sizes; expected one size");
+}
+
+// In the order of pass_switches().
+constexpr std::array kPasses{
+#define PASS(name, help, error) &pass_##name,
+#include "unstarve/pipeline/spec/pass_table.inl"
+#undef PASS
+};
+
+void verify(const Plan& plan, std::string_view after) {
+  if (const std::string problem = violation(plan); !problem.empty())
+    throw Error(ErrorKind::kInternal, fmt::format("plan after {}: {}; expected a valid program", after, problem));
+}
+
+Plan run_passes(Plan plan, const RunOptions& run) {
+  verify(plan, "build_plan()");
+  for (std::size_t i = 0; i < kPasses.size(); ++i) {
+    const PassSwitch& info = pass_switches()[i];
+    const bool exact = info.error.empty();
+    PassNote note{std::string(info.name), false, exact, {}, info.error, {}};
+    if (!is_enabled(plan.spec, info)) {
+      const bool requested = plan.spec.passes.contains(note.name);
+      note.reason = exact || requested ? fmt::format("switched off by passes.{}", info.name)
+                                       : fmt::format("approximate; enable it by passes: {{{}: true}}", info.name);
+    } else {
+      Rewrite rewrite = kPasses[i](std::move(plan), run);
+      plan = std::move(rewrite.plan);
+      note.applied = rewrite.applied;
+      note.reason = std::move(rewrite.reason);
+      if (note.applied) note.program = program_text(plan);
+      verify(plan, info.name);
+    }
+    plan.passes.push_back(std::move(note));
+  }
+  return plan;
 }
 
 }  // namespace

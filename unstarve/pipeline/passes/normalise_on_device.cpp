@@ -1,11 +1,11 @@
 #include "unstarve/pipeline/passes/pass.h"
+#include "unstarve/pipeline/plan/consumer.h"
 
 namespace unstarve {
-namespace {
 
 // The host computes pixel * scale + bias with one rounding. The device computes it in float32 steps of its own, with
 // constants rounded up to three times. Of these rounding errors, 2^-24 of a term each, at most 16 add up.
-Rewrite rewrite(Plan plan, const RunOptions& run) {
+Rewrite pass_normalise_on_device(Plan plan, const RunOptions& run) {
   if (plan.output.type == ElementType::kUint8) return {std::move(plan), false, "the batches are uint8 already"};
   if (run.consumer != Consumer::kNormalises)
     return {std::move(plan), false, "the consumer uses the batches on the host"};
@@ -16,9 +16,5 @@ Rewrite rewrite(Plan plan, const RunOptions& run) {
   plan.output.type = ElementType::kUint8;
   return {std::move(plan), true, "copies uint8, a quarter of the bytes; the device normalises"};
 }
-
-}  // namespace
-
-const Pass kNormaliseOnDevicePass{"normalise_on_device", rewrite};
 
 }  // namespace unstarve

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/edit.h"
 
 namespace unstarve {
-namespace {
 
-Rewrite rewrite(Plan plan, const RunOptions&) {
+Rewrite pass_operation_fusion(Plan plan, const RunOptions&) {
   const auto& operations = plan.stages[0].operations;
   const auto lazy = std::count_if(operations.begin(), operations.end(),
                                   [](const auto& operation) { return !operation->writes_pixels(); });
@@ -20,9 +20,5 @@ Rewrite rewrite(Plan plan, const RunOptions&) {
       lazy, operations.size());
   return {std::move(plan), true, std::move(reason)};
 }
-
-}  // namespace
-
-const Pass kOperationFusionPass{"operation_fusion", rewrite};
 
 }  // namespace unstarve

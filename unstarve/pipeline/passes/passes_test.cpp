@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <optional>
-#include <set>
 
 #include "unstarve/core/error.h"
 #include "unstarve/ops/store/store.h"
@@ -35,16 +34,6 @@ PipelineSpec busy_spec(CacheWhat cache) {
   return spec;
 }
 
-TEST_CASE("each pass has one row among the switches, with a unique name and a description") {
-  REQUIRE(passes().size() == pass_switches().size());
-  std::set<std::string_view> names;
-  for (const PassSwitch& row : pass_switches()) {
-    CHECK(names.insert(row.name).second);
-    CHECK_FALSE(row.help.empty());
-    CHECK(std::any_of(passes().begin(), passes().end(), [&](const Pass* pass) { return pass->name == row.name; }));
-  }
-}
-
 Plan plan_of(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset) {
   return plan_run(spec, dataset, {2, Consumer::kNormalises}).plan;
 }
@@ -71,8 +60,7 @@ TEST_CASE("each pass can be switched off on its own, and the plan reports it") {
 
 // The program of a sample, without the names of the operations.
 std::string program_of(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset) {
-  const std::string text = program_text(plan_run(spec, dataset, {2}).plan);
-  return text.substr(12, text.find('\n') - 12);
+  return program_text(plan_run(spec, dataset, {2}).plan);
 }
 
 TEST_CASE("each pass rewrites the program as documented") {
@@ -154,7 +142,7 @@ TEST_CASE("passes report their effect") {
   CHECK_THAT(reason(other, Consumer::kNormalises), Contains("enable it by passes: {normalise_on_device: true}"));
 }
 
-TEST_CASE("a device that normalises as the loader does gets the same values, from a quarter of the bytes") {
+TEST_CASE("a device that normalises like the loader receives the same values in a quarter of the bytes") {
   const auto dataset = std::make_shared<JpegSet>(60);
   PipelineSpec spec = busy_spec(CacheWhat::kNothing);
   spec.output.layout = Layout::kNhwc;
@@ -190,7 +178,7 @@ TEST_CASE("exact passes change no bit of any batch") {
   }
 }
 
-TEST_CASE("every subset of exact passes gives the same batches") {
+TEST_CASE("every subset of exact passes delivers the same batches") {
   const auto dataset = std::make_shared<JpegSet>(20);
   std::vector<std::string> exact;
   for (const PassSwitch& pass : pass_switches())
@@ -209,8 +197,8 @@ TEST_CASE("every subset of exact passes gives the same batches") {
   }
 }
 
-// The same batches with the pass and without it, and with or without the other one that then decodes less.
-TEST_CASE("a crop goes through the resize before it without changing a bit") {
+// Batches are the same with and without the pass, with and without crop_into_decode.
+TEST_CASE("crop_into_resize changes no bit") {
   const auto dataset = std::make_shared<JpegSet>(60);
   const std::vector<std::vector<OpSpec>> chains{
       {{"resize", {{"size", {56}}}}, {"center_crop", {{"size", {48}}}}},
@@ -239,7 +227,7 @@ TEST_CASE("a crop goes through the resize before it without changing a bit") {
     CHECK(run(spec, dataset, {{}, 2}) == seen);
     spec.passes["crop_into_resize"] = false;
     CHECK(run(spec, dataset, {{}, 2}) == seen);
-    // Where the scale is reduced, by the same weights with the pass and without it.
+    // At a reduced scale, the weights are the same with and without the pass.
     spec.passes["scale_into_decode"] = true;
     const auto reduced = run(spec, dataset, {{}, 2});
     spec.passes.erase("crop_into_resize");
@@ -247,10 +235,10 @@ TEST_CASE("a crop goes through the resize before it without changing a bit") {
   }
 }
 
-TEST_CASE("a random crop is decoded as a part, also where the first one that is drawn is the whole image") {
+TEST_CASE("a random crop is decoded in part even if the first draw is the whole image") {
   const auto dataset = std::make_shared<JpegSet>(60);
   PipelineSpec spec = small_spec(7);
-  // Most of these draws ask for more than the image has, which then is taken as a whole.
+  // Most of these draws exceed the image and select all of it.
   spec.operations[0] = {"random_resized_crop", {{"size", {48}}, {"scale", {0.97, 1}}}};
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     INFO("seed " << seed);
@@ -261,7 +249,7 @@ TEST_CASE("a random crop is decoded as a part, also where the first one that is 
   CHECK(note_of(plan_of(spec, dataset), "crop_into_decode").reason == "resize reads the whole image");
 }
 
-TEST_CASE("a crop that has nothing to go through is told why") {
+TEST_CASE("crop_into_resize gives the reason if it does not apply") {
   const auto dataset = std::make_shared<JpegSet>(60);
   const auto note = [&](std::vector<OpSpec> operations) {
     PipelineSpec spec = small_spec(7);
@@ -276,7 +264,7 @@ TEST_CASE("a crop that has nothing to go through is told why") {
   CHECK(note_of(plan_run(small_spec(7), dataset, {2}).plan, "crop_into_resize").applied == false);
 }
 
-TEST_CASE("a switch that names no pass is refused with the names there are") {
+TEST_CASE("a switch of an unknown pass is refused with the known names") {
   PipelineSpec spec = small_spec(7);
   spec.passes["crop_in_decode"] = false;
   CHECK_THROWS_WITH(plan_run(spec, std::make_shared<JpegSet>(60), {2}),

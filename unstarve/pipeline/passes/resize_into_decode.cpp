@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/codecs/decode_plan.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/edit.h"
 
@@ -15,7 +16,9 @@ std::string about_first(const ImageHeader& header) {
   return fmt::format("; the first image is decoded completely first, by {}", to_string(path));
 }
 
-Rewrite rewrite(Plan plan, const RunOptions&) {
+}  // namespace
+
+Rewrite pass_resize_into_decode(Plan plan, const RunOptions&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   if (!plan.stages[0].operations[0]->only_resizes(plan.data.first.header.size))
     return {std::move(plan), false, "the first operation is not a plain resize"};
@@ -28,9 +31,5 @@ Rewrite rewrite(Plan plan, const RunOptions&) {
       plan.spec.operations[0].name, about_first(plan.data.first.header));
   return {std::move(plan), true, std::move(reason)};
 }
-
-}  // namespace
-
-const Pass kResizeIntoDecodePass{"resize_into_decode", rewrite};
 
 }  // namespace unstarve

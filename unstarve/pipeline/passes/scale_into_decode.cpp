@@ -1,10 +1,10 @@
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/edit.h"
 
 namespace unstarve {
-namespace {
 
-Rewrite rewrite(Plan plan, const RunOptions&) {
+Rewrite pass_scale_into_decode(Plan plan, const RunOptions&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   if (!plan.stages[0].operations[0]->resamples())
     return {std::move(plan), false, "the first operation does not resample"};
@@ -13,9 +13,5 @@ Rewrite rewrite(Plan plan, const RunOptions&) {
     if (auto* const through = std::get_if<SelectThroughStep>(&step)) through->reduction = Reduction::kAllowed;
   return {std::move(plan), true, "decodes JPEG at 1/2, 1/4 or 1/8 where the result is at least as large as the target"};
 }
-
-}  // namespace
-
-const Pass kScaleIntoDecodePass{"scale_into_decode", rewrite};
 
 }  // namespace unstarve

@@ -28,7 +28,9 @@ std::string applied_reason(const Plan& plan) {
   return text + not_used_text(facts);
 }
 
-Rewrite rewrite(Plan plan, const RunOptions&) {
+}  // namespace
+
+Rewrite pass_scan_index(Plan plan, const RunOptions&) {
   const DecodeStep* const decode = decode_step(plan);
   if (decode == nullptr || decode->region != DecodeRegion::kSelected)
     return {std::move(plan), false, "images are not decoded in part"};
@@ -46,9 +48,5 @@ Rewrite rewrite(Plan plan, const RunOptions&) {
   std::string reason = applied_reason(plan);
   return {std::move(plan), true, std::move(reason)};
 }
-
-}  // namespace
-
-const Pass kScanIndexPass{"scan_index", rewrite};
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// The index of JPEG scans in a pipeline: made in the first epoch, used from the second on, never seen in a batch.
+// The index of JPEG scans in a pipeline: built in the first epoch, used from the second on, without effect on batches.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -62,11 +62,11 @@ ScanIndexCounts counts_after(const PipelineSpec& spec, std::uint32_t epochs) {
 
 }  // namespace
 
-TEST_CASE("batches are the same without an index, while it is made and with it", "[pipeline]") {
+TEST_CASE("batches are the same without an index, while it is built and with it", "[pipeline]") {
   const Photos photos;
   const std::vector<Seen> expected = run_epochs(without(photos.spec()), 3);
-  CHECK(run_epochs(photos.spec(), 3) == expected);  // makes it
-  CHECK(run_epochs(photos.spec(), 3) == expected);  // has it
+  CHECK(run_epochs(photos.spec(), 3) == expected);  // builds the index
+  CHECK(run_epochs(photos.spec(), 3) == expected);  // uses the index
 }
 
 TEST_CASE("crops that are decoded at a reduced scale use the same index", "[pipeline]") {
@@ -80,14 +80,14 @@ TEST_CASE("crops that are decoded at a reduced scale use the same index", "[pipe
   CHECK_FALSE(run_epochs(reduced, 1) == run_epochs(photos.spec(), 1));  // some of them were reduced
 }
 
-TEST_CASE("the first epoch makes the index and later ones and runs use it", "[pipeline]") {
+TEST_CASE("the first epoch builds the index; later epochs and runs use it", "[pipeline]") {
   for (const int threads : {1, 4}) {
     const Photos photos;
     PipelineSpec spec = photos.spec();
     spec.execution.threads = threads;
     const ScanIndexCounts first = counts_after(spec, 2);
     CHECK(first.made + first.used == 2 * kImages);
-    // With several threads an image may come again while its index is still being made.
+    // With several threads an image may be decoded again while its index is still being built.
     CHECK((threads == 1 ? first.made == kImages : first.made >= kImages));
     CHECK(first.wrong == 0);
     const ScanIndexCounts second = counts_after(spec, 1);
@@ -139,7 +139,7 @@ TEST_CASE("indexes of another version are counted and rebuilt", "[pipeline]") {
   const std::vector<Seen> expected = run_epochs(without(photos.spec()), 1);
   CHECK(counts_after(photos.spec(), 1).made == kImages);
   {
-    // Of a loader that is gone: its workers would make anew what is replaced here.
+    // The loader has ended: its workers would rebuild the replaced indexes.
     const auto store =
         Loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1}).resources().scan_index;
     std::vector<std::uint8_t> index;
@@ -163,7 +163,7 @@ TEST_CASE("indexes of another version are counted and rebuilt", "[pipeline]") {
   CHECK(after.other_version == 0);
 }
 
-TEST_CASE("explain tells where the index is kept, or why there is none", "[pipeline]") {
+TEST_CASE("explain names the file of the index, or why there is none", "[pipeline]") {
   const Photos photos;
   const auto note = [](const PipelineSpec& spec, const std::shared_ptr<const Dataset>& data) {
     const Plan plan = plan_run(spec, data, {2}).plan;

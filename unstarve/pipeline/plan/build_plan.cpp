@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/spec/check_spec.h"

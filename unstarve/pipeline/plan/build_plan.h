@@ -5,6 +5,7 @@
 //
 // Threads: pure. Failure: Error(kArgument) naming the node of the spec that does not fit the data.
 
+#include "unstarve/pipeline/plan/consumer.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {

@@ -1,28 +1,27 @@
 #pragma once
-// What a plan has to know about the consumer of its batches.
+// The conditions under which a plan runs: cores, consumer, number of epochs.
 
 #include <cstdint>
 
 namespace unstarve {
 
 enum class Consumer {
-  kHost,        // takes batches in the spec's output format, on the host
+  kHost,        // uses batches in the spec's output format, on the host
   kNormalises,  // copies uint8 batches to a device and normalises them there
 };
 
-// Memory that the consumer holds on a device for batches, and whether the device decodes.
+// The device of the consumer.
 struct OnDevice {
-  std::uint64_t per_value = 0;  // bytes per value of a batch (3 x height x width values per sample)
-  std::uint64_t fixed = 0;      // bytes besides
+  std::uint64_t per_value = 0;  // bytes that it holds per value of a batch (3 x height x width values per sample)
+  std::uint64_t fixed = 0;      // bytes that it holds for any batch size
   bool decodes = false;         // some samples are delivered as files (device/decode_balance.h)
 };
 
-// How the plan will be run.
 struct RunOptions {
-  int usable_cores = 1;  // execution.threads: 0 stands for these
+  int usable_cores = 1;  // the default of execution.threads
   Consumer consumer = Consumer::kHost;
-  std::uint32_t epochs = 0;  // 0: unknown or many; a cache pays off from the second epoch on
-  bool grow = false;         // batch slots may be added during the run, which needs fewer at the start
+  std::uint32_t epochs = 0;  // 0: unknown or many; caches save time from the second epoch on
+  bool grow = false;         // batch slots may be added during the run, so fewer are allocated at the start
   OnDevice on_device{};
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "unstarve/codecs/common/orientation.h"
+#include "unstarve/ops/base/operation.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/plan/selection.h"
 
 namespace unstarve {
@@ -86,7 +88,7 @@ Selection first_selection(const Plan& plan) {
       selection = select_for(*stage.operations[select->op], header.size, random);
     } else if (const auto* const through = std::get_if<SelectThroughStep>(&step)) {
       Random random = draws(through->op);
-      (void)select_through(*through, stage.operations, header, selection, random, scratch);
+      (void)select_through({*through, stage.operations}, header, selection, random, scratch);
     } else if (std::holds_alternative<DecodeStep>(step) || std::holds_alternative<DecodeResizeStep>(step)) {
       break;
     }

@@ -1,14 +1,14 @@
 #pragma once
-// What the plan does to decode the first image, in words.
+// Describes how the plan decodes the first image.
 //
 // Threads: pure.
 
 #include <string>
 #include <vector>
 
-#include "unstarve/pipeline/plan/plan.h"
-
 namespace unstarve {
+
+struct Plan;
 
 // One decision about decoding, and its reason.
 struct DecodeNote {
@@ -17,7 +17,7 @@ struct DecodeNote {
   std::string reason;
 };
 
-// Of the first readable image in epoch 0. Empty where samples are stored as pixels.
+// For the first readable image in epoch 0. Empty if samples are stored as pixels.
 [[nodiscard]] std::vector<DecodeNote> decode_notes(const Plan& plan);
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// What `explain` tells of decoding: the plan of the first image, with the reasons that hold for it.
+// How `explain` describes the decoding of the first image.
 #include "unstarve/pipeline/plan/decode_notes.h"
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ std::vector<OpSpec> centre_crop() { return {{"center_crop", {{"size", {96}}}}}; 
 
 }  // namespace
 
-TEST_CASE("the decoding of a baseline photograph is told, by rows and columns", "[pipeline]") {
+TEST_CASE("the note on a baseline photograph contains rows and columns", "[pipeline]") {
   const Photograph photograph(centre_crop());
   CHECK(photograph.note("path").value == "own JPEG decoder");
   CHECK(photograph.note("path").reason == "a baseline JPEG file, 4:2:0");
@@ -55,7 +55,7 @@ TEST_CASE("the decoding of a baseline photograph is told, by rows and columns", 
   CHECK(photograph.note("index").value == "yes");
 }
 
-TEST_CASE("what a crop reads of a resize is told with both", "[pipeline]") {
+TEST_CASE("the note on a crop through a resize names both", "[pipeline]") {
   const Photograph photograph({{"resize", {{"size", {200}}}}, {"center_crop", {{"size", {100}}}}});
   CHECK(photograph.note("part").value == "202x202 at (199, 99) of 600x400");
   CHECK_THAT(photograph.note("part").reason, Contains("the region that resize reads of 600x400 in epoch 0, for 100x100 "
@@ -63,7 +63,7 @@ TEST_CASE("what a crop reads of a resize is told with both", "[pipeline]") {
   CHECK(photograph.note("index").value == "yes");
 }
 
-TEST_CASE("a reduced scale is told with what it is for", "[pipeline]") {
+TEST_CASE("the note on a reduced scale names the target", "[pipeline]") {
   Photograph photograph({{"random_resized_crop", {{"size", {32}}, {"scale", {1, 1}}, {"ratio", {1.5, 1.5}}}}});
   photograph.spec.passes["scale_into_decode"] = true;
   CHECK(photograph.note("scale").value == "1/8");
@@ -79,7 +79,7 @@ TEST_CASE("a reduced scale is told with what it is for", "[pipeline]") {
   CHECK(photograph.note("scale").value == "1/4");
 }
 
-TEST_CASE("what keeps decoding from a part, an index or our decoder is told", "[pipeline]") {
+TEST_CASE("notes name why a crop, an index or our decoder is not used", "[pipeline]") {
   Photograph whole(centre_crop());
   whole.spec.passes["crop_into_decode"] = false;
   CHECK(whole.note("part").value == "600x400 at (0, 0) of 600x400");
@@ -98,7 +98,7 @@ TEST_CASE("what keeps decoding from a part, an index or our decoder is told", "[
   CHECK_THAT(png.note("index").reason, Equals("only our own JPEG decoder supports it"));
 }
 
-TEST_CASE("nothing is told of decoding where samples are pixels", "[pipeline]") {
+TEST_CASE("stored pixels have no notes on decoding", "[pipeline]") {
   PipelineSpec spec = small_spec(2);
   spec.source.path = "synthetic:classes=2,images=8,size=64,seed=1";
   CHECK(decode_notes(plan_run(spec, open_dataset(spec.source.path), {2}).plan).empty());

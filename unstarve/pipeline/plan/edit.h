@@ -1,5 +1,5 @@
 #pragma once
-// Edits of a plan's program that passes share. Jump targets follow the steps that they refer to.
+// Edits of a plan's program, shared by passes. Jump targets are adjusted.
 //
 // Threads: pure.
 
@@ -11,7 +11,7 @@ namespace unstarve {
 
 // The index of the first step equal to `step`. Precondition: there is one.
 [[nodiscard]] StepIndex index_of(const Plan& plan, const Step& step);
-// Inserts `step` before the step that is at `at` now.
+// Inserts `step` before the step at index `at`.
 void insert_step(Plan& plan, StepIndex at, const Step& step);
 void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition);
 

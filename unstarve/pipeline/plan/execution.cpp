@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "unstarve/pipeline/plan/consumer.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {

@@ -1,24 +1,22 @@
 #pragma once
-// Threads, prefetch and reads, resolved once: what execution.threads: 0, execution.read_ahead: -1, the autotuner, the
-// memory limit and the data come to.
+// Threads, prefetch and reads in flight, resolved once from the spec, the usable cores, the memory limit and the data.
 //
-// Threads: pure. Failure: Error(kArgument) when the memory limit is below the smallest working set.
+// Threads: pure. Failure: Error(kArgument) if the memory limit is below the minimum.
 
 #include <string>
-
-#include "unstarve/pipeline/plan/consumer.h"
 
 namespace unstarve {
 
 struct Plan;
+struct RunOptions;
 
 struct ExecutionPlan {
-  int threads = 1;     // worker threads; the autotuner's starting point where `tuned`
-  int prefetch = 2;    // batches; likewise
-  bool tuned = false;  // threads and prefetch follow measurements during the run
-  int read_ahead = 0;  // records read before workers need them
+  int threads = 1;     // worker threads; initial value if `tuned`
+  int prefetch = 2;    // batches; initial value if `tuned`
+  bool tuned = false;  // threads and prefetch are autotuned
+  int read_ahead = 0;  // reads in flight
   bool read_ahead_tuned = false;
-  int most_read_ahead = 0;  // the autotuner's upper bound
+  int most_read_ahead = 0;  // maximum for the autotuner
   std::string read_ahead_reason{};
 };
 

@@ -1,17 +1,63 @@
 #include "unstarve/pipeline/plan/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/schedule.h"
-#include "unstarve/pipeline/order/explain_order.h"
+#include "unstarve/pipeline/order/mixture.h"
+#include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan/decode_notes.h"
 #include "unstarve/pipeline/plan/first_on_device.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve {
 namespace {
+
+constexpr std::size_t kMaxListedGroups = 16;  // there may be thousands of classes
+
+std::string explain_mixture(const PipelineSpec& spec, const SampleSet& samples) {
+  const Mixture mixture(samples.weights());
+  std::string text;
+  for (std::size_t group = 0; group < samples.groups() && !spec.order.balance; ++group) {
+    if (group == kMaxListedGroups) {
+      text += fmt::format("mix         and {} more\n", samples.groups() - group);
+      break;
+    }
+    text += fmt::format("mix         {} of each {} from {}, {} samples\n", mixture.quota(group), mixture.block(),
+                        spec.mix[group].path, samples.group_size(group));
+  }
+  if (spec.order.balance)
+    text += fmt::format("balance     {} classes, {}, in blocks of {} samples\n", samples.groups(),
+                        spec.order.class_weights.empty() ? "equally often" : "by their weights", mixture.block());
+  const std::string deviation =
+      mixture.deviation() < 1e-9 ? "exactly the weights"
+                                 : fmt::format("within {:.2g} % of a block of the weights", 100 * mixture.deviation());
+  return text + fmt::format("            {}; an exhausted group restarts\n", deviation);
+}
+
+std::string explain_order(const PipelineSpec& spec, const SampleSet& samples, std::uint64_t length) {
+  const OrderSpec& order = spec.order;
+  std::string text;
+  if (!samples.everything()) text += fmt::format("samples     {} of {} selected\n", samples.size(), samples.records());
+  for (const std::string& note : samples.notes) text += "            " + note + "\n";
+  text += fmt::format("order       {}, seed {}, rank {} of {}\n", order.shuffle ? "keyed permutation" : "storage order",
+                      order.seed, order.rank, order.world);
+  if (order.window > 0)
+    text += fmt::format("            in windows of {} samples, made of runs of {} in storage order\n", order.window,
+                        kWindowRun);
+  if (!samples.weights().empty()) text += explain_mixture(spec, samples);
+  if (order.repeat > 1 || order.epoch > 0) {
+    text += fmt::format("epoch       {} samples", length);
+    if (order.repeat > 1 && samples.weights().empty())
+      text += fmt::format(", {} passes, each in a different order", order.repeat);
+    text += '\n';
+  }
+  return text;
+}
 
 // What schedules change: one line for each of the first stages after epoch 0.
 std::string explain_stages(const Plan& plan) {
@@ -123,13 +169,7 @@ std::string list_of(const Plan& plan, const Steps& steps) {
 
 }  // namespace
 
-std::string step_text(const Plan& plan, const Step& step) { return std::visit(StepText{plan}, step); }
-
-std::string program_text(const Plan& plan) {
-  std::string text = "program     " + list_of(plan, plan.steps) + "\n";
-  if (!plan.batch_steps.empty()) text += "program     per batch: " + list_of(plan, plan.batch_steps) + "\n";
-  return text;
-}
+std::string program_text(const Plan& plan) { return list_of(plan, plan.steps); }
 
 std::string explain(const Plan& plan, const SampleSet& samples, const Order& order) {
   const std::vector<Size>& sizes = plan.stages[0].sizes;
@@ -157,13 +197,17 @@ std::string explain(const Plan& plan, const SampleSet& samples, const Order& ord
   text += fmt::format("read-ahead  {}\n", plan.execution.read_ahead_reason);
   if (plan.spec.device != DeviceSpec{}) text += explain_device(plan.spec);
   if (plan.memory.limit > 0) text += "memory      " + explain(plan.memory) + "\n";
-  for (const PassNote& pass : plan.passes)
+  for (const PassNote& pass : plan.passes) {
     text +=
         fmt::format("pass        {} ({}{}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate: ", pass.error,
                     pass.applied ? "applied" : "not applied", pass.reason);
+    if (pass.applied) text += fmt::format("            {}\n", pass.program);
+  }
   for (const DecodeNote& note : decode_notes(plan))
     text += fmt::format("decode      {}: {}; {}\n", note.name, note.value, note.reason);
-  return text + program_text(plan);
+  text += "program     " + program_text(plan) + "\n";
+  if (!plan.batch_steps.empty()) text += "program     per batch: " + list_of(plan, plan.batch_steps) + "\n";
+  return text;
 }
 
 }  // namespace unstarve

@@ -1,23 +1,14 @@
 #pragma once
-// What a plan knows of its data: plain values, gathered once, so that passes are pure functions and can be tested on
-// made-up facts.
-//
-// Threads: plain data; gather_facts() is called by one thread.
-// Failure: gather_facts() throws Error(kInput) for data without an image field or without a readable image.
-// Cost:    reads the first readable record; under a memory limit up to 64 records.
+// The facts about the data that a plan depends on (gather_facts.h). Plain data, so that passes are pure functions and
+// can be tested on any facts.
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "unstarve/codecs/decoder.h"
-#include "unstarve/pipeline/order/sample_set.h"
-#include "unstarve/pipeline/spec/spec.h"
-#include "unstarve/storage/dataset/dataset.h"
-#include "unstarve/storage/index/scan_index_file.h"
+#include "unstarve/codecs/common/image_header.h"
 
 namespace unstarve {
 
@@ -27,7 +18,7 @@ struct FirstImage {
   ImageHeader header;  // of stored pixels, only the size
 };
 
-// The largest record and image among those that were looked at.
+// The largest record and image of a sample of the data.
 struct LargestSample {
   std::uint64_t record_bytes = 0;
   Size image;
@@ -38,8 +29,8 @@ struct ScanIndexFacts {
   std::uint64_t packed_records = 0;            // of shards that were packed with an index
   std::vector<std::string> not_used{};         // index files that are not usable, each with its reason
   std::vector<std::filesystem::path> files{};  // candidates for a cached index, the best one first
-  std::filesystem::path shown_file{};          // the first of them that exists, else the best
-  std::string why_no_file{};                   // where there is no candidate
+  std::filesystem::path shown_file{};          // the first candidate that exists, else the best
+  std::string why_no_file{};                   // reason if there is no candidate
 };
 
 struct DataFacts {
@@ -52,21 +43,11 @@ struct DataFacts {
   int image_field = 0;
   int label_field = -1;  // -1: no label
   FirstImage first{};
-  Size largest_output{};                   // over selected samples whose output sizes vary; else 0 x 0
+  Size largest_output{};                   // over the selected samples if their output sizes vary; else 0 x 0
   std::optional<LargestSample> largest{};  // only under a memory limit
-  int reads_in_flight = 0;                 // concurrent reads that pay off, as measured by the dataset
-  int most_reads_in_flight = 0;            // that may pay off later in the run
+  int reads_in_flight = 0;                 // useful concurrent reads, as measured by the dataset
+  int most_reads_in_flight = 0;            // maximum that may be useful later in the run
   ScanIndexFacts scan_index{};
 };
-
-// The data of one run: what a plan is applied to.
-struct RunData {
-  std::shared_ptr<const Dataset> dataset;
-  std::shared_ptr<const SampleSet> samples;
-  BroughtIndexes packed_indexes{};  // scan indexes of the shards
-};
-
-// Fills data.packed_indexes where the spec may need them.
-[[nodiscard]] DataFacts gather_facts(const PipelineSpec& spec, RunData& data);
 
 }  // namespace unstarve

@@ -1,9 +1,8 @@
 #pragma once
-// Where the host's part of a pipeline ends when the spec requests operations on a device (device.operations: device).
+// The first operation that runs on a device if the spec requests it (device.operations: device).
 //
-// Threads: pure. Failure: Error(kArgument) where no operation gives all samples of an epoch one size, for batch
-// operations and padding, and where an epoch is not every sample exactly once (a sample's draws are then not keyed by
-// its epoch).
+// Threads: pure. Failure: Error(kArgument) for batch operations and padding, if no operation has a fixed output size,
+// and unless an epoch contains every sample exactly once (otherwise draws are not keyed by the epoch).
 
 #include <cstddef>
 
@@ -11,7 +10,7 @@
 
 namespace unstarve {
 
-// The index of the first operation on the device, in every epoch; the number of operations where the device only
+// The index of the first operation on the device, valid for every epoch; the number of operations if the device only
 // normalises.
 [[nodiscard]] std::size_t first_on_device(const PipelineSpec& spec);
 

@@ -5,17 +5,18 @@
 #include <algorithm>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/plan/slot_count.h"
 
 namespace unstarve {
 namespace {
 
-// Beside its images and what operations take: decoder state, entropy buffers.
+// Decoder state and entropy buffers, in addition to images and the scratch memory of operations.
 constexpr std::uint64_t kWorkerBase = std::uint64_t{1} << 20;
-// Parts of what is left beside the least working set.
+// Parts of the memory that the minimum leaves.
 constexpr std::uint64_t kLargerImagesPart = 8;
 constexpr std::uint64_t kReadAheadPart = 4;
-// Fewer records than this in the ring are not worth threads of their own.
+// Read-ahead of fewer records does not justify its threads.
 constexpr std::uint64_t kLeastRecordsAhead = 8;
 
 std::uint64_t megabytes_up(std::uint64_t bytes) { return (bytes + 999'999) / 1'000'000; }
@@ -36,11 +37,11 @@ std::uint64_t worker_bytes(const WorkerLoad& load, std::span<const std::shared_p
       largest = std::max(largest, pixels(size));
     }
   } catch (const Error& error) {
-    // An image that an operation refuses takes what there is before that one; its sample is bad when its turn comes.
+    // An operation rejects this image, so its sample is bad when it is loaded; the operations before it still count.
     if (error.kind() != ErrorKind::kInput) throw;
   }
-  // Decoded, and as coefficients of two bytes (progressive files); two images that operations alternate between, and a
-  // copy on its way to the cache. Buffers grow by half at a time.
+  // The decoded image and two-byte coefficients (progressive files); the two images that operations alternate between,
+  // and a copy for the cache. Buffers grow by half.
   const std::uint64_t images = (load.encoded ? 3 : 0) * pixels(load.image) + (load.pixel_cache ? 3 : 2) * largest;
   return kWorkerBase + (load.record_bytes + images + scratch) * 3 / 2;
 }

@@ -1,20 +1,17 @@
 #pragma once
-// How a pipeline's memory is divided where execution.memory_limit_mb bounds it, and who holds how much.
+// Divides execution.memory_limit_mb among the parts of a pipeline before it runs (docs/decisions/0014-memory-limit.md).
 //
-//   limit = batches being made and kept | workers' scratch | batches on a device | one image larger than expected |
-//           records read ahead | cache
+//   limit = batches | workers' scratch memory | batches on a device | larger images | read-ahead | cache
 //
-// The first three are what a pipeline cannot do without: fewer batches ahead than asked for, if need be one, beside the
-// one that a consumer holds while it asks for the next (executor/slot_count.h tells where it is two), and a share per
-// worker that holds the largest of the images looked at. Of what is left the others get their parts; a consumer that
-// keeps batches has the rest and waits, once that is full, until it lets one go. An image that needs more than its
-// worker's share borrows from the part for such images, one worker after the other, and gives it back with its buffers.
+// The first three are the minimum: one prefetched batch, the batches that a consumer holds while it requests the next
+// (slot_count.h), and one share per worker, which fits the largest image of a sample of the data. The others divide
+// the rest. A consumer that keeps more batches than fit waits until it releases one. An image that exceeds its worker's
+// share borrows from the part for larger images.
 //
-// Counted is what the pipeline allocates. Mapped files (data, a cache in a folder) are the page cache's and not
-// counted, nor are the data set's index, the list of a filter (4 bytes a sample), the program and its threads' stacks.
+// Not counted: mapped files (data, a cache in a folder), the dataset's index, the list of a filter (4 bytes per
+// sample), the program and the stacks of its threads.
 //
-// Threads: a MemoryPlan is plain data; MemoryPool may be used by any thread.
-// Failure: plan_memory() throws Error(kArgument) when the least working set does not fit.
+// Threads: pure. Failure: plan_memory() throws Error(kArgument) if the minimum exceeds the limit.
 
 #include <cstdint>
 #include <memory>
@@ -22,65 +19,67 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/image.h"
-#include "unstarve/ops/base/operation.h"
+#include "unstarve/core/size.h"
 
 namespace unstarve {
 
-// Records read ahead hold at most this much, or two records where those are larger.
+class Operation;
+
+// Limit of the records that read-ahead holds; two records if those are larger.
 inline constexpr std::uint64_t kReadAheadBytes = std::uint64_t{256} << 20;
 
-// What the plan is made of, in bytes where not said otherwise.
+// Requirements of a pipeline, in bytes unless noted.
 struct MemoryNeeds {
   std::uint64_t limit = 0;  // 0: none
   std::uint64_t batch = 0;  // one slot: pixels, labels, ids, targets
   std::uint64_t worker = 0;
-  std::uint64_t device = 0;  // that the consumer keeps on a device
-  std::uint64_t record = 0;  // the largest looked at
+  std::uint64_t device = 0;  // held by the consumer on a device
+  std::uint64_t record = 0;  // largest record of a sample of the data
   int threads = 1;
-  bool fewer_threads = false;  // whether the number of threads was left open
+  bool fewer_threads = false;  // the number of threads may be reduced
   int prefetch = 2;            // batches
-  bool grow = false;           // whether slots may be added (executor/slot_count.h)
-  bool relaxed = false;        // whether samples overtake each other
-  bool read_ahead = false;     // whether records are read ahead
-  std::uint64_t cache = 0;     // requested in memory; 0: none
+  bool grow = false;           // slots may be added during the run (slot_count.h)
+  bool relaxed = false;        // out-of-order delivery
+  bool read_ahead = false;
+  std::uint64_t cache = 0;  // requested in memory; 0: none
 };
 
 struct MemoryPlan {
-  std::uint64_t limit = 0;  // 0: none, and what follows is what there would be without
+  std::uint64_t limit = 0;  // 0: none; the other members then are the requirements
   std::uint64_t batch = 0;
   std::uint64_t worker = 0;
   std::uint64_t device = 0;
   int threads = 1;
   int prefetch = 2;
   std::uint64_t larger_images = 0;
-  std::uint64_t read_ahead = 0;  // 0: nothing is read ahead
+  std::uint64_t read_ahead = 0;  // 0: no read-ahead
   std::uint64_t cache = 0;
-  std::size_t kept_batches = 0;  // slots that there are from the start
-  std::size_t most_batches = 0;  // slots, kept ones included; 0: any number
-  int most_threads = 0;          // where their number is tuned; 0: any number
+  std::size_t kept_batches = 0;  // initial slots
+  std::size_t most_batches = 0;  // maximum of slots; 0: no limit
+  int most_threads = 0;          // maximum of autotuned threads; 0: no limit
 };
 
 [[nodiscard]] MemoryPlan plan_memory(const MemoryNeeds& needs);
-// Where threads are tuned: half of what batches to keep would have goes to further workers.
+// For autotuned threads: moves half of the memory for additional batches to additional workers.
 void leave_room_for_threads(MemoryPlan& plan);
-// The images that a worker has to hold.
+
+// The images that a worker holds.
 struct WorkerLoad {
   std::uint64_t record_bytes = 0;
   Size image;
   bool encoded = false;      // decoded by the worker
   bool pixel_cache = false;  // written to a cache of pixels
 };
-// Memory of a worker that applies `operations` to such images: decoder state, record, images, scratch.
+// Memory of a worker that applies `operations` to such images: decoder state, record, images, scratch memory.
 [[nodiscard]] std::uint64_t worker_bytes(const WorkerLoad& load,
                                          std::span<const std::shared_ptr<const Operation>> operations);
-// One line: the limit and who may hold how much of it; empty without a limit.
+// One line: the limit and its parts; empty without a limit.
 [[nodiscard]] std::string explain(const MemoryPlan& plan);
 
-// Who holds how much now.
+// The memory of one part at present.
 struct MemoryShare {
   std::string who;          // "batches", "workers", "on the device", "larger images", "records read ahead", "cache"
-  std::uint64_t bytes = 0;  // workers, on the device: what is set aside for them
+  std::uint64_t bytes = 0;  // workers, on the device: the reserved share
   std::uint64_t most = 0;   // 0: no limit
 };
 

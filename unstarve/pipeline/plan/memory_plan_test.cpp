@@ -35,14 +35,14 @@ std::uint64_t sum(const MemoryPlan& plan) {
          plan.larger_images + plan.read_ahead + plan.cache;
 }
 
-TEST_CASE("the parts of a memory limit are never more than it, and what is asked for where it fits") {
+TEST_CASE("the parts of a memory limit never exceed it, and equal the requirements if these fit") {
   for (std::uint64_t limit = 50 * kMb; limit < 3000 * kMb; limit += 7 * kMb) {
     for (const std::uint64_t cache : {std::uint64_t{0}, 100 * kMb, 10'000 * kMb}) {
       MemoryNeeds wanted = needs(limit);
       wanted.cache = cache;
       const MemoryPlan plan = plan_memory(wanted);
       CHECK(sum(plan) <= limit);
-      CHECK(sum(plan) + 10 * kMb > limit);  // and all of it may be used
+      CHECK(sum(plan) + 10 * kMb > limit);  // all of it can be used
       CHECK(plan.threads == 4);
       CHECK(plan.prefetch >= 1);
       CHECK(plan.kept_batches == static_cast<std::size_t>(plan.prefetch) + 2);
@@ -56,7 +56,7 @@ TEST_CASE("the parts of a memory limit are never more than it, and what is asked
   }
 }
 
-TEST_CASE("what the consumer keeps on a device is of the limit, and refused where it does not fit") {
+TEST_CASE("memory on a device counts towards the limit, and is refused if it does not fit") {
   MemoryNeeds wanted = needs(300 * kMb);
   const MemoryPlan without = plan_memory(wanted);
   wanted.device = 120 * kMb;
@@ -93,32 +93,32 @@ TEST_CASE("a loader counts the values of its batches on the device") {
   }
 }
 
-// Of a worker, for photographs of 4000x3000 that need decoding, through these operations.
+// Memory of a worker that decodes photographs of 4000x3000 and applies these operations.
 std::uint64_t worker_with(const std::vector<OpSpec>& specs) {
   std::vector<std::shared_ptr<const Operation>> operations;
   for (const OpSpec& spec : specs) operations.push_back(make_operation(spec));
   return worker_bytes({kMb, {4000, 3000}, true, false}, operations);
 }
 
-TEST_CASE("a worker's share has the scratch of its operations, and images that they make larger") {
+TEST_CASE("a worker's share includes the scratch memory of operations, and images that they enlarge") {
   constexpr std::uint64_t kPixels = 4000 * 3000 * 3;
   const std::uint64_t plain = worker_with({{"horizontal_flip", {}}});
   CHECK(plain >= (kMb + 5 * kPixels) * 3 / 2);
-  // 129 rows of 16 bits wait for those below.
+  // 129 rows of 16 bits are held until the rows below them are available.
   const OpSpec blur{"gaussian_blur", {{"sigma", {20, 20}}, {"radius", {64}}}};
   CHECK(worker_with({blur}) >= plain + 129 * 4000 * 3 * 2 * 3 / 2);
   // The original and its sums in 32 bits.
   const OpSpec mix{"aug_mix", {}};
   CHECK(worker_with({mix}) >= plain + 5 * kPixels * 3 / 2);
-  // Behind a crop they are small, and an image that is made larger counts twice.
+  // After a crop they are small, and an enlarged image counts twice.
   const OpSpec crop{"random_resized_crop", {{"size", {224}}}}, larger{"resize", {{"size", {6000, 8000}}}};
   CHECK(worker_with({crop, blur, mix}) < plain + 10 * kMb);
   CHECK(worker_with({crop, larger}) >= plain + 2 * 3 * kPixels * 3 / 2);
-  // What is refused takes no more than what comes before it.
+  // An operation that rejects the image needs no memory beyond that of the operations before it.
   CHECK(worker_with({{"resize", {{"size", {60000}}}}}) < 2 * plain);
 }
 
-TEST_CASE("without a limit everything is as asked for") {
+TEST_CASE("without a limit the plan equals the requirements") {
   const MemoryPlan plan = plan_memory(needs(0));
   CHECK(plan.cache == 1000 * kMb);
   CHECK(plan.prefetch == 4);
@@ -126,7 +126,7 @@ TEST_CASE("without a limit everything is as asked for") {
   CHECK(explain(plan).empty());
 }
 
-TEST_CASE("a limit below the least working set is refused with what is needed") {
+TEST_CASE("a limit below the minimum is refused with the required number") {
   // Three batches and four workers.
   CHECK_THROWS_WITH(plan_memory(needs(49 * kMb)),
                     Catch::Contains("execution.memory_limit_mb: 49, expected at least 50: 3 batches of 10.0 MB and 4 "
@@ -142,7 +142,7 @@ TEST_CASE("a limit below the least working set is refused with what is needed") 
   CHECK(plan_memory(when_asked).prefetch == 0);
 }
 
-TEST_CASE("a ring that may grow needs room for one batch beside those ahead, in relaxed order for two") {
+TEST_CASE("a ring that may grow needs one slot in addition to the prefetched ones, in relaxed order two") {
   MemoryNeeds plain = needs(40 * kMb);  // two batches and four workers
   plain.grow = true;
   const MemoryPlan least = plan_memory(plain);
@@ -176,7 +176,7 @@ std::uint64_t held(const Loader& loader) {
   return bytes;
 }
 
-TEST_CASE("batches are the same under a limit, which is never passed, with a cache and reading ahead") {
+TEST_CASE("batches are the same under a limit, which is never exceeded, with a cache and read-ahead") {
   const auto dataset = std::make_shared<JpegSet>(80);
   const auto expected = run(small_spec(8, 2), dataset, {{}, 3});
   const auto device = open_device("cpu");
@@ -208,14 +208,14 @@ TEST_CASE("a limit with room for two batches is enough for a loop that holds one
   CHECK_THROWS_WITH(Loader(spec, dataset, *device, {{}, 2}), Catch::Contains(": 3 batches"));
   std::vector<Seen> seen;
   std::optional<Batch> held;
-  while ((held = loader.next())) {  // the one before is let go only when this one is there
+  while ((held = loader.next())) {  // the previous batch is released only when this one is available
     seen.push_back(see(*held));
     CHECK(loader.memory().front().bytes <= 2 * loader.plan().memory.batch);
   }
   CHECK(seen == expected);
 }
 
-TEST_CASE("a consumer that keeps what the limit holds waits until it lets one go") {
+TEST_CASE("a consumer that holds all batches of the limit waits until it releases one") {
   const auto dataset = std::make_shared<JpegSet>(400);
   const auto device = open_device("cpu");
   for (const ExecutionOrder order : {ExecutionOrder::kExact, ExecutionOrder::kRelaxed}) {
@@ -244,7 +244,7 @@ TEST_CASE("a consumer that keeps what the limit holds waits until it lets one go
   }
 }
 
-// One image is larger than those that planning looks at.
+// One image is larger than those that planning reads.
 class OneLarge final : public JpegSet {
  public:
   explicit OneLarge(Size size) : JpegSet(200), large_(std::make_shared<Image>(size)) {
@@ -261,7 +261,7 @@ class OneLarge final : public JpegSet {
   std::vector<std::uint8_t> bytes_;
 };
 
-TEST_CASE("an image larger than expected borrows the memory, or is refused by name") {
+TEST_CASE("an image larger than expected borrows memory, or is refused by name") {
   PipelineSpec spec = limited_spec(20);
   const auto fits = std::make_shared<OneLarge>(Size{300, 300});
   CHECK(run(spec, fits, {{}, 2}) == run(small_spec(8, 2), fits, {{}, 2}));
@@ -274,7 +274,7 @@ TEST_CASE("an image larger than expected borrows the memory, or is refused by na
   CHECK(samples == 199);
 }
 
-TEST_CASE("images that cannot be read do not keep a limit from being divided") {
+TEST_CASE("a limit is divided even if images cannot be read") {
   PipelineSpec spec = limited_spec(20);
   spec.errors.policy = OnError::kSkip;
   std::size_t samples = 0;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/schedule.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/bytes/crc32.h"
 
 namespace unstarve {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/plan/sample_extent.h"
 
 namespace unstarve {

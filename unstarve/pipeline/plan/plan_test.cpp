@@ -15,7 +15,7 @@ namespace {
 
 using Catch::Contains;
 
-TEST_CASE("what a spec says that no data can mend is named by its node") {
+TEST_CASE("errors of a spec that do not depend on data name the node") {
   const auto wrong = [](auto change) {
     PipelineSpec spec;
     change(spec);
@@ -45,7 +45,7 @@ TEST_CASE("what a spec says that no data can mend is named by its node") {
   CHECK_THAT(wrong([](PipelineSpec& s) { s.output.normalisation.std[1] = 0; }), Contains("output.std: 0"));
 }
 
-TEST_CASE("a plan holds the size before and behind each operation") {
+TEST_CASE("a plan holds the size before and after each operation") {
   const auto data = open_dataset("synthetic:classes=2,images=20,size=50,seed=1");
   PipelineSpec spec;
   spec.batch.size = 10;

@@ -11,15 +11,15 @@
 
 namespace unstarve {
 
-// Smaller images are decoded in the time that looking up their index takes.
+// For smaller images, looking up the index takes as long as decoding.
 inline constexpr std::int64_t kLeastIndexedPixels = 128 * 128;
 
 struct ScanIndexFiles {
   std::vector<std::filesystem::path> candidates;  // the best one first
-  std::string why_none;                           // where there is no candidate
+  std::string why_none;                           // reason if there is no candidate
 };
 
-// Depends on the paths and splits of the sources, which together determine the number of each record.
+// Depends on the paths and splits of the sources, which determine the number of each record.
 [[nodiscard]] ScanIndexFiles scan_index_files(const PipelineSpec& spec);
 
 }  // namespace unstarve

@@ -11,8 +11,9 @@ Selection select_for(const Operation& operation, Size image, Random& random) {
   return {region, operation.output_size(region.size()), {}};
 }
 
-bool select_through(const SelectThroughStep& step, OperationSpan operations, const ImageHeader& header,
-                    Selection& selection, Random& random, Scratch& scratch) {
+bool select_through(const SelectThrough& through, const ImageHeader& header, Selection& selection, Random& random,
+                    Scratch& scratch) {
+  const auto& [step, operations] = through;
   if (!lies_within(selection.region, header.size)) return false;
   // A reduced image has other resize weights.
   if (plan_decode(header, decode_hint({DecodeRegion::kSelected, step.reduction}, selection)).reduction > 1)

@@ -1,10 +1,9 @@
 #pragma once
-// How many slots a ring keeps: as few as keep its workers busy, since slots are nearly all of a loader's memory.
+// The number of slots of a ring: as few as keep its workers busy, because slots are most of a loader's memory.
 //
-// A consumer that asks for a batch usually holds the one before, and `prefetch` batches are filled meanwhile: the one
-// that it waits for and, once that one's last samples are under way, those behind it. One slot more would be touched
-// only while a sample took longer than a whole batch. Where that is what is wanted (relaxed order, whose samples
-// overtake such a one), or where slots cannot be added for a consumer that holds two, the ring has it from the start.
+// A consumer that requests a batch usually still holds the previous one, while `prefetch` batches are filled: the
+// requested one and those after it. One more slot is used only while a sample takes longer than a whole batch. The ring
+// has it from the start with out-of-order delivery, and if slots cannot be added for a consumer that holds two batches.
 //
 // Threads: pure functions.
 
@@ -15,18 +14,18 @@ namespace unstarve {
 
 struct SlotNeeds {
   int prefetch = 2;        // batches, 0 or more
-  bool grow = false;       // further slots come where the consumer holds more
-  bool relaxed = false;    // samples overtake each other
-  bool holds_two = false;  // of late the consumer held two batches or more while it asked for another
+  bool grow = false;       // slots are added if the consumer holds more
+  bool relaxed = false;    // out-of-order delivery
+  bool holds_two = false;  // the consumer recently held two or more batches while it requested another
 };
 
-// Slots that stay; those beyond go as soon as the consumer gives them back.
+// Permanent slots; additional ones are freed as soon as the consumer returns them.
 [[nodiscard]] constexpr std::size_t slots_kept(const SlotNeeds& needs) {
   if (!needs.grow || needs.relaxed) return static_cast<std::size_t>(needs.prefetch) + 2;
   return static_cast<std::size_t>(std::max(needs.prefetch, 1)) + (needs.holds_two ? 2 : 1);
 }
 
-// Slots without which nothing would be filled while the consumer holds `held` and asks for one more; with `grow`.
+// With `grow`: the slots required to keep filling batches while the consumer holds `held` and requests one more.
 [[nodiscard]] constexpr std::size_t slots_asked(int prefetch, std::size_t held) {
   return static_cast<std::size_t>(std::max(prefetch, 1)) + held;
 }

@@ -9,7 +9,7 @@
 //
 // Operations are referred to by their index in the pipeline. Random numbers are keyed by that index, not by the
 // position of a step, so that a pass may reorder steps without changing what is drawn.
-// To add a step: its struct and its row in `Step` here, its line in describe_step() (print.cpp), its rules in
+// To add a step: its struct and its row in `Step` here, its text in explain.cpp, its rules in
 // verify.cpp, and its execution, an overload of SampleProgram::run() (executor/sample_program.cpp).
 
 #include <cstddef>
@@ -21,20 +21,19 @@ namespace unstarve {
 using OpIndex = std::uint32_t;    // into PipelineSpec::operations
 using StepIndex = std::uint32_t;  // into Plan::steps
 
-// Reads the record: encoded bytes or stored pixels, and the label.
-struct ReadStep {
-  friend bool operator==(const ReadStep&, const ReadStep&) = default;
+// Base of the steps without parameters, which are all equal.
+struct NoParameters {
+  friend bool operator==(const NoParameters&, const NoParameters&) = default;
 };
+
+// Reads the record: encoded bytes or stored pixels, and the label.
+struct ReadStep : NoParameters {};
 
 // Takes the pixels of a record that are stored undecoded.
-struct UsePixelsStep {
-  friend bool operator==(const UsePixelsStep&, const UsePixelsStep&) = default;
-};
+struct UsePixelsStep : NoParameters {};
 
 // Parses the header of the encoded image; its logical size is known from here on.
-struct OpenStep {
-  friend bool operator==(const OpenStep&, const OpenStep&) = default;
-};
+struct OpenStep : NoParameters {};
 
 // Draws the region that operation `op` reads, unless an earlier SelectThroughStep has drawn it. With pixels at hand the
 // image is cropped to the region; before decoding, the region is what the decode step has to produce.
@@ -84,9 +83,7 @@ struct ApplyStep {
 };
 
 // Writes pending crops, mirrors and colour changes to an image.
-struct MaterialiseStep {
-  friend bool operator==(const MaterialiseStep&, const MaterialiseStep&) = default;
-};
+struct MaterialiseStep : NoParameters {};
 
 // Continues at step `on_hit` with the cached pixels of the sample, if there are any.
 struct CacheLookupStep {
@@ -95,14 +92,10 @@ struct CacheLookupStep {
 };
 
 // Puts the pixels into the cache, if it has room.
-struct CacheInsertStep {
-  friend bool operator==(const CacheInsertStep&, const CacheInsertStep&) = default;
-};
+struct CacheInsertStep : NoParameters {};
 
 // Converts the pixels to the output format and writes them to the sample's part of the batch slot.
-struct StoreStep {
-  friend bool operator==(const StoreStep&, const StoreStep&) = default;
-};
+struct StoreStep : NoParameters {};
 
 using Step = std::variant<ReadStep, UsePixelsStep, OpenStep, SelectStep, SelectThroughStep, DecodeStep,
                           DecodeResizeStep, ApplyStep, MaterialiseStep, CacheLookupStep, CacheInsertStep, StoreStep>;
@@ -110,19 +103,13 @@ using Step = std::variant<ReadStep, UsePixelsStep, OpenStep, SelectStep, SelectT
 // The steps of a batch, after all of its samples are stored.
 
 // Closes the gaps that skipped samples leave (errors.policy: skip).
-struct CompactStep {
-  friend bool operator==(const CompactStep&, const CompactStep&) = default;
-};
+struct CompactStep : NoParameters {};
 
 // Fills samples of varying sizes up to one size.
-struct PadStep {
-  friend bool operator==(const PadStep&, const PadStep&) = default;
-};
+struct PadStep : NoParameters {};
 
 // Writes one-hot rows of the labels to the batch's targets.
-struct OneHotStep {
-  friend bool operator==(const OneHotStep&, const OneHotStep&) = default;
-};
+struct OneHotStep : NoParameters {};
 
 // Applies batch operation `op`, an index into PipelineSpec::batch_operations.
 struct BatchApplyStep {
@@ -131,9 +118,7 @@ struct BatchApplyStep {
 };
 
 // Repeats samples up to the batch size (batch.last: pad).
-struct RepeatStep {
-  friend bool operator==(const RepeatStep&, const RepeatStep&) = default;
-};
+struct RepeatStep : NoParameters {};
 
 using BatchStep = std::variant<CompactStep, PadStep, OneHotStep, BatchApplyStep, RepeatStep>;
 

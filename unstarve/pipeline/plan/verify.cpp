@@ -1,4 +1,5 @@
 #include "unstarve/pipeline/plan/verify.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 #include <fmt/format.h>
 

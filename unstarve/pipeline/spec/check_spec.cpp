@@ -2,37 +2,185 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
+#include <string>
+#include <type_traits>
 
-#include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/device/device.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
-#include "unstarve/pipeline/spec/spec_checks.h"
+#include "unstarve/pipeline/spec/spec_nodes.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve {
 namespace {
 
-// An error of an operation in an epoch after 0.
-struct EpochError : Error {
-  EpochError(const Error& error, std::uint32_t in) : Error(error), epoch(in) {}
-  std::uint32_t epoch;
+[[noreturn]] void fail(const std::string& node, const std::string& what) {
+  throw Error(ErrorKind::kArgument, node + ": " + what);
+}
+
+// Checks that every number is finite and within the range of its node.
+class RangeChecks {
+ public:
+  // `path`: of the mapping, with a dot at its end; empty for the root.
+  explicit RangeChecks(std::string path = "") : path_(std::move(path)) {}
+
+  template <class T>
+  void node(const char* key, const T& value, const NodeInfo& info) const {
+    check(path_ + key, value, info);
+  }
+  template <class Visit>
+  void map(const char* key, const NodeInfo&, const Visit& visit) const {
+    const RangeChecks inner(path_ + key + ".");
+    visit(inner);
+  }
+  template <class Visit>
+  void sources(const char* key, const std::vector<SourceSpec>& sources, const NodeInfo&, const Visit& visit) const {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const RangeChecks inner(fmt::format("{}[{}].", key, i));
+      visit(inner, sources[i]);
+    }
+  }
+
+ private:
+  template <class T>
+  static void check(const std::string& node, const T& value, const NodeInfo& info) {
+    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+      const auto number = static_cast<double>(value);
+      const bool low = info.above ? !(number > *info.above) : info.minimum && !(number >= *info.minimum);
+      if (low || (info.maximum && !(number <= *info.maximum)) || !std::isfinite(number))
+        fail(node, fmt::format("{}, expected {}", value, expected(info, low)));
+    }
+  }
+  template <class T>
+  static void check(const std::string& node, const std::optional<T>& value, const NodeInfo& info) {
+    if (value) check(node, *value, info);
+  }
+  static void check(const std::string& node, const std::array<float, kChannels>& values, const NodeInfo& info) {
+    for (const float value : values) check(node, value, info);
+  }
+  static void check(const std::string& node, const std::vector<double>& values, const NodeInfo& info) {
+    for (std::size_t i = 0; i < values.size(); ++i) check(fmt::format("{}[{}]", node, i), values[i], info);
+  }
+  static void check(const std::string& node, const std::map<std::string, double>& values, const NodeInfo& info) {
+    for (const auto& [name, value] : values) check(node + "." + name, value, info);
+  }
+  static std::string expected(const NodeInfo& info, bool low) {
+    constexpr double kUnlimited = 0x7fffff00;  // larger maxima only prevent overflow
+    if (info.above)
+      return fmt::format("above {} and {}", *info.above,
+                         info.maximum ? fmt::format("at most {}", *info.maximum) : std::string("finite"));
+    if (!info.minimum) return "finite numbers";
+    if (!info.maximum || (low && *info.maximum > kUnlimited)) return fmt::format("{} or more", *info.minimum);
+    return fmt::format("{} to {}", *info.minimum, *info.maximum);
+  }
+
+  std::string path_;
 };
 
-// Constructs the operation for every epoch in which it changes. `make`: make_operation() or make_batch_operation().
+void check_mix(const PipelineSpec& spec) {
+  if (spec.mix.empty()) return;
+  if (spec.source != SourceSpec{})
+    fail("source", "found together with mix; expected one of them. Set filter, take and split in each source of mix");
+  const bool weighted = spec.mix[0].weight.has_value();
+  double sum = 0;
+  for (std::size_t i = 0; i < spec.mix.size(); ++i) {
+    const std::string node = fmt::format("mix[{}]", i);
+    if (spec.mix[i].weight.has_value() != weighted)
+      fail(node + ".weight", "only some sources have a weight; expected one for all or for none");
+    const auto& earlier = spec.mix[i].earlier_weights;
+    if (earlier.size() != spec.mix[0].earlier_weights.size())
+      fail(node + ".earlier_weights",
+           fmt::format("{} weights, expected {} as in mix[0]", earlier.size(), spec.mix[0].earlier_weights.size()));
+    if (!weighted && !earlier.empty()) fail(node + ".earlier_weights", "found without mix[].weight; expected both");
+    if (weighted) sum += *spec.mix[i].weight;
+  }
+  if (!weighted) return;
+  if (sum == 0) fail("mix", "all weights are 0, expected at least one above 0");
+  if (spec.order.balance) fail("order.balance", "true together with weights of mix; expected one of them");
+  if (!spec.order.shuffle)
+    fail("order.shuffle",
+         "false with weights of mix, which draw samples in random order; expected true, or no weights");
+}
+
+void check_sources(const PipelineSpec& spec) {
+  const OrderSpec& order = spec.order;
+  check_mix(spec);
+  if (order.rank >= order.world)
+    fail("order.rank", fmt::format("rank {} of world {}, expected 0 <= rank < world", order.rank, order.world));
+  if (spec.source.weight) fail("source.weight", "found for a single source; expected weights only in mix");
+  if (!spec.source.earlier_weights.empty())
+    fail("source.earlier_weights", "found for a single source; expected weights only in mix");
+  if (order.window > 0 && !order.shuffle)
+    fail("order.window", "a window without shuffling; expected order.shuffle: true");
+  if (!order.class_weights.empty() && !order.balance)
+    fail("order.class_weights", "found without balancing; expected order.balance: true");
+  if (!order.balance) return;
+  if (!order.shuffle) fail("order.balance", "true without shuffling; expected order.shuffle: true");
+  if (order.window > 0) fail("order.window", "a window together with order.balance; expected one of them");
+}
+
+void check_batch(const PipelineSpec& spec) {
+  const PadSpec& pad = spec.batch.pad;
+  if (pad.to == PadTo::kSize && (pad.size.width < 1 || pad.size.height < 1))
+    fail("batch.pad.to", "size without batch.pad.size; expected [height, width] there");
+  if (pad.to != PadTo::kSize && pad.size != Size{})
+    fail("batch.pad.size", "found without batch.pad.to: size; expected only with it");
+  const BucketSpec& bucket = spec.batch.bucket;
+  if (bucket.window == 0) return;
+  const std::uint64_t run =
+      bucket.run > 0 ? bucket.run
+                     : static_cast<std::uint64_t>(spec.batch.size) * static_cast<std::uint64_t>(spec.order.world);
+  if (bucket.window < run)
+    fail("batch.bucket.window", fmt::format("{}, expected 0 or at least the {} samples of a {}", bucket.window, run,
+                                            bucket.run > 0 ? "group (batch.bucket.run)" : "batch of all ranks"));
+  if (pad.to != PadTo::kLargest) fail("batch.bucket.window", "buckets without padding; expected batch.pad.to: largest");
+  if (spec.execution.order == ExecutionOrder::kRelaxed)
+    fail("batch.bucket.window",
+         "relaxed order would mix samples of different buckets; expected execution.order: exact");
+}
+
+void check_device(const DeviceSpec& device) {
+  if (!device.name.empty() && !is_device_name(device.name))
+    fail("device.name", fmt::format("\"{}\", expected cpu, cuda or cuda:N", device.name));
+  if (device.operations == OperationsOn::kDevice && device.name.empty())
+    fail("device.operations", "device without device.name; expected cpu, cuda or cuda:N there");
+  if (device.decode != DecodeOn::kHost && device.operations == OperationsOn::kHost)
+    fail("device.decode", fmt::format("{} with device.operations: host; expected device.operations: device, because "
+                                      "images decoded on the device are cropped there",
+                                      to_string(device.decode)));
+  if (device.decode_share && device.decode == DecodeOn::kHost)
+    fail("device.decode_share", fmt::format("{} with device.decode: host; expected no share, or device.decode: hybrid, "
+                                            "gpu_hybrid or hardware",
+                                            *device.decode_share));
+}
+
+void check_cache(const CacheSpec& cache) {
+  if (cache.what != CacheWhat::kEncoded) return;
+  if (cache.after >= 0)
+    fail("cache.after", "encoded records are cached before any operation; expected -1, or cache.what: pixels");
+  if (!cache.folder.empty())
+    fail("cache.folder", "encoded records are cached in memory; expected no folder, or cache.what: pixels");
+}
+
+// Constructs every operation for every epoch in which it changes. `make`: make_operation() or make_batch_operation().
 template <class Make>
-void check_operation(const OpSpec& operation, const Make& make) {
-  check_schedules(operation);
-  (void)make(at_epoch(operation, 0));
-  for (const std::uint32_t epoch : changing_epochs({&operation, 1})) {
+void check_operations(const char* node, const std::vector<OpSpec>& operations, const Make& make) {
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    std::string in_epoch;
     try {
-      (void)make(at_epoch(operation, epoch));
+      check_schedules(operations[i]);
+      (void)make(at_epoch(operations[i], 0));
+      for (const std::uint32_t epoch : changing_epochs({&operations[i], 1})) {
+        in_epoch = fmt::format(" in epoch {}", epoch);
+        (void)make(at_epoch(operations[i], epoch));
+      }
     } catch (const Error& error) {
-      throw EpochError(error, epoch);
+      fail(fmt::format("{}[{}]{}", node, i, in_epoch), error.what());
     }
   }
 }
@@ -40,56 +188,15 @@ void check_operation(const OpSpec& operation, const Make& make) {
 }  // namespace
 
 void check_spec(const PipelineSpec& spec) {
-  const auto fail = [](const std::string& node, const std::string& what) {
-    throw Error(ErrorKind::kArgument, node + ": " + what);
-  };
-  const auto within = [&](const char* node, int value, int low, int high) {
-    if (value < low || value > high) fail(node, fmt::format("{}, expected {} to {}", value, low, high));
-  };
-  within("execution.threads", spec.execution.threads, 0, 1024);
-  within("execution.prefetch", spec.execution.prefetch, 0, 1024);
-  within("execution.read_ahead", spec.execution.read_ahead, -1, 1024);
-  constexpr std::uint64_t kMostMb = std::uint64_t{1} << 40;
-  if (spec.execution.memory_limit_mb > kMostMb)
-    fail("execution.memory_limit_mb", fmt::format("{}, expected 0 to {}", spec.execution.memory_limit_mb, kMostMb));
-  within("decode.max_pixels", spec.decode.max_pixels, 1, static_cast<int>(kMaxPixels));
-  within("execution.cpu_limit", spec.execution.cpu_limit, 0, 1024);
+  const RangeChecks ranges;
+  visit_spec(ranges, spec);
+  check_sources(spec);
   check_batch(spec);
   check_device(spec.device);
-  if (spec.order.world < 1) fail("order.world", fmt::format("{}, expected 1 or more", spec.order.world));
-  check_sources(spec);
+  check_cache(spec.cache);
   check_pass_switches(spec);
-  if (spec.order.rank < 0 || spec.order.rank >= spec.order.world)
-    fail("order.rank",
-         fmt::format("rank {} of world {}, expected 0 <= rank < world", spec.order.rank, spec.order.world));
-  if (!(spec.errors.rate > 0 && spec.errors.rate <= 1))
-    fail("errors.rate", fmt::format("{}, expected above 0 and at most 1", spec.errors.rate));
-  const CacheSpec& cache = spec.cache;
-  if (cache.what != CacheWhat::kNothing && (cache.limit_mb == 0 || cache.limit_mb > kMostMb))
-    fail("cache.limit_mb", fmt::format("{}, expected 1 or more", cache.limit_mb));
-  within("cache.after", cache.after, -1, 1024);
-  if (cache.what == CacheWhat::kEncoded && cache.after >= 0)
-    fail("cache.after", "encoded records are cached before any operation; expected -1, or cache.what: pixels");
-  if (cache.what == CacheWhat::kEncoded && !cache.folder.empty())
-    fail("cache.folder", "encoded records are cached in memory; expected no folder, or cache.what: pixels");
-  const auto each = [&](const char* node, const std::vector<OpSpec>& operations, const auto& make) {
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      try {
-        check_operation(operations[i], make);
-      } catch (const EpochError& error) {
-        fail(fmt::format("{}[{}] in epoch {}", node, i, error.epoch), error.what());
-      } catch (const Error& error) {
-        fail(fmt::format("{}[{}]", node, i), error.what());
-      }
-    }
-  };
-  each("operations", spec.operations, make_operation);
-  each("batch_operations", spec.batch_operations, make_batch_operation);
-  for (const float mean : spec.output.normalisation.mean)
-    if (!std::isfinite(mean)) fail("output.mean", fmt::format("{}, expected finite numbers", mean));
-  for (const float deviation : spec.output.normalisation.std)
-    if (!(deviation > 0 && std::isfinite(deviation)))
-      fail("output.std", fmt::format("{}, expected above 0 and finite", deviation));
+  check_operations("operations", spec.operations, make_operation);
+  check_operations("batch_operations", spec.batch_operations, make_batch_operation);
   try {
     const Storer storer(spec.output);
   } catch (const Error& error) {

@@ -7,23 +7,15 @@
 #include <string>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 namespace {
 
 constexpr std::array kSwitches{
-    PassSwitch{"cache", "caches encoded records, or pixels before the first random operation"},
-    PassSwitch{"crop_into_resize", "resizes only the region that the next operation reads"},
-    PassSwitch{"crop_into_decode", "decodes only the region that the first operation reads"},
-    PassSwitch{
-        "scale_into_decode", "decodes JPEG at a reduced scale where the result is resized further",
-        "photographs differ by less than 6 of 255 on average, 20 in the worst case, and show less than one pixel "
-        "more on each side"},
-    PassSwitch{"resize_into_decode", "resizes rows as they are decoded"},
-    PassSwitch{"scan_index", "remembers the positions of MCU rows in a JPEG and decodes crops from there"},
-    PassSwitch{"operation_fusion", "crops, pads, mirrors and changes colours without writing an image each"},
-    PassSwitch{"normalise_on_device", "copies uint8 to a device that normalises and casts",
-               "a value is off by at most 2^-20 of the larger of |pixel / (255 std)| and |mean / std|"},
+#define PASS(name, help, error) PassSwitch{#name, help, error},
+#include "unstarve/pipeline/spec/pass_table.inl"
+#undef PASS
 };
 
 }  // namespace

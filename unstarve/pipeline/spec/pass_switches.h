@@ -1,15 +1,12 @@
 #pragma once
-// The optimisation passes by name, as a spec switches them: "passes: {crop_into_decode: false}".
-//
-// The table contains no code of a pass, so that a spec can be checked and described without a plan. To add a pass, add
-// its row here; passes_test.cpp compares the rows with the passes.
+// The optimisation passes by name (pass_table.inl), as a spec switches them: "passes: {crop_into_decode: false}".
 
 #include <span>
 #include <string_view>
 
-#include "unstarve/pipeline/spec/spec.h"
-
 namespace unstarve {
+
+struct PipelineSpec;
 
 struct PassSwitch {
   std::string_view name;

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/codecs/decoder.h"
-#include "unstarve/core/image.h"
-#include "unstarve/ops/base/operation.h"
-#include "unstarve/ops/store/store.h"
+#include "unstarve/codecs/common/image_header.h"
+#include "unstarve/core/size.h"
+#include "unstarve/ops/base/op_value.h"
+#include "unstarve/ops/store/store_format.h"
 
 namespace unstarve {
 

@@ -8,14 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
-#include "unstarve/pipeline/spec/spec_fields.h"
-#include "unstarve/pipeline/spec/spec_yaml.h"
-#include "unstarve/pipeline/spec/yaml_map.h"
+#include "unstarve/pipeline/spec/spec_nodes.h"
 
 namespace unstarve {
 namespace {
@@ -26,6 +23,15 @@ Json object(Json properties) {
   return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
 }
 
+Json list_of(Json items, std::size_t count) {
+  return {{"type", "array"}, {"items", std::move(items)}, {"minItems", count}, {"maxItems", count}};
+}
+
+// One `value`, or a list of two.
+Json one_or_two(const Json& value, const char* description) {
+  return {{"anyOf", {value, list_of(value, 2)}}, {"description", description}};
+}
+
 Json parameter_schema(const ParameterInfo& info) {
   const auto make = [](const auto& kind) -> Json {
     using Kind = std::decay_t<decltype(kind)>;
@@ -34,23 +40,18 @@ Json parameter_schema(const ParameterInfo& info) {
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Number>) {
       return {{"type", "number"}, {"minimum", kind.low}, {"maximum", kind.high}, {"default", kind.fallback}};
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Range>) {
-      const Json number = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", kind.high}};
-      return {{"type", "array"},
-              {"items", number},
-              {"minItems", 2},
-              {"maxItems", 2},
-              {"default", {kind.fallback.first, kind.fallback.second}}};
+      Json schema = list_of({{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", kind.high}}, 2);
+      schema["default"] = {kind.fallback.first, kind.fallback.second};
+      return schema;
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Interval>) {
-      const Json number = {{"type", "number"}, {"minimum", kind.low}, {"maximum", kind.high}};
-      return {{"anyOf", {number, {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}}},
-              {"description", "a number, or [minimum, maximum]"},
-              {"default", {kind.fallback.first, kind.fallback.second}}};
+      Json schema = one_or_two({{"type", "number"}, {"minimum", kind.low}, {"maximum", kind.high}},
+                               "a number, or [minimum, maximum]");
+      schema["default"] = {kind.fallback.first, kind.fallback.second};
+      return schema;
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Integers>) {
       const Json number = {{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}};
       Json any = Json::array();
-      for (const std::size_t count : kind.counts)
-        any.push_back(
-            count == 1 ? number : Json{{"type", "array"}, {"items", number}, {"minItems", count}, {"maxItems", count}});
+      for (const std::size_t count : kind.counts) any.push_back(count == 1 ? number : list_of(number, count));
       if (!kind.words.empty()) any.push_back({{"type", "string"}, {"enum", kind.words}});
       Json fallback = kind.fallback;
       if (kind.fallback.size() == 1) fallback = kind.fallback[0];
@@ -61,9 +62,8 @@ Json parameter_schema(const ParameterInfo& info) {
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Flag>) {
       return {{"type", "boolean"}, {"default", kind.fallback}};
     } else {
-      const Json side = {{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}};
-      return {{"anyOf", {side, {{"type", "array"}, {"items", side}, {"minItems", 2}, {"maxItems", 2}}}},
-              {"description", "one side, or [height, width], in pixels"}};
+      return one_or_two({{"type", "integer"}, {"minimum", kind.low}, {"maximum", kind.high}},
+                        "one side, or [height, width], in pixels");
     }
   };
   return std::visit(make, info.kind);
@@ -118,50 +118,6 @@ Json operations_schema(const List& known, const char* description) {
           {"description", description}};
 }
 
-Json field_schema(const YamlKey& key, const SpecField& field) {
-  Json schema;
-  const auto type = [&](const auto& value) {
-    using Value = std::decay_t<decltype(value)>;
-    if constexpr (std::is_same_v<Value, std::string>) {
-      schema["type"] = "string";
-      if (!key.choices.empty()) schema["enum"] = key.choices;
-      if (field.pattern != nullptr) schema["pattern"] = field.pattern;
-    } else if constexpr (std::is_same_v<Value, bool>) {
-      schema["type"] = "boolean";
-    } else if constexpr (std::is_same_v<Value, int> || std::is_same_v<Value, std::uint64_t>) {
-      schema["type"] = "integer";
-      schema["minimum"] = std::numeric_limits<Value>::min();
-      schema["maximum"] = std::numeric_limits<Value>::max();
-    } else if constexpr (std::is_same_v<Value, double>) {
-      schema["type"] = "number";
-    } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
-      schema["type"] = "array";
-      schema["items"] = {{"type", {"string", "integer", "number", "boolean"}}};
-    } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
-      schema["type"] = "array";
-      schema["items"] = {{"type", field.whole ? "integer" : "number"}};
-      if (key.count != 0) schema["minItems"] = schema["maxItems"] = key.count;
-    }
-    if constexpr (!std::is_same_v<Value, YamlKey::Mapping> && !std::is_same_v<Value, YamlKey::NamedList> &&
-                  !std::is_same_v<Value, YamlKey::MapList>)
-      if (!key.optional) schema["default"] = value;
-  };
-  std::visit(type, key.value);
-  Json& limited = schema.contains("items") ? schema["items"] : schema;
-  const auto limit = [&](const char* name, std::optional<double> value) {
-    if (!value) return;
-    if (limited["type"] == "integer")
-      limited[name] = static_cast<std::int64_t>(*value);
-    else
-      limited[name] = *value;
-  };
-  limit("minimum", field.minimum);
-  limit("exclusiveMinimum", field.exclusive_minimum);
-  limit("maximum", field.maximum);
-  schema["description"] = field.description;
-  return schema;
-}
-
 Json passes_schema(const char* description) {
   Json properties = Json::object();
   for (const PassSwitch& pass : pass_switches()) {
@@ -175,54 +131,103 @@ Json passes_schema(const char* description) {
   return schema;
 }
 
-// A list of sources with weights.
-Json mix_schema(Json source, const char* description) {
-  source["properties"]["weight"] = {
-      {"type", "number"}, {"minimum", 0}, {"description", "share of the samples; set it for all sources or for none"}};
-  source["properties"]["earlier_weights"] = {
-      {"type", "array"},
-      {"items", {{"type", "number"}, {"minimum", 0}}},
-      {"description", "weights used earlier in the run, one per change; required to resume with more than 8 sources"}};
-  return {{"type", "array"}, {"items", std::move(source)}, {"default", Json::array()}, {"description", description}};
-}
+// Collects the properties of a mapping. Values are the defaults.
+class Schema {
+ public:
+  Json properties = Json::object();
+
+  template <class T>
+  void node(const char* key, const T& value, const NodeInfo& info) {
+    Json schema = of(value, info);
+    schema["description"] = info.description;
+    properties[key] = std::move(schema);
+  }
+  void node(const char* key, const std::vector<OpSpec>&, const NodeInfo& info) {
+    properties[key] = key == std::string_view("operations") ? operations_schema(operations(), info.description)
+                                                            : operations_schema(batch_operations(), info.description);
+  }
+  void node(const char* key, const std::map<std::string, bool>&, const NodeInfo& info) {
+    properties[key] = passes_schema(info.description);
+  }
+  template <class Visit>
+  void map(const char* key, const NodeInfo& info, const Visit& visit) {
+    Schema inner;
+    visit(inner);
+    properties[key] = object(std::move(inner.properties));
+    properties[key]["description"] = info.description;
+  }
+  template <class Visit>
+  void sources(const char* key, const std::vector<SourceSpec>&, const NodeInfo& info, const Visit& visit) {
+    Schema inner;
+    visit(inner, SourceSpec{});
+    properties[key] = {{"type", "array"},
+                       {"items", object(std::move(inner.properties))},
+                       {"default", Json::array()},
+                       {"description", info.description}};
+  }
+
+ private:
+  template <class T>
+  static Json of(const T& value, const NodeInfo& info) {
+    Json schema;
+    if constexpr (std::is_enum_v<T>) {
+      schema = {{"type", "string"}, {"enum", Json::array()}};
+      for (const auto& [name, candidate] : names_of(value)) {
+        schema["enum"].push_back(name);
+        if (candidate == value) schema["default"] = name;
+      }
+      return schema;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      schema["type"] = "string";
+      if (info.pattern != nullptr) schema["pattern"] = info.pattern;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      schema["type"] = "boolean";
+    } else if constexpr (std::is_integral_v<T>) {
+      schema = integer(info, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+    } else if constexpr (std::is_same_v<T, double>) {
+      schema = number(info);
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      schema = {{"type", "array"}, {"items", {{"type", {"string", "integer", "number", "boolean"}}}}};
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+      schema = {{"type", "array"}, {"items", number(info)}};
+    } else {  // std::array<float, kChannels>
+      schema = list_of(number(info), value.size());
+    }
+    schema["default"] = value;
+    return schema;
+  }
+  template <class T>
+  static Json of(const std::optional<T>&, const NodeInfo& info) {
+    Json schema = of(T{}, info);
+    schema.erase("default");
+    return schema;
+  }
+  static Json of(Size, const NodeInfo& info) { return list_of(integer(info, 0, 0), 2); }
+  static Json of(const std::map<std::string, double>&, const NodeInfo& info) {
+    return {{"type", "object"}, {"additionalProperties", number(info)}};
+  }
+  static Json number(const NodeInfo& info) {
+    Json schema = {{"type", "number"}};
+    if (info.minimum) schema["minimum"] = *info.minimum;
+    if (info.above) schema["exclusiveMinimum"] = *info.above;
+    if (info.maximum) schema["maximum"] = *info.maximum;
+    return schema;
+  }
+  template <class T>
+  static Json integer(const NodeInfo& info, T lowest, T highest) {
+    return {{"type", "integer"},
+            {"minimum", info.minimum ? static_cast<T>(*info.minimum) : lowest},
+            {"maximum", info.maximum ? static_cast<T>(*info.maximum) : highest}};
+  }
+};
 
 }  // namespace
 
 std::string spec_schema() {
-  std::vector<YamlKey> keys;
-  (void)read_pipeline_yaml(YamlMap::describing(keys));
-  Json properties = Json::object();
-  for (const YamlKey& key : keys) {
-    const SpecField* const field = find_spec_field(key.path);
-    if (field == nullptr) throw Error(ErrorKind::kInternal, "spec_fields.cpp has no row for " + key.path);
-    Json node;
-    if (key.path == "operations") {
-      node = operations_schema(operations(), field->description);
-    } else if (key.path == "batch_operations") {
-      node = operations_schema(batch_operations(), field->description);
-    } else if (key.path == "passes") {
-      node = passes_schema(field->description);
-    } else if (key.path == "mix") {
-      node = mix_schema(properties["source"], field->description);
-    } else if (key.path == "order.class_weights") {
-      node = {{"type", "object"},
-              {"additionalProperties", {{"type", "number"}, {"minimum", 0}}},
-              {"description", field->description}};
-    } else if (std::holds_alternative<YamlKey::Mapping>(key.value)) {
-      node = object(Json::object());
-      node["description"] = field->description;
-    } else {
-      node = field_schema(key, *field);
-    }
-    // The reader requests a mapping before its keys.
-    Json* parent = &properties;
-    std::string_view path = key.path;
-    for (std::size_t dot; (dot = path.find('.')) != std::string_view::npos; path.remove_prefix(dot + 1))
-      parent = &(*parent)[std::string(path.substr(0, dot))]["properties"];
-    (*parent)[std::string(path)] = std::move(node);
-  }
+  Schema root;
+  visit_spec(root, PipelineSpec{});
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "unstarve pipeline"}};
-  schema.update(object(std::move(properties)));
+  schema.update(object(std::move(root.properties)));
   return schema.dump(2) + "\n";
 }
 

@@ -1,9 +1,8 @@
 #pragma once
 // The JSON schema (draft 2020-12) of a pipeline spec, for editors and for checks without this library.
 //
-// Generated from the code that reads a spec, so that no key is missing: the YAML reader provides keys, types and
-// defaults, the operations' factories their parameters, pass_switches.h the passes. spec_fields.cpp adds descriptions
-// and ranges; a test compares the ranges with check_spec().
+// Generated from the table of nodes that also reads, writes and checks a spec (spec_nodes.h). The operations' factories
+// provide their parameters, pass_switches.h the passes.
 //
 // check_spec() accepts what the schema accepts, except for conditions on two fields (rank below world, lower end of a
 // range above the upper). The schema is stricter otherwise: it rejects a number where text is expected.

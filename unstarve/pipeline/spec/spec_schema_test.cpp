@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include <yaml-cpp/yaml.h>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
@@ -15,9 +16,7 @@
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
-#include "unstarve/pipeline/spec/spec_fields.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
-#include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
 namespace {
@@ -167,18 +166,8 @@ void visit_values(const Json& schema, const std::string& pointer, const F& f) {
     if (inner.is_structured()) visit_values(inner, pointer + "/" + key, f);
 }
 
-TEST_CASE("the schema describes every key that the reader knows") {
+TEST_CASE("the schema describes every key that is written") {
   const Json schema = Json::parse(spec_schema());
-  std::vector<YamlKey> keys;
-  (void)read_pipeline_yaml(YamlMap::describing(keys));
-  CHECK(keys.size() == spec_fields().size());
-  for (const YamlKey& key : keys) {
-    INFO(key.path);
-    const SpecField* const field = find_spec_field(key.path);
-    REQUIRE(field != nullptr);
-    CHECK(std::string(field->description).size() > 5);
-  }
-  // The schema also has every key that is written.
   PipelineSpec spec;
   for (const PassSwitch& pass : pass_switches()) spec.passes[std::string(pass.name)] = true;
   for (const auto& node : YAML::Load(to_yaml(spec))) {

@@ -44,24 +44,6 @@ YamlMap YamlMap::parse(const std::string& text, const std::string& name) {
   }
 }
 
-YamlMap YamlMap::describing(std::vector<YamlKey>& keys) {
-  YamlMap map{YAML::Node(), ""};
-  map.described_ = &keys;
-  return map;
-}
-
-void YamlMap::describe(const std::string& key, decltype(YamlKey::value) value) {
-  if (described_ != nullptr) described_->push_back({path_.empty() ? key : path_ + "." + key, std::move(value)});
-}
-
-void YamlMap::expect_choices(std::vector<std::string> choices) {
-  if (described_ != nullptr) described_->back().choices = std::move(choices);
-}
-
-void YamlMap::expect_count(std::size_t count) {
-  if (described_ != nullptr) described_->back().count = count;
-}
-
 bool YamlMap::has(const std::string& key) const { return node_.IsMap() && node_[key].IsDefined(); }
 
 bool YamlMap::is_word(const std::string& key) const {
@@ -104,7 +86,6 @@ std::string YamlMap::location(const std::string& node) const {
 template <class T>
 void YamlMap::read(const std::string& key, T& value, const char* expected) {
   requested_.insert(key);
-  describe(key, value);
   if (!has(key)) return;
   const YAML::Node node = node_[key];
   if (node.IsNull() || !YAML::convert<T>::decode(node, value))
@@ -114,7 +95,6 @@ void YamlMap::read(const std::string& key, T& value, const char* expected) {
 template <class T>
 void YamlMap::read_list(const std::string& key, std::vector<T>& value, const char* expected, const char* element) {
   requested_.insert(key);
-  describe(key, value);
   if (!has(key)) return;
   const YAML::Node list = node_[key];
   if (!list.IsSequence()) fail(key, fmt::format("found {}, expected {}", found_in(list), expected));
@@ -146,43 +126,39 @@ void YamlMap::get(const std::string& key, std::vector<std::string>& value) {
 
 YamlMap YamlMap::map(const std::string& key) {
   requested_.insert(key);
-  describe(key, YamlKey::Mapping{});
-  YamlMap map(has(key) ? node_[key] : YAML::Node(), path_.empty() ? key : path_ + "." + key);
-  map.described_ = described_;
-  return map;
+  return {has(key) ? node_[key] : YAML::Node(), path_ + "." + key};
+}
+
+YAML::Node YamlMap::list(const std::string& key) {
+  requested_.insert(key);
+  if (!has(key)) return YAML::Node(YAML::NodeType::Sequence);
+  if (!node_[key].IsSequence()) fail(key, "expected a list");
+  return node_[key];
 }
 
 std::vector<std::pair<std::string, YamlMap>> YamlMap::named_list(const std::string& key) {
-  requested_.insert(key);
-  describe(key, YamlKey::NamedList{});
-  std::vector<std::pair<std::string, YamlMap>> list;
-  if (!has(key)) return list;
-  const YAML::Node node = node_[key];
-  if (!node.IsSequence()) fail(key, "expected a list");
+  std::vector<std::pair<std::string, YamlMap>> maps;
+  const YAML::Node node = list(key);
   for (std::size_t i = 0; i < node.size(); ++i) {
     const std::string path = fmt::format("{}.{}[{}]", path_, key, i);
     if (node[i].IsScalar()) {  // "- name": no parameters
-      list.emplace_back(node[i].Scalar(), YamlMap(YAML::Node(), path));
+      maps.emplace_back(node[i].Scalar(), YamlMap(YAML::Node(), path));
     } else if (node[i].IsMap() && node[i].size() == 1) {
       const auto entry = node[i].begin();
-      list.emplace_back(entry->first.Scalar(), YamlMap(entry->second, path + "." + entry->first.Scalar()));
+      maps.emplace_back(entry->first.Scalar(), YamlMap(entry->second, path + "." + entry->first.Scalar()));
     } else {
       fail(key, fmt::format("entry {}: expected \"- name: {{...}}\"", i));
     }
   }
-  return list;
+  return maps;
 }
 
 std::vector<YamlMap> YamlMap::maps(const std::string& key) {
-  requested_.insert(key);
-  describe(key, YamlKey::MapList{});
-  std::vector<YamlMap> list;
-  if (!has(key)) return list;
-  const YAML::Node node = node_[key];
-  if (!node.IsSequence()) fail(key, "expected a list");
+  std::vector<YamlMap> maps;
+  const YAML::Node node = list(key);
   for (std::size_t i = 0; i < node.size(); ++i)
-    list.push_back(YamlMap(node[i], fmt::format("{}.{}[{}]", path_, key, i)));
-  return list;
+    maps.push_back(YamlMap(node[i], fmt::format("{}.{}[{}]", path_, key, i)));
+  return maps;
 }
 
 std::vector<std::string> YamlMap::keys() const {

@@ -2,9 +2,7 @@
 // A strict reader of a YAML mapping: values are typed, keys must be known and unique.
 //
 // Messages contain the path of the node and its line ("pipeline.batch.size: line 3: ..."), the value found and the
-// value expected. finish() reports keys that were never requested, so a misspelt key is not ignored silently. Running a
-// reader over describing(), an empty mapping that records the requested keys, lists all keys that the reader knows; the
-// schema is generated from that list.
+// value expected. finish() reports keys that were never requested, so no unknown key is ignored.
 //
 // Threads: one thread. Failure: Error(kInput).
 
@@ -13,35 +11,16 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <yaml-cpp/yaml.h>
 
 namespace unstarve {
 
-// A key that a reader requests.
-struct YamlKey {
-  struct Mapping {};
-  struct NamedList {};
-  struct MapList {};
-  std::string path;  // "batch.size"
-  // Its type and default.
-  std::variant<Mapping, NamedList, MapList, std::string, bool, int, std::uint64_t, double, std::vector<double>,
-               std::vector<std::string>>
-      value;
-  std::vector<std::string> choices{};  // the allowed texts; empty: any text
-  bool optional = false;               // has no default: absent is a separate value
-  std::size_t count = 0;               // numbers in the list; 0: any count, or a single number
-};
-
 class YamlMap {
  public:
   // Parses a whole document. `name` (for example the file's path) identifies it in messages.
   static YamlMap parse(const std::string& text, const std::string& name);
-
-  // An empty mapping that appends requested keys to `keys`, which must outlive it.
-  static YamlMap describing(std::vector<YamlKey>& keys);
 
   [[nodiscard]] bool has(const std::string& key) const;
   [[nodiscard]] bool is_map(const std::string& key) const { return has(key) && node_[key].IsMap(); }
@@ -55,17 +34,12 @@ class YamlMap {
   void get(const std::string& key, double& value);
   // One number or a list of numbers.
   void get(const std::string& key, std::vector<double>& value);
-  // Add to the description of the key requested last: the allowed texts, or the number of list elements.
-  void expect_choices(std::vector<std::string> choices);
-  void expect_count(std::size_t count);
-
   void get(const std::string& key, std::vector<std::string>& value);
   template <class T>
   void get(const std::string& key, std::optional<T>& value) {
-    T given{};
-    get(key, given);
-    if (has(key)) value = std::move(given);
-    if (described_ != nullptr) described_->back().optional = true;
+    T found{};
+    get(key, found);
+    if (has(key)) value = std::move(found);
   }
 
   // The mapping under `key`; empty if absent.
@@ -86,7 +60,8 @@ class YamlMap {
 
  private:
   YamlMap(YAML::Node node, std::string path);
-  void describe(const std::string& key, decltype(YamlKey::value) value);
+  // The list under `key`; empty if absent.
+  YAML::Node list(const std::string& key);
   template <class T>
   void read(const std::string& key, T& value, const char* expected);
   template <class T>
@@ -95,7 +70,6 @@ class YamlMap {
   YAML::Node node_;
   std::string path_;
   std::set<std::string> requested_;
-  std::vector<YamlKey>* described_ = nullptr;
 };
 
 }  // namespace unstarve

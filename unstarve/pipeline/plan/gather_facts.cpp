@@ -1,12 +1,16 @@
-#include "unstarve/pipeline/plan/facts.h"
+#include "unstarve/pipeline/plan/gather_facts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
 
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/plan/scan_index_files.h"
+#include "unstarve/pipeline/spec/spec.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 namespace {
