@@ -8,6 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/probe/memory_probe.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 namespace {

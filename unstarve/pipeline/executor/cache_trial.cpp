@@ -152,7 +152,7 @@ std::vector<double> times_of(const TrialRun& trial, int rounds) {
       } catch (const Error&) {
         continue;
       }
-      pixels.reserve_discard(std::max<std::size_t>(program.made_bytes(), 1));
+      pixels.reserve_discard(std::max<std::size_t>(program.output_bytes(), 1));
       program.store(pixels.data(), totals, false);
       const double seconds = seconds_since(start);
       times[id] = round == 0 ? seconds : std::min(times[id], seconds);

@@ -21,21 +21,21 @@ using std::chrono::milliseconds;
 
 TEST_CASE("patience is counted from the first look at which all are held") {
   HeldWatch watch(100);
-  CHECK_FALSE(watch.look(false, 1000));
-  CHECK_FALSE(watch.look(true, 2000));
-  CHECK_FALSE(watch.look(true, 2099));
-  CHECK(watch.look(true, 2100));
-  CHECK_FALSE(watch.look(true, 3000));  // once
+  CHECK_FALSE(watch.check(false, 1000));
+  CHECK_FALSE(watch.check(true, 2000));
+  CHECK_FALSE(watch.check(true, 2099));
+  CHECK(watch.check(true, 2100));
+  CHECK_FALSE(watch.check(true, 3000));  // once
 }
 
 TEST_CASE("what is given back, and a batch that comes, begin patience anew") {
   HeldWatch watch(100);
-  CHECK_FALSE(watch.look(true, 0));
-  CHECK_FALSE(watch.look(false, 99));
-  CHECK_FALSE(watch.look(true, 150));
+  CHECK_FALSE(watch.check(true, 0));
+  CHECK_FALSE(watch.check(false, 99));
+  CHECK_FALSE(watch.check(true, 150));
   watch.reset();
-  CHECK_FALSE(watch.look(true, 260));
-  CHECK(watch.look(true, 360));
+  CHECK_FALSE(watch.check(true, 260));
+  CHECK(watch.check(true, 360));
 }
 
 // Batches of 8 samples under a limit that has room for a few.
@@ -49,7 +49,7 @@ PipelineSpec limited_spec(ExecutionOrder order = ExecutionOrder::kExact) {
 Loader::Options telling(std::function<void(const std::string&)> tell) {
   Loader::Options options;
   options.grow = true;
-  options.tell = std::move(tell);
+  options.on_notice = std::move(tell);
   return options;
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("who keeps all there is room for is told of the cache, too") {
   std::string told;
   Loader::Options options;
   options.grow = true;
-  options.tell = [&](const std::string& text) { told = text; };
+  options.on_notice = [&](const std::string& text) { told = text; };
   Loader loader(spec, std::make_shared<JpegSet>(40), *device, options, clock);
   std::deque<Batch> kept;
   while (told.empty()) {

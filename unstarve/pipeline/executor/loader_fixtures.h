@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "unstarve/codecs/common/encode.h"
+#include "unstarve/core/clock.h"
+#include "unstarve/core/profile.h"
 #include "unstarve/core/random.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/order/progress.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {

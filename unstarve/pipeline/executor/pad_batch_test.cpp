@@ -38,7 +38,7 @@ TEST_CASE("padding is what storing a widened window gives, in every type and lay
           frame.fill.fill(kValue);
           storer.store(frame, wanted + i * padded);
         }
-        pad_samples(bytes, stride, sizes, to, format, fill_pixel(storer, kValue), bytes + sizes.size() * stride);
+        pad_samples(bytes, stride, sizes, {to, format, fill_pixel(storer, kValue)}, bytes + sizes.size() * stride);
         CHECK(std::memcmp(bytes, wanted, sizes.size() * padded) == 0);
       }
 }

@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/pad_batch.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 

@@ -13,9 +13,9 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/thread_time.h"
+#include "unstarve/pipeline/executor/exact_delivery.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/executor/plan_run.h"
-#include "unstarve/pipeline/executor/slot_ring.h"
 #include "unstarve/storage/formats/folder/image_folder.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
@@ -236,23 +236,21 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
                                         std::uint64_t seed, std::size_t most_batches) {
   constexpr std::size_t kBatch = 10;
   const auto device = open_device("cpu");
-  SlotRing::Options options;
-  options.sample_bytes = options.slot_bytes = 1;
-  options.batch_samples = kBatch;
-  options.prefetch = 3;
-  SlotRing ring(order, options, *device);
-  std::unique_ptr<ReadAhead> ahead;
+  SlotLayout layout;
+  layout.samples = kBatch;
+  layout.sample_bytes = layout.slot_bytes = 1;
+  ExactDelivery delivery(order, layout, {.prefetch = 3}, *device);
+  ReadAhead ahead(dataset, order, {8, kReadAheadBytes, false, true});
   std::mutex failures_mutex;
   std::string failures;
   const auto work = [&] {
     RecordBuffer record;
-    while (const auto claim = ring.claim(3)) {
-      const Slot& slot = *claim->slot;
-      for (std::size_t i = claim->first; i < claim->first + claim->count; ++i) {
-        const std::uint64_t id = order.order(slot.epoch).epoch(slot.epoch).id(slot.batch, i);
+    while (const auto claim = delivery.claim(3)) {
+      for (std::size_t i = claim->index; i < claim->index + claim->count; ++i) {
+        const std::uint64_t id = order.order(claim->epoch).epoch(claim->epoch).id(claim->batch, i);
         std::int64_t label = -1;
         try {
-          if (!claim->ahead || !ahead->take(slot.epoch, slot.batch, i, record)) dataset->read(id, record);
+          if (!claim->read_ahead || !ahead.take(claim->epoch, claim->batch, i, record)) dataset->read(id, record);
           label = record.values[0].integer;
         } catch (const Error& error) {
           // The one that was made to fail, and each for itself.
@@ -262,7 +260,7 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
         }
         claim->slot->labels[i] = label;
       }
-      if (ring.finish(*claim)) ring.publish(claim->slot);
+      if (delivery.finish(*claim)) delivery.publish(*claim->slot);
     }
   };
   std::vector<std::jthread> workers;
@@ -270,26 +268,22 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
   std::jthread meddler([&](const std::stop_token& stop) {
     Random random(seed, 0, 0, 0);
     while (!stop.stop_requested()) {
-      (void)ring.begin_ahead([&](std::uint64_t first) {
-        if (ahead) return ahead->resume(first);
-        ahead = std::make_unique<ReadAhead>(dataset, order, ReadAhead::Options{8, kReadAheadBytes, false, first});
-        return true;
-      });
+      (void)delivery.begin_read_ahead(ahead);
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(400)));
-      (void)ring.end_ahead([&](std::uint64_t first) { ahead->pause(first); });
+      (void)delivery.end_read_ahead(ahead);
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(200)));
     }
   });
   std::vector<std::int64_t> labels;
   for (std::size_t batches = 0; batches < most_batches; ++batches) {
-    Slot* const slot = ring.take();
+    Slot* const slot = delivery.take();
     if (!slot) break;
     labels.insert(labels.end(), slot->labels.begin(), slot->labels.end());
-    ring.release(slot);
+    delivery.release(*slot);
   }
   meddler = {};
-  ring.close();
-  if (ahead) ahead->close();
+  delivery.close();
+  ahead.close();
   workers.clear();
   CHECK(failures.empty());
   return labels;

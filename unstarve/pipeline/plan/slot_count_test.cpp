@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/executor/slot_ring.h"
+#include "unstarve/pipeline/executor/exact_delivery.h"
 
 namespace unstarve {
 namespace {
@@ -41,68 +41,62 @@ TEST_CASE("as many are being filled however many are held") {
     }
 }
 
-// A ring of batches of 10 samples that may grow, 1,000 bytes a slot, and its one worker.
-struct Ring {
-  Ring() : order(Order({}, {10, LastBatch::kDrop}, 10'000), {}, 0), ring(order, options(), *device) {}
+// A growing delivery of batches of 10 samples, with slots of 1,000 bytes, and its only worker.
+struct Growing {
+  Growing()
+      : order(Order({}, {10, LastBatch::kDrop}, 10'000), {}, 0),
+        delivery(order, {.samples = 10, .sample_bytes = 100, .slot_bytes = 1000}, {.grow = true}, *device) {}
 
-  static SlotRing::Options options() {
-    SlotRing::Options options;
-    options.sample_bytes = 100;
-    options.slot_bytes = 1000;
-    options.batch_samples = 10;
-    options.grow = true;
-    return options;
-  }
   void fill() {
-    const auto claim = ring.claim(1000);
+    const auto claim = delivery.claim(1000);
     REQUIRE(claim);
-    REQUIRE(ring.finish(*claim));
+    REQUIRE(delivery.finish(*claim));
     claim->slot->kept = claim->slot->samples;
-    ring.publish(claim->slot);
+    delivery.publish(*claim->slot);
   }
-  std::size_t slots() const { return ring.memory_bytes() / 1000; }
+  std::size_t slots() const { return delivery.memory_bytes() / 1000; }
 
   std::unique_ptr<Device> device = open_device("cpu");
   RunOrder order;
-  SlotRing ring;
+  ExactDelivery delivery;
 };
 
 TEST_CASE("two batches are made ahead of a consumer that holds one, in three slots") {
-  Ring r;
+  Growing r;
   CHECK(r.slots() == 3);
   r.fill();
   r.fill();
-  Slot* held = r.ring.take();
+  Slot* held = r.delivery.take();
   r.fill();  // two are there while it works
   for (int i = 0; i < 100; ++i) {
-    Slot* const next = r.ring.take();  // at once
+    Slot* const next = r.delivery.take();  // at once
     REQUIRE(next);
-    r.ring.release(held);
+    r.delivery.release(*held);
     r.fill();  // in the slot that it gave back
     held = next;
   }
   CHECK(r.slots() == 3);
-  r.ring.release(held);
+  r.delivery.release(*held);
 }
 
 TEST_CASE("slots of a consumer that holds two stay while it does, and go when it does no longer") {
-  Ring r;
+  Growing r;
   std::vector<Slot*> held;
   r.fill();
   r.fill();
   const auto take = [&] {
-    held.push_back(r.ring.take());
+    held.push_back(r.delivery.take());
     REQUIRE(held.back());
   };
   const auto give_back = [&] {
-    r.ring.release(held.front());
+    r.delivery.release(*held.front());
     held.erase(held.begin());
   };
   take();
   r.fill();
   take();
   for (int i = 0; i < 100; ++i) {
-    CHECK(r.ring.wait(std::chrono::milliseconds(0)));  // asks, and so brings the slot
+    CHECK(r.delivery.wait(std::chrono::milliseconds(0)));  // asks, and so brings the slot
     r.fill();
     take();
     CHECK(r.slots() == 4);
