@@ -6,6 +6,7 @@
 
 #include "unstarve/pipeline/autotune/choose.h"
 #include "unstarve/pipeline/executor/delivery.h"
+#include "unstarve/pipeline/executor/read_ahead.h"
 #include "unstarve/pipeline/executor/run.h"
 
 namespace unstarve {
@@ -47,7 +48,7 @@ void Executor::close() {
 int Executor::start_threads(int count) {
   const std::lock_guard lock(threads_mutex_);
   while (!closed_ && threads_.size() < static_cast<std::size_t>(count))
-    threads_.emplace_back([this, number = static_cast<int>(threads_.size())] { Worker(shared_, number).run(); });
+    threads_.emplace_back([this, number = static_cast<int>(threads_.size())] { run_worker(shared_, number); });
   return static_cast<int>(threads_.size());
 }
 

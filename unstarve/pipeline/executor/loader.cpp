@@ -12,6 +12,7 @@
 #include "unstarve/pipeline/executor/exact_delivery.h"
 #include "unstarve/pipeline/executor/executor.h"
 #include "unstarve/pipeline/executor/held_watch.h"
+#include "unstarve/pipeline/executor/read_ahead.h"
 #include "unstarve/pipeline/executor/relaxed_delivery.h"
 #include "unstarve/pipeline/executor/run.h"
 #include "unstarve/pipeline/executor/run_tuner.h"

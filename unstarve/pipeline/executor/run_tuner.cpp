@@ -11,6 +11,7 @@
 #include "unstarve/pipeline/device/decode_balance.h"
 #include "unstarve/pipeline/executor/delivery.h"
 #include "unstarve/pipeline/executor/executor.h"
+#include "unstarve/pipeline/executor/read_ahead.h"
 #include "unstarve/pipeline/executor/run.h"
 
 namespace unstarve {
