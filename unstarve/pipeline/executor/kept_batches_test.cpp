@@ -60,7 +60,7 @@ TEST_CASE("batches that are kept get the room that a cache does not use, and giv
   }
 }
 
-TEST_CASE("who keeps all there is room for is told of the cache, too") {
+TEST_CASE("the notice to a consumer that holds all slots mentions the cache") {
   const auto device = open_device("cpu");
   PipelineSpec spec = cached_spec(CacheWhat::kPixels);
   ManualClock clock;

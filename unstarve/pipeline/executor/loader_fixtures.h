@@ -1,6 +1,5 @@
 #pragma once
-// What the loader's tests share: a data set of JPEG files in memory, a small spec, and all that a consumer sees of a
-// run.
+// For the loader's tests: a data set of JPEG files in memory, a small spec, and what a consumer sees of a run.
 
 #include <atomic>
 #include <cstdint>
@@ -21,8 +20,8 @@
 
 namespace unstarve {
 
-// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image. Tests derive sets that read
-// otherwise.
+// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image. Tests derive other sets from
+// it.
 class JpegSet : public Dataset {
  public:
   // Labels are the ids; `classes` is how many names of classes there are.

@@ -75,7 +75,7 @@ class CountingSet final : public Dataset {
   std::vector<std::string> classes_;
 };
 
-TEST_CASE("reading ahead changes no bit of any batch, whatever is in flight") {
+TEST_CASE("read-ahead changes no bit of any batch, for any number of reads in flight") {
   const auto dataset = std::make_shared<JpegSet>(60);
   const auto expected = run(ahead_spec(7, 0, 1), dataset, {{}, 3});
   for (int reads : {1, 2, 5, 64, 1024})
@@ -116,7 +116,7 @@ TEST_CASE("a bad record in a batch larger than the window fails the run and hang
   }
 }
 
-TEST_CASE("so many reads are in flight as asked for") {
+TEST_CASE("the specified number of reads is in flight") {
   const auto dataset = std::make_shared<CountingSet>(200);
   const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
   // Fewer than 4 at once go one per thread; of more, each thread has its chunk, one after the other of this data set.
@@ -289,7 +289,7 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
   return labels;
 }
 
-TEST_CASE("reading ahead that ends and begins at any moments gives each record once, and errors where they belong") {
+TEST_CASE("read-ahead that ends and begins at any time delivers each record once, and each error to its record") {
   const auto dataset = std::make_shared<CountingSet>(1000);
   dataset->bad = 123;
   const RunOrder order(Order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size()), {}, 3);
@@ -307,7 +307,7 @@ TEST_CASE("reading ahead that ends and begins at any moments gives each record o
   }
 }
 
-TEST_CASE("readers that rest bring what is before their rest, hold no memory behind it, and go on behind it") {
+TEST_CASE("paused readers still read the records before the pause, hold no memory, and continue later") {
   constexpr std::size_t kRecord = 20'000;
   const auto dataset = std::make_shared<CountingSet>(1000, kRecord);
   const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
@@ -342,7 +342,7 @@ TEST_CASE("readers that rest bring what is before their rest, hold no memory beh
   take(600, 1000);
 }
 
-TEST_CASE("what readers read awake is told from what they slept for") {
+TEST_CASE("time that readers are awake is distinguished from time that they sleep") {
   if (!thread_sleeps()) {
     WARN("SKIPPED, this kernel does not count how often a thread sleeps");
     return;
