@@ -1,8 +1,8 @@
 #pragma once
 // The threads of a run: workers that fill batch slots, and readers that fetch their records ahead of them.
 //
-// Ownership: owns all threads; shares the delivery with the batches that the consumer holds; borrows everything else.
-// Threads:   start(), begin_read_ahead() and end_read_ahead() by one thread at a time, all others by any. The destructor
+// Ownership: owns all threads; shares the delivery with the batches that the consumer holds; borrows the rest.
+// Threads:   start(), begin_read_ahead() and end_read_ahead() by one thread at a time, all others by any. Destruction
 //            joins all threads.
 // Failure:   samples fail their batch (worker.h).
 

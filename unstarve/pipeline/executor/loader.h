@@ -8,9 +8,9 @@
 // randomness are functions of (seed, epoch, sample).
 //
 // Relaxed order (execution.order): a batch consists of the samples that are ready first. A slow sample delays no batch
-// but the last of its epoch, unless it falls back by a whole window (kLeastWindow samples, or the open batches). An
-// epoch has the samples and pixels of the exact order, in other batches. With prefetch 0 only one batch is open, so each
-// batch has the samples of the exact order.
+// but the last of its epoch, unless it is late by a whole window (kLeastWindow samples, or the open batches). An
+// epoch has the samples and pixels of the exact order, in other batches. With prefetch 0 only one batch is open, so
+// each batch has the samples of the exact order.
 //
 // Settings that the spec leaves open (threads, prefetch, read-ahead) are tuned during the run (run_tuner.h).
 //

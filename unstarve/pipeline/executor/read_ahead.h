@@ -65,8 +65,8 @@ class ReadAhead {
   void allow(std::uint64_t before);
   void close();
 
-  // Reads no record from `first` on, and frees those that were read already, and spare memory. Earlier records are still
-  // read. Does nothing while paused. Precondition: no record from `first` on was taken or is waited for.
+  // Reads no record from `first` on, and frees those that were read already, and spare memory. Earlier records are
+  // still read. Does nothing while paused. Precondition: no record from `first` on was taken or is waited for.
   void pause(std::uint64_t first);
   // Reads the records from `first` on. False, without effect, while an earlier record has yet to be read, and if not
   // paused. Precondition: `first` is not before pause()'s.

@@ -10,8 +10,8 @@ RelaxedDelivery::RelaxedDelivery(const RunOrder& order, const SlotLayout& layout
                                  std::uint64_t window, Device& device)
     : Delivery(order, layout, std::move(limits), device), placed_(window), taken_(window) {}
 
-// A resumed run starts with gaps, and a Position has a bit for each sample of the epoch after the first gap. So that the
-// bits of this run do not exceed a window either, positions in the epoch are compared, not numbers.
+// A resumed run starts with gaps, and a Position has a bit for each sample of the epoch after the first gap. So that
+// the bits of this run do not exceed a window either, positions in the epoch are compared, not numbers.
 bool RelaxedDelivery::within_window(std::uint64_t number) const {
   if (!placed_.holds(number)) return false;
   const Position& start = order_.start();
