@@ -28,7 +28,7 @@ class BareSide final : public Side {
 
   Block run(double seconds) override {
     return run_threads(threads_, seconds, [this](int thread) {
-      step(workers_[static_cast<std::size_t>(thread)]);
+      step(lanes_[static_cast<std::size_t>(thread)]);
       return 1;
     });
   }

@@ -11,6 +11,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/executor/resources.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/open.h"
 
@@ -96,7 +97,7 @@ class LoaderSide final : public Side {
       mean.push_back(sum[c] / count);
       deviation.push_back(std::sqrt(squares[c] / count - sum[c] * sum[c] / count / count));
     }
-    return {{"shape", {spec_.batch.size, 3, loader_.sample_size().height, loader_.sample_size().width}},
+    return {{"shape", {spec_.batch.size, 3, loader_.plan().sample_size.height, loader_.plan().sample_size.width}},
             {"mean", mean},
             {"deviation", deviation},
             {"labels", labels.size()},

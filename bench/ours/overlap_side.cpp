@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve::bench {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "bench/ours/sides.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"

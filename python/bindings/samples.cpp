@@ -187,8 +187,8 @@ class SampleReader {
       std::unique_ptr<SampleProgram> worker = take();
       StageTotals totals;
       label = worker->make({id, draw}, totals, false);
-      size = worker->made_size();
-      memory->reserve_discard(std::max<std::size_t>(worker->made_bytes(), 1));
+      size = worker->output_size();
+      memory->reserve_discard(std::max<std::size_t>(worker->output_bytes(), 1));
       worker->store(memory->data(), totals, false);
       const std::lock_guard lock(mutex_);
       idle_.push_back(std::move(worker));  // a worker that threw is not reused

@@ -14,6 +14,7 @@
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/resources.h"
+#include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
 

@@ -19,7 +19,7 @@
 namespace unstarve {
 namespace {
 
-// Batches that the consumer may hold in addition to prefetched ones (pipeline/executor/slot_ring.h).
+// Batches that the consumer may hold in addition to prefetched ones (pipeline/plan/slot_count.h).
 constexpr std::uint64_t kHeldBatches = 2;
 
 std::string usable_cores(const Topology& topology) {

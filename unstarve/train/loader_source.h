@@ -4,7 +4,9 @@
 // Ownership: owns its loader; holds the last batch until the next call of next().
 
 #include <memory>
+#include <optional>
 
+#include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/train/loop.h"
 

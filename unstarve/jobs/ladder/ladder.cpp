@@ -10,6 +10,7 @@
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/probe/memory_probe.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 namespace {

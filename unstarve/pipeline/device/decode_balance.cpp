@@ -16,10 +16,10 @@ constexpr std::uint32_t kStream = 0x4000'0000U;
 // Files that a split looks at, and after how many of them there is another.
 constexpr std::size_t kRecent = 512;
 constexpr std::size_t kSplitEvery = 128;
-// Before both rates are known by so much, this share goes to the device.
+// Until both rates are known from this many measurements, this share goes to the device.
 constexpr std::uint64_t kFilesMeasured = 16, kBatchesMeasured = 2;
 constexpr double kFirstShare = 0.25;
-// So many files go to the other one than they should, or the rate of one that gets none would stay what it once was.
+// The share of files that go to the other decoder than chosen, so that its rate stays up to date.
 constexpr double kTried = 1.0 / 64;
 
 }  // namespace

@@ -17,7 +17,7 @@ void DecodeRateFit::add(double bytes, double pixels, double seconds) {
 }
 
 DecodeRate DecodeRateFit::rate() const {
-  // Files of one size or one ratio leave nothing to tell the two apart by.
+  // Files of one size or one ratio do not separate the two rates.
   constexpr double kApart = 1e-6;
   const double determinant = bb_ * pp_ - bp_ * bp_;
   if (determinant > kApart * bb_ * pp_) {

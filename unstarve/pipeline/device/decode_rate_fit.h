@@ -1,5 +1,5 @@
 #pragma once
-// What decoding costs per byte and per pixel, fitted to what it took: least squares, older measurements fading.
+// Fits the cost of decoding per byte and per pixel to measurements: least squares, in which older ones fade.
 //
 // Threads: one at a time.
 
@@ -11,12 +11,12 @@ namespace unstarve {
 
 class DecodeRateFit {
  public:
-  // A measurement counts half of a new one after `half_life` of these.
+  // The weight of a measurement halves with every `half_life` further ones.
   explicit DecodeRateFit(double half_life);
 
   void add(double bytes, double pixels, double seconds);
   [[nodiscard]] std::uint64_t measurements() const { return count_; }
-  // Neither is negative: where the best fit's would be, that by the other one alone. Zeros before the first.
+  // Neither rate is negative: if the best fit is, the other rate is fitted alone. Zeros before the first measurement.
   [[nodiscard]] DecodeRate rate() const;
 
  private:

@@ -1,17 +1,17 @@
 #pragma once
-// The files among a batch's samples to pixels in a device's memory: by nvJPEG, and what that refuses by the host.
+// Decodes the files among a batch's samples to pixels in a device's memory: with nvJPEG, or on the host if it refuses.
 //
-//   source memory:  place ── place ── place ── ... ┆ image ── image ── ...
-//                   pixels   a file   pixels       ┆ of the second place, ...
+//   source memory:  sample ── sample ── sample ── ... ┆ image ── image ── ...
+//                   pixels    a file    pixels        ┆ of the second sample, ...
 //
-// The images lie behind the batch as the loader sent it, whole and interleaved, in the order of their samples.
+// The images follow the batch as the loader sent it, whole and interleaved, in the order of their samples.
 //
-// Ownership: owns the library and the decoder; shares the balance, which is told what decoding took; `device` must
+// Ownership: owns the library and the decoder; shares the balance, and reports decoding times to it; `device` must
 //            outlive it.
 // Threads:   one at a time. Failure: the constructor throws Error(kMissing) without nvJPEG or a device of its own,
 //            Error(kArgument) where the two are of different memory; decode() Error(kInput) with a file's location and
 //            the host decoder's reason, where neither of the two can decode it.
-// No device has run it: it has been tested with a library that decodes in the host's memory.
+// Not tested on a device, only with a library that decodes in the host's memory.
 
 #include <cstdint>
 #include <deque>

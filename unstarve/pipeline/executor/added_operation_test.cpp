@@ -150,7 +150,7 @@ TEST_CASE("an added operation that is made of the library's has its own paramete
   CHECK(own != run(spec_of("horizontal_flip: {probability: 0}", 1), data, {{}, 1}));
 }
 
-TEST_CASE("what an added operation's spec says wrong is told as of any other") {
+TEST_CASE("errors in the spec of an added operation are reported like those of any other") {
   add_negative();
   const auto complaint = [](const std::string& operations) -> std::string {
     try {

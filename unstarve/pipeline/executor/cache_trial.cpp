@@ -20,20 +20,20 @@
 namespace unstarve {
 namespace {
 
-// Samples are taken until they took so long, but so many at least.
+// Records are read for this time, but at least this many.
 constexpr std::int64_t kEnoughNs = 30'000'000;
 constexpr std::size_t kLeastSamples = 3;
-// Bookkeeping of a cache per sample, its values included.
+// Bookkeeping of a cache per sample, including its values.
 constexpr double kTablePerSample = 100;
-// Of the memory that is there, what caches may come to take: another half is for everything else.
+// The share of the available memory that a cache may use.
 constexpr double kMemoryPart = 0.5;
 
 double seconds_since(std::int64_t start_ns) { return static_cast<double>(steady_clock().now_ns() - start_ns) * 1e-9; }
 
-// Records of another data set in memory.
-class Looked final : public Dataset {
+// A data set of some records of another one, in memory.
+class TrialSet final : public Dataset {
  public:
-  explicit Looked(std::shared_ptr<const Dataset> from) : from_(std::move(from)) {}
+  explicit TrialSet(std::shared_ptr<const Dataset> from) : from_(std::move(from)) {}
 
   [[nodiscard]] std::string format() const override { return from_->format(); }
   [[nodiscard]] std::uint64_t size() const override { return records_.size(); }
@@ -45,7 +45,7 @@ class Looked final : public Dataset {
   }
   void read(std::uint64_t id, RecordBuffer& record) const override { record.values = records_[id].values; }
 
-  // Keeps a copy; throws what reading failed by.
+  // Stores a copy. Throws if a mapped file was truncated.
   void keep(std::uint64_t id, const RecordBuffer& record) {
     RecordBuffer copy;
     std::size_t bytes = 0;
@@ -80,30 +80,30 @@ struct ReadTimes {
   double again_cpu = 0;
 };
 
-ReadTimes look_at_some(const RunData& data, std::uint64_t room, Looked& looked) {
+ReadTimes read_some(const RunData& data, std::uint64_t room, TrialSet& records) {
   const std::uint64_t samples = data.samples->size(), most = std::min(samples, kTrialSamples);
-  const std::uint64_t stride = most == kTrialSamples ? 7 : 1;  // so that the first few are spread, too
+  const std::uint64_t stride = most == kTrialSamples ? 7 : 1;  // so that the first few are spread too
   ReadTimes times;
   RecordBuffer record;
   const std::int64_t start = steady_clock().now_ns();
   for (std::uint64_t i = 0; i < most; ++i) {
-    if (looked.size() >= kLeastSamples && steady_clock().now_ns() - start > kEnoughNs) break;
+    if (records.size() >= kLeastSamples && steady_clock().now_ns() - start > kEnoughNs) break;
     const std::uint64_t id = data.samples->id(i * stride % most * samples / most);
     try {
       const std::int64_t first_ns = steady_clock().now_ns();
       data.dataset->read(id, record);
-      looked.keep(id, record);  // touches what lies in a map
+      records.keep(id, record);  // reads mapped pages
       times.first += seconds_since(first_ns);
       const std::int64_t cpu_ns = thread_cpu_ns(), again_ns = steady_clock().now_ns();
       data.dataset->read(id, record);
       times.again += seconds_since(again_ns);
       times.again_cpu += static_cast<double>(thread_cpu_ns() - cpu_ns) * 1e-9;
     } catch (const Error&) {
-      continue;  // the error policy decides about it when its turn comes
+      continue;  // the error policy handles it during the run
     }
-    if (looked.bytes() > room) break;
+    if (records.bytes() > room) break;
   }
-  const double count = static_cast<double>(std::max<std::uint64_t>(looked.size(), 1));
+  const double count = static_cast<double>(std::max<std::uint64_t>(records.size(), 1));
   return {times.first / count, times.again / count, times.again_cpu / count};
 }
 
@@ -113,7 +113,7 @@ struct TrialRun {
   Resources resources;
 };
 
-std::unique_ptr<TrialRun> trial_run(const Plan& plan, std::shared_ptr<const Looked> looked, const CacheSpec& cache,
+std::unique_ptr<TrialRun> trial_run(const Plan& plan, std::shared_ptr<const TrialSet> records, const CacheSpec& cache,
                                     const RunOptions& run) {
   PipelineSpec spec;
   spec.order.seed = plan.spec.order.seed;
@@ -128,7 +128,7 @@ std::unique_ptr<TrialRun> trial_run(const Plan& plan, std::shared_ptr<const Look
   spec.execution.read_ahead = 0;
   RunOptions alone;
   alone.consumer = run.consumer;
-  PlannedRun planned = plan_run(std::move(spec), std::move(looked), alone);
+  PlannedRun planned = plan_run(std::move(spec), std::move(records), alone);
   auto trial = std::make_unique<TrialRun>();
   trial->plan = std::move(planned.plan);
   trial->plan.any_size = true;
@@ -152,7 +152,7 @@ std::vector<double> times_of(const TrialRun& trial, int rounds) {
       } catch (const Error&) {
         continue;
       }
-      pixels.reserve_discard(std::max<std::size_t>(program.made_bytes(), 1));
+      pixels.reserve_discard(std::max<std::size_t>(program.output_bytes(), 1));
       program.store(pixels.data(), totals, false);
       const double seconds = seconds_since(start);
       times[id] = round == 0 ? seconds : std::min(times[id], seconds);
@@ -169,7 +169,7 @@ double mean(const std::vector<double>& times) {
   return count > 0 ? sum / count : 0;
 }
 
-// Bytes that its file may take; one that is there has them already.
+// Bytes that the cache file may use; an existing file has them already.
 double file_room(const Plan& plan) {
   const std::filesystem::path file = pixel_cache_file(plan).path;
   std::filesystem::path folder = file.parent_path();
@@ -177,25 +177,25 @@ double file_room(const Plan& plan) {
   while (!std::filesystem::exists(folder, missing) && folder.has_relative_path()) folder = folder.parent_path();
   if (folder.empty()) folder = ".";
   const std::filesystem::space_info space = std::filesystem::space(folder, missing);
-  if (missing) return 0;  // opening it would tell why; none is kept there
+  if (missing) return 0;  // opening the cache reports why
   return std::filesystem::exists(file, missing) ? std::numeric_limits<double>::infinity()
                                                 : static_cast<double>(space.available);
 }
 
-// Before the last place, from the fewest pixels on.
-std::vector<int> earlier_places(const Plan& plan) {
+// Positions before the last one, the fewest pixels first.
+std::vector<int> earlier_positions(const Plan& plan) {
   if (plan.spec.cache.after >= 0) return {};
   const std::vector<Size>& sizes = plan.stages[0].sizes;
   const auto pixels = [&](std::size_t i) { return std::int64_t{sizes[i].width} * sizes[i].height; };
-  std::vector<int> places;
+  std::vector<int> positions;
   const std::size_t last = pixel_cache_file(plan).operations;
   std::int64_t fewest = pixels(last);
   for (std::size_t i = last; i-- > 0;) {
     if (pixels(i) >= fewest) continue;
     fewest = pixels(i);
-    places.insert(places.begin(), static_cast<int>(i));
+    positions.insert(positions.begin(), static_cast<int>(i));
   }
-  return places;
+  return positions;
 }
 
 autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
@@ -212,39 +212,39 @@ autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
   if (!cache.folder.empty()) profile.file_bytes = std::min({requested, available, file_room(plan)});
   if (autotune::repeated_share(profile.samples, profile.epoch_samples, profile.epochs) <= 0) return profile;
 
-  const auto looked = std::make_shared<Looked>(trial.data.dataset);
+  const auto records = std::make_shared<TrialSet>(trial.data.dataset);
   const std::uint64_t room = limited ? std::min<std::uint64_t>(kTrialBytes, plan.memory.cache / 2) : kTrialBytes;
-  const ReadTimes read = look_at_some(trial.data, room, *looked);
-  if (looked->size() == 0) return profile;
-  const auto count = static_cast<double>(looked->size());
-  const double record_bytes = static_cast<double>(looked->bytes()) / count;
+  const ReadTimes read = read_some(trial.data, room, *records);
+  if (records->size() == 0) return profile;
+  const auto count = static_cast<double>(records->size());
+  const double record_bytes = static_cast<double>(records->bytes()) / count;
   const int reads =
       std::max(1, plan.spec.execution.read_ahead >= 0 ? plan.spec.execution.read_ahead : plan.data.reads_in_flight);
   const double met_s = record_bytes * profile.samples <= available ? read.again : std::max(read.first, read.again);
   const double read_s = std::max(met_s / reads, std::min(met_s, read.again_cpu));
 
-  const auto plain = trial_run(plan, looked, {}, run);
+  const auto plain = trial_run(plan, records, {}, run);
   const std::vector<double> plain_times = times_of(*plain, 2);
   const double made_s = mean(plain_times);
   if (!(made_s > 0)) return profile;
   profile.sample_s = read_s + made_s;
-  profile.encoded = {made_s, profile.sample_s, 0, record_bytes + kTablePerSample};  // its keeping is a copy
+  profile.encoded = {made_s, profile.sample_s, 0, record_bytes + kTablePerSample};  // inserting is a copy
   if (decode_step(plain->plan)->reduction == Reduction::kAllowed || room < 1'000'000) return profile;
-  const auto full = trial_run(plan, looked, {CacheWhat::kPixels, "", 1}, run);
+  const auto full = trial_run(plan, records, {CacheWhat::kPixels, "", 1}, run);
   full->resources.pixel_cache =
-      open_pixel_store({}, "", looked->size(), 1);  // a page, that hardly any sample fits into
+      open_pixel_store({}, "", records->size(), 1);  // one page, too small for nearly every sample
   const double whole_s = mean(times_of(*full, 2));
   const auto made = std::count_if(plain_times.begin(), plain_times.end(), [](double time) { return time > 0; });
   const auto cost_of = [&](int after) -> autotune::CacheCost {
-    const auto kept = trial_run(plan, looked, {CacheWhat::kPixels, "", room / 1'000'000, after}, run);
+    const auto kept = trial_run(plan, records, {CacheWhat::kPixels, "", room / 1'000'000, after}, run);
     const double filling_s = mean(times_of(*kept, 1));
     const CacheCounts counts = kept->resources.pixel_cache->counts();
-    if (counts.records < static_cast<std::uint64_t>(made)) return {};  // it has no room for even these
+    if (counts.records < static_cast<std::uint64_t>(made)) return {};  // no room even for these
     return {mean(times_of(*kept, 2)), read_s + whole_s, std::max(0.0, filling_s - whole_s),
             static_cast<double>(counts.bytes) / static_cast<double>(counts.records) + kTablePerSample};
   };
   profile.pixels = cost_of(cache.after);
-  for (const int after : earlier_places(plan)) profile.earlier.push_back({after, cost_of(after)});
+  for (const int after : earlier_positions(plan)) profile.earlier.push_back({after, cost_of(after)});
   return profile;
 }
 

@@ -218,7 +218,7 @@ TEST_CASE("pixels may be kept after any operation before the first random one, a
                     Contains("cache.after: encoded records are cached before any operation"));
 }
 
-TEST_CASE("auto cache: pixels are tried before operations that make them larger, and where they are told to be") {
+TEST_CASE("auto cache: pixels are tried before operations that make them larger, and at the specified position") {
   const auto slow = std::make_shared<Counted>(std::make_shared<JpegSet>(64), std::chrono::milliseconds(2));
   PipelineSpec spec = auto_spec();
   spec.operations = {{"resize", {{"size", {24, 24}}}}, {"resize", {{"size", {200, 200}}}}, {"horizontal_flip", {}}};

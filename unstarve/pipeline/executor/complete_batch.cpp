@@ -1,16 +1,20 @@
-// What becomes of the samples of a batch once all of them are there.
+#include "unstarve/pipeline/executor/complete_batch.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "unstarve/ops/batch/batch_operation.h"
-#include "unstarve/pipeline/executor/loader_state.h"
+#include "unstarve/pipeline/executor/pad_batch.h"
+#include "unstarve/pipeline/executor/run.h"
+#include "unstarve/pipeline/executor/slot_pool.h"
 
 namespace unstarve {
 namespace {
 
-// Closes the gaps that skipped samples left; returns how many samples remain.
+// Closes the gaps that skipped samples leave, and returns the number of remaining samples.
 std::size_t compact(Slot& slot, std::size_t sample_bytes) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < slot.samples; ++i) {
@@ -27,13 +31,13 @@ std::size_t compact(Slot& slot, std::size_t sample_bytes) {
   return kept;
 }
 
-// Copies of the samples, one after the other, up to `count`.
+// Appends copies of the samples, in order, up to `count`.
 void repeat_samples(Slot& slot, std::size_t count, std::size_t sample_bytes, std::size_t classes) {
   const auto copy = [](auto* data, std::size_t to, std::size_t from, std::size_t each) {
     std::copy_n(data + from * each, each, data + to * each);
   };
   for (std::size_t i = slot.kept; i < count; ++i) {
-    const std::size_t from = i - slot.kept;  // which is a copy itself behind the first ones
+    const std::size_t from = i - slot.kept;  // may be a copy itself
     copy(slot.memory->data(), i, from, sample_bytes);
     copy(slot.targets.data(), i, from, classes);
     slot.labels[i] = slot.labels[from];
@@ -44,64 +48,60 @@ void repeat_samples(Slot& slot, std::size_t count, std::size_t sample_bytes, std
   slot.kept = count;
 }
 
-}  // namespace
-
-void Loader::State::complete(Slot& slot) {
-  slot.size = plan.size_at(slot.epoch);
-  slot.kept = slot.samples;
-  slot.valid = slot.real;
-  for (const BatchStep& step : plan.batch_steps) {
-    if (slot.failure || slot.kept == 0) return;
-    std::visit([&](const auto& each) { run(each, slot); }, step);
-  }
-}
-
-void Loader::State::run(const CompactStep&, Slot& slot) {
+void execute(const CompactStep&, const Run& run, Slot& slot) {
   const auto good = slot.good.begin();
   slot.valid =
       static_cast<std::size_t>(std::count(good, good + static_cast<std::ptrdiff_t>(slot.real), std::uint8_t{1}));
-  slot.kept = compact(slot, storer.sample_bytes(slot.size));
+  slot.kept = compact(slot, run.storer.sample_bytes(slot.size));
 }
 
-void Loader::State::run(const PadStep&, Slot& slot) {
-  const std::size_t sample_bytes = storer.sample_bytes(slot.size);
+void execute(const PadStep&, const Run& run, Slot& slot) {
+  const std::size_t sample_bytes = run.storer.sample_bytes(slot.size);
   const std::span<const PixelExtent> sizes(slot.sizes.data(), slot.kept);
-  if (plan.spec.batch.pad.to == PadTo::kLargest) slot.size = largest_of(sizes);
-  pad_samples(slot.memory->data(), sample_bytes, sizes, slot.size, plan.output,
-              fill_pixel(storer, plan.spec.batch.pad.value),
-              slot.memory->data() + static_cast<std::size_t>(plan.spec.batch.size) * sample_bytes);
+  const BatchSpec& batch = run.plan.spec.batch;
+  if (batch.pad.to == PadTo::kLargest) slot.size = largest_of(sizes);
+  const PaddedFormat format{slot.size, run.plan.output, fill_pixel(run.storer, batch.pad.value)};
+  pad_samples(slot.memory->data(), sample_bytes, sizes, format,
+              slot.memory->data() + static_cast<std::size_t>(batch.size) * sample_bytes);
 }
 
-void Loader::State::run(const OneHotStep&, Slot& slot) {
-  const std::size_t classes = plan.target_classes();
-  for (std::size_t i = 0; i < slot.kept; ++i) {
-    if (slot.labels[i] >= 0 && slot.labels[i] < static_cast<std::int64_t>(classes)) continue;
-    slot.failure =
-        Error(ErrorKind::kInput, fmt::format("{}: label {}; expected 0 to {} for the batch operations",
-                                             resources.dataset->location(slot.ids[i]), slot.labels[i], classes - 1));
-    return;
-  }
+void execute(const OneHotStep&, const Run& run, Slot& slot) {
+  const std::size_t classes = run.plan.target_classes();
+  for (std::size_t i = 0; i < slot.kept; ++i)
+    if (slot.labels[i] < 0 || slot.labels[i] >= static_cast<std::int64_t>(classes))
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: label {}; expected 0 to {} for the batch operations",
+                              run.resources.dataset->location(slot.ids[i]), slot.labels[i], classes - 1));
   write_one_hot({slot.labels.data(), slot.kept}, classes, {slot.targets.data(), slot.kept * classes});
 }
 
-void Loader::State::run(const BatchApplyStep& step, Slot& slot) {
-  const std::size_t classes = plan.target_classes();
-  const BatchPixels pixels{slot.memory->data(),
-                           slot.kept,
-                           slot.size,
-                           plan.output.type,
-                           plan.output.layout,
-                           {slot.targets.data(), slot.kept * classes},
-                           classes};
+void execute(const BatchApplyStep& step, const Run& run, Slot& slot) {
+  const std::size_t classes = run.plan.target_classes();
+  const StoreFormat& output = run.plan.output;
+  const std::span<float> targets(slot.targets.data(), slot.kept * classes);
+  const BatchPixels pixels{slot.memory->data(), slot.kept, slot.size, output.type, output.layout, targets, classes};
   // The streams of the samples' operations count from 0.
-  Random random(plan.spec.order.seed, slot.epoch, order.order(slot.epoch).samples_before_batch(slot.batch),
+  Random random(run.plan.spec.order.seed, slot.epoch, run.order.order(slot.epoch).samples_before_batch(slot.batch),
                 0x8000'0000U + step.op);
-  plan.stage(slot.epoch).batch_operations[step.op]->apply(pixels, random);
+  run.plan.stage(slot.epoch).batch_operations[step.op]->apply(pixels, random);
 }
 
-void Loader::State::run(const RepeatStep&, Slot& slot) {
-  repeat_samples(slot, static_cast<std::size_t>(plan.spec.batch.size), storer.sample_bytes(slot.size),
-                 plan.target_classes());
+void execute(const RepeatStep&, const Run& run, Slot& slot) {
+  repeat_samples(slot, static_cast<std::size_t>(run.plan.spec.batch.size), run.storer.sample_bytes(slot.size),
+                 run.plan.target_classes());
+}
+
+}  // namespace
+
+void complete_batch(const Run& run, Slot& slot) {
+  slot.size = run.plan.size_at(slot.epoch);
+  slot.kept = slot.samples;
+  slot.valid = slot.real;
+  for (const BatchStep& step : run.plan.batch_steps) {
+    if (slot.failure || slot.kept == 0) break;
+    std::visit([&](const auto& each) { execute(each, run, slot); }, step);
+  }
+  slot.pixel_bytes = slot.kept * run.storer.sample_bytes(slot.size);
 }
 
 }  // namespace unstarve

@@ -1,7 +1,7 @@
 #pragma once
-// Which decoder made the pixels of the images of a run, and why another than our own.
+// Counts which decoder decoded the images of a run, and why it was not our own.
 //
-// Threads: any; counters stand by themselves. Cost: an addition per image.
+// Threads: any; the counters are independent. Cost: an addition per image.
 
 #include <array>
 #include <atomic>
@@ -16,12 +16,12 @@ class DecodeCounts {
  public:
   // An image was decoded at this reduction; `own`: by our own JPEG decoder (Decoder::used_own_decoder()).
   void count(const ImageHeader& header, int reduction, bool own) noexcept;
-  // Lines as a plan's explain() has them, the usual way first; none where nothing was decoded.
+  // Lines for the plan's explain(), our own decoder first; empty if nothing was decoded.
   [[nodiscard]] std::string explain() const;
 
  private:
   // One each: our own decoder; libjpeg-turbo by JpegKind; images too narrow for our own, damaged ones that
-  // libjpeg-turbo takes; libpng; libwebp.
+  // libjpeg-turbo accepts; libpng; libwebp.
   static constexpr std::size_t kKinds = static_cast<std::size_t>(JpegKind::kSampling) + 1;
   static constexpr std::size_t kOwn = kKinds, kNarrow = kOwn + 1, kDamaged = kNarrow + 1, kPng = kDamaged + 1,
                                kWebp = kPng + 1, kAll = kWebp + 1;

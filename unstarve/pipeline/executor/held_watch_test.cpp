@@ -19,23 +19,23 @@ namespace {
 using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
 
-TEST_CASE("patience is counted from the first look at which all are held") {
+TEST_CASE("patience counts from the first check at which all slots are held") {
   HeldWatch watch(100);
-  CHECK_FALSE(watch.look(false, 1000));
-  CHECK_FALSE(watch.look(true, 2000));
-  CHECK_FALSE(watch.look(true, 2099));
-  CHECK(watch.look(true, 2100));
-  CHECK_FALSE(watch.look(true, 3000));  // once
+  CHECK_FALSE(watch.check(false, 1000));
+  CHECK_FALSE(watch.check(true, 2000));
+  CHECK_FALSE(watch.check(true, 2099));
+  CHECK(watch.check(true, 2100));
+  CHECK_FALSE(watch.check(true, 3000));  // once
 }
 
-TEST_CASE("what is given back, and a batch that comes, begin patience anew") {
+TEST_CASE("a released slot and a delivered batch restart the patience") {
   HeldWatch watch(100);
-  CHECK_FALSE(watch.look(true, 0));
-  CHECK_FALSE(watch.look(false, 99));
-  CHECK_FALSE(watch.look(true, 150));
+  CHECK_FALSE(watch.check(true, 0));
+  CHECK_FALSE(watch.check(false, 99));
+  CHECK_FALSE(watch.check(true, 150));
   watch.reset();
-  CHECK_FALSE(watch.look(true, 260));
-  CHECK(watch.look(true, 360));
+  CHECK_FALSE(watch.check(true, 260));
+  CHECK(watch.check(true, 360));
 }
 
 // Batches of 8 samples under a limit that has room for a few.
@@ -49,7 +49,7 @@ PipelineSpec limited_spec(ExecutionOrder order = ExecutionOrder::kExact) {
 Loader::Options telling(std::function<void(const std::string&)> tell) {
   Loader::Options options;
   options.grow = true;
-  options.tell = std::move(tell);
+  options.on_notice = std::move(tell);
   return options;
 }
 
@@ -63,7 +63,7 @@ std::vector<Batch> keep_all(Loader& loader) {
   return kept;
 }
 
-TEST_CASE("a consumer that keeps all that fits is told once what it waits for") {
+TEST_CASE("a consumer that holds all slots gets one notice") {
   for (const ExecutionOrder order : {ExecutionOrder::kExact, ExecutionOrder::kRelaxed}) {
     const auto device = open_device("cpu");
     std::vector<std::string> told;
@@ -92,7 +92,7 @@ TEST_CASE("a consumer that keeps all that fits is told once what it waits for") 
   }
 }
 
-TEST_CASE("one that lets a batch go in time, or waits for the workers, is told nothing") {
+TEST_CASE("a consumer that releases in time, or waits for workers, gets no notice") {
   const auto device = open_device("cpu");
   std::vector<std::string> told;
   ManualClock clock;
@@ -121,7 +121,7 @@ class Striding final : public Clock {
   mutable std::atomic<std::int64_t> now_ns_{0};
 };
 
-TEST_CASE("next() tells, too, and goes on with what is let go of then") {
+TEST_CASE("next() emits the notice too, and continues with the slot that is released then") {
   const auto device = open_device("cpu");
   std::vector<Batch> kept;
   Striding clock;

@@ -60,14 +60,14 @@ TEST_CASE("batches that are kept get the room that a cache does not use, and giv
   }
 }
 
-TEST_CASE("who keeps all there is room for is told of the cache, too") {
+TEST_CASE("the notice to a consumer that holds all slots mentions the cache") {
   const auto device = open_device("cpu");
   PipelineSpec spec = cached_spec(CacheWhat::kPixels);
   ManualClock clock;
   std::string told;
   Loader::Options options;
   options.grow = true;
-  options.tell = [&](const std::string& text) { told = text; };
+  options.on_notice = [&](const std::string& text) { told = text; };
   Loader loader(spec, std::make_shared<JpegSet>(40), *device, options, clock);
   std::deque<Batch> kept;
   while (told.empty()) {

@@ -2,13 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <exception>
-#include <limits>
-#include <system_error>
+#include <algorithm>
 #include <utility>
 
+#include <unistd.h>
+
 #include "unstarve/core/topology.h"
-#include "unstarve/pipeline/executor/loader_state.h"
+#include "unstarve/pipeline/executor/error_policy.h"
+#include "unstarve/pipeline/executor/exact_delivery.h"
+#include "unstarve/pipeline/executor/executor.h"
+#include "unstarve/pipeline/executor/held_watch.h"
+#include "unstarve/pipeline/executor/read_ahead.h"
+#include "unstarve/pipeline/executor/relaxed_delivery.h"
+#include "unstarve/pipeline/executor/run.h"
+#include "unstarve/pipeline/executor/run_tuner.h"
 #include "unstarve/pipeline/plan/explain.h"
 #include "unstarve/storage/dataset/notice.h"
 
@@ -16,92 +23,83 @@ namespace unstarve {
 
 namespace {
 
-// How far samples may overtake others, in samples of this rank; 0: not at all.
-std::uint64_t window(const Plan& plan) {
-  const ExecutionSpec& execution = plan.spec.execution;
-  if (execution.order == ExecutionOrder::kExact) return 0;
-  const auto in_flight = static_cast<std::uint64_t>(plan.execution.prefetch) + 2;
-  return std::max(kLeastWindow, in_flight * static_cast<std::uint64_t>(plan.spec.batch.size));
+// How often a waiting consumer checks whether it waits for itself.
+constexpr std::chrono::milliseconds kCheckEvery{500};
+
+SlotLayout slot_layout(const Run& run, const Device& device) {
+  const Plan& plan = run.plan;
+  SlotLayout layout;
+  layout.samples = static_cast<std::size_t>(plan.spec.batch.size);
+  layout.sample_bytes = run.storer.sample_bytes(plan.sample_size);
+  layout.slot_bytes = batch_bytes(plan);
+  layout.classes = plan.target_classes();
+  layout.padded = plan.padded();
+  layout.files = run.decode_balance != nullptr;
+  layout.numbered = run.relaxed();
+  layout.pinned = plan.spec.execution.pinned && !device.is_host();
+  return layout;
 }
 
-// How often a consumer that waits looks what for.
-constexpr std::chrono::milliseconds kLookEvery{500};
-
-// How soon after the start the autotuner looks first.
-constexpr std::int64_t kFirstLookNs = 50'000'000;
-
-// Whether there is something to tune.
-bool looks(const Plan& plan) { return plan.execution.tuned || plan.execution.most_read_ahead > 0; }
-
-int most_prefetch(const Plan& plan) {
-  return plan.execution.tuned ? std::max(plan.execution.prefetch, autotune::Limits().max_prefetch) : 0;
+std::shared_ptr<Delivery> make_delivery(const Run& run, Device& device, bool grow) {
+  const Plan& plan = run.plan;
+  const int prefetch = plan.execution.prefetch;
+  SlotLimits limits{prefetch, 0, grow, plan.memory.most_batches, run.resources.cache_budget};
+  if (plan.execution.tuned) limits.max_prefetch = std::max(prefetch, autotune::Limits().max_prefetch);
+  const SlotLayout layout = slot_layout(run, device);
+  if (!run.relaxed()) return std::make_shared<ExactDelivery>(run.order, layout, limits, device);
+  const std::uint64_t open_samples = (static_cast<std::uint64_t>(prefetch) + 2) * layout.samples;
+  return std::make_shared<RelaxedDelivery>(run.order, layout, limits, std::max(kLeastWindow, open_samples), device);
 }
 
-// The time of one call of the consumer's; it goes with a batch where `slot` is one in the end.
+// Measures a call of the consumer.
 class ConsumerCall {
  public:
-  ConsumerCall(autotune::ConsumerClock& consumer, Clock& clock, Slot* const& slot)
-      : consumer_(consumer), clock_(clock), slot_(slot) {
+  ConsumerCall(autotune::ConsumerClock& consumer, Clock& clock) : consumer_(consumer), clock_(clock) {
     consumer_.enter(clock_.now_ns());
   }
-  ~ConsumerCall() { consumer_.leave(clock_.now_ns(), slot_ != nullptr); }
+  ~ConsumerCall() { consumer_.leave(clock_.now_ns(), with_batch_); }
   ConsumerCall(const ConsumerCall&) = delete;
   ConsumerCall& operator=(const ConsumerCall&) = delete;
+  void set_with_batch(bool with_batch) { with_batch_ = with_batch; }
 
  private:
   autotune::ConsumerClock& consumer_;
   Clock& clock_;
-  Slot* const& slot_;
+  bool with_batch_ = false;
 };
 
 }  // namespace
 
-Loader::State::State(PlannedRun&& run, Device& device, const Options& options, Clock& the_clock, int the_cores)
-    : plan(std::move(run.plan)),
-      epoch_order(std::move(run.order)),
-      resources(open_resources(plan, run.data)),
-      clock(the_clock),
-      storer(plan.output),
-      order(epoch_order, options.start, options.epochs),
-      balance(options.decode),
-      ring(std::make_shared<SlotRing>(
-          order,
-          SlotRing::Options{storer.sample_bytes(plan.sample_size), batch_bytes(plan),
-                            static_cast<std::size_t>(plan.spec.batch.size), plan.target_classes(), plan.padded(),
-                            plan.execution.prefetch, plan.spec.execution.pinned && !device.is_host(), options.grow,
-                            plan.memory.most_batches, resources.cache_budget, window(plan), most_prefetch(plan),
-                            balance != nullptr},
-          device)),
-      tell(options.tell ? options.tell : emit_notice),
-      epoch_ends(options.epoch_ends),
-      cores(the_cores),
-      counters({kStageNames.begin(), kStageNames.end()},
-               plan.execution.tuned ? std::max(cores, autotune::Limits().max_threads) : plan.execution.threads),
-      gate(plan.execution.threads),
-      started_ns(clock.now_ns()),
-      next_look_ns(looks(plan) ? steady_clock().now_ns() + kFirstLookNs : std::numeric_limits<std::int64_t>::max()),
-      in_force{plan.execution.threads, plan.execution.prefetch, plan.execution.read_ahead} {
-  if (balance) balance->set_host_threads(plan.execution.threads);
-  if (const int reads = plan.execution.read_ahead; reads > 0) {
-    if (plan.spec.execution.order == ExecutionOrder::kRelaxed) {
-      start_read_ahead(reads, 0);
-      ring->start([this](std::uint64_t before) { ahead()->allow(before); });
-    } else {
-      (void)ring->begin_ahead([&](std::uint64_t first) {
-        start_read_ahead(reads, first);
-        return true;
-      });
-    }
+struct Loader::State {
+  State(PlannedRun&& planned, const RunOptions& run_options, Device& device, const Options& options, Clock& clock)
+      : run(std::move(planned), run_options, options.start, options.decode, clock),
+        errors(run.plan.spec.errors, run.resources, run.epoch_order, options.epoch_ends),
+        delivery(make_delivery(run, device, options.grow)),
+        on_notice(options.on_notice ? options.on_notice : emit_notice),
+        tuner(run, executor, consumption),
+        executor(run, errors, delivery, tuner.periodic()) {
+    executor.start();
   }
-  try {
-    start_threads(plan.execution.threads);
-  } catch (const std::system_error& error) {
-    close();  // those that run wait, and are joined before the rest of this goes
-    throw Error(ErrorKind::kMemory, std::string("start a loader thread: ") + error.what());
-  }
-}
 
-Loader::State& Loader::State::here() {
+  [[nodiscard]] bool forked() const { return ::getpid() != process; }
+  // This state. Throws Error(kArgument) in a fork of the process that has the threads.
+  State& checked();
+  // Whether next() would not block, after up to `timeout` for each batch that is left out.
+  [[nodiscard]] bool ready(std::chrono::milliseconds timeout);
+  void notify_if_all_held();
+
+  const pid_t process = ::getpid();
+  const Run run;
+  ErrorPolicy errors;
+  const std::shared_ptr<Delivery> delivery;
+  const std::function<void(const std::string&)> on_notice;
+  HeldWatch held_watch{kHeldPatienceNs};
+  Consumption consumption;
+  RunTuner tuner;
+  Executor executor;  // last: its threads use all of the above
+};
+
+Loader::State& Loader::State::checked() {
   if (forked())
     throw Error(
         ErrorKind::kArgument,
@@ -112,184 +110,122 @@ Loader::State& Loader::State::here() {
   return *this;
 }
 
-void Loader::State::look_at_held() {
-  const std::size_t held = ring->all_held();
-  if (!held_watch.look(held > 0, clock.now_ns())) return;
-  const double batch = static_cast<double>(plan.memory.batch) / 1e6;
-  const std::uint64_t in_cache =
-      resources.cache_budget ? resources.cache_budget->size() - resources.cache_budget->left() - ring->borrowed_bytes()
-                             : 0;
-  const std::string cached =
-      in_cache > 0 ? fmt::format(" and {:.1f} MB in the cache", static_cast<double>(in_cache) / 1e6) : "";
-  tell(fmt::format(
+void Loader::State::notify_if_all_held() {
+  const std::size_t held = delivery->all_held();
+  if (!held_watch.check(held > 0, run.clock.now_ns())) return;
+  const auto megabytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+  const MemoryPlan& memory = run.plan.memory;
+  const auto& budget = run.resources.cache_budget;
+  const std::uint64_t in_cache = budget ? budget->size() - budget->left() - delivery->borrowed_bytes() : 0;
+  const std::string cached = in_cache > 0 ? fmt::format(" and {:.1f} MB in the cache", megabytes(in_cache)) : "";
+  on_notice(fmt::format(
       "the consumer still holds all {} batch buffers of {:.1f} MB that execution.memory_limit_mb: {} permits{}; the "
-      "next "
-      "batch is made when it releases one. Hold fewer, copy the batches that you keep, or raise the limit by {:.1f} MB "
-      "per batch.",
-      held, batch, plan.memory.limit / 1'000'000, cached, batch));
+      "next batch is made when it releases one. Hold fewer, copy the batches that you keep, or raise the limit by "
+      "{:.1f} MB per batch.",
+      held, megabytes(memory.batch), memory.limit / 1'000'000, cached, megabytes(memory.batch)));
 }
 
-bool Loader::State::ready(std::chrono::milliseconds most) {
-  while (ring->wait(most))
-    if (!leave_out()) return true;
-  look_at_held();
+bool Loader::State::ready(std::chrono::milliseconds timeout) {
+  while (delivery->wait(timeout)) {
+    const Slot* const next = delivery->peek();
+    if (next == nullptr || !errors.leaves_out(*next)) return true;
+    delivery->release(*delivery->take());
+    errors.note_batch(true);
+  }
+  notify_if_all_held();
   return false;
 }
 
-bool Loader::State::leave_out() {
-  const Slot* next = ring->peek();
-  if (!next || next->failure || next->kept > 0) return false;
-  if (failure_of_empty(*next) || (epoch_ends && ring->last_of_epoch(*next))) return false;
-  ring->release(ring->take());
-  ++left_out;
-  return true;
+Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options,
+               Clock& clock) {
+  options.on_device.decodes = options.decode != nullptr;
+  const RunOptions run_options{read_topology().usable(), options.consumer, options.epochs, options.grow,
+                               options.on_device};
+  state_ = std::make_unique<State>(plan_run(std::move(spec), std::move(dataset), run_options, options.basis),
+                                   run_options, device, options, clock);
 }
-
-std::optional<Error> Loader::State::failure_of_empty(const Slot& slot) const {
-  const std::uint64_t world = epoch_order.world();
-  const bool whole_epoch = ring->last_of_epoch(slot) && left_out + 1 >= epoch_order.batches_per_epoch();
-  if (world == 1 && !whole_epoch) return {};
-  const std::string reason = [&] {
-    std::lock_guard lock(bad_mutex);
-    const auto first = bad.find(slot.ids.front());
-    return first == bad.end() ? resources.dataset->location(slot.ids.front()) : first->second;
-  }();
-  if (world == 1)
-    return Error(ErrorKind::kInput, fmt::format("every sample of epoch {} is bad, and errors: skip leaves none; "
-                                                "the first of its last batch: {}",
-                                                slot.epoch, reason));
-  return Error(
-      ErrorKind::kInput,
-      fmt::format(
-          "every sample of epoch {} batch {} is bad; expected at least one good sample, because each of {} ranks "
-          "must have equally many batches. Use errors: replace, or larger batches. The first: {}",
-          slot.epoch, slot.batch, world, reason));
-}
-
-Batch::Batch(Batch&& other) noexcept { *this = std::move(other); }
-
-Batch& Batch::operator=(Batch&& other) noexcept {
-  if (this == &other) return *this;
-  if (ring_) ring_->release(slot_);
-  pixels_ = std::exchange(other.pixels_, nullptr);
-  pixel_bytes_ = std::exchange(other.pixel_bytes_, 0);
-  labels_ = std::exchange(other.labels_, {});
-  ids_ = std::exchange(other.ids_, {});
-  targets_ = std::exchange(other.targets_, {});
-  classes_ = other.classes_;
-  sizes_ = std::exchange(other.sizes_, {});
-  files_ = std::exchange(other.files_, {});
-  valid_ = other.valid_;
-  size_ = other.size_;
-  epoch_ = other.epoch_;
-  index_ = other.index_;
-  last_ = other.last_;
-  pinned_ = other.pinned_;
-  ring_ = std::move(other.ring_);
-  slot_ = std::exchange(other.slot_, nullptr);
-  return *this;
-}
-
-Batch::~Batch() {
-  if (ring_) ring_->release(slot_);
-}
-
-Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device& device, Options options, Clock& clock)
-    : state_([&] {
-        const int cores = read_topology().usable();
-        options.on_device.decodes = options.decode != nullptr;
-        return std::make_unique<State>(
-            plan_run(std::move(spec), std::move(dataset),
-                     {cores, options.consumer, options.epochs, options.grow, options.on_device}, options.basis),
-            device, options, clock, cores);
-      }()) {}
 
 Loader::~Loader() {
-  // Joining threads that are not there would never end.
+  // In a fork, joining threads that do not exist would never end.
   if (state_ && state_->forked()) (void)state_.release();
 }
 
 std::optional<Batch> Loader::next() {
-  State& s = state_->here();
+  State& s = state_->checked();
   Slot* slot = nullptr;
   {
-    const ConsumerCall call(s.consumer, s.clock, slot);
-    while (!s.ready(kLookEvery)) {
+    ConsumerCall call(s.consumption.clock, s.run.clock);
+    while (!s.ready(kCheckEvery)) {
     }
-    slot = s.ring->take();
+    slot = s.delivery->take();
+    call.set_with_batch(slot != nullptr);
   }
   s.held_watch.reset();
-  if (!slot) return {};
+  if (slot == nullptr) return {};
 
-  Batch batch;
-  batch.ring_ = s.ring;
-  batch.slot_ = slot;
+  Batch batch(*slot, s.delivery);
   if (slot->failure) {
     close();
     throw Error(*slot->failure);
   }
-  const std::size_t samples = slot->kept;
-  if (samples == 0) {
-    if (const auto failure = s.failure_of_empty(*slot)) throw Error(*failure);
-  }
-  s.left_out = samples == 0 ? s.left_out + 1 : 0;
-  batch.pixels_ = slot->memory->data();
-  batch.pixel_bytes_ = samples * s.storer.sample_bytes(slot->size);
-  batch.labels_ = {slot->labels.data(), samples};
-  batch.ids_ = {slot->ids.data(), samples};
-  batch.classes_ = s.plan.target_classes();
-  batch.targets_ = {slot->targets.data(), samples * s.plan.target_classes()};
-  batch.size_ = slot->size;
-  batch.valid_ = slot->valid;
-  if (s.balance) batch.files_ = {slot->files.data(), samples};
-  if (s.plan.padded()) batch.sizes_ = {slot->sizes.data(), samples};
-  batch.epoch_ = slot->epoch;
-  batch.index_ = slot->batch;
-  batch.last_ = s.ring->last_of_epoch(*slot);
-  batch.pinned_ = slot->memory->pinned();
-  s.batches.fetch_add(1, std::memory_order_relaxed);
-  s.samples.fetch_add(static_cast<std::int64_t>(slot->valid), std::memory_order_relaxed);
+  const bool empty = slot->kept == 0;
+  if (const auto failure = empty ? s.errors.failure_of_empty(*slot) : std::nullopt) throw Error(*failure);
+  s.errors.note_batch(empty);
+  s.consumption.batches.fetch_add(1, std::memory_order_relaxed);
+  s.consumption.samples.fetch_add(static_cast<std::int64_t>(slot->valid), std::memory_order_relaxed);
   return batch;
 }
 
-bool Loader::wait(std::chrono::milliseconds most) {
-  State& s = state_->here();
-  Slot* const none = nullptr;
-  const ConsumerCall call(s.consumer, s.clock, none);
-  return s.ready(most);
+bool Loader::wait(std::chrono::milliseconds timeout) {
+  State& s = state_->checked();
+  const ConsumerCall call(s.consumption.clock, s.run.clock);
+  return s.ready(timeout);
 }
 
-RankProgress Loader::progress() const { return state_->here().ring->progress(); }
+RankProgress Loader::progress() const { return state_->checked().delivery->progress(); }
 
 void Loader::close() {
-  if (!state_->forked()) state_->close();
+  if (!state_->forked()) state_->executor.close();
 }
 
-std::uint64_t Loader::batches_per_epoch() const { return state_->epoch_order.batches_per_epoch(); }
-Size Loader::sample_size() const { return state_->plan.sample_size; }
-std::size_t Loader::memory_bytes() const {
-  const State& s = state_->here();
-  return s.ring->memory_bytes() + (s.ahead() != nullptr ? s.ahead()->memory_bytes() : 0);
+bool Loader::forked() const { return state_->forked(); }
+std::uint64_t Loader::batches_per_epoch() const { return order().batches_per_epoch(); }
+int Loader::threads() const { return state_->executor.threads(); }
+const Plan& Loader::plan() const { return state_->run.plan; }
+const Resources& Loader::resources() const { return state_->run.resources; }
+const Order& Loader::order() const { return state_->run.epoch_order; }
+Profile Loader::profile() const { return state_->checked().tuner.profile(); }
+std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
+  return state_->checked().errors.bad_samples(most);
 }
+std::uint64_t Loader::bad_count() const { return state_->checked().errors.bad_count(); }
+
+std::size_t Loader::memory_bytes() const {
+  const State& s = state_->checked();
+  const ReadAhead* const reading = s.executor.read_ahead();
+  return s.delivery->memory_bytes() + (reading != nullptr ? reading->memory_bytes() : 0);
+}
+
 std::vector<MemoryShare> Loader::memory() const {
-  const State& s = state_->here();
-  const MemoryPlan& plan = s.plan.memory;
-  const std::uint64_t borrowed = s.ring->borrowed_bytes();
-  std::vector<MemoryShare> shares{{s.ring->pinned() ? "batches, page-locked" : "batches", s.ring->memory_bytes(),
-                                   plan.most_batches * plan.batch + borrowed}};
+  const State& s = state_->checked();
+  const MemoryPlan& plan = s.run.plan.memory;
+  const Resources& resources = s.run.resources;
+  const std::uint64_t borrowed = s.delivery->borrowed_bytes();
+  std::vector<MemoryShare> shares{{s.delivery->pinned() ? "batches, page-locked" : "batches",
+                                   s.delivery->memory_bytes(), plan.most_batches * plan.batch + borrowed}};
   if (plan.limit > 0) {
-    const std::uint64_t workers = static_cast<std::uint64_t>(s.gate.open()) * plan.worker;
+    const std::uint64_t workers = static_cast<std::uint64_t>(s.executor.threads()) * plan.worker;
     shares.push_back({"workers", workers, workers});
-    shares.push_back({"larger images", s.resources.larger_images->borrowed(), plan.larger_images});
+    shares.push_back({"larger images", resources.larger_images->borrowed(), plan.larger_images});
   }
   if (plan.device > 0) shares.push_back({"on the device", plan.device, plan.limit > 0 ? plan.device : 0});
-  if (const ReadAhead* const reading = s.ahead())
+  if (const ReadAhead* const reading = s.executor.read_ahead())
     shares.push_back({"records read ahead", reading->memory_bytes(), plan.read_ahead});
   std::optional<CacheCounts> cache;
-  if (s.resources.encoded_cache) cache = s.resources.encoded_cache->counts();
-  if (s.resources.pixel_cache) cache = s.resources.pixel_cache->counts();
-  if (cache && s.plan.spec.cache.folder.empty()) {
-    // Within a limit its part, but for what batches have of it.
+  if (resources.encoded_cache) cache = resources.encoded_cache->counts();
+  if (resources.pixel_cache) cache = resources.pixel_cache->counts();
+  if (cache && s.run.plan.spec.cache.folder.empty()) {
+    // Under a memory limit, the cache's part without what batches have borrowed of it.
     const std::uint64_t most = plan.limit > 0 ? std::min(cache->limit, plan.cache) - borrowed : cache->limit;
     shares.push_back({"cache", cache->bytes, most});
   } else if (cache) {
@@ -298,27 +234,13 @@ std::vector<MemoryShare> Loader::memory() const {
   return shares;
 }
 
-bool Loader::forked() const { return state_->forked(); }
-int Loader::threads() const { return state_->gate.open(); }
-const Plan& Loader::plan() const { return state_->plan; }
-const Resources& Loader::resources() const { return state_->resources; }
-const Order& Loader::order() const { return state_->epoch_order; }
-
-Profile Loader::profile() const {
-  State& s = state_->here();
-  const std::lock_guard lock(s.tuning_mutex);
-  Profile profile = s.measured();
-  if (s.controller) profile.tuning = s.controller->log();
-  return profile;
-}
-
 std::string Loader::explain() const {
-  const Resources& resources = state_->resources;
-  std::string text = unstarve::explain(state_->plan, *resources.samples, state_->epoch_order);
+  const Resources& resources = state_->run.resources;
+  std::string text = unstarve::explain(plan(), *resources.samples, order());
   if (forked()) return text;
   for (const std::string& note : resources.notes) text += "resources   " + note + "\n";
-  text += state_->decoded.explain();
-  if (const auto& index = state_->resources.scan_index) {
+  text += state_->executor.decoded().explain();
+  if (const auto& index = resources.scan_index) {
     const ScanIndexCounts counts = index->counts();
     text += fmt::format(
         "index       {} crops decoded by it, {} added, {} found wrong{}\n", counts.used, counts.made, counts.wrong,
@@ -327,27 +249,12 @@ std::string Loader::explain() const {
                                                 index->writable() ? " and rebuilt" : ", not used"));
     if (!index->note().empty()) text += "index       " + index->note() + "\n";
   }
-  if (const auto& cache = state_->resources.pixel_cache; cache && !cache->note().empty())
+  if (const auto& cache = resources.pixel_cache; cache && !cache->note().empty())
     text += "cache       " + cache->note() + "\n";
   for (const TuningStep& step : profile().tuning)
     text += fmt::format("tuned       at {:.2f} s: {} threads, {} batches prefetched, {} reads in flight; {}\n",
                         step.seconds, step.threads, step.prefetch, step.read_ahead, step.reason);
   return text;
-}
-
-std::vector<BadSample> Loader::bad_samples(std::size_t most) const {
-  std::lock_guard lock(state_->here().bad_mutex);
-  std::vector<BadSample> list;
-  for (const auto& [id, reason] : state_->bad) {
-    if (list.size() == most) break;
-    list.push_back({id, state_->resources.dataset->record_location(id), reason});
-  }
-  return list;
-}
-
-std::uint64_t Loader::bad_count() const {
-  std::lock_guard lock(state_->here().bad_mutex);
-  return state_->bad.size();
 }
 
 }  // namespace unstarve

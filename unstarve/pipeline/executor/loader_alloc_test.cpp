@@ -11,6 +11,7 @@
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/open.h"
 
 namespace {

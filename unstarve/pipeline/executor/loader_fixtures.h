@@ -1,6 +1,5 @@
 #pragma once
-// What the loader's tests share: a data set of JPEG files in memory, a small spec, and all that a consumer sees of a
-// run.
+// For the loader's tests: a data set of JPEG files in memory, a small spec, and what a consumer sees of a run.
 
 #include <atomic>
 #include <cstdint>
@@ -10,15 +9,19 @@
 #include <vector>
 
 #include "unstarve/codecs/common/encode.h"
+#include "unstarve/core/clock.h"
+#include "unstarve/core/profile.h"
 #include "unstarve/core/random.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/order/progress.h"
+#include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 
-// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image. Tests derive sets that read
-// otherwise.
+// JPEG files of varied sizes in memory; ids of `bad` hold bytes that are no image. Tests derive other sets from
+// it.
 class JpegSet : public Dataset {
  public:
   // Labels are the ids; `classes` is how many names of classes there are.

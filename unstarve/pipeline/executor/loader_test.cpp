@@ -117,7 +117,7 @@ TEST_CASE("close() wakes a consumer that waits") {
   CHECK_FALSE(loader.next());
 }
 
-TEST_CASE("a consumer that holds every batch is told so instead of waiting for ever") {
+TEST_CASE("a consumer that holds every slot gets an error instead of waiting forever") {
   const auto dataset = std::make_shared<JpegSet>(40);
   const auto device = open_device("cpu");
   Loader loader(small_spec(4, 2, 1), dataset, *device, {});
@@ -157,7 +157,7 @@ class CountingSet final : public Dataset {
   std::vector<std::string> classes_;
 };
 
-TEST_CASE("where slots may grow a consumer keeps what it likes, and gives the memory back") {
+TEST_CASE("with growing slots a consumer may hold any number, and the memory is freed afterwards") {
   const auto dataset = std::make_shared<JpegSet>(60);
   const auto expected = run(small_spec(5), dataset, {{}, 2});
   const auto device = open_device("cpu");
@@ -186,7 +186,7 @@ TEST_CASE("waiting tells whether a batch is there") {
   CHECK_FALSE(loader.next());
 }
 
-TEST_CASE("work runs ahead of the consumer by exactly the prefetch depth") {
+TEST_CASE("workers prefetch exactly the specified number of batches") {
   const auto device = open_device("cpu");
   for (int prefetch : {0, 1, 3}) {
     const auto dataset = std::make_shared<CountingSet>();

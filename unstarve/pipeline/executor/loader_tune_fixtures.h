@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of a loader that is tuned while it runs share: data whose reads sleep, and all that is told of a run.
+// For the tests of tuning: a data set whose reads sleep, and a run with its profile and explanation.
 
 #include <chrono>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace unstarve {
 
-// Every read sleeps; reads() tells how many at once the data reward.
+// Every read sleeps; reads_in_flight() is as specified.
 class SleepyJpegSet final : public JpegSet {
  public:
   explicit SleepyJpegSet(std::uint64_t count, std::chrono::microseconds sleep, int reads = 0)

@@ -6,7 +6,7 @@
 namespace unstarve {
 namespace {
 
-// `count` pixels of `bytes` each, all as `pixel`.
+// Writes `count` copies of `pixel`, which has `bytes` bytes.
 void fill_pixels(std::uint8_t* to, std::size_t count, const std::uint8_t* pixel, std::size_t bytes) {
   for (std::size_t i = 0; i < count; ++i) std::memcpy(to + i * bytes, pixel, bytes);
 }
@@ -32,11 +32,12 @@ Size largest_of(std::span<const PixelExtent> sizes) {
   return largest;
 }
 
-void pad_samples(std::uint8_t* memory, std::size_t stride, std::span<const PixelExtent> sizes, Size to,
-                 const StoreFormat& format, const FillPixel& fill, std::uint8_t* scratch) {
-  // A planar sample is three images of one element, an interleaved one is one of three.
-  const bool planar = format.layout == Layout::kNchw;
-  const std::size_t planes = planar ? kChannels : 1, element = element_bytes(format.type),
+void pad_samples(std::uint8_t* memory, std::size_t stride, std::span<const PixelExtent> sizes,
+                 const PaddedFormat& format, std::uint8_t* scratch) {
+  // A planar sample consists of three images with one element per pixel, an interleaved sample of one with three.
+  const Size to = format.size;
+  const bool planar = format.store.layout == Layout::kNchw;
+  const std::size_t planes = planar ? kChannels : 1, element = element_bytes(format.store.type),
                     pixel_bytes = planar ? element : kChannels * element,
                     to_row = static_cast<std::size_t>(to.width) * pixel_bytes,
                     to_sample = planes * to_row * static_cast<std::size_t>(to.height);
@@ -52,7 +53,7 @@ void pad_samples(std::uint8_t* memory, std::size_t stride, std::span<const Pixel
     std::memcpy(scratch, from, planes * height * row);
     from = scratch;
     for (std::size_t plane = 0; plane < planes; ++plane) {
-      const std::uint8_t* const pixel = fill.data() + plane * pixel_bytes;
+      const std::uint8_t* const pixel = format.fill.data() + plane * pixel_bytes;
       for (std::size_t y = 0; y < height; ++y, from += row, target += to_row) {
         std::memcpy(target, from, row);
         fill_pixels(target + row, static_cast<std::size_t>(to.width) - width, pixel, pixel_bytes);

@@ -15,7 +15,7 @@ Image noise(Size size, Random& random) {
   return image;
 }
 
-TEST_CASE("padding is what storing a widened window gives, in every type and layout") {
+TEST_CASE("padding equals storing a larger window, in every type and layout") {
   Random random(1, 0, 0, 0);
   constexpr int kValue = 114;
   const std::vector<PixelExtent> sizes = {{5, 7}, {1, 1}, {9, 3}, {9, 7}, {2, 7}};
@@ -38,7 +38,7 @@ TEST_CASE("padding is what storing a widened window gives, in every type and lay
           frame.fill.fill(kValue);
           storer.store(frame, wanted + i * padded);
         }
-        pad_samples(bytes, stride, sizes, to, format, fill_pixel(storer, kValue), bytes + sizes.size() * stride);
+        pad_samples(bytes, stride, sizes, {to, format, fill_pixel(storer, kValue)}, bytes + sizes.size() * stride);
         CHECK(std::memcmp(bytes, wanted, sizes.size() * padded) == 0);
       }
 }

@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/pad_batch.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 
@@ -80,7 +81,7 @@ TEST_CASE("images of varying sizes: every batch is as large as its largest, each
   CHECK(unpadded(seen, 200) == expected);
 }
 
-TEST_CASE("padding goes behind the operations: a short side of 32, mixup of images of several sizes") {
+TEST_CASE("padding follows the operations: a short side of 32, mixup of images of several sizes") {
   PipelineSpec spec = varied_spec(6);
   spec.operations = {{"resize", {{"size", {32}}}}};
   spec.batch_operations = {{"mixup", {}}};

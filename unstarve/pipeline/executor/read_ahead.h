@@ -1,25 +1,20 @@
 #pragma once
-// Threads that bring records before the workers ask for them, so that a worker never waits for one disk or server at a
-// time.
+// Threads that read records before the workers need them, so that a worker does not wait for a disk or a server.
 //
 //   order ──▶ readers: Dataset::read_many() of a few records each ──▶ ring of records ──▶ take() by the workers
 //
-// A ring of twice as many records as reads are in flight, in the order of the run: half of them on their way, half of
-// them there. Which thread reads a record never shows in what it holds.
+// The ring has two records per read in flight, in the order of the run: half of them being read, half of them ready.
 //
-// Relaxed order: take_any() gives whatever is there, so that one record that takes long holds only its own place in the
-// ring; records are then read one by one, since those read together wait for the slowest.
+// Exact order: pause() stops the readers at a record and resume() restarts them at a later one; the workers read the
+// records in between.
+// Relaxed order: take_any() returns any record that is ready, so a slow read occupies only its own entry of the ring.
+// Records are read one by one, because those that are read together wait for the slowest.
 //
-// Exact order: pause() lets the readers sleep from a record on, resume() wakes them for a later one; between the two
-// the workers read for themselves.
-//
-// Ownership: owns its threads and the ring's record buffers; take() exchanges a buffer for the worker's used one.
-// Threads:   take() by any worker; close() by any thread.
-// Failure:   what reading a record throws comes out of its take(), of no other's.
-// Memory:    the ring holds at most kReadAheadBytes, or two records where those are larger. A buffer that has grown for
-//            a record far above the usual goes when it comes back, so that in time not all of them are as large; with
-//            fewer reads in flight so do those that are too many.
-// Cost:      one critical section per record; allocations are those of read_many(), and those of dropped buffers.
+// Ownership: owns its threads and the records of the ring; take() swaps a record with the worker's used one.
+// Threads:   take() and take_any() by any worker, all others by any thread.
+// Failure:   take() throws what reading its record threw. The constructor throws Error(kMemory) without threads.
+// Memory:    the ring holds at most kReadAheadBytes, or two records if they are larger (record_memory.h).
+// Cost:      one critical section per record; allocates only in read_many() and for freed buffers.
 
 #include <condition_variable>
 #include <cstdint>
@@ -28,11 +23,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <thread>
 #include <vector>
 
 #include "unstarve/core/profile.h"
+#include "unstarve/pipeline/executor/record_memory.h"
 #include "unstarve/pipeline/order/run_order.h"
 #include "unstarve/pipeline/plan/memory_plan.h"
 #include "unstarve/storage/dataset/dataset.h"
@@ -44,47 +39,44 @@ class ReadAhead {
   struct Options {
     int reads = 64;  // in flight; 1 or more
     std::uint64_t limit_bytes = kReadAheadBytes;
-    bool relaxed = false;     // take_any() instead of take()
-    std::uint64_t first = 0;  // number in the run of the first record that is taken
+    bool relaxed = false;  // take_any() instead of take()
+    bool paused = false;   // resume() starts the reads
   };
-  // A record of relaxed order, or what reading it threw.
+  // A record of relaxed order.
   struct Ready {
     std::uint64_t number = 0;  // in the run
-    bool is_read = true;       // false: it was spared
+    bool is_read = true;       // false: it was skipped
     std::exception_ptr failure;
   };
-  // Whether record `id` need not be read (its pixels are in a cache): then take() gives none.
-  using Spare = std::function<bool(std::uint64_t id)>;
+  // Whether record `id` need not be read, because its pixels are cached.
+  using Skip = std::function<bool(std::uint64_t id)>;
 
-  ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& order, Options options, Spare spare = {});
+  ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& order, Options options, Skip skip = {});
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // The record of sample `index` of a batch; each must be taken once, in any order that keeps near the run's. Waits for
-  // it. False when it was spared, or after close(): the worker reads it itself.
+  // Waits for the record of sample `index` of a batch. Each is taken once, roughly in the order of the run. False if it
+  // was skipped and after close(): the worker then reads it if it needs it.
   [[nodiscard]] bool take(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index, RecordBuffer& record);
-  // The first record that is there, of those before the number that allow() told last. Waits for one; nothing when all
-  // are taken, or after close().
+  // Waits for the first record that is ready, among those before the number of allow(). Nothing if all are taken, and
+  // after close().
   [[nodiscard]] std::optional<Ready> take_any(RecordBuffer& record);
   void allow(std::uint64_t before);
   void close();
 
-  // Exact order: no record from `first` on is brought any more, those that are there or on their way are dropped. Those
-  // before are, to be taken as ever, and the ring's memory goes with them. Nothing where the readers rest already.
-  // Precondition: none from `first` on was taken, nor is being waited for.
+  // Reads no record from `first` on, and frees those that were read already, and spare memory. Earlier records are
+  // still read. Does nothing while paused. Precondition: no record from `first` on was taken or is waited for.
   void pause(std::uint64_t first);
-  // Readers that rest bring the records from `first` on. False, and nothing happens, while one from before their rest
-  // is still to be begun, and where they do not rest. Precondition: `first` is not below pause()'s.
+  // Reads the records from `first` on. False, without effect, while an earlier record has yet to be read, and if not
+  // paused. Precondition: `first` is not before pause()'s.
   [[nodiscard]] bool resume(std::uint64_t first);
 
-  // From now on so many reads in flight, 1 to Options::reads; never fewer than one thread takes on at once. Once round
-  // the ring it holds memory for twice as many.
+  // Changes the number of reads in flight, 1 to Options::reads (but at least one reader's share), and the memory.
   void set_reads(int reads);
 
-  // Held by the ring's records.
-  [[nodiscard]] std::uint64_t memory_bytes() const;
-  // Stage "ahead": records read, and for how long they were on their way.
+  [[nodiscard]] std::uint64_t memory_bytes() const;  // of the records in the ring
+  // Stage "ahead": records read, and the time that they were in flight.
   [[nodiscard]] StageProfile profile() const;
 
  private:
@@ -93,55 +85,54 @@ class ReadAhead {
     State state = State::kFree;
     std::uint64_t number = 0;  // in the run
     std::uint64_t id = 0;
-    bool spared = false;
+    bool skipped = false;
     bool dropped = false;  // while it was read: nobody takes it
     RecordBuffer record;
     std::exception_ptr failure;
   };
+  // The buffers of one reader.
+  struct Reader {
+    std::vector<Entry*> entries;  // that it reads
+    std::vector<std::uint64_t> ids;
+    std::vector<RecordBuffer> records;
+    std::optional<Order::Epoch> epoch;
+    std::uint32_t epoch_number = 0;
+  };
 
   void work();
-  // Keeps a used buffer where there are not enough, for a place that has none.
-  void set_aside(RecordBuffer& buffer);
-  void take_aside(RecordBuffer& buffer);
-  // Whether a used buffer is worth its memory.
-  [[nodiscard]] bool fits(const RecordBuffer& record) const;
-  // The entry's record, handed to a worker; its place in the ring is free then.
-  void hand_over(Entry& entry, RecordBuffer& record);
-  // All of these expect mutex_ to be held.
-  [[nodiscard]] std::uint64_t may_begin() const;     // how many records a reader may take on now, 0 to chunk_
-  [[nodiscard]] std::uint64_t bytes_window() const;  // records that the byte limit allows
-  [[nodiscard]] std::uint64_t window() const;        // those that may be on their way or there
-  [[nodiscard]] bool rests() const { return end_ < order_.samples(); }
-  void drop(Entry& entry);                               // one that is there: frees its place and its memory
-  [[nodiscard]] Entry* ready_entry();                    // the first that take_any() may give
-  [[nodiscard]] Entry& entry_for(std::uint64_t number);  // a free one for a record that is to be read
-
-  void read(std::span<Entry* const> entries, std::vector<std::uint64_t>& ids, std::vector<RecordBuffer>& records);
+  void find_ids(Reader& reader) const;
+  void read(Reader& reader) const;
+  // All of these expect mutex_ to be locked.
+  void begin(Reader& reader, std::uint64_t count);
+  void end(Reader& reader, const StageProfile& measured);
+  [[nodiscard]] std::uint64_t may_begin() const;  // records that a reader may start now, 0 to chunk_
+  [[nodiscard]] std::uint64_t window() const;     // records that may be in flight or ready
+  [[nodiscard]] bool paused() const { return end_ < order_.samples(); }
+  void drop(Entry& entry);
+  void hand_over(Entry& entry, RecordBuffer& record);    // to a worker; frees the entry
+  [[nodiscard]] Entry* ready_entry();                    // the first for take_any()
+  [[nodiscard]] Entry& entry_for(std::uint64_t number);  // a free one
 
   const std::shared_ptr<const Dataset> dataset_;
   const RunOrder order_;
   const Options options_;
-  const Spare spare_;
-  const std::uint64_t chunk_;
+  const Skip skip_;
+  const std::uint64_t chunk_;  // records per reader
 
   mutable std::mutex mutex_;
-  std::condition_variable free_;     // for readers
-  std::condition_variable ready_;    // for workers
-  std::vector<Entry> ring_;          // entry of record n: n % size
-  std::vector<RecordBuffer> aside_;  // where the window is narrower than the ring, which it goes round
-  std::uint64_t begun_;              // records before this number
-  std::uint64_t end_;                // none from here on is begun; order_.samples() but where they rest
-  std::uint64_t taken_;              // so many, with those that others read
-  std::uint64_t largest_ = 1;  // bytes of the largest record of late: it fades, so that one outlier narrows the window
-                               // for a while and not for good
-  double usual_ = 0;           // bytes of a record, a mean over the latest
-  std::uint64_t held_ = 0;
-  std::uint64_t allowed_ = 0;  // of relaxed order: records before this number may be taken
-  std::uint64_t reads_;        // in flight at most
-  std::uint64_t reading_ = 0;  // records in flight
+  std::condition_variable free_;   // for readers
+  std::condition_variable ready_;  // for workers
+  std::vector<Entry> ring_;        // exact order: record n is entry n % size
+  RecordMemory memory_;
+  std::uint64_t begun_ = 0;    // records before this number
+  std::uint64_t end_;          // no record from here on is begun
+  std::uint64_t taken_ = 0;    // records, including those that the workers read
+  std::uint64_t allowed_ = 0;  // relaxed order: records before this number may be taken
+  std::uint64_t reads_;        // upper limit in flight
+  std::uint64_t reading_ = 0;  // in flight
   StageProfile profile_{"ahead"};
   bool closed_ = false;
-  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+  std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
 };
 
 }  // namespace unstarve

@@ -13,9 +13,9 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/thread_time.h"
+#include "unstarve/pipeline/executor/exact_delivery.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/executor/plan_run.h"
-#include "unstarve/pipeline/executor/slot_ring.h"
 #include "unstarve/storage/formats/folder/image_folder.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
@@ -75,7 +75,7 @@ class CountingSet final : public Dataset {
   std::vector<std::string> classes_;
 };
 
-TEST_CASE("reading ahead changes no bit of any batch, whatever is in flight") {
+TEST_CASE("read-ahead changes no bit of any batch, for any number of reads in flight") {
   const auto dataset = std::make_shared<JpegSet>(60);
   const auto expected = run(ahead_spec(7, 0, 1), dataset, {{}, 3});
   for (int reads : {1, 2, 5, 64, 1024})
@@ -116,7 +116,7 @@ TEST_CASE("a bad record in a batch larger than the window fails the run and hang
   }
 }
 
-TEST_CASE("so many reads are in flight as asked for") {
+TEST_CASE("the specified number of reads is in flight") {
   const auto dataset = std::make_shared<CountingSet>(200);
   const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
   // Fewer than 4 at once go one per thread; of more, each thread has its chunk, one after the other of this data set.
@@ -236,23 +236,21 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
                                         std::uint64_t seed, std::size_t most_batches) {
   constexpr std::size_t kBatch = 10;
   const auto device = open_device("cpu");
-  SlotRing::Options options;
-  options.sample_bytes = options.slot_bytes = 1;
-  options.batch_samples = kBatch;
-  options.prefetch = 3;
-  SlotRing ring(order, options, *device);
-  std::unique_ptr<ReadAhead> ahead;
+  SlotLayout layout;
+  layout.samples = kBatch;
+  layout.sample_bytes = layout.slot_bytes = 1;
+  ExactDelivery delivery(order, layout, {.prefetch = 3}, *device);
+  ReadAhead ahead(dataset, order, {8, kReadAheadBytes, false, true});
   std::mutex failures_mutex;
   std::string failures;
   const auto work = [&] {
     RecordBuffer record;
-    while (const auto claim = ring.claim(3)) {
-      const Slot& slot = *claim->slot;
-      for (std::size_t i = claim->first; i < claim->first + claim->count; ++i) {
-        const std::uint64_t id = order.order(slot.epoch).epoch(slot.epoch).id(slot.batch, i);
+    while (const auto claim = delivery.claim(3)) {
+      for (std::size_t i = claim->index; i < claim->index + claim->count; ++i) {
+        const std::uint64_t id = order.order(claim->epoch).epoch(claim->epoch).id(claim->batch, i);
         std::int64_t label = -1;
         try {
-          if (!claim->ahead || !ahead->take(slot.epoch, slot.batch, i, record)) dataset->read(id, record);
+          if (!claim->read_ahead || !ahead.take(claim->epoch, claim->batch, i, record)) dataset->read(id, record);
           label = record.values[0].integer;
         } catch (const Error& error) {
           // The one that was made to fail, and each for itself.
@@ -262,7 +260,7 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
         }
         claim->slot->labels[i] = label;
       }
-      if (ring.finish(*claim)) ring.publish(claim->slot);
+      if (delivery.finish(*claim)) delivery.publish(*claim->slot);
     }
   };
   std::vector<std::jthread> workers;
@@ -270,32 +268,28 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
   std::jthread meddler([&](const std::stop_token& stop) {
     Random random(seed, 0, 0, 0);
     while (!stop.stop_requested()) {
-      (void)ring.begin_ahead([&](std::uint64_t first) {
-        if (ahead) return ahead->resume(first);
-        ahead = std::make_unique<ReadAhead>(dataset, order, ReadAhead::Options{8, kReadAheadBytes, false, first});
-        return true;
-      });
+      (void)delivery.begin_read_ahead(ahead);
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(400)));
-      (void)ring.end_ahead([&](std::uint64_t first) { ahead->pause(first); });
+      (void)delivery.end_read_ahead(ahead);
       std::this_thread::sleep_for(std::chrono::microseconds(random.below(200)));
     }
   });
   std::vector<std::int64_t> labels;
   for (std::size_t batches = 0; batches < most_batches; ++batches) {
-    Slot* const slot = ring.take();
+    Slot* const slot = delivery.take();
     if (!slot) break;
     labels.insert(labels.end(), slot->labels.begin(), slot->labels.end());
-    ring.release(slot);
+    delivery.release(*slot);
   }
   meddler = {};
-  ring.close();
-  if (ahead) ahead->close();
+  delivery.close();
+  ahead.close();
   workers.clear();
   CHECK(failures.empty());
   return labels;
 }
 
-TEST_CASE("reading ahead that ends and begins at any moments gives each record once, and errors where they belong") {
+TEST_CASE("read-ahead that ends and begins at any time delivers each record once, and each error to its record") {
   const auto dataset = std::make_shared<CountingSet>(1000);
   dataset->bad = 123;
   const RunOrder order(Order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size()), {}, 3);
@@ -313,7 +307,7 @@ TEST_CASE("reading ahead that ends and begins at any moments gives each record o
   }
 }
 
-TEST_CASE("readers that rest bring what is before their rest, hold no memory behind it, and go on behind it") {
+TEST_CASE("paused readers still read the records before the pause, hold no memory, and continue later") {
   constexpr std::size_t kRecord = 20'000;
   const auto dataset = std::make_shared<CountingSet>(1000, kRecord);
   const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
@@ -348,7 +342,7 @@ TEST_CASE("readers that rest bring what is before their rest, hold no memory beh
   take(600, 1000);
 }
 
-TEST_CASE("what readers read awake is told from what they slept for") {
+TEST_CASE("time that readers are awake is distinguished from time that they sleep") {
   if (!thread_sleeps()) {
     WARN("SKIPPED, this kernel does not count how often a thread sleeps");
     return;

@@ -84,7 +84,7 @@ Pixels collected(const std::vector<Seen>& batches, bool labels_are_ids = true) {
   return pixels;
 }
 
-TEST_CASE("relaxed order gives every epoch the samples and pixels of the exact one") {
+TEST_CASE("an epoch in relaxed order has the samples and pixels of the exact order") {
   const auto dataset = std::make_shared<JpegSet>(61);
   for (const bool drop_last : {true, false}) {
     PipelineSpec exact = small_spec(7, 2);
@@ -108,7 +108,7 @@ TEST_CASE("relaxed order gives every epoch the samples and pixels of the exact o
   }
 }
 
-TEST_CASE("samples that are ready overtake one that hangs, and only the last batch waits for it") {
+TEST_CASE("samples that are ready bypass one that hangs, and only the last batch waits for it") {
   constexpr std::uint64_t kSamples = 60;
   for (const int reads : {0, 3}) {
     PipelineSpec spec = relaxed_spec(6, 2, 2, reads);
@@ -138,7 +138,7 @@ TEST_CASE("samples that are ready overtake one that hangs, and only the last bat
   }
 }
 
-TEST_CASE("a source that sleeps at random: stragglers are overtaken, and every epoch has each sample once") {
+TEST_CASE("a source that sleeps at random: stragglers are bypassed, and every epoch has each sample once") {
   // One read in twenty takes a hundred times as long as the others.
   const auto dataset = open_dataset("sleep:us=200,straggle_every=20,straggle_ms=20,images=400,size=8");
   PipelineSpec spec = small_spec(16, 8);
@@ -154,7 +154,7 @@ TEST_CASE("a source that sleeps at random: stragglers are overtaken, and every e
   CHECK(as_in_order < seen.size());
 }
 
-TEST_CASE("nothing overtakes by more than the window") {
+TEST_CASE("samples are reordered within the window only") {
   ReorderWindow window(10);
   CHECK(window.holds(9));
   CHECK_FALSE(window.holds(10));

@@ -1,7 +1,6 @@
 #pragma once
-// Which of a sequence of numbered samples are settled, in whatever order, within a bounded distance of the first that
-// is not. Relaxed order keeps two: of the samples that have their place in a batch, and of those the consumer was
-// given.
+// Which of a sequence of numbered samples are settled, in any order, within a bounded distance of the first unsettled
+// one. RelaxedDelivery has two: of the samples that have a position in a batch, and of those that the consumer took.
 //
 // Threads: one at a time. Cost: a bit per number of the window; settle() is constant on average.
 
@@ -10,8 +9,8 @@
 
 namespace unstarve {
 
-// What relaxed order lets samples overtake at least, however small the batches: long enough for one that takes a
-// hundred times as long to be passed by the work of some forty threads.
+// The smallest window of relaxed order, independent of the batch size: long enough for the work of about forty threads
+// while one sample takes a hundred times as long as the others.
 inline constexpr std::uint64_t kLeastWindow = 4096;
 
 class ReorderWindow {
@@ -19,7 +18,7 @@ class ReorderWindow {
   // Numbers first .. first + size - 1; size 1 or more.
   explicit ReorderWindow(std::uint64_t size) : settled_(size) {}
 
-  // All numbers before this one are settled, this one is not.
+  // The first unsettled number.
   [[nodiscard]] std::uint64_t first() const { return first_; }
   [[nodiscard]] std::uint64_t size() const { return settled_.size(); }
   [[nodiscard]] bool holds(std::uint64_t number) const { return number - first_ < settled_.size(); }
@@ -30,7 +29,7 @@ class ReorderWindow {
     for (; settled_[first_ % settled_.size()]; ++first_) settled_[first_ % settled_.size()] = false;
   }
 
-  // Bit i: whether number first() + i is settled; without the trailing ones that are not.
+  // Bit i: whether number first() + i is settled; without trailing zeros.
   [[nodiscard]] std::vector<bool> ahead() const {
     std::vector<bool> bits;
     for (std::uint64_t i = 0; i < settled_.size(); ++i) {

@@ -36,9 +36,14 @@ void SampleProgram::enter(std::uint32_t epoch) {
   size_ = plan_.size_at(epoch);
 }
 
+void SampleProgram::set_pixels(const Frame& frame) {
+  current_.frame = frame;
+  current_.has_pixels = true;
+}
+
 SampleProgram::Draws& SampleProgram::draws_of(OpIndex op) {
   Draws& draws = draws_[op];
-  if (!draws.selected) draws.random = Random(plan_.spec.order.seed, sample_.draw, sample_.id, op);
+  if (!draws.selected) draws.random = Random(plan_.spec.order.seed, current_.sample.draw, current_.sample.id, op);
   return draws;
 }
 
@@ -49,8 +54,8 @@ void SampleProgram::locate_image(const Work& work) {
     work();
     check_map(bytes);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kInput) check_map(bytes);  // the zeros of a lost page look like damage
-    throw Error(error.kind(), resources_.dataset->location(sample_.id) + ": " + error.what());
+    if (error.kind() == ErrorKind::kInput) check_map(bytes);  // lost pages read as zeros, like damage
+    throw Error(error.kind(), resources_.dataset->location(current_.sample.id) + ": " + error.what());
   }
 }
 
@@ -62,14 +67,14 @@ void SampleProgram::locate_operation(OpIndex op, const Work& work) {
     throw;
   } catch (const std::exception& error) {  // an added operation may throw anything
     const ErrorKind kind = is_error(error) ? dynamic_cast<const Error&>(error).kind() : ErrorKind::kInternal;
-    throw Error(kind, fmt::format("{}: operations[{}] {}: {}", resources_.dataset->location(sample_.id), op,
+    throw Error(kind, fmt::format("{}: operations[{}] {}: {}", resources_.dataset->location(current_.sample.id), op,
                                   plan_.spec.operations[op].name, error.what()));
   }
 }
 
 std::int64_t SampleProgram::make(Sample sample, StageTotals& totals, bool timed, bool is_read) {
-  sample_ = sample;
-  is_read_ = is_read;
+  current_.sample = sample;
+  current_.is_read = is_read;
   try {
     return run_steps(timed, totals);
   } catch (...) {
@@ -81,42 +86,41 @@ std::int64_t SampleProgram::make(Sample sample, StageTotals& totals, bool timed,
 std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
   clock_.emplace(totals, timed);
   if (timed) ++totals.timed_samples;
-  file_ = {};
-  has_pixels_ = false;
-  selection_ = {};
+  current_.file = {};
+  current_.has_pixels = false;
+  current_.selection = {};
   for (Draws& draws : draws_) draws.selected = false;
   for (StepIndex at = 0; at < last();)
     at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
-  if (file_[0] > 0) {
+  if (current_.file[0] > 0) {
     clock_->lap(WorkStage::kDecode, 0);
     clock_->lap(WorkStage::kAugment, 0);
-    return label_;
+    return current_.label;
   }
   check_size();
-  clock_->lap(WorkStage::kAugment, rgb_bytes(frame_.size()));
-  return label_;
+  clock_->lap(WorkStage::kAugment, rgb_bytes(current_.frame.size()));
+  return current_.label;
 }
 
 StepIndex SampleProgram::run(const ReadStep&, StepIndex at) {
-  if (!is_read_) resources_.dataset->read(sample_.id, record_);
+  if (!current_.is_read) resources_.dataset->read(current_.sample.id, buffers_.record);
   const int field = plan_.data.label_field;
-  label_ = field < 0 ? 0 : record_.values[static_cast<std::size_t>(field)].integer;
+  current_.label = field < 0 ? 0 : buffers_.record.values[static_cast<std::size_t>(field)].integer;
   clock_->lap(WorkStage::kRead, plan_.data.encoded ? image().bytes.size() : 0);
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const UsePixelsStep&, StepIndex at) {
-  frame_ = Frame(image().pixels);
-  has_pixels_ = true;
+  set_pixels(Frame(image().pixels));
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const OpenStep&, StepIndex at) {
   locate_image([&] {
-    header_ = decoder_.open(image().bytes, plan_.spec.decode.max_pixels);
-    if (resources_.larger_images) borrow_for(header_.size);
+    current_.header = buffers_.decoder.open(image().bytes, plan_.spec.decode.max_pixels);
+    if (resources_.larger_images) borrow_for(current_.header.size);
   });
-  selection_ = select_all(header_.size);
+  current_.selection = select_all(current_.header.size);
   return at + 1;
 }
 
@@ -125,10 +129,10 @@ StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
   if (draws.selected) return at + 1;  // by SelectThroughStep
   const Operation& operation = *stage_->operations[step.op];
   locate_operation(step.op, [&] {
-    if (has_pixels_)
-      frame_.crop(operation.select(frame_.size(), draws.random));
+    if (current_.has_pixels)
+      current_.frame.crop(operation.select(current_.frame.size(), draws.random));
     else
-      selection_ = select_for(operation, header_.size, draws.random);
+      current_.selection = select_for(operation, current_.header.size, draws.random);
   });
   draws.selected = true;
   return at + 1;
@@ -137,7 +141,8 @@ StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
 StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
   Draws& draws = draws_of(step.op);
   locate_operation(step.op, [&] {
-    draws.selected = select_through({step, stage_->operations}, header_, selection_, draws.random, scratch_);
+    draws.selected = select_through({step, stage_->operations}, current_.header, current_.selection, draws.random,
+                                    buffers_.scratch);
   });
   return at + 1;
 }
@@ -145,42 +150,43 @@ StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
 bool SampleProgram::decode(const DecodePlan& how, RowSink* rows) {
   DecodeRequest request{how.crop, how.reduction};
   ScanIndexStore* const store = how.index ? resources_.scan_index.get() : nullptr;
-  if (store != nullptr && store->find(sample_.id, index_)) request.index = index_;
+  if (store != nullptr && store->find(current_.sample.id, buffers_.index)) request.index = buffers_.index;
   request.make_index = store != nullptr && store->writable();
-  const bool in_rows = rows != nullptr && decoder_.decode(request, *rows, decoded_);
-  if (rows == nullptr) decoder_.decode(request, decoded_);
-  if (decoding_.counts != nullptr) decoding_.counts->count(header_, how.reduction, decoder_.used_own_decoder());
+  const bool in_rows = rows != nullptr && buffers_.decoder.decode(request, *rows, buffers_.decoded);
+  if (rows == nullptr) buffers_.decoder.decode(request, buffers_.decoded);
+  if (decoding_.counts != nullptr)
+    decoding_.counts->count(current_.header, how.reduction, buffers_.decoder.used_own_decoder());
   if (store == nullptr) return in_rows;
-  if (decoder_.index_use() == IndexUse::kUsed) {
+  if (buffers_.decoder.index_use() == IndexUse::kUsed) {
     store->count_used();
     return in_rows;
   }
-  if (decoder_.index_use() == IndexUse::kWrong) store->count_wrong(sample_.id);
-  if (decoder_.index_use() == IndexUse::kOtherVersion) store->count_other_version(sample_.id);
-  store->put(sample_.id, decoder_.made_index());
+  if (buffers_.decoder.index_use() == IndexUse::kWrong) store->count_wrong(current_.sample.id);
+  if (buffers_.decoder.index_use() == IndexUse::kOtherVersion) store->count_other_version(current_.sample.id);
+  store->put(current_.sample.id, buffers_.decoder.made_index());
   return in_rows;
 }
 
-// What was decoded beyond the selected region is cropped away.
+// Crops away what was decoded beyond the selected region.
 void SampleProgram::use_decoded(const DecodePlan& how) {
-  frame_ = Frame(decoded_.view());
-  has_pixels_ = true;
+  set_pixels(Frame(buffers_.decoded.view()));
   const bool cropped = how.crop.width > 0;
-  const Rect& region = selection_.region;
+  const Rect& region = current_.selection.region;
   const int r = how.reduction;
-  if (!cropped && r == 1) frame_.crop(region);
+  if (!cropped && r == 1) current_.frame.crop(region);
   if (!cropped && r > 1)
-    frame_.crop({region.x / r, region.y / r, (region.x + region.width + r - 1) / r - region.x / r,
-                 (region.y + region.height + r - 1) / r - region.y / r});
+    current_.frame.crop({region.x / r, region.y / r, (region.x + region.width + r - 1) / r - region.x / r,
+                         (region.y + region.height + r - 1) / r - region.y / r});
 }
 
 bool SampleProgram::leave_to_device(const DecodePlan& how) {
   if (decoding_.balance == nullptr) return false;
   const std::span<const std::uint8_t> bytes = image().bytes;
   const std::int64_t pixels = std::int64_t{how.stored.width} * how.stored.height;
-  if (!decoding_.balance->to_device(sample_.draw, sample_.id, header_, bytes.size(), pixels, sample_bytes()))
+  if (!decoding_.balance->to_device(current_.sample.draw, current_.sample.id, current_.header, bytes.size(), pixels,
+                                    sample_bytes()))
     return false;
-  file_ = {static_cast<std::int32_t>(bytes.size()), header_.size.height, header_.size.width};
+  current_.file = {static_cast<std::int32_t>(bytes.size()), current_.header.size.height, current_.header.size.width};
   return true;
 }
 
@@ -191,66 +197,65 @@ void SampleProgram::measure_decoding(const DecodePlan& how, std::int64_t start_n
 }
 
 StepIndex SampleProgram::run(const DecodeStep& step, StepIndex at) {
-  const DecodePlan how = plan_decode(header_, decode_hint(step, selection_));
+  const DecodePlan how = plan_decode(current_.header, decode_hint(step, current_.selection));
   if (leave_to_device(how)) return last();
   const std::int64_t start_ns = decoding_.balance != nullptr ? steady_clock().now_ns() : 0;
   locate_image([&] { decode(how, nullptr); });
   use_decoded(how);
   measure_decoding(how, start_ns);
-  clock_->lap(WorkStage::kDecode, decoded_.bytes());
+  clock_->lap(WorkStage::kDecode, buffers_.decoded.bytes());
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
-  const DecodePlan how = plan_decode(header_, decode_hint(step.decode, selection_));
-  const bool all = selection_.region == Rect{0, 0, header_.size.width, header_.size.height};
-  if (how.crop.width == 0 && !all) {  // the rows would hold more than the resize reads
+  const DecodePlan how = plan_decode(current_.header, decode_hint(step.decode, current_.selection));
+  const bool all = current_.selection.region == Rect{0, 0, current_.header.size.width, current_.header.size.height};
+  if (how.crop.width == 0 && !all) {  // more rows than the resize reads
     const StepIndex next = run(step.decode, at);
-    return file_[0] > 0 ? next : run(ApplyStep{step.op}, at);
+    return current_.file[0] > 0 ? next : run(ApplyStep{step.op}, at);
   }
   if (leave_to_device(how)) return last();
   const std::int64_t start_ns = decoding_.balance != nullptr ? steady_clock().now_ns() : 0;
   const Operation& operation = *stage_->operations[step.op];
   const auto target = [&](Size size) {
-    return selection_.part ? *selection_.part : whole_resize(size, operation.only_resizes(size).value());
+    return current_.selection.part ? *current_.selection.part
+                                   : whole_resize(size, operation.only_resizes(size).value());
   };
-  ResizeRows rows(target, header_.orientation, scratch_, clock_->timed());
+  ResizeRows rows(target, current_.header.orientation, buffers_.scratch, clock_->timed());
   bool resized = false;
   locate_image([&] { resized = decode(how, &rows); });
   measure_decoding(how, start_ns);
   if (resized) {
-    frame_ = rows.frame();
-    has_pixels_ = true;
+    set_pixels(rows.frame());
     clock_->lap(WorkStage::kDecode, rgb_bytes(rows.taken()), rows.spent_ns());
     return at + 1;
   }
   use_decoded(how);
-  clock_->lap(WorkStage::kDecode, decoded_.bytes());
+  clock_->lap(WorkStage::kDecode, buffers_.decoded.bytes());
   return run(ApplyStep{step.op}, at);
 }
 
 StepIndex SampleProgram::run(const ApplyStep& step, StepIndex at) {
   locate_operation(step.op, [&] {
     // Before decoding, SelectThroughStep may have narrowed the first operation to a part of its output.
-    if (step.op == 0 && selection_.part)
-      resize_part(frame_, *selection_.part, scratch_);
+    if (step.op == 0 && current_.selection.part)
+      resize_part(current_.frame, *current_.selection.part, buffers_.scratch);
     else
-      stage_->operations[step.op]->apply(frame_, draws_[step.op].random, scratch_);
+      stage_->operations[step.op]->apply(current_.frame, draws_[step.op].random, buffers_.scratch);
   });
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const MaterialiseStep&, StepIndex at) {
-  make_pixels(frame_, scratch_);
+  make_pixels(current_.frame, buffers_.scratch);
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const CacheLookupStep& step, StepIndex at) {
-  const auto cached = resources_.pixel_cache->find(sample_.id);
+  const auto cached = resources_.pixel_cache->find(current_.sample.id);
   if (!cached) return at + 1;
-  frame_ = Frame(cached->pixels);
-  has_pixels_ = true;
-  label_ = cached->label;
+  set_pixels(Frame(cached->pixels));
+  current_.label = cached->label;
   const PixelView& pixels = cached->pixels;
   clock_->lap(WorkStage::kRead, static_cast<std::size_t>(pixels.row_stride) * static_cast<std::size_t>(pixels.height));
   clock_->lap(WorkStage::kDecode, 0);
@@ -258,51 +263,54 @@ StepIndex SampleProgram::run(const CacheLookupStep& step, StepIndex at) {
 }
 
 StepIndex SampleProgram::run(const CacheInsertStep&, StepIndex at) {
-  if (frame_.inside() && !frame_.mirrored && frame_.points == nullptr && frame_.pixels.interleaved()) {
-    PixelView part = frame_.pixels;
-    part.data += frame_.top * part.row_stride + std::ptrdiff_t{frame_.left} * kChannels;
-    part.width = frame_.width;
-    part.height = frame_.height;
-    resources_.pixel_cache->put(sample_.id, label_, part);
+  if (current_.frame.inside() && !current_.frame.mirrored && current_.frame.points == nullptr &&
+      current_.frame.pixels.interleaved()) {
+    PixelView part = current_.frame.pixels;
+    part.data += current_.frame.top * part.row_stride + std::ptrdiff_t{current_.frame.left} * kChannels;
+    part.width = current_.frame.width;
+    part.height = current_.frame.height;
+    resources_.pixel_cache->put(current_.sample.id, current_.label, part);
     return at + 1;
   }
-  to_cache_.resize(frame_.size());
-  copy_window(frame_, 0, frame_.height, {to_cache_.data(), static_cast<std::ptrdiff_t>(to_cache_.row_bytes()), 1});
-  resources_.pixel_cache->put(sample_.id, label_, to_cache_.view());
+  buffers_.to_cache.resize(current_.frame.size());
+  copy_window(current_.frame, 0, current_.frame.height,
+              {buffers_.to_cache.data(), static_cast<std::ptrdiff_t>(buffers_.to_cache.row_bytes()), 1});
+  resources_.pixel_cache->put(current_.sample.id, current_.label, buffers_.to_cache.view());
   return at + 1;
 }
 
-StepIndex SampleProgram::run(const StoreStep&, StepIndex at) { return at + 1; }  // by store()
+StepIndex SampleProgram::run(const StoreStep&, StepIndex at) { return at + 1; }  // executed by store()
 
 void SampleProgram::check_size() const {
-  const Size made = frame_.size();
+  const Size made = current_.frame.size();
   if (plan_.padded() && (made.width > size_.width || made.height > size_.height))
     throw Error(
         ErrorKind::kInput,
         fmt::format("{}: the operations produce {}x{} pixels; expected at most {}x{}, the size that batches are "
                     "padded to. Increase batch.pad.size, or resize before.",
-                    resources_.dataset->location(sample_.id), made.width, made.height, size_.width, size_.height));
+                    resources_.dataset->location(current_.sample.id), made.width, made.height, size_.width,
+                    size_.height));
   if (!plan_.padded() && !plan_.any_size && made != size_)
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("{}: the operations produce {}x{} pixels; expected {}x{}, the size of the batch. Add an "
-                    "operation with a fixed size (random_resized_crop, center_crop), or pad the batches "
-                    "(batch.pad).",
-                    resources_.dataset->location(sample_.id), made.width, made.height, size_.width, size_.height));
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: the operations produce {}x{} pixels; expected {}x{}, the size of the batch. Add an "
+                            "operation with a fixed size (random_resized_crop, center_crop), or pad the batches "
+                            "(batch.pad).",
+                            resources_.dataset->location(current_.sample.id), made.width, made.height, size_.width,
+                            size_.height));
 }
 
 Size SampleProgram::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {
   StageClock clock(totals, timed);
   Size size = size_;
-  if (file_[0] > 0) {
+  if (current_.file[0] > 0) {
     const std::span<const std::uint8_t> bytes = image().bytes;
     std::memcpy(pixels, bytes.data(), bytes.size());
     check_map(bytes);
     clock.lap(WorkStage::kStore, bytes.size());
   } else {
-    storer_.store(frame_, pixels, &fetch_);
+    storer_.store(current_.frame, pixels, &fetch_);
     if (!plan_.data.encoded) check_map(image().pixels);
-    size = frame_.size();
+    size = current_.frame.size();
     clock.lap(WorkStage::kStore, storer_.sample_bytes(size));
   }
   give_back();
@@ -310,7 +318,8 @@ Size SampleProgram::store(std::uint8_t* pixels, StageTotals& totals, bool timed)
 }
 
 void SampleProgram::borrow_for(Size image) {
-  const WorkerLoad load{record_.storage.capacity(), image, plan_.data.encoded, resources_.pixel_cache != nullptr};
+  const WorkerLoad load{buffers_.record.storage.capacity(), image, plan_.data.encoded,
+                        resources_.pixel_cache != nullptr};
   const std::uint64_t needed = worker_bytes(load, stage_->operations), share = plan_.memory.worker;
   if (needed <= share) return;
   MemoryPool& pool = *resources_.larger_images;
@@ -327,12 +336,7 @@ void SampleProgram::borrow_for(Size image) {
 
 void SampleProgram::give_back() {
   if (borrowed_ == 0) return;
-  record_ = {};
-  decoder_ = Decoder();
-  decoded_ = {};
-  to_cache_ = {};
-  scratch_ = {};
-  index_ = {};
+  buffers_ = {};
   resources_.larger_images->give_back(std::exchange(borrowed_, 0));
 }
 

@@ -1,11 +1,12 @@
 #pragma once
-// A plan's program of a sample, for one thread: from a sample id to pixels in the batch slot.
+// Executes a plan's program (plan/step.h) for one sample after the other: from a sample id to pixels in a batch slot.
 //
-// Interprets plan.steps and knows nothing else of the pipeline. Holds what a thread needs for itself (decoder, scratch
-// images, record), so that a sample allocates nothing once the largest has been seen.
+// Interprets plan.steps and knows nothing else of the pipeline.
 //
-// Threads:   one per program; plan and resources are shared.
-// Failure:   make() throws Error with the location of the sample. The program can make the next sample afterwards.
+// Ownership: owns what one thread needs (decoder, scratch images, record); borrows plan and resources.
+// Threads:   one per program.
+// Failure:   make() throws Error with the location of the sample; the next make() is not affected.
+// Cost:      no allocation per sample once the largest was seen.
 
 #include <cstdint>
 #include <optional>
@@ -31,7 +32,7 @@ class DecodeCounts;
 
 class SampleProgram {
  public:
-  // Where decoding is shared with a device and counted; null: neither.
+  // Shares decoding with a device, and counts it; null: neither.
   struct Decoding {
     DecodeBalance* balance = nullptr;
     DecodeCounts* counts = nullptr;
@@ -41,29 +42,48 @@ class SampleProgram {
   SampleProgram(const Plan& plan, const Resources& resources) : SampleProgram(plan, resources, Decoding()) {}
   SampleProgram(const Plan& plan, const Resources& resources, Decoding decoding);
 
-  // Enters an epoch: operations may follow a schedule. A new program is in epoch 0.
+  // Selects the operations of an epoch (schedules). A new program is in epoch 0.
   void enter(std::uint32_t epoch);
-  // Runs all steps but the last for `sample` (order/draws.h), and returns its label. The clock is read only for samples
-  // that are `timed`. `is_read`: record() holds the sample's record already.
+  // Executes all steps except the last, and returns the label. Only `timed` samples read the clock. `is_read`: record()
+  // holds the record already.
   std::int64_t make(Sample sample, StageTotals& totals, bool timed, bool is_read = false);
-  // Runs StoreStep for the sample that make() made, and returns its size. `pixels` has made_bytes().
+  // Executes StoreStep for the sample of make(), and returns its size. `pixels` has output_bytes().
   Size store(std::uint8_t* pixels, StageTotals& totals, bool timed);
 
-  // Bytes is 0 unless the sample that make() made stays a file, which store() then copies instead of pixels.
-  [[nodiscard]] const FileExtent& file() const { return file_; }
-  [[nodiscard]] RecordBuffer& record() { return record_; }
-  // Announces the sample after the next one: its record is fetched to the CPU's cache meanwhile.
+  // The file that store() copies instead of pixels; bytes are 0 unless the sample of make() is left to a device.
+  [[nodiscard]] const FileExtent& file() const { return current_.file; }
+  [[nodiscard]] RecordBuffer& record() { return buffers_.record; }
+  // Fetches the record of the sample after the next into the CPU's cache.
   void announce(std::uint64_t id) { fetch_ = CacheFetch(resources_.dataset->prefetch(id)); }
 
   [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(size_); }  // of the epoch's largest
-  [[nodiscard]] Size made_size() const { return frame_.size(); }
-  [[nodiscard]] std::size_t made_bytes() const { return storer_.sample_bytes(frame_.size()); }
+  [[nodiscard]] Size output_size() const { return current_.frame.size(); }
+  [[nodiscard]] std::size_t output_bytes() const { return storer_.sample_bytes(output_size()); }
 
  private:
   // An operation's random numbers, and whether its region has been drawn.
   struct Draws {
     Random random;
     bool selected = false;
+  };
+  // Memory that grows with the largest image.
+  struct Buffers {
+    RecordBuffer record;
+    Decoder decoder;
+    Image decoded;
+    Image to_cache;
+    Scratch scratch;
+    std::vector<std::uint8_t> index;  // the scan index of the image
+  };
+  struct Current {
+    Sample sample;
+    bool is_read = false;
+    std::int64_t label = 0;
+    ImageHeader header;
+    Selection selection;
+    bool has_pixels = false;  // the frame holds the image
+    Frame frame;              // borrows from the buffers or a cache
+    FileExtent file{};
   };
 
   std::int64_t run_steps(bool timed, StageTotals& totals);
@@ -81,51 +101,40 @@ class SampleProgram {
   StepIndex run(const CacheInsertStep& step, StepIndex at);
   StepIndex run(const StoreStep& step, StepIndex at);
 
-  [[nodiscard]] const Value& image() const { return record_.values[static_cast<std::size_t>(plan_.data.image_field)]; }
+  [[nodiscard]] const Value& image() const {
+    return buffers_.record.values[static_cast<std::size_t>(plan_.data.image_field)];
+  }
   [[nodiscard]] StepIndex last() const { return static_cast<StepIndex>(plan_.steps.size()) - 1; }
+  void set_pixels(const Frame& frame);
   Draws& draws_of(OpIndex op);
-  // Decodes as planned: to `rows` where possible, which it returns, else to decoded_.
+  // Decodes to `rows` if that is possible, otherwise to buffers_.decoded; returns whether to `rows`.
   bool decode(const DecodePlan& how, RowSink* rows);
   void use_decoded(const DecodePlan& how);
-  // Whether the image stays a file.
+  // Whether a device decodes the image.
   bool leave_to_device(const DecodePlan& how);
   void measure_decoding(const DecodePlan& how, std::int64_t start_ns);
-  // Runs `work` on behalf of the image or of an operation; errors name the sample's location, and the operation.
+  // Runs `work`, which concerns the image or an operation; its errors name the location, and the operation.
   template <class Work>
   void locate_image(const Work& work);
   template <class Work>
   void locate_operation(OpIndex op, const Work& work);
   void check_size() const;
-  // Borrows memory for an image beyond the worker's share; give_back() returns it, and the buffers with it.
+  // Borrows memory for an image beyond the worker's share. give_back() returns it, and frees the buffers.
   void borrow_for(Size image);
   void give_back();
 
   const Plan& plan_;
   const Resources& resources_;
   const Decoding decoding_;
+  const Storer storer_;
   const Stage* stage_ = nullptr;  // of the epoch
-  Size size_;
-  Storer storer_;
-  Decoder decoder_;
-  RecordBuffer record_;
+  Size size_;                     // of the epoch's largest sample
   CacheFetch fetch_;
-  Image decoded_;
-  Image to_cache_;
-  Scratch scratch_;
-  std::vector<std::uint8_t> index_;  // the scan index of the image
+  Buffers buffers_;
   std::uint64_t borrowed_ = 0;
-
-  // The sample at hand.
-  Sample sample_;
-  bool is_read_ = false;
-  std::int64_t label_ = 0;
-  ImageHeader header_;
-  Selection selection_;
   std::vector<Draws> draws_;  // by operation
-  bool has_pixels_ = false;   // frame_ holds the image
-  Frame frame_;               // borrows from the scratch, the record or a cache
-  FileExtent file_{};
-  std::optional<StageClock> clock_;
+  Current current_;
+  std::optional<StageClock> clock_;  // of the current sample
 };
 
 }  // namespace unstarve

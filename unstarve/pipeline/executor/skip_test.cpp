@@ -66,7 +66,7 @@ TEST_CASE("the end of an epoch whose last batch is left out is given to those wh
   CHECK(batches == std::vector<std::uint64_t>{1, 2, 4, 5, 6, 7, 8, 9, 1, 2, 4, 5, 6, 7, 8, 9});
 }
 
-TEST_CASE("a run goes on behind any of its batches though some are left out, in either order") {
+TEST_CASE("a run resumes after any of its batches although some are left out, in either order") {
   for (const ExecutionOrder order : {ExecutionOrder::kExact, ExecutionOrder::kRelaxed}) {
     PipelineSpec spec = skipping_spec();
     spec.execution.order = order;

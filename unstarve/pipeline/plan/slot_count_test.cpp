@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/executor/slot_ring.h"
+#include "unstarve/pipeline/executor/exact_delivery.h"
 
 namespace unstarve {
 namespace {
 
-TEST_CASE("a ring that can grow keeps one slot for the consumer in addition to those being filled") {
+TEST_CASE("a ring that can grow keeps a slot for the consumer and those that are filled") {
   CHECK(slots_kept({.prefetch = 2, .grow = true}) == 3);
   CHECK(slots_kept({.prefetch = 1, .grow = true}) == 2);
-  CHECK(slots_kept({.prefetch = 0, .grow = true}) == 2);  // the requested one is filled while one is held
+  CHECK(slots_kept({.prefetch = 0, .grow = true}) == 2);  // what is asked for is filled beside the one that is held
   CHECK(slots_kept({.prefetch = 8, .grow = true}) == 9);
 }
 
@@ -23,86 +23,80 @@ TEST_CASE("a consumer that holds two batches keeps a slot for each") {
   CHECK(slots_kept({.prefetch = 0, .grow = true, .holds_two = true}) == 3);
 }
 
-TEST_CASE("a ring that cannot grow, or of relaxed order, has two slots in addition to those being filled") {
+TEST_CASE("a ring that cannot grow, or lets samples overtake, has two slots beside those that are filled") {
   CHECK(slots_kept({.prefetch = 2}) == 4);
   CHECK(slots_kept({.prefetch = 0}) == 2);
   CHECK(slots_kept({.prefetch = 2, .grow = true, .relaxed = true}) == 4);
   CHECK(slots_kept({.prefetch = 2, .relaxed = true, .holds_two = true}) == 4);
 }
 
-TEST_CASE("the number of slots being filled does not depend on the number held") {
+TEST_CASE("as many are being filled however many are held") {
   for (const int prefetch : {0, 1, 2, 8})
     for (const std::size_t held : {0, 1, 2, 5}) {
       CAPTURE(prefetch, held);
       CHECK(slots_asked(prefetch, held) == held + static_cast<std::size_t>(prefetch > 0 ? prefetch : 1));
       if (held <= 2)
         CHECK(slots_kept({.prefetch = prefetch, .grow = true, .holds_two = held == 2}) >=
-              slots_asked(prefetch, held));  // no slot is allocated and freed for each batch
+              slots_asked(prefetch, held));  // nothing is allocated and freed from batch to batch
     }
 }
 
-// A ring that may grow, of batches of 10 samples and 1,000 bytes, and its worker.
-struct Ring {
-  Ring() : order(Order({}, {10, LastBatch::kDrop}, 10'000), {}, 0), ring(order, options(), *device) {}
+// A growing delivery of batches of 10 samples, with slots of 1,000 bytes, and its only worker.
+struct Growing {
+  Growing()
+      : order(Order({}, {10, LastBatch::kDrop}, 10'000), {}, 0),
+        delivery(order, {.samples = 10, .sample_bytes = 100, .slot_bytes = 1000}, {.grow = true}, *device) {}
 
-  static SlotRing::Options options() {
-    SlotRing::Options options;
-    options.sample_bytes = 100;
-    options.slot_bytes = 1000;
-    options.batch_samples = 10;
-    options.grow = true;
-    return options;
-  }
   void fill() {
-    const auto claim = ring.claim(1000);
+    const auto claim = delivery.claim(1000);
     REQUIRE(claim);
-    REQUIRE(ring.finish(*claim));
+    REQUIRE(delivery.finish(*claim));
     claim->slot->kept = claim->slot->samples;
-    ring.publish(claim->slot);
+    delivery.publish(*claim->slot);
   }
-  std::size_t slots() const { return ring.memory_bytes() / 1000; }
+  std::size_t slots() const { return delivery.memory_bytes() / 1000; }
 
   std::unique_ptr<Device> device = open_device("cpu");
   RunOrder order;
-  SlotRing ring;
+  ExactDelivery delivery;
 };
 
-TEST_CASE("two batches are prefetched for a consumer that holds one, in three slots") {
-  Ring r;
+TEST_CASE("two batches are made ahead of a consumer that holds one, in three slots") {
+  Growing r;
   CHECK(r.slots() == 3);
   r.fill();
   r.fill();
-  Slot* held = r.ring.take();
-  r.fill();  // two are ready while it works
+  Slot* held = r.delivery.take();
+  r.fill();  // two are there while it works
   for (int i = 0; i < 100; ++i) {
-    Slot* const next = r.ring.take();  // without waiting
+    Slot* const next = r.delivery.take();  // at once
     REQUIRE(next);
-    r.ring.release(held);
-    r.fill();  // in the slot that it returned
+    r.delivery.release(*held);
+    r.fill();  // in the slot that it gave back
     held = next;
   }
   CHECK(r.slots() == 3);
-  r.ring.release(held);
+  r.delivery.release(*held);
 }
 
-TEST_CASE("slots of a consumer that holds two are kept while it does, and freed afterwards") {
-  Ring r;
+TEST_CASE("slots of a consumer that holds two stay while it does, and go when it does no longer") {
+  Growing r;
   std::vector<Slot*> held;
   r.fill();
   r.fill();
   const auto take = [&] {
-    held.push_back(r.ring.take());
+    held.push_back(r.delivery.take());
     REQUIRE(held.back());
   };
   const auto give_back = [&] {
-    r.ring.release(held.front());
+    r.delivery.release(*held.front());
     held.erase(held.begin());
   };
   take();
   r.fill();
   take();
   for (int i = 0; i < 100; ++i) {
-    CHECK(r.ring.wait(std::chrono::milliseconds(0)));  // requests a batch, which adds the slot
+    CHECK(r.delivery.wait(std::chrono::milliseconds(0)));  // asks, and so brings the slot
     r.fill();
     take();
     CHECK(r.slots() == 4);

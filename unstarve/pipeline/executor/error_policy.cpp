@@ -1,0 +1,79 @@
+#include "unstarve/pipeline/executor/error_policy.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/pipeline/executor/resources.h"
+#include "unstarve/pipeline/executor/slot_pool.h"
+
+namespace unstarve {
+
+ErrorPolicy::ErrorPolicy(const ErrorSpec& spec, const Resources& resources, const Order& epoch_order,
+                         bool deliver_epoch_ends)
+    : spec_(spec), resources_(resources), order_(epoch_order), deliver_epoch_ends_(deliver_epoch_ends) {}
+
+// Once there are too many, all workers throw the same error, so that it does not depend on which batch is taken first.
+void ErrorPolicy::note_bad(std::uint64_t id, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (too_many_) throw Error(*too_many_);
+  bad_.emplace(id, reason);
+  const std::int64_t tried = tried_.load(std::memory_order_relaxed);
+  if (bad_.size() > spec_.limit) {
+    too_many_.emplace(ErrorKind::kInput, fmt::format("{} bad sample{}, more than the limit of {}; the latest: {}",
+                                                     bad_.size(), bad_.size() == 1 ? "" : "s", spec_.limit, reason));
+  } else if (tried >= static_cast<std::int64_t>(kRateProbation) &&
+             static_cast<double>(bad_.size()) > spec_.rate * static_cast<double>(tried)) {
+    too_many_.emplace(ErrorKind::kInput,
+                      fmt::format("{} bad samples among {}, more than the limit of {:.3g} %; the latest: {}",
+                                  bad_.size(), tried, 100 * spec_.rate, reason));
+  }
+  if (too_many_) throw Error(*too_many_);
+}
+
+std::uint64_t ErrorPolicy::replacement(std::uint64_t id, std::uint64_t attempts) const {
+  if (attempts + 1 == resources_.samples->size())
+    throw Error(ErrorKind::kInput, "no sample of the data set can be read");
+  return resources_.samples->next(id);
+}
+
+std::optional<Error> ErrorPolicy::failure_of_empty(const Slot& slot) const {
+  const std::uint64_t world = order_.world();
+  const bool whole_epoch = slot.last_of_epoch && empty_batches_ + 1 >= order_.batches_per_epoch();
+  if (world == 1 && !whole_epoch) return {};
+  const std::string reason = [&] {
+    const std::lock_guard lock(mutex_);
+    const auto first = bad_.find(slot.ids.front());
+    return first == bad_.end() ? resources_.dataset->location(slot.ids.front()) : first->second;
+  }();
+  if (world == 1)
+    return Error(ErrorKind::kInput, fmt::format("every sample of epoch {} is bad, and errors: skip leaves none; "
+                                                "the first of its last batch: {}",
+                                                slot.epoch, reason));
+  return Error(
+      ErrorKind::kInput,
+      fmt::format(
+          "every sample of epoch {} batch {} is bad; expected at least one good sample, because each of {} ranks "
+          "must have equally many batches. Use errors: replace, or larger batches. The first: {}",
+          slot.epoch, slot.batch, world, reason));
+}
+
+bool ErrorPolicy::leaves_out(const Slot& slot) const {
+  if (slot.failure || slot.kept > 0 || failure_of_empty(slot)) return false;
+  return !(deliver_epoch_ends_ && slot.last_of_epoch);
+}
+
+std::vector<BadSample> ErrorPolicy::bad_samples(std::size_t most) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<BadSample> list;
+  for (const auto& [id, reason] : bad_) {
+    if (list.size() == most) break;
+    list.push_back({id, resources_.dataset->record_location(id), reason});
+  }
+  return list;
+}
+
+std::uint64_t ErrorPolicy::bad_count() const {
+  const std::lock_guard lock(mutex_);
+  return bad_.size();
+}
+
+}  // namespace unstarve

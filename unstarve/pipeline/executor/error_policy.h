@@ -1,0 +1,87 @@
+#pragma once
+// What happens to bad samples (errors.policy), and to batches that have no good sample.
+//
+//   fail     the error of the first bad sample fails the run
+//   skip     the sample is left out. A batch without a good sample is left out too, so that an epoch has up to
+//            batches_per_epoch() of them; it fails the run if other ranks have that batch, because all ranks must have
+//            equally many, and if the epoch has no other batch
+//   replace  the next good sample by id takes its position
+//
+// Under any policy, more bad samples than errors.limit or a higher rate than errors.rate fail the run.
+//
+// Ownership: borrows its arguments. Threads: failure_of_empty(), leaves_out() and note_batch() are for the consumer's
+// thread, all others for any. Cost: a lock per bad sample.
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/pipeline/executor/bad_sample.h"
+#include "unstarve/pipeline/order/order.h"
+
+namespace unstarve {
+
+struct Resources;
+struct Slot;
+
+class ErrorPolicy {
+ public:
+  // `deliver_epoch_ends`: the last batch of an epoch is delivered even if it is empty.
+  ErrorPolicy(const ErrorSpec& spec, const Resources& resources, const Order& epoch_order, bool deliver_epoch_ends);
+
+  struct Outcome {
+    std::uint64_t id = 0;  // of the sample that was made
+    std::int64_t label = 0;
+    bool good = true;  // false: skipped
+  };
+  // Makes a sample. `make(candidate, first)` returns its label or throws Error if it is bad; `first` is false for
+  // replacements. Throws if the run fails.
+  template <class Make>
+  Outcome make(Sample sample, const Make& make) {
+    for (std::uint64_t attempts = 0;; ++attempts) {
+      try {
+        return {sample.id, make(sample, attempts == 0)};
+      } catch (const Error& error) {
+        if (spec_.policy == OnError::kFail) throw;
+        note_bad(sample.id, error.what());
+      }
+      if (spec_.policy == OnError::kSkip) return {sample.id, 0, false};
+      sample.id = replacement(sample.id, attempts);
+    }
+  }
+  // Counts samples that were tried, good or bad.
+  void count_tried(std::size_t samples) {
+    tried_.fetch_add(static_cast<std::int64_t>(samples), std::memory_order_relaxed);
+  }
+
+  // The error of a complete batch without samples; none if it may be left out.
+  [[nodiscard]] std::optional<Error> failure_of_empty(const Slot& slot) const;
+  [[nodiscard]] bool leaves_out(const Slot& slot) const;
+  void note_batch(bool empty) { empty_batches_ = empty ? empty_batches_ + 1 : 0; }
+
+  // The first `most` bad samples by id.
+  [[nodiscard]] std::vector<BadSample> bad_samples(std::size_t most) const;
+  [[nodiscard]] std::uint64_t bad_count() const;
+
+ private:
+  void note_bad(std::uint64_t id, const std::string& reason);
+  [[nodiscard]] std::uint64_t replacement(std::uint64_t id, std::uint64_t attempts) const;
+
+  const ErrorSpec spec_;
+  const Resources& resources_;
+  const Order& order_;
+  const bool deliver_epoch_ends_;
+  std::uint64_t empty_batches_ = 0;  // consecutive, up to now
+  std::atomic<std::int64_t> tried_{0};
+
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::string> bad_;  // id to reason; up to errors.limit + 1
+  std::optional<Error> too_many_;             // fails the run
+};
+
+}  // namespace unstarve

@@ -1,0 +1,109 @@
+#include "unstarve/pipeline/executor/error_policy.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/executor/resources.h"
+#include "unstarve/pipeline/executor/slot_pool.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Contains;
+
+constexpr std::uint64_t kSamples = 8;
+
+// A policy over eight samples in batches of two, of which the ids of `bad` fail.
+struct Policy {
+  explicit Policy(OnError on_error, std::set<std::uint64_t> bad_ids, std::uint64_t limit = 100, int world = 1)
+      : bad(std::move(bad_ids)),
+        order(order_spec(world), {2, LastBatch::kDrop}, kSamples),
+        policy({on_error, limit}, resources, order, false) {}
+  static OrderSpec order_spec(int world) {
+    OrderSpec spec;
+    spec.world = world;
+    return spec;
+  }
+  ErrorPolicy::Outcome make(std::uint64_t id) {
+    return policy.make({id, 0}, [&](Sample sample, bool first) {
+      CHECK(first == (sample.id == id));
+      if (bad.contains(sample.id)) throw Error(ErrorKind::kInput, "sample " + std::to_string(sample.id));
+      return static_cast<std::int64_t>(sample.id) + 100;
+    });
+  }
+
+  std::set<std::uint64_t> bad;
+  Resources resources{std::make_shared<JpegSet>(kSamples), std::make_shared<SampleSet>(kSamples)};
+  Order order;
+  ErrorPolicy policy;
+};
+
+Slot empty_batch(std::uint64_t batch, bool last) {
+  Slot slot;
+  slot.batch = batch;
+  slot.last_of_epoch = last;
+  slot.ids = {batch * 2};
+  return slot;
+}
+
+TEST_CASE("error policy: a good sample has its own id and label under every policy") {
+  for (const OnError on_error : {OnError::kFail, OnError::kSkip, OnError::kReplace}) {
+    Policy p(on_error, {});
+    const auto made = p.make(5);
+    CHECK(made.good);
+    CHECK(made.id == 5);
+    CHECK(made.label == 105);
+    CHECK(p.policy.bad_count() == 0);
+  }
+}
+
+TEST_CASE("error policy: fail throws the error of the sample and does not count it") {
+  Policy p(OnError::kFail, {5});
+  CHECK_THROWS_WITH(p.make(5), "sample 5");
+  CHECK(p.policy.bad_count() == 0);
+}
+
+TEST_CASE("error policy: skip marks the sample, replace takes the next good one, both list it once") {
+  Policy skip(OnError::kSkip, {5});
+  CHECK_FALSE(skip.make(5).good);
+  CHECK_FALSE(skip.make(5).good);
+  REQUIRE(skip.policy.bad_samples(10).size() == 1);
+  CHECK(skip.policy.bad_samples(10)[0].location.file == "file-5");
+  CHECK(skip.policy.bad_samples(10)[0].reason == "sample 5");
+  CHECK(skip.policy.bad_samples(0).empty());
+  Policy replace(OnError::kReplace, {7, 0});
+  CHECK(replace.make(7).id == 1);
+  CHECK(replace.policy.bad_count() == 2);
+}
+
+TEST_CASE("error policy: replace fails if no sample is good") {
+  Policy p(OnError::kReplace, {0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK_THROWS_WITH(p.make(3), "no sample of the data set can be read");
+}
+
+TEST_CASE("error policy: all workers throw the same error once there are too many bad samples") {
+  Policy p(OnError::kSkip, {1, 2, 3}, 1);
+  CHECK_FALSE(p.make(1).good);
+  CHECK_THROWS_WITH(p.make(2), "2 bad samples, more than the limit of 1; the latest: sample 2");
+  CHECK_THROWS_WITH(p.make(3), "2 bad samples, more than the limit of 1; the latest: sample 2");
+}
+
+TEST_CASE("error policy: an empty batch is left out unless it is needed") {
+  Policy p(OnError::kSkip, {});
+  CHECK(p.policy.leaves_out(empty_batch(0, false)));
+  Slot good = empty_batch(0, false);
+  good.kept = 1;
+  CHECK_FALSE(p.policy.leaves_out(good));
+  // The whole epoch is empty.
+  for (int i = 0; i < 3; ++i) p.policy.note_batch(true);
+  CHECK_FALSE(p.policy.leaves_out(empty_batch(3, true)));
+  CHECK_THAT(p.policy.failure_of_empty(empty_batch(3, true))->what(), Contains("every sample of epoch 0 is bad"));
+  p.policy.note_batch(false);
+  CHECK(p.policy.leaves_out(empty_batch(3, true)));
+  // Other ranks have the batch.
+  Policy ranks(OnError::kSkip, {}, 100, 2);
+  CHECK_THAT(ranks.policy.failure_of_empty(empty_batch(0, false))->what(), Contains("each of 2 ranks"));
+}
+
+}  // namespace
+}  // namespace unstarve

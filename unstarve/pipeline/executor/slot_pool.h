@@ -1,0 +1,125 @@
+#pragma once
+// The memory of batches: slots that workers fill and the consumer borrows.
+//
+// Count:     as many slots as slot_count.h requires. With `grow`, a consumer that keeps batches gets further slots, so
+//            that `prefetch` batches can still be filled; they are freed when it releases batches. With `max_slots` the
+//            number is bounded.
+// Reuse:     the slot released last is filled first. Memory is not touched before it is filled.
+// Ownership: the pool owns all slots; a Slot reference is borrowed.
+// Threads:   one at a time, except make(), which any thread may call.
+// Failure:   Error(kMemory) if the device has no memory for a slot.
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "unstarve/core/byte_budget.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/image.h"
+#include "unstarve/device/device.h"
+#include "unstarve/pipeline/plan/sample_extent.h"
+
+namespace unstarve {
+
+// The memory of one batch and the facts about it. Vectors have one element per sample.
+struct Slot {
+  std::unique_ptr<Memory> memory;
+  std::vector<std::int64_t> labels;
+  std::vector<std::uint64_t> ids;
+  std::vector<std::uint8_t> good;      // 0: skipped by the error policy
+  std::vector<float> targets;          // samples x classes; empty without batch operations
+  std::vector<PixelExtent> sizes;      // before padding; empty unless batches are padded
+  std::vector<FileExtent> files;       // empty unless a device takes part in decoding
+  std::vector<std::uint64_t> numbers;  // of the samples in the run; relaxed order only
+
+  std::uint32_t epoch = 0;
+  std::uint64_t batch = 0;  // within the epoch
+  bool last_of_epoch = false;
+  std::size_t samples = 0;      // to be filled
+  std::size_t unfinished = 0;   // not yet reported by Delivery::finish()
+  std::size_t placed = 0;       // real samples with a position in this slot; relaxed order only
+  std::size_t real = 0;         // the first samples, which do not only fill up the last batch of all ranks
+  std::size_t kept = 0;         // delivered: the good samples without gaps, and copies of them
+  std::size_t valid = 0;        // the first of those, which are real and not copies
+  std::size_t pixel_bytes = 0;  // of the delivered samples
+  Size size;                    // of each delivered sample
+  bool complete = false;
+  std::optional<Error> failure;  // of the bad sample at the lowest index
+  std::size_t failure_index = 0;
+};
+
+struct SlotLayout {
+  std::size_t samples = 0;       // per batch
+  std::size_t sample_bytes = 0;  // of the largest sample
+  std::size_t slot_bytes = 0;    // of a whole slot, as reported by memory_bytes()
+  std::size_t classes = 0;       // of the targets
+  bool padded = false;           // samples vary in size; a slot has room for one more, as scratch memory
+  bool files = false;            // samples may be delivered as files
+  bool numbered = false;         // relaxed order
+  bool pinned = false;
+};
+
+struct SlotLimits {
+  int prefetch = 2;
+  int max_prefetch = 0;                // upper bound of set_prefetch(); 0: it is not called
+  bool grow = false;                   // whether slots are added for a consumer that keeps batches
+  std::size_t max_slots = 0;           // 0: any number
+  std::shared_ptr<ByteBudget> room{};  // pays for slots of a growing pool beyond max_slots; null: there are none
+};
+
+class SlotPool {
+ public:
+  SlotPool(const SlotLayout& layout, SlotLimits limits, Device& device);
+
+  // Allocates a slot for add(). The device may call a user's function, so the caller holds no lock.
+  [[nodiscard]] std::list<Slot> make() const;
+  void add(std::list<Slot>&& made);
+
+  [[nodiscard]] bool has_free() const { return !free_.empty(); }
+  // A slot to fill. Precondition: has_free().
+  [[nodiscard]] Slot& acquire();
+  // The consumer borrows a filled slot, and later releases it. A surplus slot is returned, to be freed without a lock.
+  void hold() { ++held_; }
+  [[nodiscard]] std::list<Slot> release(Slot& slot);
+
+  // The consumer requests a batch while it holds others. `first`: for the first time.
+  void note_request(bool first);
+  // Adds the slots that a growing pool needs for the consumer's request, and returns whether there were any.
+  bool grow();
+  [[nodiscard]] bool grows() const { return limits_.grow; }
+  // The number of slots if the consumer holds all of them and no slot can be added; otherwise 0.
+  [[nodiscard]] std::size_t all_held() const { return held_ == slots_.size() && !may_add() ? held_ : 0; }
+
+  [[nodiscard]] int prefetch() const { return prefetch_; }
+  void set_prefetch(int prefetch) { prefetch_ = prefetch; }
+  // Whether `prefetch` requires another slot that may be added.
+  [[nodiscard]] bool lacks_slots() const { return slots_.size() < required(false) && below_max(); }
+  // Reduces `prefetch` to what the present slots are sufficient for.
+  void limit_prefetch();
+
+  [[nodiscard]] const SlotLayout& layout() const { return layout_; }
+  [[nodiscard]] std::size_t size() const { return slots_.size(); }
+  [[nodiscard]] std::size_t memory_bytes() const { return slots_.size() * layout_.slot_bytes; }
+  [[nodiscard]] std::size_t borrowed_bytes() const;  // the part paid for by SlotLimits::room
+
+ private:
+  [[nodiscard]] std::size_t required(bool holds_two) const;
+  [[nodiscard]] bool below_max() const { return limits_.max_slots == 0 || slots_.size() < limits_.max_slots; }
+  [[nodiscard]] bool may_add() const {
+    return below_max() || (limits_.room && limits_.room->left() >= layout_.slot_bytes);
+  }
+
+  const SlotLayout layout_;
+  const SlotLimits limits_;
+  Device& device_;
+  int prefetch_;
+  std::list<Slot> slots_;
+  std::vector<Slot*> free_;
+  std::size_t held_ = 0;       // by the consumer
+  int holds_two_batches_ = 0;  // for this many requests the consumer counts as one that holds two batches
+};
+
+}  // namespace unstarve

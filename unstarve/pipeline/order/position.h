@@ -1,0 +1,31 @@
+#pragma once
+// Where a run starts, and on what its order is based besides the spec. Plain data.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "unstarve/pipeline/order/mixture.h"
+
+namespace unstarve {
+
+class SampleSet;
+
+// The start of a run in the endless sequence of epochs.
+struct Position {
+  std::uint32_t epoch = 0;
+  std::uint64_t batch = 0;  // counted from `offset`
+  // Samples of the epoch, of all ranks, that were already used, possibly by other ranks in other batches.
+  std::uint64_t offset = 0;
+  // In relaxed order: samples after `offset` that were also used. Bit i is sample offset + i of the epoch.
+  std::vector<bool> used{};
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+// Inputs of an order besides the spec.
+struct OrderBasis {
+  std::shared_ptr<const SampleSet> samples;  // null: as selected by the spec
+  std::vector<MixtureStretch> stretches;     // of a resumed mixture; empty: its weights apply from the beginning
+};
+
+}  // namespace unstarve
