@@ -22,7 +22,6 @@
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
-#include "unstarve/storage/formats/synthetic/synthetic_shapes.h"
 
 namespace unstarve {
 namespace {

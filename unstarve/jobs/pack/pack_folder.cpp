@@ -6,7 +6,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/storage/index/unfinished_pack.h"
+#include "unstarve/storage/index/packed_shards.h"
 
 namespace unstarve {
 namespace {

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <vector>
@@ -13,7 +15,6 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/residency.h"
-#include "unstarve/storage/io/uncached_reads.h"
 
 namespace unstarve {
 namespace {
@@ -45,6 +46,16 @@ class Digest {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
+// Whether `bytes` more fit into half of the machine's memory, which all files read by this process may fill together.
+bool fits_page_cache(std::uint64_t bytes) {
+  static std::atomic<std::uint64_t> left = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
+                                           static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L)) / 2;
+  std::uint64_t now = left;
+  while (bytes <= now)
+    if (left.compare_exchange_weak(now, now - bytes)) return true;
+  return false;
+}
+
 }  // namespace
 
 FileDigests digest_file(const std::filesystem::path& path, bool md5, bool sha256,
@@ -58,7 +69,7 @@ FileDigests digest_file(const std::filesystem::path& path, bool md5, bool sha256
   if (::fstat(file.get(), &status) != 0) throw io_error("stat", path.string(), errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   // Keep the file in the page cache for unpacking, unless it is too large.
-  const bool leave_cached = in_page_cache(file.get(), size / 2) || PageCacheBudget::of_process().take(size);
+  const bool leave_cached = in_page_cache(file.get(), size / 2) || fits_page_cache(size);
   while (true) {
     const ssize_t count = ::read(file.get(), piece.data(), piece.size());
     if (count < 0 && errno == EINTR) continue;

@@ -1,17 +1,24 @@
-#include "unstarve/storage/formats/arrays/npy_header.h"
+#include "unstarve/storage/formats/arrays/array_header.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/little_endian.h"
-#include "unstarve/storage/formats/arrays/product.h"
+#include "unstarve/storage/source/first_bytes.h"
 
 namespace unstarve {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kInput, what); }
+
+// Saturates at 2^64 - 1.
+std::uint64_t product(std::uint64_t a, std::uint64_t b) noexcept {
+  std::uint64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<std::uint64_t>::max() : result;
+}
 
 // Parses the subset of Python syntax that NumPy headers use.
 class DictText {
@@ -69,7 +76,7 @@ class DictText {
   std::string_view rest_;
 };
 
-void parse_type(std::string_view descr, NpyHeader& header) {
+void parse_type(std::string_view descr, ArrayHeader& header) {
   const std::string shown(descr.substr(0, 32));
   if (descr.size() != 3 || (descr[0] != '<' && descr[0] != '>' && descr[0] != '|') ||
       (descr[1] != 'u' && descr[1] != 'i') || std::string_view("1248").find(descr[2]) == std::string_view::npos) {
@@ -80,7 +87,7 @@ void parse_type(std::string_view descr, NpyHeader& header) {
   header.element_bytes = static_cast<std::size_t>(descr[2] - '0');
 }
 
-void parse_shape(DictText& text, NpyHeader& header) {
+void parse_shape(DictText& text, ArrayHeader& header) {
   text.expect('(');
   while (!text.take(')')) {
     if (header.shape.size() == kMaxNpyDimensions) refuse("more than 8 dimensions");
@@ -92,7 +99,7 @@ void parse_shape(DictText& text, NpyHeader& header) {
   }
 }
 
-void parse_dict(std::string_view dict, NpyHeader& header) {
+void parse_dict(std::string_view dict, ArrayHeader& header) {
   DictText text(dict);
   bool descr = false, order = false, shape = false;
   text.expect('{');
@@ -122,9 +129,30 @@ void parse_dict(std::string_view dict, NpyHeader& header) {
   if (!descr || !order || !shape || !text.done()) refuse("header: expected a dict of descr, fortran_order and shape");
 }
 
+struct ElementType {
+  std::uint8_t code;
+  std::size_t bytes;
+  bool is_signed;
+};
+
+constexpr ElementType kTypes[] = {{0x08, 1, false}, {0x09, 1, true}, {0x0B, 2, true}, {0x0C, 4, true}};
+
+const ElementType* find_type(std::uint8_t code) noexcept {
+  for (const ElementType& type : kTypes) {
+    if (type.code == code) return &type;
+  }
+  return nullptr;
+}
+
+std::uint64_t load_big_u32(const std::uint8_t* bytes) noexcept {
+  std::uint64_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8 | bytes[i];
+  return value;
+}
+
 }  // namespace
 
-NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
+ArrayHeader read_npy_header(std::span<const std::uint8_t> head) {
   if (!is_npy(head)) refuse("not an .npy file: it does not begin with \\x93NUMPY");
   if (head.size() < 12) refuse("truncated: the file ends inside its header");
   const int version = head[6];
@@ -136,7 +164,7 @@ NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
     refuse("a header of " + std::to_string(text_bytes) + " bytes: longer than the file or than " +
            std::to_string(kMaxNpyHeaderBytes));
   }
-  NpyHeader header;
+  ArrayHeader header;
   header.header_bytes = text_at + text_bytes;
   parse_dict({reinterpret_cast<const char*>(head.data()) + text_at, text_bytes}, header);
   header.data_bytes = header.element_bytes;
@@ -147,14 +175,34 @@ NpyHeader read_npy_header(std::span<const std::uint8_t> head) {
   return header;
 }
 
-NpyHeader parse_npy_header(std::span<const std::uint8_t> head, std::uint64_t file_bytes) {
-  NpyHeader header = read_npy_header(head);
-  const std::uint64_t available = file_bytes - header.header_bytes;
-  if (header.data_bytes != available) {
-    refuse((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
-           std::to_string(header.data_bytes) + " bytes of elements, the file contains " + std::to_string(available));
+ArrayHeader read_idx_header(std::span<const std::uint8_t> head) {
+  if (head.size() < 4 || head[0] != 0 || head[1] != 0) refuse("not an idx file: expected two zero bytes at the start");
+  const ElementType* const type = find_type(head[2]);
+  if (type == nullptr) refuse("element type " + std::to_string(head[2]) + "; expected 8, 9, 11 or 12 (integers)");
+  const int dimensions = head[3];
+  if (dimensions < 1 || dimensions > kMaxIdxDimensions) {
+    refuse(std::to_string(dimensions) + " dimensions; expected 1 to " + std::to_string(kMaxIdxDimensions));
+  }
+  ArrayHeader header;
+  header.element_bytes = type->bytes;
+  header.is_signed = type->is_signed;
+  header.big_endian = true;
+  header.header_bytes = 4 + 4 * static_cast<std::size_t>(dimensions);
+  if (head.size() < header.header_bytes) refuse("truncated: the file ends inside its header");
+  header.data_bytes = type->bytes;
+  for (int i = 0; i < dimensions; ++i) {
+    header.shape.push_back(load_big_u32(head.data() + 4 + 4 * i));
+    if (header.shape.back() == 0) refuse("dimension " + std::to_string(i) + " is 0; expected at least 1");
+    header.data_bytes = product(header.data_bytes, header.shape.back());
   }
   return header;
+}
+
+void check_length(const ArrayHeader& header, std::uint64_t file_bytes) {
+  const std::uint64_t available = file_bytes - header.header_bytes;
+  if (header.data_bytes == available) return;
+  refuse((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
+         std::to_string(header.data_bytes) + " bytes of elements, the file contains " + std::to_string(available));
 }
 
 }  // namespace unstarve
