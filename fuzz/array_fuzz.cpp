@@ -4,13 +4,13 @@
 #include <cstdint>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/formats/arrays/idx_header.h"
-#include "unstarve/storage/formats/arrays/npy_header.h"
+#include "unstarve/storage/formats/arrays/array_header.h"
+#include "unstarve/storage/source/first_bytes.h"
 
 namespace {
 
-template <class Header>
-void check(const Header& header, std::size_t size) {
+void check(const unstarve::ArrayHeader& header, std::size_t size) {
+  unstarve::check_length(header, size);
   std::uint64_t product = header.element_bytes;
   for (const std::uint64_t length : header.shape) product *= length;
   if (product != header.data_bytes || header.header_bytes + header.data_bytes != size) __builtin_trap();
@@ -24,11 +24,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)unstarve::is_idx_images(bytes);
   (void)unstarve::is_idx_labels(bytes);
   try {
-    check(unstarve::parse_npy_header(bytes, size), size);
+    check(unstarve::read_npy_header(bytes), size);
   } catch (const unstarve::Error&) {
   }
   try {
-    check(unstarve::parse_idx_header(bytes.first(std::min(size, unstarve::kMaxIdxHeaderBytes)), size), size);
+    check(unstarve::read_idx_header(bytes.first(std::min(size, unstarve::kMaxIdxHeaderBytes))), size);
   } catch (const unstarve::Error&) {
   }
   return 0;

@@ -46,7 +46,7 @@ void read_everything(std::span<const std::uint8_t> bytes) {
 // Reads the bytes as the index of a shard of records.
 void read_as_shard(std::span<const std::uint8_t> bytes) {
   try {
-    const ShardIndex index(std::string(bytes.begin(), bytes.end()), "fuzz");
+    const ShardIndex index(index_in_memory(std::string(bytes.begin(), bytes.end()), "fuzz"));
     for (std::uint64_t id = 0; id < std::min<std::uint64_t>(index.view().size(), 100); ++id) {
       (void)index.reason(id);
       (void)index.member(id);

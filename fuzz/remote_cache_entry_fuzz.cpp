@@ -46,18 +46,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span<const std::uint8_t> bytes(data, size);
   std::vector<std::uint8_t> out(100);
   file.write({}, bytes);
-  if (read_cache_entry(file.path, object, kOffset, 100, kOffset, out) == EntryRead::kAbsent) __builtin_trap();
+  if (read_cache_entry(file.path, object, {kOffset, 100}, {kOffset, out}) == EntryRead::kAbsent) __builtin_trap();
   if (size < 2) return 0;
   const std::vector<std::uint8_t> head = cache_entry_head(object, kOffset, bytes);
   file.write(head, bytes);
   out.resize(size);
-  if (read_cache_entry(file.path, object, kOffset, size, kOffset, out) != EntryRead::kRead) __builtin_trap();
+  if (read_cache_entry(file.path, object, {kOffset, size}, {kOffset, out}) != EntryRead::kRead) __builtin_trap();
   if (!std::ranges::equal(out, bytes)) __builtin_trap();
   std::vector<std::uint8_t> changed(bytes.begin(), bytes.end());
   const std::size_t at = data[0] * size / 256;
   changed[at] ^= static_cast<std::uint8_t>(data[1] | 1);
   file.write(head, changed);
-  if (read_cache_entry(file.path, object, kOffset, size, kOffset + at, std::span(out).first(1)) !=
+  if (read_cache_entry(file.path, object, {kOffset, size}, {kOffset + at, std::span(out).first(1)}) !=
       EntryRead::kDamaged) {
     __builtin_trap();
   }

@@ -9,7 +9,6 @@
 
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/scan_index_file.h"
-#include "unstarve/storage/index/scan_index_layout.h"
 
 namespace {
 

@@ -20,7 +20,6 @@
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
-#include "unstarve/storage/formats/synthetic/synthetic_shapes.h"
 
 namespace unstarve {
 namespace {

@@ -20,8 +20,8 @@
 #include "unstarve/storage/formats/recordio/recordio.h"
 #include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/formats/webdataset/webdataset.h"
+#include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/record_format.h"
-#include "unstarve/storage/index/unfinished_pack.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/writer_formats.h"
 

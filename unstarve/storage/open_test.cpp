@@ -38,7 +38,8 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   check_refused(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
 
   folder.write("a.tar.bz2", "BZh91AY&SY");
-  check_refused(folder.str("a.tar.bz2"), ErrorKind::kInput, "no known format: it is compressed with bzip2, which is not");
+  check_refused(folder.str("a.tar.bz2"), ErrorKind::kInput,
+                "no known format: it is compressed with bzip2, which is not");
   folder.write("a.tar.xz", std::string("\xfd"
                                        "7zXZ\0\0\4",
                                        8));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/folder/manifest_rows.h"
 
 namespace unstarve {
@@ -28,13 +29,9 @@ constexpr std::array<Beginning, 5> kBeginnings = {{
     {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file, which is not supported: write its images as .npy, or pack them"},
 }};
 
-// In lower case, without leading blanks.
+// In lower case, without surrounding blanks.
 std::string beginning_of_text(std::span<const std::uint8_t> head) {
-  std::string text(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(head.size(), 200)));
-  text.erase(0, std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
+  return lower(trim(as_text(head.first(std::min<std::size_t>(head.size(), 200)))));
 }
 
 bool is_named_as_list(const std::string& name) {
@@ -45,7 +42,7 @@ bool is_named_as_list(const std::string& name) {
 }  // namespace
 
 std::string describe_unknown_file(const std::string& name, std::span<const std::uint8_t> head) {
-  const std::string_view bytes(reinterpret_cast<const char*>(head.data()), head.size());
+  const std::string_view bytes = as_text(head);
   for (const Beginning& one : kBeginnings)
     if (bytes.starts_with(one.bytes)) return std::string(": it is ") + one.what;
   const std::string text = beginning_of_text(head);
@@ -53,8 +50,7 @@ std::string describe_unknown_file(const std::string& name, std::span<const std::
     return ": it is a web page, perhaps a login or error page: open it in a browser";
   }
   if (!is_named_as_list(name)) return "";
-  std::string columns;
-  for (const std::string& column : manifest_columns(bytes, {})) columns += (columns.empty() ? "" : ", ") + column;
+  const std::string columns = join(manifest_columns(bytes, {}));
   if (columns.empty()) return "";
   return ": found the columns " + columns + ", none of which is known to contain image paths. Name it: " + name +
          "#path=COLUMN,label=COLUMN";

@@ -4,9 +4,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
-#include "unstarve/storage/formats/recordio/recordio_writer.h"
-#include "unstarve/storage/formats/tfrecord/tfrecord_writer.h"
-#include "unstarve/storage/formats/webdataset/webdataset_writer.h"
+#include "unstarve/storage/formats/recordio/recordio.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
+#include "unstarve/storage/formats/webdataset/webdataset.h"
 
 namespace unstarve {
 namespace {

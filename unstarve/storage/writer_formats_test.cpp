@@ -10,7 +10,6 @@
 #include "unstarve/storage/formats/recordio/recordio_parts.h"
 #include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/formats/webdataset/webdataset.h"
-#include "unstarve/storage/formats/webdataset/webdataset_writer.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 

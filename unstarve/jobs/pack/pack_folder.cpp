@@ -6,7 +6,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"
-#include "unstarve/storage/index/unfinished_pack.h"
+#include "unstarve/storage/index/packed_shards.h"
 
 namespace unstarve {
 namespace {

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <vector>
@@ -15,7 +17,6 @@
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/residency.h"
-#include "unstarve/storage/io/uncached_reads.h"
 
 namespace unstarve {
 namespace {
@@ -24,6 +25,16 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 void check(int done, const char* what) {
   if (done != 1) throw Error(ErrorKind::kInternal, std::string("OpenSSL cannot ") + what);
+}
+
+// Whether `bytes` more fit into half of the machine's memory, which all files read by this process may fill together.
+bool fits_page_cache(std::uint64_t bytes) {
+  static std::atomic<std::uint64_t> left = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
+                                           static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L)) / 2;
+  std::uint64_t now = left;
+  while (bytes <= now)
+    if (left.compare_exchange_weak(now, now - bytes)) return true;
+  return false;
 }
 
 }  // namespace
@@ -36,7 +47,7 @@ std::string digest_file(const std::filesystem::path& path, Checksum kind,
   if (::fstat(file.get(), &status) != 0) throw io_error("stat", path.string(), errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   // Keep the file in the page cache for unpacking, unless it is too large.
-  const bool leave_cached = in_page_cache(file.get(), size / 2) || PageCacheBudget::of_process().take(size);
+  const bool leave_cached = in_page_cache(file.get(), size / 2) || fits_page_cache(size);
 
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   check(EVP_DigestInit_ex(context.get(), kind == Checksum::kMd5 ? EVP_md5() : EVP_sha256(), nullptr),

@@ -42,7 +42,6 @@ class JpegSet : public Dataset {
   const std::vector<std::string>& classes() const override { return classes_; }
   std::uint64_t stored_bytes() const override { return 0; }
   RecordLocation record_location(std::uint64_t id) const override { return {.file = "file-" + std::to_string(id)}; }
-  std::vector<std::string> unread_fields() const override { return {"caption", "licence"}; }
   void read(std::uint64_t id, RecordBuffer& record) const override {
     record.values.resize(2);
     record.values[0].bytes = files_[static_cast<std::size_t>(id)];

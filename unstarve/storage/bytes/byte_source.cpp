@@ -25,6 +25,12 @@ void check_range(const ByteSource& source, std::uint64_t offset, std::size_t len
                                         std::to_string(source.size()));
 }
 
+std::string read_text(const ByteSource& source, std::uint64_t max_bytes) {
+  std::string text(static_cast<std::size_t>(std::min(source.size(), max_bytes)), '\0');
+  source.read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+  return text;
+}
+
 bool is_url(std::string_view text) noexcept {
   return std::any_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view s) { return text.starts_with(s); });
 }

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +58,9 @@ class ByteSource {
   // the lost pages read as zeros: call check_map() (core/map_guard.h) before trusting a result.
   [[nodiscard]] virtual std::span<const std::uint8_t> mapped() const noexcept { return {}; }
 };
+
+// The first bytes of a source as text, at most `max_bytes`.
+[[nodiscard]] std::string read_text(const ByteSource& source, std::uint64_t max_bytes);
 
 // Throws Error(kArgument) unless [offset, offset + length) is within `source`. For implementations of read().
 void check_range(const ByteSource& source, std::uint64_t offset, std::size_t length);

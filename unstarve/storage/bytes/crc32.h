@@ -1,7 +1,7 @@
 #pragma once
 // CRC-32 as in IEEE 802.3, zlib and PNG (polynomial 0x04C11DB7, reflected): the checksum of files that unstarve writes.
 //
-// Threads: pure function. Cost: one pass, 8 bytes per step.
+// Threads: pure function.
 
 #include <cstdint>
 #include <span>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "unstarve/core/random.h"
-#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {

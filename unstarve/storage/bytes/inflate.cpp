@@ -21,6 +21,7 @@
 #include "unstarve/storage/bytes/decoder_cache.h"
 #include "unstarve/storage/bytes/inflater.h"
 #include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/bytes/zstd_decoder.h"
 
 namespace unstarve {
@@ -29,10 +30,6 @@ namespace {
 constexpr std::size_t kPointsHeader = 16;
 constexpr std::size_t kPointBytes = 40;
 constexpr std::size_t kForwardStep = std::size_t{256} << 10;
-
-std::span<const std::uint8_t> as_bytes(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
 
 class Forward final : public InflatingForward {
  public:

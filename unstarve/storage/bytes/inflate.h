@@ -7,20 +7,14 @@
 //
 //   stream    |frame 0     |frame 1         |frame 2   |      Zstandard: the starts of frames, at least a MiB apart
 //
-// A file may contain several gzip members or several frames, as gzip, bgzip, zstd and pzstd write them.
-//
-// Threads:   open_inflated() returns a ByteSource: const, any number of threads. Threads that read the same Zstandard
-//            frame take turns. ForwardBytes: one thread at a time.
+// Threads:   open_inflated() returns a ByteSource; readers of one Zstandard frame take turns. ForwardBytes: one thread.
 // Failure:   Error(kInput) with file and offset for a damaged or truncated stream, and as zstd_decoder.h; bytes before
 //            the damage remain readable.
-// Cost:      sequential reads cost their length only, by one thread or by several that read nearly in order. Others:
-//            gzip, zlib: on average half a MiB of inflating (1 to 2 ms) plus their length.
-//            Zstandard:  decoding can start only at a frame or where an earlier read stopped: in the worst case half a
-//            frame on average, plus their length: 15 ms for 64 MiB of photographs in one frame, as MDS and the zstd
-//            program write shards (2.2 GB/s measured), 16 times that for 1 GiB. For a full shuffle of large shards use
-//            many frames (pzstd) or small shards.
-//            Memory: the points in the index (3 % of the data, mapped; Zstandard: 40 bytes each); cached decoders,
-//            kDecoderCacheBytes for the process (decoder_cache.h); and one decoder per reading thread.
+// Cost:      nearly sequential reads cost their length. Others, besides their length: gzip, zlib: on average half a MiB
+//            of inflating (1 to 2 ms). Zstandard: on average half a frame, 15 ms for 64 MiB of photographs; a full
+//            shuffle of large shards needs many frames (pzstd).
+//            Memory: the points in the index (3 % of the data, mapped; Zstandard: 40 bytes each), cached decoders
+//            (decoder_cache.h), and one decoder per reading thread.
 
 #include <cstdint>
 #include <memory>

@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 
-#include "unstarve/storage/bytes/compressed_input.h"
 #include "unstarve/storage/bytes/stream_decoder.h"
 
 namespace unstarve {

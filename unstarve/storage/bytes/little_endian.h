@@ -1,11 +1,9 @@
 #pragma once
-// Reads and appends numbers in little-endian byte order; text as bytes. Threads: pure functions.
+// Reads and appends numbers in little-endian byte order. Threads: pure functions.
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 namespace unstarve {
@@ -25,10 +23,6 @@ void append_little(std::string& out, T value) {
   for (std::size_t i = 0; i < sizeof(T); ++i, rest = static_cast<decltype(rest)>(rest >> 4 >> 4))
     bytes[i] = static_cast<char>(rest & 255);
   out.append(bytes, sizeof(T));
-}
-
-[[nodiscard]] inline std::span<const std::uint8_t> as_bytes(std::string_view text) noexcept {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace unstarve

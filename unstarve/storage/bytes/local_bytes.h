@@ -1,11 +1,9 @@
 #pragma once
 // A local file as a ByteSource: mapped, so records are returned without copying.
 //
-// Ownership: the map lives as long as the object; the descriptor is closed after mapping.
-// Failure:   Error(kIo) if the file is missing, unreadable or not a regular file (a pipe cannot be read by ranges).
-// Cost:      opening is open, fstat, mmap. Reads outside the page cache use the kernel's default readahead: for a cold
-//            file of 110 kB records in random order it gives 6,000 records/s; pread 4,000, MADV_POPULATE_READ 5,000,
-//            MADV_WILLNEED before each record 2,800, MADV_RANDOM (a request per page) 330.
+// Ownership: the map lives as long as the object. Failure: Error(kIo) if it is missing, unreadable or not regular.
+// Cost:      opening is open, fstat, mmap. Reads outside the page cache use the kernel's default readahead, which was
+//            faster than pread and every madvise(2) for records in random order.
 
 #include "unstarve/storage/bytes/byte_source.h"
 

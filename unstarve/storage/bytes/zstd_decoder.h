@@ -14,7 +14,6 @@
 
 #include <memory>
 
-#include "unstarve/storage/bytes/compressed_input.h"
 #include "unstarve/storage/bytes/stream_decoder.h"
 
 struct ZSTD_DCtx_s;

@@ -10,7 +10,6 @@
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/storage/dataset/forwarding.h"
 
 namespace unstarve {
 namespace {
@@ -23,10 +22,26 @@ constexpr std::size_t kAlignment = alignof(std::max_align_t);
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-class MemoryCache final : public Forwarding<EncodedCache> {
+class MemoryCache final : public EncodedCache {
  public:
   MemoryCache(std::shared_ptr<const Dataset> inner, std::shared_ptr<ByteBudget> room)
-      : Forwarding(std::move(inner)), room_(std::move(room)), cached_(size()) {}
+      : inner_(std::move(inner)), room_(std::move(room)), cached_(inner_->size()) {}
+
+  [[nodiscard]] std::string format() const override { return inner_->format(); }
+  [[nodiscard]] std::uint64_t size() const override { return inner_->size(); }
+  [[nodiscard]] const std::vector<Field>& fields() const override { return inner_->fields(); }
+  [[nodiscard]] const std::vector<std::string>& classes() const override { return inner_->classes(); }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return inner_->stored_bytes(); }
+  [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override { return inner_->record_location(id); }
+  [[nodiscard]] std::vector<std::string> notes() const override { return inner_->notes(); }
+  [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override {
+    return inner_->known_label(id);
+  }
+  [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override { return inner_->known_size(id); }
+  [[nodiscard]] std::vector<std::uint64_t> parts() const override { return inner_->parts(); }
+  [[nodiscard]] std::vector<DataFile> files() const override { return inner_->files(); }
+  [[nodiscard]] int reads_in_flight() const override { return inner_->reads_in_flight(); }
+  [[nodiscard]] int most_reads_in_flight() const override { return inner_->most_reads_in_flight(); }
 
   void read(std::uint64_t id, RecordBuffer& record) const override {
     if (const Value* values = cached_[id].load(std::memory_order_acquire); values != nullptr && values != claimed()) {
@@ -35,7 +50,7 @@ class MemoryCache final : public Forwarding<EncodedCache> {
       return;
     }
     misses_.fetch_add(1, std::memory_order_relaxed);
-    inner().read(id, record);
+    inner_->read(id, record);
     if (!full_.load(std::memory_order_relaxed)) store(id, record);
   }
 
@@ -50,7 +65,7 @@ class MemoryCache final : public Forwarding<EncodedCache> {
         continue;
       }
       misses_.fetch_add(end - i, std::memory_order_relaxed);
-      inner().read_many(ids.subspan(i, end - i), records.subspan(i, end - i));
+      inner_->read_many(ids.subspan(i, end - i), records.subspan(i, end - i));
       for (; i < end; ++i)
         if (!full_.load(std::memory_order_relaxed)) store(ids[i], records[i]);
     }
@@ -58,7 +73,7 @@ class MemoryCache final : public Forwarding<EncodedCache> {
 
   std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override {
     if (cached_[id].load(std::memory_order_relaxed) != nullptr) return {};
-    return inner().prefetch(id);
+    return inner_->prefetch(id);
   }
 
   [[nodiscard]] CacheCounts counts() const override {
@@ -136,6 +151,7 @@ class MemoryCache final : public Forwarding<EncodedCache> {
     return memory;
   }
 
+  const std::shared_ptr<const Dataset> inner_;
   const std::shared_ptr<ByteBudget> room_;
   mutable std::vector<std::atomic<const Value*>> cached_;
   mutable std::atomic<bool> full_{false};

@@ -2,14 +2,10 @@
 // Encoded records in memory: for sources that are slow to read again (remote, compressed, a busy disk).
 //
 // Wraps a dataset and describes itself as that dataset does. The first records that are read are stored until the
-// budget is full, and none is evicted: an epoch reads every record once in a new order, so no eviction policy would hit
-// more.
-// Mapped datasets need no such cache: the page cache does the same, shared by all processes. This cache belongs to one
-// process; several processes share the disk cache of remote data (remote/disk_cache.h) and decoded pixels in a file
-// (pixel_store.h).
+// budget is full; none is evicted: an epoch reads every record once in a new order, so no eviction policy hits more.
+// Mapped datasets need no such cache: the page cache does the same, shared by all processes.
 //
-// Ownership: shares the inner dataset. Values of a cached record are in the cache's memory and valid as long as the
-//            cache.
+// Ownership: shares the inner dataset. Values of a cached record are valid as long as the cache.
 // Threads:   as Dataset. Failure: as the inner dataset; if memory is exhausted, the cache stops growing.
 // Cost:      8 bytes per record; a hit copies nothing.
 

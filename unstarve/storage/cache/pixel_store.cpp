@@ -19,6 +19,7 @@
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
@@ -189,9 +190,7 @@ class MappedStore final : public PixelStore {
            head.key_crc == crc_of(key);
   }
 
-  [[nodiscard]] static std::uint32_t crc_of(const std::string& key) {
-    return crc32({reinterpret_cast<const std::uint8_t*>(key.data()), key.size()});
-  }
+  [[nodiscard]] static std::uint32_t crc_of(const std::string& key) { return crc32(as_bytes(key)); }
 
   void recreate(const std::string& key) {
     // Truncated first, so that no old entry is left; the pixels stay a hole until they are written.

@@ -7,16 +7,12 @@
 //
 //   file:  header, one page | one entry of 32 bytes per sample | pixels, each record at a multiple of 64 bytes
 //
-// Processes of one host that open the same file share it: they read it through the page cache and add to it with atomic
-// entries, so that a sample is decoded once per host. A process that opens it alone removes entries that a killed
-// process left incomplete. Pixels have a CRC-32, checked at the first read of a process, which detects damage by a
-// system crash.
+// Processes of one host share a file through the page cache and atomic entries. A process that opens it alone removes
+// incomplete entries. Pixels have a CRC-32, checked at the first read of a process.
 //
 // Ownership: PixelViews borrow from the store. Threads: any number; a PixelStore is shared as const.
-// Failure:   open_pixel_store() throws Error(kIo) for a file that cannot be opened, written or locked, or that may not
-//            be as large as the limit. A full disk or budget is not an error: the store stops growing, or stays empty,
-//            see note(). A full disk is also emitted as a notice (notice.h).
-// Cost:      a hit is a look-up; the first hit of a process also checks the pixels.
+// Failure:   open_pixel_store() throws Error(kIo) for a file that cannot be opened, written, locked or as large as the
+//            limit. If disk or budget are full, the store stops growing: see note(), for a full disk also a notice.
 
 #include <cstdint>
 #include <filesystem>

@@ -86,12 +86,6 @@ class Concatenated final : public Dataset {
     parts_[part].data->read(id - begin_[part], record);
     rearrange(part, id, record);
   }
-  std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override {
-    const std::size_t part = part_of(id);
-    const std::uint64_t rest = parts_[part].data->read_all(id - begin_[part], record);
-    rearrange(part, id, record);
-    return rest;
-  }
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override {
     std::vector<std::uint64_t> own;
     std::vector<std::size_t> positions;
@@ -119,13 +113,6 @@ class Concatenated final : public Dataset {
   [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override {
     const std::size_t part = part_of(id);
     return parts_[part].data->known_size(id - begin_[part]);
-  }
-  [[nodiscard]] std::vector<std::string> unread_fields() const override {
-    std::vector<std::string> names;
-    for (const Part& part : parts_)
-      for (std::string& name : part.data->unread_fields())
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-    return names;
   }
   [[nodiscard]] int reads_in_flight() const override {
     int reads = 0;
@@ -157,9 +144,7 @@ class Concatenated final : public Dataset {
     if (equal) part.labels.clear();
   }
 
-  [[nodiscard]] std::size_t part_of(std::uint64_t id) const noexcept {
-    return static_cast<std::size_t>(std::upper_bound(begin_.begin(), begin_.end(), id) - begin_.begin()) - 1;
-  }
+  [[nodiscard]] std::size_t part_of(std::uint64_t id) const noexcept { return unstarve::part_of(begin_, id); }
 
   [[nodiscard]] std::int64_t renumbered(std::size_t part, std::int64_t label, std::uint64_t id) const {
     const std::vector<std::int64_t>& labels = parts_[part].labels;

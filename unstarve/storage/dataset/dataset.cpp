@@ -1,5 +1,7 @@
 #include "unstarve/storage/dataset/dataset.h"
 
+#include <algorithm>
+
 #include "unstarve/core/map_guard.h"
 
 namespace unstarve {
@@ -9,6 +11,10 @@ void check_maps(const RecordBuffer& record) {
     check_map(value.bytes);
     check_map(value.pixels);
   }
+}
+
+std::size_t part_of(std::span<const std::uint64_t> begins, std::uint64_t id) noexcept {
+  return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), id) - begins.begin()) - 1;
 }
 
 void Dataset::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {

@@ -10,7 +10,6 @@
 // Cost:      read() allocates only until the RecordBuffer has grown to the largest record.
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,6 +58,9 @@ struct DataFile {
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
 
+// The index of the last of `begins` that is at most `id`. Precondition: begins are ascending, the first is 0.
+[[nodiscard]] std::size_t part_of(std::span<const std::uint64_t> begins, std::uint64_t id) noexcept;
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -90,8 +92,6 @@ class Dataset {
     (void)id;
     return {};
   }
-  // Names of stored fields that read() ignores, if a schema lists them: other columns.
-  [[nodiscard]] virtual std::vector<std::string> unread_fields() const { return {}; }
   // The first id of each dataset that this one concatenates, then size() (concatenated.h).
   [[nodiscard]] virtual std::vector<std::uint64_t> parts() const { return {0, size()}; }
 
@@ -103,13 +103,6 @@ class Dataset {
   virtual void read(std::uint64_t id, RecordBuffer& record) const = 0;
   // Reads several records, for formats that can merge or overlap requests. `ids` and `records` have equal lengths.
   virtual void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const;
-  // As read(), and also reads and drops the stored bytes that read() ignores (other columns and members). Returns their
-  // number; 0 if read() reads everything. For measurements (all_fields.h).
-  virtual std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const {
-    read(id, record);
-    return 0;
-  }
-
   // A hint that this thread reads record `id` next. Formats with small records in memory return the record's bytes, for
   // the thread to fetch into its CPU cache (core/cache_fetch.h); others start what they can and return nothing. Never
   // fails or blocks.

@@ -1,5 +1,5 @@
 #pragma once
-// Constants of the layout of the index sidecar (drawn in index_sidecar.h), for its reader and writer.
+// Constants of the layout of the index sidecar (drawn in index_sidecar.h); fuzzing corrects checksums with them.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +20,7 @@ inline constexpr std::size_t kAlignment = 8;
 inline constexpr std::uint32_t kRecordsKind = 1;
 inline constexpr std::uint32_t kBlobsKind = 2;
 inline constexpr std::uint32_t kPartKind = 3;
+inline constexpr std::size_t kNameBytes = 24;  // with at least one NUL
 inline constexpr std::string_view kRecordsName = "records";
 
 }  // namespace unstarve::index_layout

@@ -1,14 +1,18 @@
 #include "unstarve/storage/index/index_paths.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <optional>
+#include <atomic>
+#include <cstdlib>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/index/index_cache.h"
-#include "unstarve/storage/index/index_sidecar.h"
+#include "unstarve/storage/source/shard_list.h"
 
 namespace unstarve {
 namespace {
@@ -25,7 +29,56 @@ std::string digest(std::string_view text) {
   return digits;
 }
 
+constexpr std::int64_t kHourNs = std::int64_t{3600} * 1'000'000'000;
+constexpr std::int64_t kDayNs = 24 * kHourNs;
+
+std::int64_t stamp_ns(const struct stat& status) {
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+bool is_in_cache(const fs::path& path) {
+  const std::optional<fs::path> folder = index_cache_folder();
+  return folder && path.parent_path() == *folder;
+}
+
+struct Entry {
+  fs::path path;
+  std::int64_t used_ns = 0;
+  std::uint64_t bytes = 0;  // on disk: files of scan indexes are sparse
+  bool partial = false;     // being written, or left by a killed process
+};
+
+// The indexes in `folder`, without other files.
+std::vector<Entry> list_cache(const fs::path& folder) {
+  std::vector<Entry> all;
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    const std::size_t suffix = name.rfind(kIndexSuffix);
+    if (suffix == std::string::npos) continue;
+    const std::string_view ending = std::string_view(name).substr(suffix + kIndexSuffix.size());
+    const bool partial = ending.starts_with(".partial-");
+    if (!partial && !ending.empty()) continue;
+    struct stat status {};
+    if (::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    all.push_back({it->path(), stamp_ns(status), static_cast<std::uint64_t>(status.st_blocks) * 512, partial});
+  }
+  return all;
+}
+
+// Unless it was used since it was listed.
+bool remove(const Entry& entry) {
+  struct stat status {};
+  return ::lstat(entry.path.c_str(), &status) == 0 && stamp_ns(status) == entry.used_ns &&
+         ::unlink(entry.path.c_str()) == 0;
+}
+
 }  // namespace
+
+fs::path index_path(const fs::path& data) {
+  fs::path path = data.has_filename() ? data : data.parent_path();
+  return path += kIndexSuffix;
+}
 
 std::vector<fs::path> index_paths(const std::string& name, const std::string& variant) {
   const std::string ending = variant.empty() ? "" : "." + digest(variant).substr(0, 8);
@@ -69,6 +122,47 @@ SavedIndex save_index(const std::string& name, std::span<const fs::path> paths, 
 
 std::string not_saved(const std::string& name, const std::string& failure) {
   return "the index of " + name + " cannot be saved (" + failure + "): it is rebuilt in every run";
+}
+
+std::optional<fs::path> index_cache_folder() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  // The XDG specification requires an absolute path.
+  if (cache != nullptr && cache[0] == '/') return fs::path(cache) / "unstarve" / "index";
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return fs::path(home) / ".cache" / "unstarve" / "index";
+  return std::nullopt;
+}
+
+void mark_index_used(const fs::path& path) noexcept try {
+  if (!is_in_cache(path)) return;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || wall_clock_ns() - stamp_ns(status) < kDayNs) return;
+  (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // may fail in a folder of another user
+} catch (const std::exception&) {
+}
+
+void mark_index_saved(const fs::path& path) noexcept try {
+  static std::atomic<std::int64_t> pruned_ns{0};  // steady clock; 0: never
+  if (!is_in_cache(path)) return;
+  const std::int64_t now = std::max<std::int64_t>(steady_clock().now_ns(), 1);
+  std::int64_t last = pruned_ns.load(std::memory_order_relaxed);
+  if (last != 0 && now - last < kHourNs) return;
+  if (!pruned_ns.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
+  prune_index_cache(path.parent_path(), {}, wall_clock_ns());
+} catch (const std::exception&) {
+}
+
+void prune_index_cache(const fs::path& folder, const IndexCacheRule& rule, std::int64_t now_ns) noexcept try {
+  std::vector<Entry> all = list_cache(folder);
+  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.used_ns < b.used_ns; });
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : all) bytes += entry.bytes;
+  for (const Entry& entry : all) {
+    const std::int64_t unused_ns = now_ns - entry.used_ns;
+    if (unused_ns <= kDayNs) break;
+    if ((entry.partial || unused_ns > rule.max_age_ns || bytes > rule.max_bytes) && remove(entry)) bytes -= entry.bytes;
+  }
+} catch (const std::exception&) {
 }
 
 }  // namespace unstarve

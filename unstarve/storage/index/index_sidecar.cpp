@@ -2,22 +2,92 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <set>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/index/index_layout.h"
 
 namespace unstarve {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace index_layout;
 
-// Whether the part of the header that all versions share is present: magic and version.
-bool has_magic(std::span<const std::uint8_t> bytes) {
-  return bytes.size() >= 12 && std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+struct Section {
+  std::string name;
+  std::uint32_t kind;
+  std::uint32_t crc;
+  std::string bytes;
+};
+
+Section records_section(std::span<const IndexRecord> records) {
+  Section section{std::string(kRecordsName), kRecordsKind, 0, {}};
+  const std::size_t bytes = records.size() * kRecordBytes;
+  section.bytes.reserve(bytes + (records.size() / kBlockRecords + 1) * kBlockCrcBytes);
+  for (const IndexRecord& record : records) {
+    append_little(section.bytes, record.offset);
+    append_little(section.bytes, record.length);
+    append_little(section.bytes, record.file);
+    append_little(section.bytes, record.label);
+    append_little(section.bytes, record.width);
+    append_little(section.bytes, record.height);
+  }
+  for (std::size_t begin = 0; begin < bytes; begin += kBlockRecords * kRecordBytes) {
+    const std::string_view written(section.bytes.data(), bytes);
+    append_little(section.bytes, crc32(as_bytes(written.substr(begin, kBlockRecords * kRecordBytes))));
+  }
+  return section;
 }
+
+void check_name(const std::string& name, std::set<std::string>& used) {
+  const bool plain = std::all_of(name.begin(), name.end(),
+                                 [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  if (!plain || name.empty() || name.size() >= kNameBytes || name == kRecordsName || !used.insert(name).second) {
+    throw Error(ErrorKind::kArgument, "write index: the name '" + name + "' is invalid or repeated; expected 1 to " +
+                                          std::to_string(kNameBytes - 1) + " characters a-z, 0-9 and -");
+  }
+}
+
+Section blobs_section(const IndexBlobs& kind, std::size_t records) {
+  if (kind.blobs.size() != records) {
+    throw Error(ErrorKind::kArgument, "write index: " + std::to_string(kind.blobs.size()) + " blobs '" + kind.name +
+                                          "' for " + std::to_string(records) + " records");
+  }
+  Section section{kind.name, kBlobsKind, 0, {}};
+  std::uint64_t offset = 0;
+  for (const std::vector<std::uint8_t>& blob : kind.blobs) {
+    if (blob.size() > std::numeric_limits<std::uint32_t>::max()) {
+      throw Error(ErrorKind::kArgument, "write index: a blob '" + kind.name + "' over 4 GiB");
+    }
+    std::string entry;
+    append_little(entry, offset);
+    append_little(entry, static_cast<std::uint32_t>(blob.size()));
+    append_little(entry, crc32(blob, crc32(as_bytes(entry))));
+    section.bytes += entry;
+    offset += blob.size();
+  }
+  section.bytes.reserve(section.bytes.size() + offset);
+  for (const std::vector<std::uint8_t>& blob : kind.blobs) section.bytes.append(blob.begin(), blob.end());
+  return section;
+}
+
+std::uint64_t aligned(std::uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Owners of the bytes of an index.
+struct IndexFile {
+  explicit IndexFile(const std::string& path) : map(path), view(map.bytes(), path) {}
+  MappedFile map;
+  IndexView view;
+};
+struct IndexText {
+  IndexText(std::string text, std::string name) : bytes(std::move(text)), view(as_bytes(bytes), std::move(name)) {}
+  std::string bytes;
+  IndexView view;
+};
 
 }  // namespace
 
@@ -27,7 +97,8 @@ void IndexView::damaged(std::uint64_t offset, const std::string& what) const {
 }
 
 IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
-  if (!has_magic(bytes)) damaged(0, "not an index (magic bytes missing)");
+  if (bytes.size() < 12 || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
+    damaged(0, "not an index (magic bytes missing)");
   const std::uint32_t version = load_little<std::uint32_t>(bytes.data() + 8);
   if (version != kIndexVersion) {
     damaged(8, "version " + std::to_string(version) + ", expected " + std::to_string(kIndexVersion));
@@ -38,7 +109,7 @@ IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : by
   if (crc32(bytes.first(52)) != load_little<std::uint32_t>(bytes.data() + 52)) damaged(0, "checksum of the header");
   const std::uint32_t sections = load_little<std::uint32_t>(bytes.data() + 12);
   count_ = load_little<std::uint64_t>(bytes.data() + 16);
-  fingerprint_ = {load_little<std::uint64_t>(bytes.data() + 24), load_little<std::int64_t>(bytes.data() + 32)};
+  data_ = {load_little<std::uint64_t>(bytes.data() + 24), load_little<std::int64_t>(bytes.data() + 32)};
   const std::uint64_t file_bytes = load_little<std::uint64_t>(bytes.data() + 40);
   if (file_bytes != bytes.size()) {
     damaged(40, "the file has " + std::to_string(bytes.size()) + " bytes, expected " + std::to_string(file_bytes));
@@ -57,12 +128,12 @@ IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : by
 void IndexView::add_section(std::uint32_t number, std::span<const std::uint8_t> entry) {
   const std::uint64_t at = kHeaderBytes + number * kSectionBytes;
   const char* const text = reinterpret_cast<const char*>(entry.data());
-  const std::string name(text, ::strnlen(text, kIndexNameBytes));
+  const std::string name(text, ::strnlen(text, kNameBytes));
   const std::uint64_t offset = load_little<std::uint64_t>(entry.data() + 24);
   const std::uint64_t length = load_little<std::uint64_t>(entry.data() + 32);
   const std::uint32_t crc = load_little<std::uint32_t>(entry.data() + 40);
   const std::uint32_t kind = load_little<std::uint32_t>(entry.data() + 44);
-  if (name.empty() || name.size() == kIndexNameBytes) damaged(at, "name of section " + std::to_string(number));
+  if (name.empty() || name.size() == kNameBytes) damaged(at, "name of section " + std::to_string(number));
   if (offset > bytes_.size() || length > bytes_.size() - offset) {
     damaged(at, "section '" + name + "' is outside of the file");
   }
@@ -172,38 +243,64 @@ void IndexView::check() const {
   for (const Part& one : parts_) (void)part(one.name);
 }
 
-IndexReading read_index(const fs::path& path, const Fingerprint& expected) {
-  std::error_code none;
-  if (!fs::exists(path, none)) return {IndexState::kMissing, path.string() + " does not exist", std::nullopt};
-  {
-    const MappedFile file(path);
-    if (has_magic(file.bytes())) {
-      const std::uint32_t version = load_little<std::uint32_t>(file.bytes().data() + 8);
-      if (version != kIndexVersion) {
-        return {IndexState::kStale,
-                "index " + path.string() + " is of version " + std::to_string(version) + ", this program uses " +
-                    std::to_string(kIndexVersion),
-                std::nullopt};
-      }
-    }
+std::string index_bytes(const SourceStamp& data, std::span<const IndexRecord> records,
+                        std::span<const IndexBlobs> blobs, std::span<const IndexPart> parts) {
+  std::vector<Section> sections{records_section(records)};
+  std::set<std::string> used;
+  for (const IndexBlobs& kind : blobs) {
+    check_name(kind.name, used);
+    sections.push_back(blobs_section(kind, records.size()));
   }
-  try {
-    IndexSidecar sidecar(path);
-    if (sidecar.view().fingerprint() != expected) {
-      return {IndexState::kStale,
-              "index " + path.string() + " was built from other data: the dataset has changed since", std::nullopt};
-    }
-    return {IndexState::kGood, "", std::move(sidecar)};
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kInput) throw;
-    return {IndexState::kDamaged, error.what(), std::nullopt};
+  for (const IndexPart& part : parts) {
+    check_name(part.name, used);
+    sections.push_back({part.name, kPartKind, crc32(as_bytes(part.bytes)), part.bytes});
   }
+
+  std::string table;
+  std::uint64_t end = kHeaderBytes + sections.size() * kSectionBytes;
+  for (const Section& section : sections) {
+    const std::uint64_t offset = aligned(end);
+    table += section.name;
+    table.append(kNameBytes - section.name.size(), '\0');
+    append_little(table, offset);
+    append_little(table, static_cast<std::uint64_t>(section.bytes.size()));
+    append_little(table, section.crc);
+    append_little(table, section.kind);
+    end = offset + section.bytes.size();
+  }
+
+  std::string file(kMagic);
+  append_little(file, kIndexVersion);
+  append_little(file, static_cast<std::uint32_t>(sections.size()));
+  append_little(file, static_cast<std::uint64_t>(records.size()));
+  append_little(file, data.bytes);
+  append_little(file, data.changed_ns);
+  append_little(file, end);
+  append_little(file, crc32(as_bytes(table)));
+  append_little(file, crc32(as_bytes(file)));
+  file += table;
+  file.reserve(end);
+  for (Section& section : sections) {
+    file.resize(aligned(file.size()), '\0');
+    file += section.bytes;
+    section.bytes = {};  // frees its memory
+  }
+  return file;
 }
 
-fs::path index_path(const fs::path& data) {
-  fs::path path = data.has_filename() ? data : data.parent_path();
-  path += ".unstarve-index";
-  return path;
+bool is_made_by(const IndexView& view, std::string_view maker) {
+  const auto text = view.part("made-by");
+  return text && std::ranges::equal(*text, as_bytes(maker));
+}
+
+std::shared_ptr<const IndexView> open_index(const std::string& path) {
+  auto file = std::make_shared<const IndexFile>(path);
+  return {file, &file->view};
+}
+
+std::shared_ptr<const IndexView> index_in_memory(std::string bytes, std::string name) {
+  auto text = std::make_shared<const IndexText>(std::move(bytes), std::move(name));
+  return {text, &text->view};
 }
 
 }  // namespace unstarve

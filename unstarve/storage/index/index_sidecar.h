@@ -27,39 +27,26 @@
 //         CRC-32 of the 12 bytes before and of the blob u32;  then the blobs; length 0: the record has none
 //   ..  part:   bytes that concern all records: class names, seek points
 //
-// Ownership: IndexSidecar owns the map of the file; blob() and part() return views of it.
+// Ownership: an IndexView borrows the bytes; the result of open_index() and index_in_memory() keeps them.
 // Threads:   all const functions may be called concurrently.
-// Failure:   read_index() returns missing, stale and damaged as values; record(), blob() and part() throw Error(kInput)
-//            for damage.
+// Failure:   Error(kInput) with file and offset for damage and for another version.
 // Cost:      opening checks only the header and the section table, so its time does not depend on the number of
 //            records; records are checked 1,024 at a time at their first use, blobs and parts at every call.
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "unstarve/core/file.h"
+#include "unstarve/storage/bytes/byte_source.h"
 
 namespace unstarve {
 
 inline constexpr std::uint32_t kIndexVersion = 2;
-inline constexpr std::size_t kIndexNameBytes = 24;  // with at least one NUL
-
-// Identifies the version of the data: an index is valid only for an equal fingerprint.
-struct Fingerprint {
-  std::uint64_t bytes = 0;
-  std::int64_t changed_ns = 0;
-  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
-};
-
-// Sizes added, the latest change. Throws Error(kIo) with the path.
-[[nodiscard]] Fingerprint fingerprint_of(std::span<const std::filesystem::path> files);
 
 struct IndexRecord {
   std::uint64_t offset = 0;  // in its file
@@ -83,30 +70,31 @@ struct IndexPart {
 
 // The bytes of a sidecar. Throws Error(kArgument) for invalid or repeated names, and for blobs that are not one per
 // record or exceed 4 GiB.
-[[nodiscard]] std::string index_bytes(const Fingerprint& fingerprint, std::span<const IndexRecord> records,
+[[nodiscard]] std::string index_bytes(const SourceStamp& data, std::span<const IndexRecord> records,
                                       std::span<const IndexBlobs> blobs = {}, std::span<const IndexPart> parts = {});
 
 // A view of the bytes of an index, separate from their owner so that the parser can be fuzzed.
 class IndexView {
  public:
-  // Throws Error(kInput) for damage; `name`: the file, for messages.
+  // `name`: the file, for messages.
   IndexView(std::span<const std::uint8_t> bytes, std::string name);
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const Fingerprint& fingerprint() const { return fingerprint_; }
+  // The version of the data that were indexed.
+  [[nodiscard]] const SourceStamp& data() const { return data_; }
   [[nodiscard]] std::uint64_t size() const { return count_; }
-  // Precondition: id < size(). Throws Error(kInput).
+  // Precondition: id < size().
   [[nodiscard]] IndexRecord record(std::uint64_t id) const;
   [[nodiscard]] std::vector<std::string> blob_names() const;
   // The argument for blob(); -1 if the file has no blobs of that name.
   [[nodiscard]] int blob_kind(std::string_view name) const;
-  // Precondition: 0 <= kind < blob_names().size(), id < size(). Empty if the record has none. Throws Error(kInput).
+  // Precondition: 0 <= kind < blob_names().size(), id < size(). Empty if the record has none.
   [[nodiscard]] std::span<const std::uint8_t> blob(int kind, std::uint64_t id) const;
-  // Nothing if there is no such part. Throws Error(kInput).
+  // Nothing if there is no such part.
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> part(std::string_view name) const;
   // As part(), without checking the checksum: for large parts with their own checksums.
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> unchecked_part(std::string_view name) const;
-  // Checks all checksums in one pass over the index. Throws Error(kInput).
+  // Checks all checksums in one pass over the index.
   void check() const;
 
  private:
@@ -129,7 +117,7 @@ class IndexView {
 
   std::span<const std::uint8_t> bytes_;
   std::string name_;
-  Fingerprint fingerprint_;
+  SourceStamp data_;
   std::uint64_t count_ = 0;
   bool has_records_ = false;
   std::span<const std::uint8_t> records_;
@@ -139,30 +127,12 @@ class IndexView {
   std::vector<Part> parts_;
 };
 
-class IndexSidecar {
- public:
-  // Throws Error(kIo) or Error(kInput); read_index() distinguishes the reasons.
-  explicit IndexSidecar(const std::filesystem::path& path) : map_(path), view_(map_.bytes(), path.string()) {}
-  [[nodiscard]] const IndexView& view() const { return view_; }
+// Whether the part "made-by" of the index is `maker`.
+[[nodiscard]] bool is_made_by(const IndexView& view, std::string_view maker);
 
- private:
-  MappedFile map_;
-  IndexView view_;
-};
-
-enum class IndexState { kGood, kMissing, kStale, kDamaged };
-
-struct IndexReading {
-  IndexState state = IndexState::kMissing;
-  std::string reason;                   // why it is not good, for messages
-  std::optional<IndexSidecar> sidecar;  // if it is good
-};
-
-// Stale: built from other data, or by another version of the format. Throws Error(kIo) if the file exists but cannot be
-// read.
-[[nodiscard]] IndexReading read_index(const std::filesystem::path& path, const Fingerprint& expected);
-
-// The path of the sidecar of `data`: "<data>.unstarve-index".
-[[nodiscard]] std::filesystem::path index_path(const std::filesystem::path& data);
+// Maps the file. Throws Error(kIo) if it is missing or unreadable.
+[[nodiscard]] std::shared_ptr<const IndexView> open_index(const std::string& path);
+// An index without a file; `name`: for messages.
+[[nodiscard]] std::shared_ptr<const IndexView> index_in_memory(std::string bytes, std::string name);
 
 }  // namespace unstarve

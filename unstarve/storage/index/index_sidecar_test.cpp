@@ -3,8 +3,10 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/core/refusal.h"
 #include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
@@ -33,7 +35,7 @@ std::vector<IndexBlobs> some_blobs(std::size_t count) {
 
 const std::vector<IndexPart> kParts{{"classes", "cat dog"}, {"nothing", ""}};
 
-const Fingerprint kPrint{123456789012, 1700000000000000001};
+const SourceStamp kData{123456789012, 1700000000000000001};
 
 TEST_CASE("CRC-32 has its published check values") {
   const auto of = [](std::string_view text) {
@@ -51,11 +53,10 @@ TEST_CASE("an index is read as written") {
   const std::size_t count = GENERATE(0, 1, 100, 1023, 1024, 1025, 2100);
   const auto records = some_records(count);
   const auto blobs = some_blobs(count);
-  write_file_atomically(folder.path() / "x", index_bytes(kPrint, records, blobs, kParts));
-  const IndexReading reading = read_index(folder.path() / "x", kPrint);
-  REQUIRE(reading.state == IndexState::kGood);
-  const IndexView& view = reading.sidecar->view();
-  CHECK(view.fingerprint() == kPrint);
+  write_file_atomically(folder.path() / "x", index_bytes(kData, records, blobs, kParts));
+  const std::shared_ptr<const IndexView> opened = open_index(folder.str("x"));
+  const IndexView& view = *opened;
+  CHECK(view.data() == kData);
   REQUIRE(view.size() == count);
   CHECK(view.blob_names() == std::vector<std::string>{"jpeg-rows", "thumb"});
   CHECK(view.blob_kind("thumb") == 1);
@@ -74,37 +75,33 @@ TEST_CASE("an index is read as written") {
   }
 }
 
-TEST_CASE("missing, stale and damaged indexes are distinguished") {
+TEST_CASE("a missing, outdated or damaged index is refused") {
   TemporaryFolder folder;
   const fs::path path = folder.path() / "x";
-  CHECK(read_index(path, kPrint).state == IndexState::kMissing);
-  write_file_atomically(path, index_bytes(kPrint, some_records(3)));
-  CHECK(read_index(path, kPrint).state == IndexState::kGood);
-  CHECK(read_index(path, {kPrint.bytes + 1, kPrint.changed_ns}).state == IndexState::kStale);
-  CHECK(read_index(path, {kPrint.bytes, kPrint.changed_ns - 1}).state == IndexState::kStale);
+  const auto refused = [&](ErrorKind kind) {
+    return testing::refusal([&] { return open_index(path.string()); }, kind);
+  };
+  CHECK_THAT(refused(ErrorKind::kIo), Catch::Contains(path.string()));
+  write_file_atomically(path, index_bytes(kData, some_records(3)));
+  CHECK(open_index(path.string())->data() == kData);
 
   const std::string good = read_text_file(path);
   std::string other_version = good;
   other_version[8] = 1;
   write_file_atomically(path, other_version);
-  const IndexReading newer = read_index(path, kPrint);
-  CHECK(newer.state == IndexState::kStale);
-  CHECK_THAT(newer.reason, Catch::Contains("version 1, this program uses 2"));
+  CHECK_THAT(refused(ErrorKind::kInput), Catch::Contains("version 1, expected 2"));
 
   for (const std::string& bad : {std::string(), std::string("short"), std::string(200, 'x'), good.substr(0, 40),
                                  good.substr(0, good.size() - 1), good + "x"}) {
     write_file_atomically(path, bad);
-    const IndexReading reading = read_index(path, kPrint);
-    CHECK(reading.state == IndexState::kDamaged);
-    CHECK_THAT(reading.reason, Catch::Contains(path.string()));
-    CHECK_FALSE(reading.sidecar.has_value());
+    CHECK_THAT(refused(ErrorKind::kInput), Catch::Contains(path.string()));
   }
 }
 
 TEST_CASE("every flipped byte is detected") {
   TemporaryFolder folder;
   const fs::path path = folder.path() / "x";
-  write_file_atomically(path, index_bytes(kPrint, some_records(4), some_blobs(4), kParts));
+  write_file_atomically(path, index_bytes(kData, some_records(4), some_blobs(4), kParts));
   const std::string good = read_text_file(path);
   int quiet = 0;
   for (std::size_t i = 0; i < good.size(); ++i) {
@@ -129,7 +126,7 @@ TEST_CASE("every flipped byte is detected") {
 }
 
 TEST_CASE("damage in one block of records leaves the others readable") {
-  std::string bytes = index_bytes(kPrint, some_records(3000));
+  std::string bytes = index_bytes(kData, some_records(3000));
   const std::size_t first = bytes.size() - 3 * 4 - 3000 * 32;
   bytes[first + 2000 * 32] = static_cast<char>(bytes[first + 2000 * 32] ^ 1);
   const IndexView view({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "x.index");
@@ -143,29 +140,18 @@ TEST_CASE("an invalid index is refused") {
   const auto records = some_records(2);
   for (const char* name : {"", "records", "UPPER", "a/b", "much-too-long-for-its-field"}) {
     const std::vector<IndexBlobs> blobs{{name, {{1}, {2}}}};
-    CHECK_THROWS_AS(index_bytes(kPrint, records, blobs), Error);
+    CHECK_THROWS_AS(index_bytes(kData, records, blobs), Error);
   }
   const std::vector<IndexBlobs> twice{{"a", {{1}, {2}}}, {"a", {{1}, {2}}}};
-  CHECK_THROWS_AS(index_bytes(kPrint, records, twice), Error);
+  CHECK_THROWS_AS(index_bytes(kData, records, twice), Error);
   const std::vector<IndexBlobs> few{{"a", {{1}}}};
-  CHECK_THROWS_AS(index_bytes(kPrint, records, few), Error);
+  CHECK_THROWS_AS(index_bytes(kData, records, few), Error);
   const std::vector<IndexBlobs> fine{{"a", {{1}, {2}}}};
   const std::vector<IndexPart> taken{{"a", "x"}};
-  CHECK_THROWS_AS(index_bytes(kPrint, records, fine, taken), Error);
+  CHECK_THROWS_AS(index_bytes(kData, records, fine, taken), Error);
 }
 
-TEST_CASE("a fingerprint changes with size and time of any file") {
-  TemporaryFolder folder;
-  folder.write("a", "12345");
-  folder.write("b", "678");
-  const std::vector<fs::path> files{folder.path() / "a", folder.path() / "b"};
-  const Fingerprint before = fingerprint_of(files);
-  CHECK(before.bytes == 8);
-  CHECK(fingerprint_of(files) == before);
-  fs::last_write_time(files[1], fs::last_write_time(files[1]) + std::chrono::seconds(1));
-  CHECK(fingerprint_of(files).changed_ns > before.changed_ns);
-  fs::remove(files[0]);
-  CHECK_THROWS_AS(fingerprint_of(files), Error);
+TEST_CASE("the index of data is next to them") {
   CHECK(index_path("photos/").string() == "photos.unstarve-index");
   CHECK(index_path("a/b.bin").string() == "a/b.bin.unstarve-index");
 }

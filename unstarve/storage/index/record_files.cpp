@@ -10,9 +10,8 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
-#include "unstarve/storage/index/pack_classes.h"
+#include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/repairing_index.h"
-#include "unstarve/storage/index/unfinished_pack.h"
 
 namespace unstarve {
 namespace {
@@ -21,7 +20,6 @@ namespace {
 constexpr int kLocalThreads = 4;
 constexpr int kRemoteThreads = 16;
 constexpr std::size_t kMaxThreads = 256;
-constexpr std::uint64_t kDroppedPiece = std::uint64_t{1} << 20;
 
 int threads_for(const std::vector<Shard>& shards, const RecordFilesOptions& options) {
   const int limit = options.threads > 0 ? options.threads
@@ -93,10 +91,9 @@ void RecordFiles::refuse_empty() const {
   std::uint64_t damaged = 0;
   for (const auto& shard : shards_) damaged += shard->index->summary().damaged;
   if (damaged < size()) return;
-  const auto first = std::upper_bound(begins_.begin(), begins_.end(), 0) - begins_.begin() - 1;
   throw Error(ErrorKind::kInput,
               "open " + format_->name() + " " + shown + ": none of its " + std::to_string(size()) +
-                  " records can be read; the first: " + shards_[static_cast<std::size_t>(first)]->index->reason(0));
+                  " records can be read; the first: " + shards_[part_of(begins_, 0)]->index->reason(0));
 }
 
 // One numbering for all shards: the numbers of the records, or the sorted names.
@@ -160,8 +157,7 @@ void RecordFiles::take_names(const std::vector<std::string>& sorted) {
 }
 
 RecordFiles::Found RecordFiles::find(std::uint64_t id) const {
-  const auto next = std::upper_bound(begins_.begin(), begins_.end(), id);
-  const auto shard = static_cast<std::size_t>(next - begins_.begin()) - 1;
+  const std::size_t shard = part_of(begins_, id);
   const std::uint64_t number = id - begins_[shard];
   return {shards_[shard].get(), number, shards_[shard]->index->record(number)};
 }
@@ -233,11 +229,6 @@ void RecordFiles::read(std::uint64_t id, RecordBuffer& record) const {
     fill(found, id, found.shard->mapped.subspan(found.entry.offset, length), record);
     return;
   }
-  read_copy(found, id, record);
-}
-
-void RecordFiles::read_copy(const Found& found, std::uint64_t id, RecordBuffer& record) const {
-  const auto length = static_cast<std::size_t>(found.entry.length);
   record.storage.reserve_discard(length + kReadableBehind);
   const std::span<std::uint8_t> room(record.storage.data(), length);
   found.shard->bytes->read(found.entry.offset, room);
@@ -254,28 +245,6 @@ std::span<const std::uint8_t> RecordFiles::prefetch(std::uint64_t id) const noex
   } catch (const Error&) {
     return {};  // read() reports it
   }
-}
-
-std::uint64_t RecordFiles::read_all(std::uint64_t id, RecordBuffer& record) const {
-  const Found found = check(id);
-  const ByteSource& bytes = *found.shard->bytes;
-  const auto drop = [&](std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t at = begin; at < end; at += kDroppedPiece) {
-      const auto piece = static_cast<std::size_t>(std::min(kDroppedPiece, end - at));
-      record.storage.reserve_discard(piece);
-      bytes.read(at, {record.storage.data(), piece});
-    }
-    return end - begin;
-  };
-  // The index does not tell to which record the bytes between two images belong.
-  const std::uint64_t begin = found.entry.offset, end = begin + found.entry.length, size = bytes.size();
-  const std::uint64_t next =
-      found.number + 1 < found.shard->index->size() ? found.shard->index->record(found.number + 1).offset : size;
-  std::uint64_t dropped = drop(end, std::clamp(next, end, size));
-  if (found.number == 0) dropped += drop(0, begin);
-
-  read_copy(found, id, record);
-  return dropped;
 }
 
 // The ranges of one shard go to its source in one call; ranges of mapped shards are all prefetched before the first is
@@ -352,11 +321,6 @@ std::optional<Size> RecordFiles::known_size(std::uint64_t id) const {
     if (error.kind() != ErrorKind::kInput) throw;
   }
   return {};
-}
-
-Size RecordFiles::image_size(std::uint64_t id) const {
-  const Found found = find(id);
-  return {static_cast<int>(found.entry.width), static_cast<int>(found.entry.height)};
 }
 
 }  // namespace unstarve

@@ -3,16 +3,12 @@
 //
 // Ids:       the shards in the given order, within each the records in file order. A damaged record has an id, too:
 //            reading it throws; the ids of other records are unaffected.
-// Index:     one sidecar per shard (index_sidecar.h): "<shard>.unstarve-index" next to it; for URLs and folders that
-//            cannot be written, in $XDG_CACHE_HOME/unstarve/index (~/.cache/unstarve/index). It is rebuilt, by a few
-//            shards at a time, if its options or version differ or if the size or time of the file has changed. If it
-//            cannot be saved it is in memory only, see notes(). An index found damaged while it is read is rebuilt then
-//            (repairing_index.h).
-// Compressed shards (gzip, zlib, Zstandard): read through the seek points in the index (inflate.h).
+// Index:     one per shard (record_index.h, index_paths.h), rebuilt if its options or version differ or if the size or
+//            time of the file has changed. If it cannot be saved it is in memory only, see notes(). An index found
+//            damaged while it is read is rebuilt then (repairing_index.h).
 // Classes:   numbers 0 .. largest label, named by the records, or else by the manifest of a packed folder
-//            (pack_classes.h); records with only a class name are numbered by the sorted names of all shards.
-// Ownership: keeps every shard open (mapped if local) and its index mapped.
-// Threads:   as Dataset.
+//            (packed_shards.h); records with only a class name are numbered by the sorted names of all shards.
+// Ownership: keeps every shard open (mapped if local) and its index mapped. Threads: as Dataset.
 // Failure:   opening: Error(kInput) if there is no record, if all are damaged, or if a shard has the magic of another
 //            format; Error(kIo). read(): as Dataset; messages begin with shard, record and offset.
 // Cost:      if indexes exist, opening costs per shard and not per record; read() of a mapped shard copies nothing.
@@ -21,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/image.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/io/residency.h"
@@ -49,24 +44,18 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;
-  // One line per folder with an unfinished pack (unfinished_pack.h), then one per shard whose index could not be saved
+  // One line per folder with an unfinished pack (packed_shards.h), then one per shard whose index could not be saved
   // or replaced.
   [[nodiscard]] std::vector<std::string> notes() const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
   // Returns the beginning of a record in a mapped shard.
   std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
-  // Copies the record's bytes and those up to the next record (other members), also from a map.
-  std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override;
   [[nodiscard]] int reads_in_flight() const override;
   [[nodiscard]] int most_reads_in_flight() const override { return kDiskReads; }
   // From the index; nothing for a damaged record or index.
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;
   [[nodiscard]] std::optional<Size> known_size(std::uint64_t id) const override;
-  [[nodiscard]] std::vector<std::string> unread_fields() const override { return format_->unread_fields(); }
-
-  // Upright size from the image's header; 0 x 0 if unknown. Throws Error(kInput) for a damaged index.
-  [[nodiscard]] Size image_size(std::uint64_t id) const;
 
  private:
   struct OpenShard;
@@ -82,7 +71,6 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] static std::int64_t label_of(const Found& found);  // negative: none
   [[nodiscard]] static bool is_outside(const Found& found);
   void fill(const Found& found, std::uint64_t id, std::span<const std::uint8_t> stored, RecordBuffer& record) const;
-  void read_copy(const Found& found, std::uint64_t id, RecordBuffer& record) const;
 
   std::shared_ptr<const RecordFormat> format_;
   std::vector<std::unique_ptr<OpenShard>> shards_;

@@ -53,8 +53,6 @@ class RecordFormat {
   [[nodiscard]] virtual int scan_version() const = 0;
   // Options that change the result of scan(), as text; "" for the defaults. Each has its own indexes.
   [[nodiscard]] virtual std::string variant() const { return ""; }
-  // Columns that neither scan() nor fill() reads, if a schema names them.
-  [[nodiscard]] virtual std::vector<std::string> unread_fields() const { return {}; }
   // The kind of the value that fill() sets.
   [[nodiscard]] virtual FieldKind image_kind() const { return FieldKind::kEncodedImage; }
 

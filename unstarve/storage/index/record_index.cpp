@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <unordered_map>
 
+#include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/bytes/little_endian.h"
-#include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_paths.h"
-#include "unstarve/storage/index/record_index_builder.h"
 #include "unstarve/storage/source/first_bytes.h"
 
 namespace unstarve {
@@ -26,20 +27,13 @@ std::string made_by(const RecordFormat& format) {
   return format.name() + " " + std::to_string(format.scan_version()) + " " + format.variant();
 }
 
-Fingerprint fingerprint_of(const ByteSource& shard) { return {shard.stamp().bytes, shard.stamp().changed_ns}; }
-
-bool was_made_by(const IndexView& view, const std::string& expected) {
-  const auto text = view.part("made-by");
-  return text && std::equal(text->begin(), text->end(), as_bytes(expected).begin(), as_bytes(expected).end());
-}
-
 // A valid index at `path`; nothing if it must be built.
-std::optional<ShardIndex> read_saved(const fs::path& path, const Fingerprint& print, const std::string& maker) {
+std::optional<ShardIndex> read_saved(const fs::path& path, const SourceStamp& data, const std::string& maker) {
   try {
-    IndexReading reading = read_index(path, print);
-    if (reading.state != IndexState::kGood || !was_made_by(reading.sidecar->view(), maker)) return std::nullopt;
+    std::shared_ptr<const IndexView> view = open_index(path.string());
+    if (view->data() != data || !is_made_by(*view, maker)) return std::nullopt;
     mark_index_used(path);
-    return ShardIndex(*std::move(reading.sidecar));
+    return ShardIndex(std::move(view));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo) throw;
     return std::nullopt;
@@ -99,20 +93,139 @@ void refuse_other_format(const ByteSource& shard, const RecordFormat& format, Fo
                                      " as in the other shards. Pass shards of one format");
 }
 
+// Collects the result of a scan and writes the bytes of an index.
+class RecordIndexBuilder final : public RecordSink {
+ public:
+  void add(const ScannedRecord& record) override;
+  void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view reason) override;
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return records_.size(); }
+  // The end of the last record.
+  [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
+  // `points`: the seek points of a compressed shard.
+  [[nodiscard]] std::string finish(const SourceStamp& data, const std::string& made_by, Compression compression,
+                                   std::string points, const std::string& shard);
+
+ private:
+  void take_label(const ScannedRecord& record, IndexRecord& entry);
+  void take_size(std::span<const std::uint8_t> encoded, IndexRecord& entry);
+  void name_member(std::string_view member);
+  [[nodiscard]] std::string summary(Compression compression, LabelKind kind) const;
+
+  std::vector<IndexRecord> records_;
+  std::vector<std::vector<std::uint8_t>> members_;  // empty until the first record with a name
+  std::string damage_;
+  std::uint64_t damaged_ = 0;
+  std::uint64_t end_ = 0;
+  std::uint32_t numbers_below_ = 0;
+  std::map<std::uint32_t, std::string> numbered_names_;
+  std::unordered_map<std::string, std::uint32_t> names_;  // of records with only a class name
+  std::vector<std::string> names_in_order_;
+  Decoder decoder_;
+};
+
+void RecordIndexBuilder::add(const ScannedRecord& record) {
+  if (record.label && (*record.label < 0 || *record.label >= kMaxClasses)) {
+    add_damaged(record.offset, record.length,
+                "label " + std::to_string(*record.label) + " is no class number, expected 0 to " +
+                    std::to_string(kMaxClasses - 1) + "; another field may hold the label");
+    name_member(record.member);
+    return;
+  }
+  IndexRecord entry{record.offset, record.length, 0, -1, 0, 0};
+  take_label(record, entry);
+  entry.width = static_cast<std::uint32_t>(record.size.width);
+  entry.height = static_cast<std::uint32_t>(record.size.height);
+  take_size(record.encoded, entry);
+  records_.push_back(entry);
+  end_ = record.offset + record.length;
+  name_member(record.member);
+}
+
+void RecordIndexBuilder::add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view reason) {
+  append_little(damage_, static_cast<std::uint64_t>(records_.size()));
+  append_little(damage_, static_cast<std::uint32_t>(reason.size()));
+  damage_ += reason;
+  records_.push_back({offset, length, 0, kDamagedLabel, 0, 0});
+  end_ = offset + length;
+  ++damaged_;
+}
+
+void RecordIndexBuilder::take_label(const ScannedRecord& record, IndexRecord& entry) {
+  if (record.label) {
+    const auto number = static_cast<std::uint32_t>(*record.label);
+    entry.label = static_cast<std::int32_t>(number);
+    numbers_below_ = std::max(numbers_below_, number + 1);
+    if (!record.label_name.empty()) numbered_names_.try_emplace(number, record.label_name);
+  } else if (!record.label_name.empty()) {
+    const auto next = static_cast<std::uint32_t>(names_.size());
+    if (next >= kMaxClasses) return;
+    const auto [known, fresh] = names_.try_emplace(std::string(record.label_name), next);
+    if (fresh) names_in_order_.emplace_back(record.label_name);
+    entry.label = static_cast<std::int32_t>(known->second);
+  }
+}
+
+// An image that cannot be opened has no size; decoding it reports the damage.
+void RecordIndexBuilder::take_size(std::span<const std::uint8_t> encoded, IndexRecord& entry) {
+  if (encoded.empty() || detect_encoding(encoded) == Encoding::kUnknown) return;
+  try {
+    const Size size = decoder_.open(encoded).size;
+    entry.width = static_cast<std::uint32_t>(size.width);
+    entry.height = static_cast<std::uint32_t>(size.height);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+  }
+}
+
+// For the record added last.
+void RecordIndexBuilder::name_member(std::string_view member) {
+  if (member.empty() && members_.empty()) return;
+  members_.resize(records_.size());
+  members_.back().assign(member.begin(), member.end());
+}
+
+std::string RecordIndexBuilder::summary(Compression compression, LabelKind kind) const {
+  std::string bytes;
+  append_little(bytes, static_cast<std::uint32_t>(compression));
+  append_little(bytes, static_cast<std::uint32_t>(kind));
+  append_little(bytes, kind == LabelKind::kNames ? static_cast<std::uint32_t>(names_.size()) : numbers_below_);
+  append_little(bytes, damaged_);
+  const auto add_name = [&](std::uint32_t number, const std::string& name) {
+    append_little(bytes, number);
+    append_little(bytes, static_cast<std::uint32_t>(name.size()));
+    bytes += name;
+  };
+  for (const auto& [number, name] : numbered_names_) add_name(number, name);
+  for (std::size_t i = 0; i < names_in_order_.size(); ++i) {
+    add_name(static_cast<std::uint32_t>(i), names_in_order_[i]);
+  }
+  return bytes;
+}
+
+std::string RecordIndexBuilder::finish(const SourceStamp& data, const std::string& made_by, Compression compression,
+                                       std::string points, const std::string& shard) {
+  if (numbers_below_ > 0 && !names_.empty()) {
+    throw Error(ErrorKind::kInput, "index " + shard + ": some records have a class number and others only a name ('" +
+                                       names_in_order_.front() + "'); expected the same for all");
+  }
+  const LabelKind kind = !names_.empty()      ? LabelKind::kNames
+                         : numbers_below_ > 0 ? LabelKind::kNumbers
+                                              : LabelKind::kNone;
+  std::vector<IndexPart> parts{{"made-by", made_by}, {"summary", summary(compression, kind)}, {"damage", damage_}};
+  if (compression != Compression::kNone) parts.push_back({"points", std::move(points)});
+  std::vector<IndexBlobs> blobs;
+  if (!members_.empty()) {
+    members_.resize(records_.size());
+    blobs.push_back({"member", std::move(members_)});
+  }
+  return index_bytes(data, records_, blobs, parts);
+}
+
 }  // namespace
 
-ShardIndex::ShardIndex(IndexSidecar sidecar)
-    : sidecar_(std::make_unique<const IndexSidecar>(std::move(sidecar))),
-      view_(&sidecar_->view()),
-      summary_(read_summary(*view_)),
-      member_kind_(view_->blob_kind("member")) {}
-
-ShardIndex::ShardIndex(std::string bytes, const std::string& name)
-    : bytes_(std::make_unique<const std::string>(std::move(bytes))),
-      own_view_(std::make_unique<const IndexView>(as_bytes(*bytes_), name)),
-      view_(own_view_.get()),
-      summary_(read_summary(*view_)),
-      member_kind_(view_->blob_kind("member")) {}
+ShardIndex::ShardIndex(std::shared_ptr<const IndexView> view)
+    : view_(std::move(view)), summary_(read_summary(*view_)), member_kind_(view_->blob_kind("member")) {}
 
 std::string ShardIndex::reason(std::uint64_t id) const {
   const auto bytes = view_->part("damage");
@@ -133,16 +246,14 @@ std::string ShardIndex::member(std::uint64_t id) const {
   return {name.begin(), name.end()};
 }
 
-std::string build_index(const ByteSource& shard, const RecordFormat& format, PageCacheBudget& budget) {
-  const std::unique_ptr<const ByteSource> direct = open_uncached(shard, budget);
-  const ByteSource& passed = direct ? *direct : shard;
+std::string build_index(const ByteSource& shard, const RecordFormat& format) {
   const Compression compression = compression_of(shard, format);
   std::unique_ptr<InflatingForward> inflating;
   std::unique_ptr<ForwardBytes> plain;
   if (compression == Compression::kNone) {
-    plain = read_forward(passed);
+    plain = read_forward(shard);
   } else {
-    inflating = inflate_forward(passed, compression);
+    inflating = inflate_forward(shard, compression);
   }
   ForwardBytes& bytes = inflating ? *inflating : *plain;
   refuse_other_format(shard, format, bytes);
@@ -154,7 +265,7 @@ std::string build_index(const ByteSource& shard, const RecordFormat& format, Pag
     builder.add_damaged(builder.end(), 0, std::string(error.what()) + "; the rest of the shard cannot be read");
   }
   check_map(shard.mapped());
-  return builder.finish(fingerprint_of(shard), made_by(format), compression,
+  return builder.finish(shard.stamp(), made_by(format), compression,
                         inflating ? inflating->take_points() : std::string(), shard.name());
 }
 
@@ -176,12 +287,12 @@ BuiltIndex build_and_save(const ByteSource& shard, const RecordFormat& format, b
   std::string bytes = build_index(shard, format);
   SavedIndex saved = save_index(shard.name(), paths, bytes);
   try {
-    if (!saved.path.empty()) return {ShardIndex(IndexSidecar(saved.path)), true, ""};
+    if (!saved.path.empty()) return {ShardIndex(open_index(saved.path.string())), true, ""};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kIo) throw;
     saved.failure = error.what();
   }
-  return {ShardIndex(std::move(bytes), "of " + shard.name()), false, std::move(saved.failure)};
+  return {ShardIndex(index_in_memory(std::move(bytes), "of " + shard.name())), false, std::move(saved.failure)};
 }
 
 std::string note_of(const BuiltIndex& built, const ByteSource& shard, bool save) {
@@ -194,7 +305,7 @@ std::string note_of(const BuiltIndex& built, const ByteSource& shard, bool save)
 ShardIndex find_or_build_index(const ByteSource& shard, const RecordFormat& format, bool save, std::string& note) {
   const std::string maker = made_by(format);
   for (const fs::path& path : paths_of(shard, format, save)) {
-    if (std::optional<ShardIndex> found = read_saved(path, fingerprint_of(shard), maker)) return *std::move(found);
+    if (std::optional<ShardIndex> found = read_saved(path, shard.stamp(), maker)) return *std::move(found);
   }
   BuiltIndex built = build_and_save(shard, format, save);
   note = note_of(built, shard, save);

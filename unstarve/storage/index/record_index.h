@@ -16,14 +16,12 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/inflate.h"
 #include "unstarve/storage/index/index_sidecar.h"
 #include "unstarve/storage/index/record_format.h"
-#include "unstarve/storage/io/uncached_reads.h"
 
 namespace unstarve {
 
@@ -48,9 +46,7 @@ struct ShardSummary {
 
 class ShardIndex {
  public:
-  explicit ShardIndex(IndexSidecar sidecar);
-  // An index that is not saved.
-  explicit ShardIndex(std::string bytes, const std::string& name);
+  explicit ShardIndex(std::shared_ptr<const IndexView> view);
 
   [[nodiscard]] const IndexView& view() const noexcept { return *view_; }
   [[nodiscard]] const ShardSummary& summary() const noexcept { return summary_; }
@@ -60,18 +56,14 @@ class ShardIndex {
   [[nodiscard]] std::string member(std::uint64_t id) const;
 
  private:
-  std::unique_ptr<const IndexSidecar> sidecar_;
-  std::unique_ptr<const std::string> bytes_;
-  std::unique_ptr<const IndexView> own_view_;
-  const IndexView* view_;
+  std::shared_ptr<const IndexView> view_;
   ShardSummary summary_;
   int member_kind_;
 };
 
-// One pass over the shard, bypassing the page cache if `budget` is exhausted: the bytes of its index. Throws
-// Error(kIo), and Error(kInput) if labels are numbers in some records and names in others.
-[[nodiscard]] std::string build_index(const ByteSource& shard, const RecordFormat& format,
-                                      PageCacheBudget& budget = PageCacheBudget::of_process());
+// One pass over the shard: the bytes of its index. Throws Error(kIo), and Error(kInput) if labels are numbers in some
+// records and names in others.
+[[nodiscard]] std::string build_index(const ByteSource& shard, const RecordFormat& format);
 
 // Reads the index of `shard`, or builds it and, with `save`, writes it. `note`: why it could not be saved.
 [[nodiscard]] ShardIndex find_or_build_index(const ByteSource& shard, const RecordFormat& format, bool save,

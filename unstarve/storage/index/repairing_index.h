@@ -2,14 +2,11 @@
 // The index of one open shard, which repairs itself. Opening checks only the header, so damage to other blocks may be
 // found much later; then the index is rebuilt from the shard, once.
 //
-//   record(), member(), reason(), bytes()->read() ── checksum fails ──▶ one pass over the shard ──▶ retry
-//
 // Ownership: shares the shard and the format. A replaced index is destroyed last, as other threads may still read it.
 // Threads:   all const functions may be called concurrently; threads that find damage wait for the one that rebuilds.
 // Failure:   Error(kInput) if the index is damaged again after that, or if the shard no longer has the records it had
 //            when it was opened; else what reading the shard throws.
-// Cost:      as ShardIndex. The whole index is checked only after a failed read, to distinguish its damage from the
-//            data's.
+// Cost:      as ShardIndex. The whole index is checked only after a failed read.
 
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,6 @@
 #include "unstarve/storage/index/scan_index_store.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -16,9 +15,7 @@
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/little_endian.h"
-#include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_paths.h"
-#include "unstarve/storage/index/scan_index_layout.h"
 
 namespace unstarve {
 namespace {
@@ -38,27 +35,6 @@ bool begins_with(int file, const std::string& header, std::string& why) {
   if (head == Head::kOtherVersion) why = "it was written by another version of unstarve";
   return head == Head::kWhole && std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == header;
 }
-
-// A lock on a file that several processes write to; threads of a process share it and need a mutex. Sets errno on
-// failure.
-class FileLock {
- public:
-  FileLock(int file, int mode) : file_(file) {
-    int locked = ::flock(file, mode);
-    while (locked != 0 && errno == EINTR) locked = ::flock(file, mode);
-    held_ = locked == 0;
-  }
-  ~FileLock() {
-    if (held_) (void)::flock(file_, LOCK_UN);
-  }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-  [[nodiscard]] bool held() const { return held_; }
-
- private:
-  int file_;
-  bool held_ = false;
-};
 
 }  // namespace
 

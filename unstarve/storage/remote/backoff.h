@@ -5,7 +5,9 @@
 //
 // Threads: one at a time. The waits depend on the seed only.
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -25,5 +27,15 @@ class Backoff {
   std::chrono::milliseconds first_wait_, longest_wait_;
   Random random_;
 };
+
+inline std::chrono::nanoseconds Backoff::wait_after(int attempts, std::optional<std::chrono::seconds> retry_after) {
+  using Nanoseconds = std::chrono::duration<double, std::nano>;
+  const Nanoseconds doubled = Nanoseconds(first_wait_) * std::ldexp(1.0, std::clamp(attempts - 1, 0, 60));
+  const Nanoseconds longest = std::min(doubled, Nanoseconds(longest_wait_));
+  const double draw = random_.uniform();
+  Nanoseconds wait = longest * (0.5 + 0.5 * draw);
+  if (retry_after) wait = std::max(wait, Nanoseconds(*retry_after) * (1 + 0.1 * draw));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(wait);
+}
 
 }  // namespace unstarve::remote

@@ -10,6 +10,7 @@
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/bytes/little_endian.h"
 
 namespace unstarve::remote {
 namespace {
@@ -21,12 +22,6 @@ constexpr std::time_t kTouchAgainSeconds = 10;
 template <class Number>
 void put(std::vector<std::uint8_t>& bytes, std::size_t at, Number value) {
   for (std::size_t i = 0; i < sizeof(Number); ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * i));
-}
-
-std::uint32_t get_u32(std::span<const std::uint8_t> bytes, std::size_t at) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value |= std::uint32_t{bytes[at + i]} << (8 * i);
-  return value;
 }
 
 std::uint64_t blocks_of(std::uint64_t length) { return (length + kCacheBlockBytes - 1) / kCacheBlockBytes; }
@@ -43,16 +38,16 @@ std::vector<std::uint8_t> plain_head(const Sha256& object, std::uint64_t offset,
 }
 
 // Whether `head` is that of the expected entry. Sets its checksum to 0.
-bool head_is_right(std::vector<std::uint8_t>& head, const Sha256& object, std::uint64_t offset, std::uint64_t length) {
-  const std::uint32_t stored = get_u32(head, kCrcAt);
+bool head_is_right(std::vector<std::uint8_t>& head, const Sha256& object, const CacheExtent& entry) {
+  const std::uint32_t stored = load_little<std::uint32_t>(head.data() + kCrcAt);
   put(head, kCrcAt, std::uint32_t{0});
-  const std::vector<std::uint8_t> expected = plain_head(object, offset, length);
+  const std::vector<std::uint8_t> expected = plain_head(object, entry.offset, entry.length);
   return stored == crc32(head) && std::equal(head.begin(), head.begin() + kHeadBytes, expected.begin());
 }
 
 // Complete blocks are read directly into `out`; the first and last may be partial.
-bool read_blocks(int file, std::span<const std::uint8_t> head, std::uint64_t length, std::uint64_t at,
-                 std::span<std::uint8_t> out) {
+bool read_blocks(int file, std::span<const std::uint8_t> head, std::uint64_t length, ReadRange range) {
+  auto& [at, out] = range;
   std::vector<std::uint8_t> scratch;
   while (!out.empty()) {
     const std::uint64_t block = at / kCacheBlockBytes, start = block * kCacheBlockBytes;
@@ -63,7 +58,7 @@ bool read_blocks(int file, std::span<const std::uint8_t> head, std::uint64_t len
     if (!whole) scratch.resize(block_bytes);
     const std::span<std::uint8_t> bytes = whole ? out.first(count) : std::span(scratch);
     if (!read_whole(file, head.size() + start, bytes)) return false;
-    if (crc32(bytes) != get_u32(head, kHeadBytes + 4 * static_cast<std::size_t>(block))) return false;
+    if (crc32(bytes) != load_little<std::uint32_t>(head.data() + kHeadBytes + 4 * block)) return false;
     if (!whole) std::copy_n(scratch.begin() + static_cast<std::ptrdiff_t>(skip), count, out.begin());
     out = out.subspan(count);
     at += count;
@@ -93,20 +88,20 @@ std::vector<std::uint8_t> cache_entry_head(const Sha256& object, std::uint64_t o
   return head;
 }
 
-EntryRead read_cache_entry(const std::filesystem::path& path, const Sha256& object, std::uint64_t entry_offset,
-                           std::uint64_t entry_length, std::uint64_t offset, std::span<std::uint8_t> out) {
+EntryRead read_cache_entry(const std::filesystem::path& path, const Sha256& object, const CacheExtent& entry,
+                           const ReadRange& range) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.valid()) return errno == ENOENT ? EntryRead::kAbsent : EntryRead::kDamaged;
   struct stat status {};
-  const std::uint64_t head_bytes = cache_entry_head_bytes(entry_length);
+  const std::uint64_t head_bytes = cache_entry_head_bytes(entry.length);
   // The size is checked before it is allocated, in case the name is wrong.
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      static_cast<std::uint64_t>(status.st_size) != head_bytes + entry_length) {
+      static_cast<std::uint64_t>(status.st_size) != head_bytes + entry.length) {
     return EntryRead::kDamaged;
   }
   std::vector<std::uint8_t> head(static_cast<std::size_t>(head_bytes));
-  if (!read_whole(file.get(), 0, head) || !head_is_right(head, object, entry_offset, entry_length) ||
-      !read_blocks(file.get(), head, entry_length, offset - entry_offset, out)) {
+  if (!read_whole(file.get(), 0, head) || !head_is_right(head, object, entry) ||
+      !read_blocks(file.get(), head, entry.length, {range.offset - entry.offset, range.out})) {
     return EntryRead::kDamaged;
   }
   touch(file.get(), status);

@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/remote/sha256.h"
 
 namespace unstarve::remote {
@@ -29,12 +30,15 @@ enum class EntryRead {
   kDamaged,  // its contents differ from what was written
 };
 
-// Reads bytes [offset, offset + out.size()) of the object from the entry at `path`, which has the bytes [entry_offset,
-// entry_offset + entry_length) of `object` and must include the range. A file that cannot be read counts as damaged.
-// Updates the entry's time of last use if it is older than 10 seconds.
+// The bytes [offset, offset + length) of an object.
+struct CacheExtent {
+  std::uint64_t offset = 0, length = 0;
+};
+
+// Reads a range of `object` from the file at `path`, which has the bytes `entry` and must include the range. A file
+// that cannot be read counts as damaged. Updates the time of last use if it is older than 10 seconds.
 [[nodiscard]] EntryRead read_cache_entry(const std::filesystem::path& path, const Sha256& object,
-                                         std::uint64_t entry_offset, std::uint64_t entry_length, std::uint64_t offset,
-                                         std::span<std::uint8_t> out);
+                                         const CacheExtent& entry, const ReadRange& range);
 
 // The part before the data of an entry with `bytes` at `offset`.
 [[nodiscard]] std::vector<std::uint8_t> cache_entry_head(const Sha256& object, std::uint64_t offset,

@@ -1,7 +1,6 @@
 #include "unstarve/storage/remote/disk_cache.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/little_endian.h"
-#include "unstarve/storage/remote/cache_entry.h"
 #include "unstarve/storage/remote/text.h"
 
 namespace unstarve::remote {
@@ -32,46 +30,20 @@ std::uint64_t entry_on_disk(std::uint64_t length) { return on_disk(cache_entry_h
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-// Holds a flock while it lives. `held` is false if another process has it.
-class FileLock {
- public:
-  FileLock(int file, bool wait) : file_(file) {
-    int result = 0;
-    do {
-      result = ::flock(file, wait ? LOCK_EX : LOCK_EX | LOCK_NB);
-    } while (result != 0 && errno == EINTR);
-    held_ = result == 0;
-  }
-  ~FileLock() {
-    if (held_) ::flock(file_, LOCK_UN);
-  }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-  [[nodiscard]] bool held() const { return held_; }
-
- private:
-  int file_;
-  bool held_;
-};
-
 FileDescriptor open_lock_file(const fs::path& path) {
   FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) throw io_error("open disk cache file", path.string(), errno);
   return file;
 }
 
-struct Extent {
-  std::uint64_t offset = 0, length = 0;
-};
-
 // "OFFSET-LENGTH"
-std::optional<Extent> parse_entry_name(const std::string& name) {
+std::optional<CacheExtent> parse_entry_name(const std::string& name) {
   const std::size_t dash = name.find('-');
   if (dash == std::string::npos) return std::nullopt;
-  const auto offset = parse_decimal(std::string_view(name).substr(0, dash));
-  const auto length = parse_decimal(std::string_view(name).substr(dash + 1));
+  const auto offset = parse_number<std::uint64_t>(std::string_view(name).substr(0, dash));
+  const auto length = parse_number<std::uint64_t>(std::string_view(name).substr(dash + 1));
   if (!offset || !length || *length == 0 || *offset > UINT64_MAX - *length) return std::nullopt;
-  return Extent{*offset, *length};
+  return CacheExtent{*offset, *length};
 }
 
 struct FoundFile {
@@ -129,8 +101,8 @@ DiskCache::Object::Object(std::shared_ptr<DiskCache> cache, const std::string& i
   }
 }
 
-fs::path DiskCache::Object::path_of(std::uint64_t offset, std::uint64_t length) const {
-  return folder_ / (std::to_string(offset) + "-" + std::to_string(length));
+fs::path DiskCache::Object::path_of(const CacheExtent& entry) const {
+  return folder_ / (std::to_string(entry.offset) + "-" + std::to_string(entry.length));
 }
 
 DiskCache::Object::Coverage DiskCache::Object::find(std::uint64_t offset) const {
@@ -144,28 +116,27 @@ DiskCache::Object::Coverage DiskCache::Object::find(std::uint64_t offset) const 
     --it;
     const std::uint64_t end = it->first + it->second;
     if (end <= best_end) continue;
-    best.offset = it->first;
-    best.length = it->second;
+    best.entry = {it->first, it->second};
     best_end = end;
   }
   return best;
 }
 
 // Whether it filled `part`. Forgets an entry that is missing or damaged.
-bool DiskCache::Object::read_entry(std::uint64_t entry_offset, std::uint64_t entry_length, const ReadRange& part) {
-  const fs::path path = path_of(entry_offset, entry_length);
-  const EntryRead result = read_cache_entry(path, id_, entry_offset, entry_length, part.offset, part.out);
+bool DiskCache::Object::read_entry(const CacheExtent& entry, const ReadRange& part) {
+  const fs::path path = path_of(entry);
+  const EntryRead result = read_cache_entry(path, id_, entry, part);
   if (result == EntryRead::kRead) {
     cache_->hit_bytes_ += part.out.size();
     return true;
   }
   if (result == EntryRead::kDamaged) {
     ++cache_->damaged_;
-    if (::unlink(path.c_str()) == 0) cache_->give_back(entry_on_disk(entry_length));
+    if (::unlink(path.c_str()) == 0) cache_->give_back(entry_on_disk(entry.length));
   }
   const std::lock_guard lock(mutex_);
-  const auto known = known_.find(entry_offset);
-  if (known != known_.end() && known->second == entry_length) known_.erase(known);
+  const auto known = known_.find(entry.offset);
+  if (known != known_.end() && known->second == entry.length) known_.erase(known);
   return false;
 }
 
@@ -179,15 +150,15 @@ std::vector<ReadRange> DiskCache::Object::read(const ReadRange& range) {
       return ReadRange{
           at, range.out.subspan(static_cast<std::size_t>(at - range.offset), static_cast<std::size_t>(to - at))};
     };
-    if (coverage.length != 0) {
-      const std::uint64_t to = std::min(end, coverage.offset + coverage.length);
-      if (read_entry(coverage.offset, coverage.length, from(to))) at = to;
+    if (coverage.entry.length != 0) {
+      const std::uint64_t to = std::min(end, coverage.entry.offset + coverage.entry.length);
+      if (read_entry(coverage.entry, from(to))) at = to;
       continue;  // or search again, without the entry that failed
     }
     const std::uint64_t to = std::min(end, coverage.next);
     // Another process may have stored this range meanwhile.
     const bool whole = at == range.offset && to == end;
-    if (!whole || !read_entry(at, to - at, from(to))) missing.push_back(from(to));
+    if (!whole || !read_entry({at, to - at}, from(to))) missing.push_back(from(to));
     at = to;
   }
   return missing;
@@ -195,7 +166,7 @@ std::vector<ReadRange> DiskCache::Object::read(const ReadRange& range) {
 
 void DiskCache::Object::store(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
   if (bytes.empty() || steady_clock().now_ns() < cache_->store_again_ns_) return;
-  const fs::path path = path_of(offset, bytes.size());
+  const fs::path path = path_of({offset, bytes.size()});
   const std::uint64_t room = entry_on_disk(bytes.size());
   const bool there = ::access(path.c_str(), F_OK) == 0;
   if (!there) {
@@ -234,7 +205,7 @@ std::uint64_t DiskCache::usage_bytes() {
 
 DiskCache::Usage DiskCache::change_usage(const std::function<void(Usage&)>& change) {
   const std::lock_guard threads(usage_mutex_);
-  const FileLock processes(usage_file_.get(), true);
+  const FileLock processes(usage_file_.get(), LOCK_EX);
   std::array<std::uint8_t, kUsageBytes> bytes{};
   Usage usage;
   if (::pread(usage_file_.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size())) {
@@ -286,7 +257,7 @@ void DiskCache::recount() {
 bool DiskCache::make_room(std::uint64_t wanted) {
   const std::unique_lock threads(evict_mutex_, std::try_to_lock);
   if (!threads.owns_lock()) return false;
-  const FileLock processes(evict_file_.get(), false);
+  const FileLock processes(evict_file_.get(), LOCK_EX | LOCK_NB);
   if (!processes.held()) return false;
   Inventory inventory = take_inventory(folder_, false);
   std::sort(inventory.entries.begin(), inventory.entries.end(), used_before);

@@ -5,24 +5,19 @@
 //                                      little-endian; changed under the file's flock
 //   FOLDER/evict.lock                  flocked by the one process that evicts
 //   FOLDER/users.lock                  flocked (shared) by every process that has the cache open
-//   FOLDER/ab/ab12.../OFFSET-LENGTH    an entry (cache_entry.h); the folder is the SHA-256 of the object's identity
+//   FOLDER/ab/ab12.../OFFSET-LENGTH    an entry (cache_entry.h); the folder is the SHA-256 of URL, size and ETag (or
+//                                      Last-Modified)
 //   FOLDER/ab/ab12.../.partial-PID-N   an entry being written; renamed when it is complete
 //
-// Contents:      exactly the ranges that were read. A range is also served from other entries that cover it, wholly or
-//                in part; only missing bytes are fetched.
-// Identity:      URL, size and ETag (or Last-Modified): a changed object is another object. An object with neither is
-//                not cached.
-// Limit:         space is reserved before an entry is written, in whole 4 KiB blocks, so the sum stays within the
-//                limit. When it is full, the least recently used entries (by mtime, set at each use) are evicted until
-//                a tenth is free. An entry larger than that tenth is not stored.
-// Damage:        an entry with a wrong checksum is removed and its range is fetched again.
-// Full disk:     (or a folder that cannot be written) nothing is stored for a minute, reads continue, `on_warning` is
-//                called once.
-//
-// Threads and processes: all functions may be called concurrently. Failure: Error(kIo) from the constructor if the
-// folder cannot be created; later failures only mean that less is cached. A killed process leaves at most a .partial
-// file and a `usage` that is too high by it, never too low; the next process that is alone corrects both.
-// Cost: a hit is open, two or three preads and close; a miss one failed open.
+// Contents:      exactly the ranges that were read. Other entries that cover a range serve it, wholly or in part.
+// Limit:         space is reserved before an entry is written, in whole 4 KiB blocks. When it is used up, the least
+//                recently used entries are evicted until a tenth is free. A larger entry is not stored.
+// Failure:       Error(kIo) from the constructor if the folder cannot be created. Later, a damaged entry is removed and
+//                fetched again; on a full disk nothing is stored for a minute, and `on_warning` is called once. A
+//                killed process leaves at most a .partial file and a `usage` that is too high; the next process that
+//                is alone corrects both.
+// Threads and processes: all functions may be called concurrently.
+// Cost:          a hit is open, two or three preads and close; a miss one failed open.
 
 #include <atomic>
 #include <chrono>
@@ -37,7 +32,7 @@
 
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
-#include "unstarve/storage/remote/sha256.h"
+#include "unstarve/storage/remote/cache_entry.h"
 
 namespace unstarve::remote {
 
@@ -56,11 +51,11 @@ class DiskCache {
     void store(std::uint64_t offset, std::span<const std::uint8_t> bytes);
 
    private:
-    [[nodiscard]] std::filesystem::path path_of(std::uint64_t offset, std::uint64_t length) const;
-    bool read_entry(std::uint64_t entry_offset, std::uint64_t entry_length, const ReadRange& part);
+    [[nodiscard]] std::filesystem::path path_of(const CacheExtent& entry) const;
+    bool read_entry(const CacheExtent& entry, const ReadRange& part);
     // The known entry that covers `offset` and extends furthest, or the start of the next entry.
     struct Coverage {
-      std::uint64_t offset = 0, length = 0;
+      CacheExtent entry;
       std::uint64_t next = 0;  // of the first entry beyond `offset`
     };
     [[nodiscard]] Coverage find(std::uint64_t offset) const;

@@ -35,19 +35,19 @@ TEST_CASE("any part of an entry is readable, and a truncated entry is damaged") 
   for (const std::size_t from : {0ul, 1ul, 65535ul, 65536ul, 131072ul, bytes.size() - 1}) {
     for (const std::size_t count : {0ul, 1ul, 65536ul, 65537ul, bytes.size()}) {
       std::vector<std::uint8_t> out(std::min(count, bytes.size() - from));
-      REQUIRE(read_cache_entry(path, id, 1000, bytes.size(), 1000 + from, out) == EntryRead::kRead);
+      REQUIRE(read_cache_entry(path, id, {1000, bytes.size()}, {1000 + from, out}) == EntryRead::kRead);
       CHECK(std::equal(out.begin(), out.end(), bytes.begin() + static_cast<std::ptrdiff_t>(from)));
     }
   }
   std::vector<std::uint8_t> out(10);
-  CHECK(read_cache_entry(path, sha256("other"), 1000, bytes.size(), 1000, out) == EntryRead::kDamaged);
-  CHECK(read_cache_entry(path, id, 1001, bytes.size(), 1001, out) == EntryRead::kDamaged);
-  CHECK(read_cache_entry(path, id, 1000, UINT64_MAX - 2000, 1000, out) == EntryRead::kDamaged);
-  CHECK(read_cache_entry(folder.path() / "none", id, 1000, 10, 1000, out) == EntryRead::kAbsent);
+  CHECK(read_cache_entry(path, sha256("other"), {1000, bytes.size()}, {1000, out}) == EntryRead::kDamaged);
+  CHECK(read_cache_entry(path, id, {1001, bytes.size()}, {1001, out}) == EntryRead::kDamaged);
+  CHECK(read_cache_entry(path, id, {1000, UINT64_MAX - 2000}, {1000, out}) == EntryRead::kDamaged);
+  CHECK(read_cache_entry(folder.path() / "none", id, {1000, 10}, {1000, out}) == EntryRead::kAbsent);
   for (std::size_t length = 0; length < head.size() + 20; ++length) {
     folder.write("e",
                  text_of(head).substr(0, length) + std::string(length > head.size() ? length - head.size() : 0, 'x'));
-    CHECK(read_cache_entry(path, id, 1000, bytes.size(), 1000, out) == EntryRead::kDamaged);
+    CHECK(read_cache_entry(path, id, {1000, bytes.size()}, {1000, out}) == EntryRead::kDamaged);
   }
 }
 

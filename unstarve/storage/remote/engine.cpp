@@ -9,6 +9,7 @@
 #include <curl/curl.h>
 
 #include "unstarve/core/cancel.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/remote/transfer.h"
 
 namespace unstarve::remote {
@@ -232,7 +233,7 @@ std::unique_ptr<Transfer> Engine::start_transfer(Job& job, bool hedge) {
   }
   const std::chrono::nanoseconds used(clock_.now_ns() - job.first_start_ns);
   const auto left = options_.total_timeout - std::chrono::duration_cast<std::chrono::milliseconds>(used);
-  transfer->start(job.fetch, job.done, hedge, left, &job);
+  transfer->start(job.fetch, job.done, hedge, left);
   check(curl_multi_add_handle(multi_, transfer->easy()));
   ++requests_;
   return transfer;

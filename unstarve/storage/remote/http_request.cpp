@@ -19,7 +19,7 @@ std::optional<ContentRange> parse_content_range(std::string_view value) {
   const std::string_view range = value.substr(0, slash), total = value.substr(slash + 1);
   ContentRange out;
   if (total != "*") {
-    out.total = parse_decimal(total);
+    out.total = parse_number<std::uint64_t>(total);
     if (!out.total) return std::nullopt;
   }
   if (range == "*") {
@@ -29,7 +29,8 @@ std::optional<ContentRange> parse_content_range(std::string_view value) {
   }
   const std::size_t dash = range.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const auto first = parse_decimal(range.substr(0, dash)), last = parse_decimal(range.substr(dash + 1));
+  const auto first = parse_number<std::uint64_t>(range.substr(0, dash)),
+             last = parse_number<std::uint64_t>(range.substr(dash + 1));
   if (!first || !last || *first > *last || (out.total && *last >= *out.total)) return std::nullopt;
   out.first = *first;
   out.last = *last;
@@ -41,7 +42,7 @@ void take_header_line(std::string_view line, ReplyHeaders& headers) {
     headers = {};
     const std::size_t space = line.find(' ');
     if (space == std::string_view::npos) return;
-    const auto status = parse_decimal(line.substr(space + 1, 3));
+    const auto status = parse_number<std::uint64_t>(line.substr(space + 1, 3));
     headers.status = status ? static_cast<long>(*status) : 0;
     return;
   }
@@ -53,7 +54,7 @@ void take_header_line(std::string_view line, ReplyHeaders& headers) {
   if (name == "etag") headers.etag = value;
   if (name == "last-modified") headers.last_modified = value;
   if (name == "content-range") headers.content_range = value;
-  if (name == "content-length") headers.content_length = parse_decimal(value);
+  if (name == "content-length") headers.content_length = parse_number<std::uint64_t>(value);
   if (name == "x-amz-bucket-region") headers.bucket_region = value;
 }
 

@@ -18,7 +18,7 @@ template <class Number>
 void read_number(const remote::Environment& environment, const char* name, Number& target) {
   const auto text = environment(name);
   if (!text) return;
-  const auto value = remote::parse_decimal(*text);
+  const auto value = parse_number<std::uint64_t>(*text);
   if (!value || *value > static_cast<std::uint64_t>(std::numeric_limits<Number>::max())) {
     refuse(name, *text, "a whole number");
   }

@@ -1,29 +1,23 @@
 #pragma once
-// Objects behind a URL as ByteSources: http://, https://, s3://bucket/key, gs://bucket/key.
+// Remote objects as ByteSources: http://, https://, s3://bucket/key, gs://bucket/key.
 //
 //   open() ─▶ RemoteSource ─ read_many() ─▶ DiskCache? ─ missing ranges ─▶ Engine: one thread, many ranges in flight
 //
 // Reads:         exactly the requested ranges. Adjacent ranges are joined up to `join_bytes`, long ones are split at
-//                `split_bytes`. From a server that ignores ranges the object is read from its start and cut off after
-//                the range: slow, but never with more in memory than was requested.
-// Consistency:   size, ETag and Last-Modified are recorded at open and required of every later reply (If-Match, then
-//                compared): an object that is replaced meanwhile is an Error, never a mixture.
+//                `split_bytes`. From a server that ignores ranges the object is read up to the end of the range.
+// Consistency:   size, ETag and Last-Modified are recorded at open and required of every later reply: an object that is
+//                replaced meanwhile is an Error, never a mixture.
 // Connections:   kept alive and shared by all sources of a store; HTTP/2 over TLS if offered.
 // Retries:       lost or refused connections, timeouts, HTTP 408, 429, 500, 502, 503, 504 and inconsistent replies,
-//                after a wait that doubles and is jittered, or the one of Retry-After. A truncated reply is continued
-//                where it ended.
+//                after a wait that doubles and is jittered, or the one of Retry-After. A truncated reply is continued.
 // Hedging:       a range that takes `hedge_factor` times the 95th percentile of its size class (latency.h) is requested
 //                a second time over a new connection; the first complete reply is used.
-// Credentials:   s3:// as aws_config.h; without any, requests are not signed. gs:// uses Google's S3-compatible
-//                interface with the HMAC key in GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. http(s):// takes
-//                user:password@ from the URL and follows up to 5 redirects, never from https to http.
-// Disk cache:    disk_cache.h.
-//
-// Threads:   all functions may be called concurrently; one engine thread serves them. Sources share the parts of their
-//            store that they need.
+// Credentials:   s3:// as aws_config.h; without any, requests are not signed. gs:// uses the HMAC key in
+//                GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. http(s):// takes user:password@ from the URL and follows up
+//                to 5 redirects, never from https to http.
+// Threads:   all functions may be called concurrently. Sources share the parts of their store that they need.
 // Failure:   Error(kArgument) for an invalid URL or option, Error(kIo) with URL, offset and reason after all attempts,
-//            Error(kMissing) from every function in a build without libcurl. Messages contain no password, key, token
-//            or value of a query.
+//            Error(kMissing) in a build without libcurl. Messages contain no password, key, token or query value.
 
 #include <chrono>
 #include <cstddef>
@@ -38,11 +32,6 @@
 #include "unstarve/storage/bytes/byte_source.h"
 
 namespace unstarve {
-
-namespace remote {
-struct RemoteUrl;
-struct ObjectPin;
-}  // namespace remote
 
 // http://endpoint/bucket/key or http://bucket.endpoint/key. kAuto: in the host name for Amazon's own endpoints (except
 // names with dots, which its certificates do not cover), else in the path.
@@ -130,17 +119,8 @@ class RemoteStore {
  private:
   struct Parts;
   [[nodiscard]] std::shared_ptr<const ByteSource> open_object(const std::string& url, bool missing_is_null) const;
-  [[nodiscard]] std::shared_ptr<const ByteSource> source_of(const remote::RemoteUrl& url, const std::string& region,
-                                                            remote::ObjectPin pin) const;
   [[nodiscard]] RemoteLevel list_pages(const std::string& prefix_url, const char* delimiter) const;
   std::shared_ptr<Parts> parts_;
 };
-
-// Functions of RemoteStore::of_process().
-[[nodiscard]] std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url);
-[[nodiscard]] std::shared_ptr<const ByteSource> find_remote_bytes(const std::string& url);
-[[nodiscard]] std::shared_ptr<const ByteSource> open_listed_bytes(const RemoteObject& listed);
-[[nodiscard]] std::vector<RemoteObject> list_objects(const std::string& prefix_url);
-[[nodiscard]] RemoteLevel list_level(const std::string& prefix_url);
 
 }  // namespace unstarve

@@ -28,10 +28,4 @@ RemoteLevel RemoteStore::list_level(const std::string&) const { throw missing("l
 RemoteStatistics RemoteStore::statistics() const { throw missing("remote statistics"); }
 RemoteStore& RemoteStore::of_process() { throw missing("remote store"); }
 
-std::shared_ptr<const ByteSource> open_remote_bytes(const std::string&) { throw missing("open URL"); }
-std::shared_ptr<const ByteSource> open_listed_bytes(const RemoteObject&) { throw missing("open URL"); }
-std::shared_ptr<const ByteSource> find_remote_bytes(const std::string&) { throw missing("open URL"); }
-std::vector<RemoteObject> list_objects(const std::string&) { throw missing("list objects"); }
-RemoteLevel list_level(const std::string&) { throw missing("list objects"); }
-
 }  // namespace unstarve

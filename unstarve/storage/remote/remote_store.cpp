@@ -1,16 +1,17 @@
 // Opens objects and lists buckets.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/bucket_client.h"
 #include "unstarve/storage/remote/disk_cache.h"
 #include "unstarve/storage/remote/engine.h"
 #include "unstarve/storage/remote/remote.h"
-#include "unstarve/storage/remote/remote_source.h"
 #include "unstarve/storage/remote/s3_xml.h"
 #include "unstarve/storage/remote/url.h"
 
@@ -22,29 +23,6 @@ using remote::ObjectPin;
 using remote::RemoteUrl;
 using remote::ReplyHeaders;
 using remote::Scheme;
-
-struct RemoteStore::Parts {
-  RemoteOptions options;
-  std::shared_ptr<remote::Engine> engine;
-  std::shared_ptr<remote::DiskCache> cache;  // null: none
-  remote::BucketClient s3, gs;
-  // Regions of buckets that are not in the configured region.
-  std::mutex mutex{};
-  std::map<std::pair<Scheme, std::string>, std::string> regions{};
-
-  [[nodiscard]] const remote::BucketClient* client_of(const RemoteUrl& url) const {
-    return url.scheme == Scheme::kS3 ? &s3 : url.scheme == Scheme::kGs ? &gs : nullptr;
-  }
-  [[nodiscard]] std::string region_of(const RemoteUrl& url) {
-    const std::lock_guard lock(mutex);
-    const auto found = regions.find({url.scheme, url.bucket});
-    return url.is_bucket() && found != regions.end() ? found->second : "";
-  }
-  void remember(const RemoteUrl& url, const std::string& region) {
-    const std::lock_guard lock(mutex);
-    regions[{url.scheme, url.bucket}] = region;
-  }
-};
 
 namespace {
 
@@ -71,18 +49,94 @@ std::string range_value(std::uint64_t first, std::uint64_t length) {
   return "bytes=" + std::to_string(first) + "-" + std::to_string(first + length - 1);
 }
 
-// The headers of a request for a range of the object `pin`; with an empty pin, of the first request.
-HttpRequest object_request(const remote::BucketClient* client, const RemoteUrl& url, const std::string& region,
-                           const std::string& etag, std::uint64_t first, std::uint64_t length) {
-  std::vector<remote::NameValue> headers;
-  if (length != 0) headers.emplace_back("Range", range_value(first, length));
-  if (!etag.empty()) headers.emplace_back("If-Match", etag);
-  if (client != nullptr) return client->request(url.bucket, url.key, {}, std::move(headers), region);
-  // Without this a proxy may compress the body, which breaks ranges. Not for buckets: some proxies change the header,
-  // which invalidates the signature.
-  headers.emplace_back("Accept-Encoding", "identity");
-  return {url.request_url(), std::move(headers), url.user, true};
+struct ObjectAddress {
+  std::shared_ptr<const remote::BucketClient> client;  // null for http(s)
+  RemoteUrl url;
+  std::string region{};
+
+  // Length 0: the whole object. `etag`: the version that is required; empty for any.
+  [[nodiscard]] HttpRequest request(std::uint64_t first, std::uint64_t length, const std::string& etag = "") const {
+    std::vector<remote::NameValue> headers;
+    if (length != 0) headers.emplace_back("Range", range_value(first, length));
+    if (!etag.empty()) headers.emplace_back("If-Match", etag);
+    if (client != nullptr) return client->request(url.bucket, url.key, {}, std::move(headers), region);
+    // Without this a proxy may compress the body, which breaks ranges. Not for buckets: some proxies change the header,
+    // which invalidates the signature.
+    headers.emplace_back("Accept-Encoding", "identity");
+    return {url.request_url(), std::move(headers), url.user, true};
+  }
+};
+
+SourceStamp stamp_of(const ObjectPin& pin) {
+  const std::string& text = pin.etag.empty() ? pin.last_modified : pin.etag;
+  if (text.empty()) return {pin.bytes, 0};
+  return {pin.bytes, load_little<std::int64_t>(remote::sha256(text).data())};
 }
+
+// One remote object: reads the disk cache first, then the engine.
+class RemoteSource final : public ByteSource {
+ public:
+  RemoteSource(ObjectAddress object, ObjectPin pin, const RemoteOptions& options,
+               std::shared_ptr<remote::Engine> engine, const std::shared_ptr<remote::DiskCache>& cache)
+      : object_(std::move(object)),
+        name_(object_.url.display_name()),
+        pin_(std::move(pin)),
+        stamp_(stamp_of(pin_)),
+        split_bytes_(options.split_bytes),
+        join_bytes_(options.join_bytes),
+        engine_(std::move(engine)) {
+    const std::string& version = pin_.etag.empty() ? pin_.last_modified : pin_.etag;
+    if (!cache || version.empty()) return;
+    cached_.emplace(cache, object_.request(0, 0).url + "\n" + std::to_string(pin_.bytes) + "\n" + version);
+  }
+
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+  [[nodiscard]] std::uint64_t size() const noexcept override { return pin_.bytes; }
+  [[nodiscard]] SourceStamp stamp() const noexcept override { return stamp_; }
+
+  void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
+    const std::array<ReadRange, 1> one{{{offset, out}}};
+    read_many(one);
+  }
+
+  void read_many(std::span<const ReadRange> ranges) const override {
+    for (const ReadRange& range : ranges) check_range(*this, range.offset, range.out.size());
+    if (!cached_) return fetch(ranges);
+    std::vector<ReadRange> missing;
+    for (const ReadRange& range : ranges) {
+      const std::vector<ReadRange> rest = cached_->read(range);
+      missing.insert(missing.end(), rest.begin(), rest.end());
+    }
+    fetch(missing);
+    for (const ReadRange& range : missing) cached_->store(range.offset, range.out);
+  }
+
+ private:
+  void fetch(std::span<const ReadRange> ranges) const {
+    std::vector<Fetch> fetches;
+    for (remote::PlannedRange& part : remote::plan_ranges(ranges, split_bytes_, join_bytes_)) {
+      Fetch& fetch = fetches.emplace_back();
+      fetch.action = "read";
+      fetch.name = name_;
+      fetch.make_request = [this](std::uint64_t first, std::uint64_t length) {
+        return object_.request(first, length, pin_.strong() ? pin_.etag : "");
+      };
+      fetch.pin = &pin_;
+      fetch.first = part.first;
+      fetch.length = part.length;
+      fetch.out = std::move(part.out);
+    }
+    engine_->fetch(fetches);
+  }
+
+  ObjectAddress object_;
+  std::string name_;
+  ObjectPin pin_;
+  SourceStamp stamp_;
+  std::uint64_t split_bytes_, join_bytes_;
+  std::shared_ptr<remote::Engine> engine_;
+  mutable std::optional<remote::DiskCache::Object> cached_;
+};
 
 // The reply to a request for the first byte or, if not `ranged`, for the whole object.
 struct Probe {
@@ -90,15 +144,12 @@ struct Probe {
   std::string body;
 };
 
-Probe probe(remote::Engine& engine, const remote::BucketClient* client, const RemoteUrl& url, const std::string& region,
-            bool ranged) {
+Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged) {
   Fetch fetch;
   fetch.action = "open";
-  fetch.name = url.display_name();
+  fetch.name = object.url.display_name();
   fetch.document_limit = 1;
-  fetch.make_request = [&, ranged](std::uint64_t, std::uint64_t) {
-    return object_request(client, url, region, "", 0, ranged ? 1 : 0);
-  };
+  fetch.make_request = [&object, ranged](std::uint64_t, std::uint64_t) { return object.request(0, ranged ? 1 : 0); };
   engine.fetch(std::span(&fetch, 1));
   return {fetch.reply, fetch.body};
 }
@@ -107,8 +158,8 @@ Probe probe(remote::Engine& engine, const remote::BucketClient* client, const Re
 bool means_missing(long status) { return status == 401 || status == 403 || status == 404 || status == 410; }
 
 // `client`: null for http(s).
-[[noreturn]] void refuse(const std::string& action, const std::string& name, const ReplyHeaders& reply,
-                         const std::string& body, const remote::BucketClient* client) {
+[[noreturn]] void refuse(const std::string& operation, const ReplyHeaders& reply, const std::string& body,
+                         const std::shared_ptr<const remote::BucketClient>& client) {
   std::string reason = "HTTP " + std::to_string(reply.status);
   if (reply.status == 404) reason += ", not found";
   if (reply.status == 401 || reply.status == 403) reason += ", refused";
@@ -116,7 +167,7 @@ bool means_missing(long status) { return status == 401 || status == 403 || statu
   if (!server_text.empty()) reason += " (" + server_text + ")";
   if (!reply.bucket_region.empty()) reason += "; the bucket is in region " + reply.bucket_region;
   if (client != nullptr && reply.status >= 400 && reply.status <= 403) reason += client->why_unsigned();
-  throw Error(ErrorKind::kIo, action + " " + name + ": " + reason);
+  throw Error(ErrorKind::kIo, operation + ": " + reason);
 }
 
 ObjectPin pin_of(const std::string& name, const Probe& answer) {
@@ -146,6 +197,32 @@ bool names_other_region(const ReplyHeaders& reply, const std::string& used) {
 
 }  // namespace
 
+struct RemoteStore::Parts {
+  RemoteOptions options;
+  std::shared_ptr<remote::Engine> engine;
+  std::shared_ptr<remote::DiskCache> cache;  // null: none
+  std::shared_ptr<const remote::BucketClient> s3, gs;
+  // Regions of buckets that are not in the configured region.
+  std::mutex mutex{};
+  std::map<std::pair<Scheme, std::string>, std::string> regions{};
+
+  [[nodiscard]] ObjectAddress address_of(const RemoteUrl& url) {
+    return {url.scheme == Scheme::kS3 ? s3 : url.scheme == Scheme::kGs ? gs : nullptr, url, region_of(url)};
+  }
+  [[nodiscard]] std::shared_ptr<const ByteSource> source_of(ObjectAddress object, ObjectPin pin) const {
+    return std::make_shared<RemoteSource>(std::move(object), std::move(pin), options, engine, cache);
+  }
+  [[nodiscard]] std::string region_of(const RemoteUrl& url) {
+    const std::lock_guard lock(mutex);
+    const auto found = regions.find({url.scheme, url.bucket});
+    return url.is_bucket() && found != regions.end() ? found->second : "";
+  }
+  void remember(const RemoteUrl& url, const std::string& region) {
+    const std::lock_guard lock(mutex);
+    regions[{url.scheme, url.bucket}] = region;
+  }
+};
+
 RemoteStore::RemoteStore(RemoteOptions options) {
   checked(options);
   auto engine = std::make_shared<remote::Engine>(options);
@@ -153,13 +230,13 @@ RemoteStore::RemoteStore(RemoteOptions options) {
   if (!options.cache_folder.empty()) {
     cache = std::make_shared<remote::DiskCache>(options.cache_folder, options.cache_bytes, options.on_warning);
   }
-  const bool anonymous = options.anonymous;
-  const BucketAddressing addressing = options.addressing;
-  parts_ = std::shared_ptr<Parts>(new Parts{std::move(options),
-                                            std::move(engine),
-                                            std::move(cache),
-                                            {Scheme::kS3, anonymous, addressing, remote::process_environment()},
-                                            {Scheme::kGs, anonymous, addressing, remote::process_environment()}});
+  const auto client = [&](Scheme scheme) {
+    return std::make_shared<const remote::BucketClient>(scheme, options.anonymous, options.addressing,
+                                                        remote::process_environment());
+  };
+  auto s3 = client(Scheme::kS3), gs = client(Scheme::kGs);
+  parts_ = std::shared_ptr<Parts>(
+      new Parts{std::move(options), std::move(engine), std::move(cache), std::move(s3), std::move(gs)});
 }
 
 RemoteStore::~RemoteStore() = default;
@@ -178,20 +255,19 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   if (url.is_bucket() && url.key.empty()) {
     throw Error(ErrorKind::kArgument, "open " + name + ": found a bucket without a key; expected the key of an object");
   }
-  const remote::BucketClient* const client = parts_->client_of(url);
-  std::string region = parts_->region_of(url);
-  Probe answer = probe(*parts_->engine, client, url, region, true);
-  if (client != nullptr && names_other_region(answer.reply, region)) {
-    region = answer.reply.bucket_region;
-    parts_->remember(url, region);
-    answer = probe(*parts_->engine, client, url, region, true);
+  ObjectAddress object = parts_->address_of(url);
+  Probe answer = probe(*parts_->engine, object, true);
+  if (object.client != nullptr && names_other_region(answer.reply, object.region)) {
+    object.region = answer.reply.bucket_region;
+    parts_->remember(url, object.region);
+    answer = probe(*parts_->engine, object, true);
   }
   // An empty object has no first byte.
-  if (answer.reply.status == 416) answer = probe(*parts_->engine, client, url, region, false);
+  if (answer.reply.status == 416) answer = probe(*parts_->engine, object, false);
   if (missing_is_null && means_missing(answer.reply.status)) return nullptr;
-  if (answer.reply.status != 200 && answer.reply.status != 206) refuse("open", name, answer.reply, answer.body, client);
-
-  return source_of(url, region, pin_of(name, answer));
+  if (answer.reply.status != 200 && answer.reply.status != 206)
+    refuse("open " + name, answer.reply, answer.body, object.client);
+  return parts_->source_of(std::move(object), pin_of(name, answer));
 }
 
 std::shared_ptr<const ByteSource> RemoteStore::open(const RemoteObject& listed) const {
@@ -200,26 +276,7 @@ std::shared_ptr<const ByteSource> RemoteStore::open(const RemoteObject& listed) 
   ObjectPin pin;
   pin.bytes = listed.bytes;
   pin.etag = listed.etag;
-  return source_of(url, parts_->region_of(url), std::move(pin));
-}
-
-std::shared_ptr<const ByteSource> RemoteStore::source_of(const RemoteUrl& url, const std::string& region,
-                                                         ObjectPin pin) const {
-  const remote::BucketClient* const client = parts_->client_of(url);
-  const std::string if_match = pin.strong() ? pin.etag : "";
-  std::unique_ptr<remote::DiskCache::Object> cached;
-  const std::string version = pin.etag.empty() ? pin.last_modified : pin.etag;
-  if (parts_->cache && !version.empty()) {
-    const std::string where = object_request(client, url, region, "", 0, 0).url;
-    cached = std::make_unique<remote::DiskCache::Object>(parts_->cache,
-                                                         where + "\n" + std::to_string(pin.bytes) + "\n" + version);
-  }
-  auto make_request = [parts = parts_, client, url, region, if_match](std::uint64_t first, std::uint64_t length) {
-    return object_request(client, url, region, if_match, first, length);
-  };
-  return std::make_shared<remote::RemoteSource>(url.display_name(), std::move(pin), std::move(make_request),
-                                                parts_->engine, std::move(cached), parts_->options.split_bytes,
-                                                parts_->options.join_bytes);
+  return parts_->source_of(parts_->address_of(url), std::move(pin));
 }
 
 std::vector<RemoteObject> RemoteStore::list(const std::string& prefix_url) const {
@@ -235,7 +292,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
   if (!url.is_bucket()) {
     throw Error(ErrorKind::kArgument, "list " + name + ": only s3:// and gs:// buckets can be listed");
   }
-  const remote::BucketClient& client = url.scheme == Scheme::kS3 ? parts_->s3 : parts_->gs;
+  const auto client = url.scheme == Scheme::kS3 ? parts_->s3 : parts_->gs;
   const std::string root = (url.scheme == Scheme::kS3 ? "s3://" : "gs://") + url.bucket + "/";
   RemoteLevel level;
   std::string token, region = parts_->region_of(url);
@@ -248,7 +305,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
       std::vector<remote::NameValue> query{{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", url.key}};
       if (delimiter[0] != '\0') query.emplace_back("delimiter", delimiter);
       if (!token.empty()) query.emplace_back("continuation-token", token);
-      return client.request(url.bucket, "", std::move(query), {}, region);
+      return client->request(url.bucket, "", std::move(query), {}, region);
     };
     parts_->engine->fetch(std::span(&fetch, 1));
     if (names_other_region(fetch.reply, region)) {
@@ -256,7 +313,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
       parts_->remember(url, region);
       continue;
     }
-    if (fetch.reply.status != 200) refuse("list", name, fetch.reply, fetch.body, &client);
+    if (fetch.reply.status != 200) refuse("list " + name, fetch.reply, fetch.body, client);
     remote::ListPage page = remote::parse_list_page(fetch.body, name);
     for (remote::ListedObject& object : page.objects)
       level.objects.push_back({root + object.key, object.bytes, std::move(object.etag)});
@@ -290,23 +347,5 @@ RemoteStore& RemoteStore::of_process() {
   }());
   return store;
 }
-
-std::shared_ptr<const ByteSource> open_remote_bytes(const std::string& url) {
-  return RemoteStore::of_process().open(url);
-}
-
-std::shared_ptr<const ByteSource> open_listed_bytes(const RemoteObject& listed) {
-  return RemoteStore::of_process().open(listed);
-}
-
-std::shared_ptr<const ByteSource> find_remote_bytes(const std::string& url) {
-  return RemoteStore::of_process().find(url);
-}
-
-std::vector<RemoteObject> list_objects(const std::string& prefix_url) {
-  return RemoteStore::of_process().list(prefix_url);
-}
-
-RemoteLevel list_level(const std::string& prefix_url) { return RemoteStore::of_process().list_level(prefix_url); }
 
 }  // namespace unstarve

@@ -126,7 +126,7 @@ class ListReader final : public ElementReader {
     if (rest == "Contents/ETag" && !text.empty())
       page.objects.back().etag = text.back() == '"' ? text : "\"" + text + "\"";
     if (rest == "Contents/Size") {
-      const auto bytes = parse_decimal(trim(text));
+      const auto bytes = parse_number<std::uint64_t>(trim(text));
       if (!bytes) return stop("a Size that is no number");
       page.objects.back().bytes = *bytes;
       has_size_ = true;

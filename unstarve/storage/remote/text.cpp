@@ -1,7 +1,6 @@
 #include "unstarve/storage/remote/text.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace unstarve::remote {
 namespace {
@@ -19,33 +18,6 @@ int digit_value(char c) noexcept {
 }
 
 }  // namespace
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
-std::string_view trim(std::string_view text) noexcept {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-std::optional<std::uint64_t> parse_decimal(std::string_view text) noexcept {
-  if (text.empty()) return std::nullopt;
-  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t value = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    const auto digit = static_cast<std::uint64_t>(c - '0');
-    if (value > (kMax - digit) / 10) return std::nullopt;
-    value = value * 10 + digit;
-  }
-  return value;
-}
 
 std::string percent_encode(std::string_view text, bool keep_slash) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";

@@ -1,5 +1,5 @@
 #pragma once
-// Text functions for URLs and headers. ASCII only, independent of the locale. Threads: pure functions.
+// Text functions for URLs and headers. Threads: pure functions.
 
 #include <cstdint>
 #include <optional>
@@ -7,13 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "unstarve/storage/bytes/text.h"
+
 namespace unstarve::remote {
 
-[[nodiscard]] std::string lower(std::string_view text);
-// Removes spaces, tabs and line ends at both ends.
-[[nodiscard]] std::string_view trim(std::string_view text) noexcept;
-// Nothing unless `text` consists of digits and does not overflow.
-[[nodiscard]] std::optional<std::uint64_t> parse_decimal(std::string_view text) noexcept;
 // Encodes all but RFC 3986's unreserved characters as %XX; '/' is unchanged if `keep_slash`.
 [[nodiscard]] std::string percent_encode(std::string_view text, bool keep_slash);
 // Nothing for a '%' without two hexadecimal digits.

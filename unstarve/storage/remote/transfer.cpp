@@ -59,7 +59,7 @@ Transfer::~Transfer() {
   curl_slist_free_all(header_list_);
 }
 
-void Transfer::start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::milliseconds time_left, void* owner) {
+void Transfer::start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::milliseconds time_left) {
   fetch_ = &fetch;
   done_ = done;
   wanted_ = fetch.length - done;
@@ -76,7 +76,6 @@ void Transfer::start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::
   set_request(fetch.make_request(fetch.first + done, wanted_));
   set(curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, apart ? 1L : 0L));
   set(curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(time_left.count()))));
-  set(curl_easy_setopt(easy_, CURLOPT_PRIVATE, owner));
 }
 
 // Options common to all requests. Set once, without curl_easy_reset() later: libcurl refuses a new buffer size while a
@@ -121,12 +120,6 @@ void Transfer::set_request(const HttpRequest& request) {
   const std::string password = request.user.substr(std::min(colon + 1, request.user.size()));
   set(curl_easy_setopt(easy_, CURLOPT_USERNAME, request.user.empty() ? nullptr : name.c_str()));
   set(curl_easy_setopt(easy_, CURLOPT_PASSWORD, request.user.empty() ? nullptr : password.c_str()));
-}
-
-void* Transfer::owner_of(CURL* easy) {
-  char* owner = nullptr;
-  set(curl_easy_getinfo(easy, CURLINFO_PRIVATE, &owner));
-  return owner;
 }
 
 std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {

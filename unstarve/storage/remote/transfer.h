@@ -33,9 +33,8 @@ class Transfer {
 
   // Prepares the handle for the bytes of `fetch` from `done` on; writes to the transfer's own memory if `apart`. The
   // caller adds easy() to its multi handle.
-  void start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::milliseconds time_left, void* owner);
+  void start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::milliseconds time_left);
   [[nodiscard]] CURL* easy() const noexcept { return easy_; }
-  [[nodiscard]] static void* owner_of(CURL* easy);
 
   // Call after libcurl has completed the transfer.
   [[nodiscard]] Verdict verdict(CURLcode code);

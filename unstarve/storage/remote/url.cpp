@@ -50,7 +50,7 @@ bool is_authority(std::string_view text) {
     port = text.substr(colon);
   }
   if (port.empty()) return true;
-  const auto number = parse_decimal(port.substr(1));
+  const auto number = parse_number<std::uint64_t>(port.substr(1));
   return port.front() == ':' && number && *number >= 1 && *number <= 65535;
 }
 

@@ -11,6 +11,7 @@
 
 #include "unstarve/core/cancel.h"
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {
@@ -87,12 +88,8 @@ FolderListing list_folder(const std::string& path) {
 
 bool has_image_extension(std::string_view name) noexcept {
   constexpr std::array<std::string_view, 4> kExtensions = {".jpg", ".jpeg", ".png", ".webp"};
-  // ASCII only: the result must not depend on the locale.
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::any_of(kExtensions.begin(), kExtensions.end(), [&](std::string_view extension) {
-    return name.size() > extension.size() &&
-           std::equal(extension.begin(), extension.end(), name.end() - static_cast<std::ptrdiff_t>(extension.size()),
-                      [&](char expected, char found) { return expected == lower(found); });
+    return name.size() > extension.size() && ends_in(name, extension);
   });
 }
 

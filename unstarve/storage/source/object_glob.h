@@ -21,7 +21,7 @@ namespace unstarve {
 
 inline constexpr std::size_t kMaxFolders = 64;
 
-// list_level() and list_objects() of remote.h, or a test double.
+// list_level() and list() of a RemoteStore, or a test double.
 struct ObjectLister {
   std::function<RemoteLevel(const std::string& prefix_url)> level;
   std::function<std::vector<RemoteObject>(const std::string& prefix_url)> all;

@@ -6,7 +6,7 @@
 namespace unstarve {
 
 std::shared_ptr<const ByteSource> open_bytes(const std::string& path_or_url) {
-  if (is_url(path_or_url)) return open_remote_bytes(path_or_url);
+  if (is_url(path_or_url)) return RemoteStore::of_process().open(path_or_url);
   return std::make_shared<LocalBytes>(path_or_url);
 }
 

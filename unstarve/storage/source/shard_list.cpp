@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/source/object_glob.h"
 
@@ -42,19 +42,12 @@ bool has_wildcards(const std::string& text) noexcept {
               "list " + shown_name(text) + ": its braces expand to more than " + std::to_string(kMaxShards) + " files");
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view digits) {
-  std::uint64_t value = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (failed != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
-}
-
 // The numbers of "000..007"; nothing if `inside` is not a range.
 std::optional<std::vector<std::string>> expand_range(std::string_view inside, const std::string& text) {
   const std::size_t dots = inside.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
-  const std::optional<std::uint64_t> first = whole_number(inside.substr(0, dots));
-  const std::optional<std::uint64_t> last = whole_number(inside.substr(dots + 2));
+  const std::optional<std::uint64_t> first = parse_number<std::uint64_t>(inside.substr(0, dots));
+  const std::optional<std::uint64_t> last = parse_number<std::uint64_t>(inside.substr(dots + 2));
   if (!first || !last) return std::nullopt;
   if ((*first < *last ? *last - *first : *first - *last) >= kMaxShards) too_many(text);
   std::vector<std::string> numbers;
@@ -109,7 +102,8 @@ std::vector<std::string> expand_url(const std::string& pattern) {
     throw Error(ErrorKind::kArgument,
                 "list " + pattern + ": wildcards are supported in keys, not in the bucket's name");
   }
-  return glob_objects(pattern, {list_level, list_objects});
+  return glob_objects(pattern, {[](const std::string& prefix) { return RemoteStore::of_process().list_level(prefix); },
+                                [](const std::string& prefix) { return RemoteStore::of_process().list(prefix); }});
 }
 
 std::vector<std::string> expand_glob(const std::string& pattern, const std::string& text) {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/source/shard_list.h"
-#include "unstarve/storage/source/sniff.h"
 #include "unstarve/storage/source/source.h"
 
 namespace unstarve {
@@ -66,7 +66,7 @@ bool list_if_bucket_folder(Source& source) {
 // Finds a folder of a bucket that was written without a trailing '/': no object has this name, but some are below it.
 // Fills in `first` or `listing`; returns whether it is a folder.
 bool find_bucket_folder(const std::string& path, Source& source) {
-  source.first = find_remote_bytes(path);
+  source.first = RemoteStore::of_process().find(path);
   source.first_path = path;
   if (source.first) return false;
   try {
@@ -139,8 +139,7 @@ void select_split(std::vector<std::string>& files, const Source& source, const s
       if (has_word(base_name(file), known)) present.insert(known);
     }
   }
-  std::string splits;
-  for (const std::string_view known : present) splits += (splits.empty() ? "" : ", ") + std::string(known);
+  const std::string splits = join(present);
   if (split.empty()) {
     if (!source.folder || present.size() < 2) return;
     throw Error(ErrorKind::kInput,
@@ -161,7 +160,7 @@ FolderListing list_bucket_folder(const std::string& path) {
     if (!url.empty() && url.back() == '/') url.remove_suffix(1);
     if (!url.empty() && url.front() != '.') names.emplace_back(url);
   };
-  const RemoteLevel level = list_level(path + "/");
+  const RemoteLevel level = RemoteStore::of_process().list_level(path + "/");
   for (const RemoteObject& object : level.objects) take(listing.files, object.url);
   for (const std::string& url : level.folders) take(listing.folders, url);
   std::sort(listing.files.begin(), listing.files.end());
@@ -214,6 +213,33 @@ std::vector<Shard> choose_shards(const Source& source, const std::string& split,
     shards.push_back({std::move(file), first ? source.first : nullptr});
   }
   return shards;
+}
+
+std::vector<std::uint8_t> content_front(const ByteSource& file) {
+  std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min<std::uint64_t>(kHeadBytes, file.size())));
+  file.read(0, front);
+  return inflate_head(file, front, kHeadBytes).value_or(front);
+}
+
+bool identifies_format(std::span<const std::uint8_t> content) noexcept {
+  return std::any_of(content.begin(), content.end(), [](std::uint8_t byte) { return byte != 0; });
+}
+
+bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),
+                   bool (*is_content)(std::span<const std::uint8_t> front)) {
+  if (!source.folder) return false;
+  const auto& files = source.listing.files;
+  try {
+    for (const std::string& file : files) {
+      if (!is_shard(file)) continue;
+      const std::vector<std::uint8_t> front = content_front(*open_bytes(source.path + "/" + file));
+      if (identifies_format(front)) return is_content(front);
+    }
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) throw;
+    return error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kInput;
+  }
+  return false;
 }
 
 }  // namespace unstarve

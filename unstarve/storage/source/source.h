@@ -30,7 +30,7 @@ struct Source {
   std::vector<std::string> files;  // the files that a path, pattern or URL names, in order; empty for a folder
   // The folders that a pattern names; `files` is empty then, and open_dataset() concatenates the folders.
   std::vector<std::string> folders;
-  // The first of `files` that identifies its format (sniff.h), else the first that is not empty: open, with its first
+  // The first of `files` that identifies its format, else the first that is not empty: open, with its first
   // bytes as stored and after decompression (equal to `head` if compression is kNone).
   std::shared_ptr<const ByteSource> first;
   std::string first_path;  // as open_bytes() takes it: a URL with its password
@@ -56,5 +56,16 @@ struct Source {
 // Error(kInput) if a folder has several splits and `split` is empty, Error(kArgument) for a missing split.
 [[nodiscard]] std::vector<Shard> choose_shards(const Source& source, const std::string& split,
                                                bool (*is_shard)(std::string_view name));
+
+// The first kHeadBytes of a file, decompressed. Throws Error(kIo), and Error(kInput) as inflate_head().
+[[nodiscard]] std::vector<std::uint8_t> content_front(const ByteSource& file);
+
+// Whether first bytes can identify a format: an empty shard has none, and a tar without members has only zeros.
+[[nodiscard]] bool identifies_format(std::span<const std::uint8_t> content) noexcept;
+
+// Whether `is_content` accepts the first bytes of the folder's first non-empty file whose name `is_shard` accepts. A
+// file that cannot be read counts as accepted: opening it then reports the reason.
+[[nodiscard]] bool folder_begins(const Source& source, bool (*is_shard)(std::string_view name),
+                                 bool (*is_content)(std::span<const std::uint8_t> front));
 
 }  // namespace unstarve

@@ -1,8 +1,7 @@
 #include "unstarve/storage/source/source_options.h"
 
-#include <charconv>
-
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 
@@ -31,14 +30,13 @@ std::uint64_t SourceOptions::take(const std::string& key, std::uint64_t otherwis
   if (found == values_.end()) return otherwise;
   std::string value = found->second;
   values_.erase(found);
-  std::uint64_t number = 0;
-  const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (failed != std::errc() || end != value.data() + value.size() || number < low || number > high) {
+  const std::optional<std::uint64_t> number = parse_number<std::uint64_t>(value);
+  if (!number || *number < low || *number > high) {
     throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is '" + value +
                                           "'; expected an integer from " + std::to_string(low) + " to " +
                                           std::to_string(high));
   }
-  return number;
+  return *number;
 }
 
 std::string SourceOptions::take_text(const std::string& key, const std::string& otherwise) {

@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/formats/arrays/array_header.h"
 #include "unstarve/storage/formats/arrays/array_images.h"
-#include "unstarve/storage/formats/arrays/idx_header.h"
-#include "unstarve/storage/formats/arrays/npy_header.h"
 #include "unstarve/storage/source/first_bytes.h"
-#include "unstarve/storage/source/sniff.h"
+#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
 namespace {
@@ -18,36 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxSide = 65535;
-
-// The facts that an .npy header and an idx header have in common.
-struct ArrayHeader {
-  std::vector<std::uint64_t> shape;
-  std::size_t element_bytes = 1;
-  bool is_signed = false;
-  bool big_endian = false;
-  std::size_t header_bytes = 0;
-  std::uint64_t data_bytes = 0;
-};
-
-template <class Header>
-std::uint64_t declared_bytes(const Header& header) {
-  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
-  return std::min(header.data_bytes, kMax - header.header_bytes) + header.header_bytes;
-}
-std::uint64_t npy_bytes(std::span<const std::uint8_t> front) { return declared_bytes(read_npy_header(front)); }
-std::uint64_t idx_bytes(std::span<const std::uint8_t> front) { return declared_bytes(read_idx_header(front)); }
-
-ArrayHeader npy_header(std::span<const std::uint8_t> front, std::uint64_t bytes) {
-  NpyHeader header = parse_npy_header(front, bytes);
-  return {std::move(header.shape), header.element_bytes, header.is_signed,
-          header.big_endian,       header.header_bytes,  header.data_bytes};
-}
-
-ArrayHeader idx_header(std::span<const std::uint8_t> front, std::uint64_t bytes) {
-  IdxHeader header = parse_idx_header(front, bytes);
-  return {std::move(header.shape), header.element_bytes, header.is_signed, true,
-          header.header_bytes,     header.data_bytes};
-}
 
 bool is_npy_name(std::string_view name) { return ends_in(name, ".npy"); }
 bool is_idx_name(std::string_view name) {
@@ -58,13 +28,17 @@ bool is_idx_name(std::string_view name) {
 struct Kind {
   const char* name;
   std::size_t max_header_bytes;
-  // The file length that the header declares.
-  std::uint64_t (*declared)(std::span<const std::uint8_t> front);
-  ArrayHeader (*parse)(std::span<const std::uint8_t> front, std::uint64_t bytes);
+  ArrayHeader (*read)(std::span<const std::uint8_t> head);
   bool (*is_name)(std::string_view name);
 };
-constexpr Kind kNpy{"npy", kMaxNpyHeaderBytes, npy_bytes, npy_header, is_npy_name};
-constexpr Kind kIdx{"idx", kMaxIdxHeaderBytes, idx_bytes, idx_header, is_idx_name};
+constexpr Kind kNpy{"npy", kMaxNpyHeaderBytes, read_npy_header, is_npy_name};
+constexpr Kind kIdx{"idx", kMaxIdxHeaderBytes, read_idx_header, is_idx_name};
+
+// The file length that the header declares; at most 2^64 - 1.
+std::uint64_t declared_bytes(const ArrayHeader& header) {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  return std::min(header.data_bytes, kMax - header.header_bytes) + header.header_bytes;
+}
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw Error(ErrorKind::kInput, "open " + shown_name(file) + ": " + what);
@@ -102,7 +76,7 @@ class DecompressedBytes final : public ByteSource {
   std::uint64_t declared_by(const Kind& kind, std::span<const std::uint8_t> front) const {
     std::uint64_t declared = 0;
     try {
-      declared = kind.declared(front);
+      declared = declared_bytes(kind.read(front));
     } catch (const Error& error) {
       refuse(name_, error.what());
     }
@@ -130,7 +104,9 @@ ArrayHeader header_of(const Kind& kind, const ByteSource& file) {
       static_cast<std::size_t>(std::min<std::uint64_t>(kind.max_header_bytes, file.size())));
   file.read(0, front);
   try {
-    return kind.parse(front, file.size());
+    ArrayHeader header = kind.read(front);
+    check_length(header, file.size());
+    return header;
   } catch (const Error& error) {
     refuse(file.name(), error.what());
   }
@@ -275,7 +251,8 @@ std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& sourc
 bool begins_with_labels(const Source& source) {
   if (source.first == nullptr || !is_idx_labels(source.content)) return false;
   try {
-    return source.compression != Compression::kNone || idx_bytes(source.content) == source.first->size();
+    return source.compression != Compression::kNone ||
+           declared_bytes(read_idx_header(source.content)) == source.first->size();
   } catch (const Error&) {
     return false;
   }

@@ -19,9 +19,10 @@
 #include <string>
 
 #include "unstarve/storage/dataset/dataset.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+struct Source;
 
 // Limit for decompression into memory. MNIST needs 47 MB, EMNIST 640 MB.
 inline constexpr std::uint64_t kMaxDecompressedBytes = std::uint64_t{4} << 30;

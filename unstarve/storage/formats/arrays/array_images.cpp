@@ -36,10 +36,6 @@ ArrayImages::ArrayImages(std::string format, const ArrayShape& shape, std::vecto
   for (std::int32_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
 }
 
-std::size_t ArrayImages::part_of(std::uint64_t id) const {
-  return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), id) - begins_.begin()) - 1;
-}
-
 RecordLocation ArrayImages::record_location(std::uint64_t id) const {
   const std::size_t part = part_of(id);
   const std::uint64_t number = id - begins_[part];

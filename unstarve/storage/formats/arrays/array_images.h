@@ -1,14 +1,10 @@
 #pragma once
 // Contiguous 8-bit grey or RGB images, each with a label: the contents of .npy arrays and idx files.
 //
-//   part 0   | header | image 0 | image 1 | ...      labels 0, 1, ...
-//   part 1   | header | ...                          (the files of a split, in order)
-//
 // Fields:    image (pixels; grey images are read as RGB with three equal channels), label.
 // Ownership: keeps the parts open and all labels in memory (4 bytes each). Pixels of a mapped part are views of the
-//            map.
-// Failure:   read() of a record whose label is not a class number throws Error(kInput). If a mapped file shrinks, its
-//            pixels read as zeros: call check_map() (core/map_guard.h) after using them.
+//            map: call check_map() (core/map_guard.h) after using them.
+// Failure:   read() of a record whose label is not a class number throws Error(kInput).
 // Cost:      opening reads no pixels. read() of a mapped part is a few additions; of any other part it is one request.
 
 #include <cstdint>
@@ -62,7 +58,7 @@ class ArrayImages final : public Dataset {
   void read(std::uint64_t id, RecordBuffer& record) const override;
 
  private:
-  [[nodiscard]] std::size_t part_of(std::uint64_t id) const;
+  [[nodiscard]] std::size_t part_of(std::uint64_t id) const noexcept { return unstarve::part_of(begins_, id); }
 
   std::string format_;
   ArrayShape shape_;

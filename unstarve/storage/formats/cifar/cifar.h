@@ -9,16 +9,11 @@
 // Each plane has 32 rows of 32 pixels. The label of CIFAR-100 is `fine`. Class names come from batches.meta.txt or
 // fine_label_names.txt in the same folder; without that file, classes are named by their numbers.
 //
-// Order:     in a folder the training files by number, then the test file; within a file as stored.
-// Fields:    image (planar pixels in the map), label.
-// Ownership: keeps the files mapped or in memory; record values point there and stay valid as long as the dataset.
-// Checked:   at opening: file length, gaps in the batch numbers, the number of class names. At read(): the label range.
-//            The format has no checksum.
-// Failure:   Error(kInput) with file and offset: at opening if the length is not a multiple of the record size, at
-//            read() if a label is out of range. If a mapped file shrinks, its pixels read as zeros: call check_map()
-//            (core/map_guard.h) after using them.
-// Cost:      opening reads no records; read() is a few additions. Files of URLs are read into memory at opening: 184 MB
-//            for CIFAR.
+// Order:     in a folder the training files by number, then the test file.
+// Ownership: keeps the files mapped or, of URLs, in memory (184 MB); values stay valid as long as the dataset.
+// Failure:   Error(kInput) with file and offset: at opening if the length is not a multiple of the record size or a
+//            batch is missing, at read() if a label is out of range. The format has no checksum. If a mapped file
+//            shrinks, its pixels read as zeros: call check_map() (core/map_guard.h) after using them.
 
 #include <memory>
 #include <span>
@@ -27,9 +22,10 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/storage/dataset/dataset.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+struct Source;
 
 struct CifarLayout {
   const char* name;  // "cifar-10 binary"
@@ -78,7 +74,7 @@ class CifarBinary final : public Dataset {
   std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
 
  private:
-  [[nodiscard]] std::size_t file_of(std::uint64_t id) const;
+  [[nodiscard]] std::size_t file_of(std::uint64_t id) const noexcept { return part_of(begin_, id); }
 
   CifarLayout layout_;
   std::vector<Field> fields_;

@@ -8,6 +8,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/formats/folder/class_files.h"
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/io/residency.h"
 #include "unstarve/storage/source/folder_scan.h"
@@ -29,16 +30,6 @@ bool is_sample(std::string_view key) {
   return has_image_extension(key);
 }
 
-// Orders by folder path, then by name, like list_class().
-bool before(std::string_view a, std::string_view b) {
-  const auto split = [](std::string_view key) {
-    const std::size_t slash = key.rfind('/');
-    return slash == std::string_view::npos ? std::pair{std::string_view(), key}
-                                           : std::pair{key.substr(0, slash), key.substr(slash + 1)};
-  };
-  return split(a) < split(b);
-}
-
 }  // namespace
 
 BucketFolder::BucketFolder(std::string root, std::vector<std::string> classes)
@@ -47,7 +38,7 @@ BucketFolder::BucketFolder(std::string root, std::vector<std::string> classes)
   {
     ThreadPool pool(std::min<int>(kListers, static_cast<int>(std::max<std::size_t>(1, classes_.size()))));
     for (std::size_t i = 0; i < classes_.size(); ++i)
-      pool.submit([&, i] { found[i] = list_objects(root_ + "/" + classes_[i] + "/"); });
+      pool.submit([&, i] { found[i] = RemoteStore::of_process().list(root_ + "/" + classes_[i] + "/"); });
     pool.wait();
   }
   for (std::size_t i = 0; i < classes_.size(); ++i) {
@@ -66,7 +57,7 @@ void BucketFolder::take(std::size_t number, std::vector<RemoteObject> objects) {
   const auto key_of = [&](const RemoteObject& object) { return std::string_view(object.url).substr(prefix); };
   std::erase_if(objects, [&](const RemoteObject& object) { return !is_sample(key_of(object)); });
   std::sort(objects.begin(), objects.end(),
-            [&](const RemoteObject& a, const RemoteObject& b) { return before(key_of(a), key_of(b)); });
+            [&](const RemoteObject& a, const RemoteObject& b) { return path_comes_before(key_of(a), key_of(b)); });
   for (const RemoteObject& object : objects) {
     begins_.push_back(pool_.size());
     for (const std::string_view text : {key_of(object), std::string_view(object.etag)}) {
@@ -76,11 +67,6 @@ void BucketFolder::take(std::size_t number, std::vector<RemoteObject> objects) {
     bytes_.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(object.bytes, kTooLarge)));
     stored_bytes_ += object.bytes;
   }
-}
-
-std::size_t BucketFolder::class_of(std::uint64_t id) const {
-  const auto after = std::upper_bound(class_begin_.begin(), class_begin_.end(), id);
-  return static_cast<std::size_t>(after - class_begin_.begin()) - 1;
 }
 
 std::string BucketFolder::url_of(std::uint64_t id) const {
@@ -98,7 +84,7 @@ void BucketFolder::read(std::uint64_t id, RecordBuffer& record) const {
                                        "; expected an image of 1 to " + std::to_string(kMaxImageBytes) + " bytes");
   record.storage.reserve_discard(bytes + kReadableBehind);
   const std::span<std::uint8_t> out(record.storage.data(), bytes);
-  open_listed_bytes({url_of(id), bytes, etag})->read(0, out);
+  RemoteStore::of_process().open(RemoteObject{url_of(id), bytes, etag})->read(0, out);
   record.values.resize(2);
   record.values[0] = {out, {}, 0};
   record.values[1] = {{}, {}, static_cast<std::int64_t>(class_of(id))};

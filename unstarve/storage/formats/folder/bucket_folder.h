@@ -3,15 +3,12 @@
 //
 //   s3://bucket/photos/cat/1.jpg   s3://bucket/photos/cat/outdoors/2.jpeg   s3://bucket/photos/dog/7.PNG
 //
-// Order, samples, fields and classes are those of ImageFolder: the same files have the same ids and labels. Objects
-// with an empty or hidden component in their key ("a//b.jpg", ".x/b.jpg") and "folders" (keys that end in '/') are
-// skipped.
+// Order, samples, fields and classes are those of ImageFolder. Objects with an empty or hidden component in their key
+// ("a//b.jpg", ".x/b.jpg") and "folders" (keys that end in '/') are skipped.
+//
 // Ownership: owns the names of all objects in one pool: key below the class, ETag and 14 bytes per object.
-// Threads:   as Dataset.
-// Cost:      opening lists the classes concurrently, one round trip per 1000 objects; the listing is not cached on
-//            disk. read() is one request, because the listing contains length and ETag. An object that was replaced
-//            after the listing is an Error.
-// Failure:   as dataset.h; Error(kIo) of the store.
+// Cost:      opening lists the classes concurrently, one round trip per 1000 objects; read() is one request.
+// Failure:   as dataset.h; an object that was replaced after the listing is an Error. Threads: as Dataset.
 
 #include <cstdint>
 #include <memory>
@@ -43,7 +40,7 @@ class BucketFolder final : public Dataset {
   }
 
  private:
-  [[nodiscard]] std::size_t class_of(std::uint64_t id) const;
+  [[nodiscard]] std::size_t class_of(std::uint64_t id) const noexcept { return part_of(class_begin_, id); }
   [[nodiscard]] std::string url_of(std::uint64_t id) const;
   void take(std::size_t number, std::vector<RemoteObject> objects);
 

@@ -1,20 +1,15 @@
 #pragma once
 // Detects, without listing a folder again, whether its names are unchanged.
 //
-// A file system updates the times of a folder whenever an entry is added, removed or renamed. A folder with the same
-// inode, times and size as before therefore has the same names, under two conditions that can_be_cached() checks:
+// A file system updates the times of a folder whenever an entry is added, removed or renamed, so a folder with the same
+// inode, times and size as before has the same names, under two conditions that can_be_cached() checks:
 //
-//   reliable times  The file system guarantees this. FUSE mounts of object stores do not (an addition by another
-//                   machine changes no time), nor does a folder without a time (0, like the root of FAT).
-//   not racy        When the listing began, the times were older than the coarsest clock step of any file system.
-//                   Otherwise a change right after the listing could leave the same time. Version control systems have
-//                   the same rule: git's Documentation/technical/racy-git.txt, Mercurial's dirstate-v2. The coarsest
-//                   clock is that of FAT, which steps by 2 s.
+//   reliable times  FUSE mounts of object stores do not update them for another machine; a time may be missing (0).
+//   not racy        when the listing began, the times were older than the coarsest clock step (2 s, FAT). Otherwise a
+//                   change right after the listing could leave the same time (git: technical/racy-git.txt).
 //
-// Both mtime and ctime are compared: archivers and copiers can set back mtime, but not ctime.
-//
-// The target of a symbolic link can change while the folder of the link does not. Folders reached through links are
-// therefore checked by path; links to anything else are recorded with the kind of their target.
+// Both mtime and ctime are compared: archivers set back mtime. The target of a symbolic link can change while its
+// folder does not: folders reached through links are checked by path, other links by the kind of their target.
 //
 // Threads: free functions, plain data.
 

@@ -5,17 +5,13 @@
 //
 // Order:     classes by name; within a class by folder path, then by file name, all bytewise. Ids and labels are those
 //            of torchvision's ImageFolder.
-// Samples:   files ending in .jpg, .jpeg, .png or .webp in any case, at any depth below the class folder. Hidden
-//            entries and other files are skipped. Links are followed; a folder is entered once per class, so link loops
-//            end. A class folder without images keeps its number.
-// Fields:    image (encoded), label.
-// Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file, see memory_bytes().
-// Cost:      opening lists the class folders concurrently, or loads the cached listing if nothing changed
-//            (image_listing.h); it does not stat the files. read() is openat, fstat, pread, close.
-// Checked:   at opening: at least one file name is that of an image. At read(): the file is regular and has 1 to
-//            kMaxImageBytes bytes. The contents are checked by the decoder.
-// Failure:   as in dataset.h. A missing or unreadable file is Error(kIo); an empty file or one larger than
-//            kMaxImageBytes is Error(kInput).
+// Samples:   files ending in .jpg, .jpeg, .png or .webp in any case, at any depth below the class folder; hidden
+//            entries are skipped. Links are followed; a folder is entered once per class. A class without images has a
+//            number.
+// Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file.
+// Cost:      opening lists the class folders concurrently, or loads the cached listing (image_listing.h); it does not
+//            stat the files. read() is openat, fstat, pread, close.
+// Failure:   as dataset.h; an empty file or one larger than kMaxImageBytes is Error(kInput). Threads: as Dataset.
 
 #include <memory>
 #include <string>
@@ -27,9 +23,10 @@
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/formats/folder/image_listing.h"
 #include "unstarve/storage/io/residency.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+struct Source;
 
 class ImageFolder final : public Dataset {
  public:
@@ -57,7 +54,7 @@ class ImageFolder final : public Dataset {
   [[nodiscard]] const ImageListing& listing() const noexcept { return listing_; }
 
  private:
-  [[nodiscard]] std::size_t class_of(std::uint64_t id) const;
+  [[nodiscard]] std::size_t class_of(std::uint64_t id) const noexcept { return part_of(class_begin_, id); }
   [[nodiscard]] ImagePath path_of(std::uint64_t id, std::span<char> buffer) const;
   void fill(std::uint64_t id, std::span<const std::uint8_t> bytes, RecordBuffer& record) const;
 

@@ -10,10 +10,9 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
-#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/formats/folder/class_files.h"
-#include "unstarve/storage/index/index_cache.h"
 #include "unstarve/storage/index/index_paths.h"
 
 namespace unstarve {
@@ -80,10 +79,9 @@ ImageListing::ImageListing(int root, const std::string& path, const ListingOptio
 // Returns false if the cached listing cannot be used, for whatever reason; the folder is then listed again.
 bool ImageListing::load(const std::string& file, int root) {
   try {
-    auto sidecar = std::make_unique<const IndexSidecar>(file);
-    const auto maker = sidecar->view().part("made-by");
-    const auto part = sidecar->view().unchecked_part(kPart);
-    if (!part || !maker || !std::ranges::equal(*maker, as_bytes(kMadeBy))) return false;
+    std::shared_ptr<const IndexView> sidecar = open_index(file);
+    const auto part = sidecar->unchecked_part(kPart);
+    if (!part || !is_made_by(*sidecar, kMadeBy)) return false;
     auto view = std::make_unique<const ListingView>(*part);
     if (!unchanged(root, view->folders(), view->links())) return false;
     bytes_ = part->size();

@@ -1,19 +1,15 @@
 #pragma once
 // The listing of an image folder: scanned from the folders, or loaded from the cache of an earlier run.
 //
-// The listing of a large folder is cached on disk where shard indexes are stored (index_paths.h): next to the folder
-// or in the cache folder, in the layout of index_sidecar.h with the part "listing" of listing_view.h. A cached listing
-// is used if no folder has changed (folder_stamp.h); a changed or damaged listing is scanned again. A background task
-// writes the cache, after the first batch.
-//
-// Not cached: fewer than kCachedFiles images (scanning is as fast); more than kMaxCachedLinks links to files (each
-// needs a stat); folders changed within the last seconds, or on file systems without reliable times.
+// The cache has the layout of index_sidecar.h with the part "listing" of listing_view.h, and is stored where shard
+// indexes are (index_paths.h). It is used if no folder has changed (folder_stamp.h). A background task writes it, after
+// the first batch, except for fewer than kCachedFiles images (scanning is as fast), more than kMaxCachedLinks links to
+// files (each needs a stat), folders changed within the last seconds, and file systems without reliable times.
 //
 // Ownership: owns the listing or its map. The destructor waits until the cache is written, except in a forked child.
 // Threads:   read-only after construction.
 // Failure:   Error(kIo) for a folder that cannot be read. Failure to write the cache is a note, not an error.
-// Cost:      scanned: readdir() and sort, about 0.3 us per file, classes concurrently. Cached: one stat per folder and
-//            a checksum over the names.
+// Cost:      scanned: about 0.3 us per file, classes concurrently. Cached: one stat per folder and a checksum.
 
 #include <cstdint>
 #include <memory>
@@ -57,7 +53,7 @@ class ImageListing {
   void store(int root, const std::string& path, std::int64_t began_ns);
 
   std::string listing_;
-  std::unique_ptr<const IndexSidecar> mapped_;
+  std::shared_ptr<const IndexView> mapped_;
   std::unique_ptr<const ListingView> view_;
   std::size_t bytes_ = 0;
   bool cached_ = false;

@@ -7,7 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/crc32c.h"
-#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {
@@ -25,104 +25,62 @@ std::uint32_t checksum(std::span<const std::uint8_t> bytes) {
   return crc32c(bytes.subspan(kCrcAt + 4), crc32c(bytes.first(kCrcAt)));
 }
 
-enum Section { kClasses, kFiles, kFolders, kLinks, kNames };
-constexpr std::array<std::size_t, 5> kEach = {16, 8, kFolderBytes, kLinkBytes, 1};  // bytes of an element
-using Counts = std::array<std::size_t, kEach.size()>;
-
-// Writes a listing of known size in place: each section is filled independently.
 class Writer {
  public:
-  explicit Writer(const Counts& counts) {
-    std::size_t total = kHeaderBytes;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      next_[i] = total;
-      total += counts[i] * kEach[i];
-    }
-    names_ = next_[kNames];
-    bytes_.resize(total);
-    std::size_t header = 0;
-    for (const std::size_t count : counts) store(header, count);
-    static_assert(kListingVersion < 256, "only one byte of the version is written");
-    bytes_[kCrcAt + 4] = static_cast<char>(kListingVersion);
-  }
-
   void add_class(const std::string& name, const ClassFiles& listed) {
-    put(kClasses, files_);
-    add_name(kClasses, name);
-    const std::size_t begin = next_[kNames] - names_;
-    for (const std::uint64_t offset : listed.names) put(kFiles, begin + offset);
-    files_ += listed.names.size();
-    add_bytes({listed.pool.data(), listed.pool.size()});
+    append_little(classes_, static_cast<std::uint64_t>(files_.size() / ListingView::kNumberBytes));
+    add_name(classes_, name);
+    const std::uint64_t begin = names_.size();
+    for (const std::uint64_t offset : listed.names) append_little(files_, begin + offset);
+    names_.append(listed.pool.data(), listed.pool.size());
   }
   void add(std::span<const SeenFolder> seen) {
     for (const SeenFolder& folder : seen) {
-      put(kFolders, folder.stamp.inode);
-      put(kFolders, static_cast<std::uint64_t>(folder.stamp.modified_ns));
-      put(kFolders, static_cast<std::uint64_t>(folder.stamp.changed_ns));
-      put(kFolders, folder.stamp.bytes);
-      put(kFolders, folder.stamp.device);
-      add_name(kFolders, folder.path);
+      append_little(folders_, folder.stamp.inode);
+      append_little(folders_, folder.stamp.modified_ns);
+      append_little(folders_, folder.stamp.changed_ns);
+      append_little(folders_, folder.stamp.bytes);
+      append_little(folders_, folder.stamp.device);
+      add_name(folders_, folder.path);
     }
   }
   void add(std::span<const SeenLink> seen) {
     for (const SeenLink& link : seen) {
-      put(kLinks, static_cast<std::uint64_t>(link.kind));
-      add_name(kLinks, link.path);
+      append_little(links_, static_cast<std::uint64_t>(link.kind));
+      add_name(links_, link.path);
     }
   }
 
-  [[nodiscard]] std::string finish() && {
+  [[nodiscard]] std::string finish() const {
+    std::string listing;
+    listing.reserve(kHeaderBytes + classes_.size() + files_.size() + folders_.size() + links_.size() + names_.size());
+    append_little(listing, static_cast<std::uint64_t>(classes_.size() / ListingView::kClassBytes));
+    append_little(listing, static_cast<std::uint64_t>(files_.size() / ListingView::kNumberBytes));
+    append_little(listing, static_cast<std::uint64_t>(folders_.size() / kFolderBytes));
+    append_little(listing, static_cast<std::uint64_t>(links_.size() / kLinkBytes));
+    append_little(listing, static_cast<std::uint64_t>(names_.size()));
+    append_little(listing, std::uint32_t{0});
+    append_little(listing, kListingVersion);
+    for (const std::string* section : {&classes_, &files_, &folders_, &links_, &names_}) listing += *section;
     std::string crc;
-    append_little(crc, checksum(as_bytes(bytes_)));
-    bytes_.replace(kCrcAt, crc.size(), crc);
-    return std::move(bytes_);
+    append_little(crc, checksum(as_bytes(listing)));
+    return listing.replace(kCrcAt, crc.size(), crc);
   }
 
  private:
-  void store(std::size_t& offset, std::uint64_t number) {
-    std::array<char, 8> little{};
-    for (std::size_t i = 0; i < little.size(); ++i) little[i] = static_cast<char>(number >> 8 * i & 255);
-    std::memcpy(bytes_.data() + offset, little.data(), little.size());
-    offset += little.size();
-  }
-  void put(Section section, std::uint64_t number) { store(next_[section], number); }
-  void add_bytes(std::string_view bytes) {
-    std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(next_[kNames]));
-    next_[kNames] += bytes.size();
-  }
-  void add_name(Section section, std::string_view name) {  // the buffer is zeroed: NUL follows
-    put(section, next_[kNames] - names_);
-    add_bytes(name);
-    ++next_[kNames];
+  void add_name(std::string& section, std::string_view name) {
+    append_little(section, static_cast<std::uint64_t>(names_.size()));
+    names_.append(name).push_back('\0');
   }
 
-  std::string bytes_;
-  Counts next_{};  // offset of the next element of each section in bytes_
-  std::size_t names_ = 0;
-  std::uint64_t files_ = 0;
+  std::string classes_, files_, folders_, links_, names_;
 };
-
-template <class Seen>
-void count(std::span<const Seen> seen, std::size_t& elements, std::size_t& name_bytes) {
-  elements += seen.size();
-  for (const Seen& each : seen) name_bytes += each.path.size() + 1;
-}
 
 }  // namespace
 
 std::string listing_bytes(std::span<const std::string> names, std::span<const ClassFiles> files,
                           std::span<const SeenFolder> root, std::span<const SeenLink> root_links) {
-  Counts counts{names.size()};
-  for (const std::string& name : names) counts[kNames] += name.size() + 1;
-  count(root, counts[kFolders], counts[kNames]);
-  count(root_links, counts[kLinks], counts[kNames]);
-  for (const ClassFiles& of : files) {
-    counts[kFiles] += of.names.size();
-    counts[kNames] += of.pool.size();
-    count(std::span(of.folders), counts[kFolders], counts[kNames]);
-    count(std::span(of.links), counts[kLinks], counts[kNames]);
-  }
-  Writer writer(counts);
+  Writer writer;
   for (std::size_t i = 0; i < names.size(); ++i) writer.add_class(names[i], files[i]);
   writer.add(root);
   writer.add(root_links);
@@ -130,7 +88,7 @@ std::string listing_bytes(std::span<const std::string> names, std::span<const Cl
     writer.add(of.folders);
     writer.add(of.links);
   }
-  return std::move(writer).finish();
+  return writer.finish();
 }
 
 ListingView::ListingView(std::span<const std::uint8_t> bytes) {

@@ -38,6 +38,9 @@ inline constexpr std::uint32_t kListingVersion = 2;
 
 class ListingView {
  public:
+  static constexpr std::size_t kNumberBytes = 8;
+  static constexpr std::size_t kClassBytes = 16;
+
   explicit ListingView(std::span<const std::uint8_t> bytes);
 
   [[nodiscard]] std::uint64_t classes() const noexcept { return classes_.size() / kClassBytes; }
@@ -55,9 +58,6 @@ class ListingView {
   [[nodiscard]] std::vector<SeenLink> links() const;
 
  private:
-  static constexpr std::size_t kNumberBytes = 8;
-  static constexpr std::size_t kClassBytes = 16;
-
   [[nodiscard]] const char* name_at(const std::uint8_t* number) const noexcept {
     return reinterpret_cast<const char*>(names_.data() + load_little<std::uint64_t>(number));
   }

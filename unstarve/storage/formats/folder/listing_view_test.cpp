@@ -4,7 +4,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/crc32c.h"
-#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {

@@ -3,15 +3,16 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <unordered_map>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/source/folder_scan.h"
 #include "unstarve/storage/source/safe_path.h"
+#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
 namespace {
@@ -24,10 +25,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   const bool zeros =
       point != std::string_view::npos && text.find_first_not_of('0', point + 1) == std::string_view::npos;
   if (zeros) text = text.substr(0, point);
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return parse_number<std::int64_t>(text);
 }
 
 // Why the path is refused; empty if it is accepted.
@@ -36,10 +34,6 @@ std::string problem_of_path(const std::string& path) {
   if (path[0] == '/' || is_url(path) || !leaves_folder(path)) return "";
   return "the path '" + path + "' leaves the folder through '..'. Pass the parent folder as #root=FOLDER, or write " +
          "absolute paths.";
-}
-
-std::string_view text_of(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::vector<std::uint8_t> read_list(const ByteSource& file) {
@@ -54,10 +48,8 @@ std::vector<std::uint8_t> read_list(const ByteSource& file) {
 
 // Throws because the requested label column does not exist in `text`.
 [[noreturn]] void refuse_label(const std::string& name, const ManifestColumns& columns, std::string_view text) {
-  std::string known;
-  for (const std::string& column : manifest_columns(text, columns)) known += (known.empty() ? "" : ", ") + column;
   throw Error(ErrorKind::kArgument, "open " + name + ": no column '" + columns.label + "' for the label; available: " +
-                                        known + ". Use #label=none to read no labels.");
+                                        join(manifest_columns(text, columns)) + ". Use #label=none to read no labels.");
 }
 
 bool has_column(const ManifestColumns& columns, std::string_view text) {
@@ -112,25 +104,23 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
     lists_.push_back(std::move(list));
     const std::vector<std::uint8_t> text = read_list(*file.bytes);
     if (text.empty() && files.size() > 1) continue;
-    const std::optional<ManifestKind> kind = manifest_kind(text_of(text), columns);
+    const std::optional<ManifestKind> kind = manifest_kind(as_text(text), columns);
     if (!kind) {
       throw Error(ErrorKind::kInput,
                   "open " + name + ": " + file.bytes->name() +
                       " is not a manifest like the other files; expected CSV with a path column or JSON lines with a " +
                       "path key");
     }
-    const bool has_label = !label_by_name || has_column(columns, text_of(text));
-    if (!has_label && *kind == ManifestKind::kCsv) refuse_label(lists_.back().name, columns, text_of(text));
-    parse_manifest(*kind, text_of(text), columns, take);
+    const bool has_label = !label_by_name || has_column(columns, as_text(text));
+    if (!has_label && *kind == ManifestKind::kCsv) refuse_label(lists_.back().name, columns, as_text(text));
+    parse_manifest(*kind, as_text(text), columns, take);
     // JSON rows may have different keys: all rows must be read before the label is known to be missing.
     if (!has_label && &file == &files.back() && labels.texts.empty())
-      refuse_label(lists_.back().name, columns, text_of(text));
+      refuse_label(lists_.back().name, columns, as_text(text));
   }
   if (!split.empty() && splits.count(split) == 0) {
-    std::string known;
-    for (const std::string& one : splits) known += (known.empty() ? "" : ", ") + one;
     throw Error(ErrorKind::kArgument, "open " + name + ": no row of the split '" + split + "'; " +
-                                          (known.empty() ? "there is no split column" : "available: " + known));
+                                          (splits.empty() ? "there is no split column" : "available: " + join(splits)));
   }
   if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name + ": no image listed");
   if (classes == ManifestClasses::kByLabels && labels.name_rows > 0 && labels.name_rows < labels.number_rows) {
@@ -267,7 +257,7 @@ std::string folder_of(const std::string& path) {
 bool recognises_manifest(const Source& source) {
   if (source.files.empty() || source.compression != Compression::kNone) return false;
   SourceOptions options = source.options;
-  return manifest_kind(text_of(source.head), columns_of(options)).has_value();
+  return manifest_kind(as_text(source.head), columns_of(options)).has_value();
 }
 
 std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::string& split) {

@@ -1,21 +1,18 @@
 #pragma once
 // A manifest: a CSV or JSON-lines file that lists images and their labels; manifest_rows.h documents the syntax.
 //
-// Files:     one, or several given by a glob or braces: their rows in that order, with common splits and classes. A CSV
-//            file either has a header with a path column, or no header and an image path in its first column.
+// Files:     one, or several given by a glob or braces: their rows in that order, with common splits and classes.
 // Paths:     relative paths are below the folder of the manifest, or below "#root=FOLDER". A relative path that leaves
 //            that folder through ".." is refused (an error of its record), because manifests may come from others.
-//            Absolute paths and URLs are used as written. Links are followed.
+//            Absolute paths and URLs are used as written.
 // Labels:    class numbers if every label is an integer (2, or 2.0 as spreadsheets write it), otherwise names, numbered
 //            in sorted order over all splits. Numbers in most rows and names in some are refused: a typo in one number
 //            would renumber all classes. "#classes=names" reads all labels as names. Other options: "#label=COLUMN",
 //            "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.
-// Order:     that of the rows. Ownership: owns the paths in one pool: path + 13 bytes per row.
-// Cost:      opening reads the manifest only; read() is openat, fstat, pread, close, or two requests for a URL.
-// Checked:   at opening: each file is a manifest, each row has a path and closed quotes, the path stays in its folder,
-//            the label is a class number or a name. The existence of the images is checked by read().
-// Failure:   as dataset.h; an invalid row is a record whose read() throws, with file and line.
+// Ownership: owns the paths in one pool: path + 13 bytes per row. Threads: as Dataset.
+// Failure:   as dataset.h; an invalid row is a record whose read() throws, with file and line. Opening does not check
+//            whether the images exist.
 
 #include <map>
 #include <memory>
@@ -23,13 +20,15 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/formats/folder/manifest_rows.h"
 #include "unstarve/storage/io/residency.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+struct Source;
 
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{4} << 30;
 

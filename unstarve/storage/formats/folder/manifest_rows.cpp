@@ -4,7 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/storage/source/sniff.h"
+#include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/source/folder_scan.h"
 
 namespace unstarve {
 namespace {
@@ -16,7 +17,6 @@ constexpr std::array<std::string_view, 9> kPathNames = {"path",  "file",       "
 constexpr std::array<std::string_view, 7> kLabelNames = {"label",    "class",  "class_name", "cls",
                                                          "category", "target", "y"};
 constexpr std::array<std::string_view, 3> kSplitNames = {"split", "subset", "partition"};
-constexpr std::array<std::string_view, 4> kImageEndings = {".jpg", ".jpeg", ".png", ".webp"};
 // A longer row is taken to have an unclosed quote. Bounds the work for a file of such rows.
 constexpr std::size_t kMaxQuotedRowBytes = std::size_t{16} << 10;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -125,10 +125,6 @@ std::size_t find_column(const std::vector<std::string>& fields, const std::strin
   return kNone;
 }
 
-bool looks_like_image(const std::string& field) {
-  return std::any_of(kImageEndings.begin(), kImageEndings.end(), [&](auto ending) { return ends_in(field, ending); });
-}
-
 std::optional<CsvLayout> csv_layout(std::string_view text, const ManifestColumns& columns) {
   for (const char separator : {',', '\t', ';'}) {
     std::vector<std::string> fields;
@@ -143,7 +139,7 @@ std::optional<CsvLayout> csv_layout(std::string_view text, const ManifestColumns
       return layout;
     }
     const bool by_position = columns.path.empty() && (columns.label.empty() || columns.label == "none");
-    if (by_position && looks_like_image(fields[0])) {
+    if (by_position && has_image_extension(fields[0])) {
       const bool label = fields.size() > 1 && columns.label.empty();
       return CsvLayout{separator, false, 0, label ? std::size_t{1} : kNone, kNone};
     }

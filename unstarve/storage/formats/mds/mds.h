@@ -7,11 +7,10 @@
 //            column named image, img, jpg, jpeg, png or webp; "#image=NAME" selects another.
 // Label:     the column named label, class, cls, target or y, else the only integer column; integers or str.
 //            "#label=NAME" selects another, "#label=none" reads no labels.
-// Shards:    plain, or compressed by gz or zstd (costs: inflate.h; a zstd shard is one frame). If the plain file of a
-//            compressed shard exists, it is read. Other compressions (br, bz2, snappy) require the plain file.
-// Damage:    makes one sample unreadable. An invalid table entry makes its samples unreadable, a table longer than the
-//            file the whole shard. Hashes are not checked.
-// Threads:   as RecordFormat. Failure: as RecordFormat; a missing column is Error(kArgument).
+// Shards:    plain, or compressed by gz or zstd (inflate.h); the plain file of a compressed shard is preferred. Other
+//            compressions (br, bz2, snappy) require the plain file.
+// Damage:    makes one sample unreadable; a table longer than the file the whole shard. Hashes are not checked.
+// Threads and failure: as RecordFormat; a missing column is Error(kArgument).
 
 #include <memory>
 #include <string>
@@ -19,9 +18,10 @@
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/formats/mds/mds_index.h"
 #include "unstarve/storage/index/record_format.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+struct Source;
 
 struct MdsFields {
   std::size_t image = 0;

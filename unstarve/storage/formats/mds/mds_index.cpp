@@ -1,13 +1,13 @@
 #include "unstarve/storage/formats/mds/mds_index.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/source/safe_path.h"
 
 namespace unstarve {
@@ -93,11 +93,9 @@ struct IntegerEncoding {
 };
 
 std::int64_t text_integer(std::span<const std::uint8_t> value) {
-  const char* const begin = reinterpret_cast<const char*>(value.data());
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(begin, begin + value.size(), number);
-  if (failed != std::errc() || end != begin + value.size()) refuse("the string is not an integer");
-  return number;
+  const std::optional<std::int64_t> number = parse_number<std::int64_t>(as_text(value));
+  if (!number) refuse("the string is not an integer");
+  return *number;
 }
 
 constexpr IntegerEncoding kIntegers[] = {

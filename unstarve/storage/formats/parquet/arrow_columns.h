@@ -15,8 +15,7 @@
 #include <optional>
 #include <span>
 
-#include "unstarve/storage/formats/parquet/columns.h"
-#include "unstarve/storage/formats/parquet/row_group.h"
+#include "unstarve/storage/formats/parquet/parquet_file.h"
 
 namespace unstarve {
 

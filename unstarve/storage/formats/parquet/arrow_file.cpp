@@ -29,7 +29,6 @@ constexpr std::uint64_t kMaxFooterBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxExpansion = 1032;
 constexpr std::uint64_t kMaxGroupBytes = std::uint64_t{1} << 36;
-constexpr std::size_t kSkippedPieceBytes = std::size_t{1} << 20;
 
 std::uint64_t decoded_limit(std::uint64_t stored_bytes) {
   return std::min(kMaxGroupBytes, kSlackBytes + std::min(stored_bytes, kMaxGroupBytes) * kMaxExpansion);
@@ -56,7 +55,6 @@ class ArrowFile final : public ParquetFile {
   [[nodiscard]] const ChosenColumns& columns() const noexcept override { return columns_; }
   [[nodiscard]] RowGroup decode(std::size_t group) const override { return decode(group, true); }
   [[nodiscard]] RowGroup decode_labels(std::size_t group) const override { return decode(group, false); }
-  [[nodiscard]] std::uint64_t read_others(std::size_t group) const override;
 
  private:
   struct Chunks {
@@ -217,30 +215,6 @@ RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
     throw Error(ErrorKind::kInput, where + "damaged: " + error.what());
   }
   return group;
-}
-
-std::uint64_t ArrowFile::read_others(std::size_t number) const {
-  const std::unique_ptr<parquet::RowGroupMetaData> row_group = metadata_->RowGroup(static_cast<int>(number));
-  std::vector<std::uint8_t> piece(kSkippedPieceBytes);
-  std::uint64_t skipped = 0;
-  try {
-    for (int i = 0; i < row_group->num_columns(); ++i) {
-      if (i == columns_.image || i == columns_.label) continue;
-      const auto column = row_group->ColumnChunk(i);
-      if (!column->file_path().empty()) continue;
-      const Chunk chunk = range_of(*column);
-      for (std::uint64_t at = 0; at < chunk.bytes; at += piece.size())
-        source_->read(
-            chunk.offset + at,
-            std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), chunk.bytes - at))));
-      skipped += chunk.bytes;
-    }
-  } catch (const Error& error) {
-    throw Error(error.kind(), "read " + name() + " row group " + std::to_string(number) + ": " + error.what());
-  } catch (const parquet::ParquetException& error) {
-    throw Error(ErrorKind::kInput, "read " + name() + " row group " + std::to_string(number) + ": " + error.what());
-  }
-  return skipped;
 }
 
 // Rejects data decoded from mapped pages that the file no longer contains.

@@ -5,7 +5,6 @@
 #include <random>
 
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/dataset/all_fields.h"
 #include "unstarve/storage/formats/parquet/memory_sink.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_dataset.h"
@@ -323,32 +322,6 @@ TEST_CASE("columns that are not requested are not read from a remote file") {
   source->count = 0;
   for (std::uint64_t id = 0; id < 5; ++id) CHECK(text_of(data, id) == fixture_image(id));
   CHECK(source->count == data.stored_bytes());
-}
-
-TEST_CASE("with all fields the other columns are read too, once per decoded row group") {
-  for (const char* const file : {"parquet/plain.parquet", "parquet/datasets.parquet", "parquet/zstd.parquet"}) {
-    const auto source = std::make_shared<CountingBytes>(fixture_bytes(file));
-    const auto data = std::make_shared<ParquetDataset>(std::vector<Shard>{{"memory", source}}, ParquetOptions{});
-    const auto all = with_all_fields(data);
-    source->count = 0;
-    std::vector<RecordCopy> plain, whole;
-    RecordBuffer record;
-    for (std::uint64_t id = 0; id < data->size(); ++id) {
-      data->read(id, record);
-      plain.push_back(copy_of(*data, record));
-    }
-    CHECK(source->count == data->stored_bytes());
-    source->count = 0;
-    for (std::uint64_t id = 0; id < data->size(); ++id) {
-      all->read(id, record);
-      whole.push_back(copy_of(*all, record));
-    }
-    CHECK(plain == whole);
-    const std::uint64_t others = source->count - data->stored_bytes();
-    CHECK(others > 0);
-    CHECK(all->dropped_bytes() <= others);
-    CHECK(all->dropped_bytes() + data->size() > others);  // rounded down for each record
-  }
 }
 
 TEST_CASE("a lost connection is an I/O error, and the group is read again") {

@@ -107,8 +107,6 @@ ChosenColumns choose_columns(std::span<const ParquetLeaf> leaves, const HuggingF
   ChosenColumns chosen;
   chosen.image = choose_image(leaves, features, image);
   if (label != kNoLabel) chosen.label = choose_label(leaves, features, label);
-  for (int i = 0; i < static_cast<int>(leaves.size()); ++i)
-    if (i != chosen.image && i != chosen.label) chosen.others.push_back(leaves[static_cast<std::size_t>(i)].path);
   if (chosen.label < 0) return chosen;
   const ParquetLeaf& leaf = leaves[static_cast<std::size_t>(chosen.label)];
   chosen.labels = leaf.type == LeafType::kWhole ? ParquetLabels::kNumbers : ParquetLabels::kNames;

@@ -38,7 +38,6 @@ struct ChosenColumns {
   int label = -1;
   ParquetLabels labels = ParquetLabels::kNone;
   std::vector<std::string> class_names;  // of the ClassLabel of the label column
-  std::vector<std::string> others;       // paths of all other leaves
 };
 
 // As the name of the label column: read no labels (datasets of captions).

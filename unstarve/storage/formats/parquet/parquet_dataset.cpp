@@ -9,8 +9,11 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
+#include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/record_format.h"
-#include "unstarve/storage/index/unfinished_pack.h"
+#include "unstarve/storage/source/first_bytes.h"
+#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
 namespace {
@@ -26,7 +29,25 @@ int threads_for(const std::vector<Shard>& shards, const ParquetOptions& options)
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kLocalThreads);
 }
 
+constexpr std::uint64_t kLargestCacheMegabytes = std::uint64_t{1} << 24;  // 16 TB
+
+bool is_parquet_name(std::string_view name) { return ends_in(name, ".parquet"); }
+
 }  // namespace
+
+bool recognises_parquet(const Source& source) {
+  return source.folder ? folder_begins(source, is_parquet_name, begins_as_parquet) : begins_as_parquet(source.head);
+}
+
+std::shared_ptr<const Dataset> open_parquet(const Source& source, const std::string& split) {
+  SourceOptions given = source.options;
+  ParquetOptions options;
+  options.image = given.take_text("image", "");
+  options.label = given.take_text("label", "");
+  options.cache_bytes = given.take("cache_mb", options.cache_bytes >> 20, 0, kLargestCacheMegabytes) << 20;
+  given.refuse_rest();
+  return std::make_shared<ParquetDataset>(choose_shards(source, split, is_parquet_name), options);
+}
 
 ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& options) {
   if (shards.empty()) throw Error(ErrorKind::kArgument, "open parquet: no shard was given");
@@ -39,20 +60,14 @@ ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& 
   number_classes(threads);
   fields_.push_back({"image", FieldKind::kEncodedImage});
   if (labels_ != ParquetLabels::kNone) fields_.push_back({"label", FieldKind::kLabel});
-  cache_bytes_ = options.cache_bytes;
-  threads_ = threads;
-  cache_ = make_cache(false);
+  cache_ = std::make_unique<RowGroupCache>(
+      RowGroupCache::Source{
+          groups_.size(), [this](std::size_t group) { return decode(group); },
+          [this](std::size_t group) { return info_of(group).decoded_bytes + info_of(group).rows * kRowBytes; }},
+      options.cache_bytes, threads);
 }
 
 ParquetDataset::~ParquetDataset() = default;
-
-std::unique_ptr<RowGroupCache> ParquetDataset::make_cache(bool all_columns) const {
-  return std::make_unique<RowGroupCache>(
-      RowGroupCache::Source{
-          groups_.size(), [this, all_columns](std::size_t group) { return decode(group, all_columns); },
-          [this](std::size_t group) { return info_of(group).decoded_bytes + info_of(group).rows * kRowBytes; }},
-      cache_bytes_, threads_);
-}
 
 void ParquetDataset::open_files(std::vector<Shard> shards, const ParquetOptions& options) {
   files_.resize(shards.size());
@@ -162,10 +177,6 @@ void ParquetDataset::read_label_columns(int threads) {
   }
 }
 
-std::size_t ParquetDataset::group_of(std::uint64_t id) const noexcept {
-  return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), id) - begins_.begin()) - 1;
-}
-
 const ParquetGroup& ParquetDataset::info_of(std::size_t group) const {
   return files_[groups_[group].file]->groups()[groups_[group].number];
 }
@@ -184,7 +195,7 @@ RecordLocation ParquetDataset::record_location(std::uint64_t id) const {
   return {.file = files_[groups_[group].file]->name(), .number = groups_[group].first_row + id - begins_[group]};
 }
 
-std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group, bool all_columns) const {
+std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group) const {
   auto rows = std::make_shared<RowGroup>(files_[groups_[group].file]->decode(groups_[group].number));
   for (const std::string& name : rows->label_names) {
     // A new name means that the file has changed since it was opened: such rows have no label.
@@ -192,7 +203,6 @@ std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group, bool a
     rows->labels.push_back(known == number_of_class_.end() ? -1 : known->second);
   }
   rows->label_names = {};
-  if (all_columns) rows->skipped_bytes = files_[groups_[group].file]->read_others(groups_[group].number);
   return rows;
 }
 
@@ -226,14 +236,6 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
 void ParquetDataset::read(std::uint64_t id, RecordBuffer& record) const {
   const std::size_t group = group_of(id);
   fill(id, group, *cache_->get(group), record);
-}
-
-std::uint64_t ParquetDataset::read_all(std::uint64_t id, RecordBuffer& record) const {
-  std::call_once(all_cache_once_, [this] { all_cache_ = make_cache(true); });
-  const std::size_t group = group_of(id);
-  const std::shared_ptr<const RowGroup> rows = all_cache_->get(group);
-  fill(id, group, *rows, record);
-  return rows->skipped_bytes / info_of(group).rows;
 }
 
 void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {

@@ -2,7 +2,6 @@
 // A Dataset of several Parquet files with a cache of row groups. parquet.h documents the contract.
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
 #include "unstarve/storage/formats/parquet/row_group_cache.h"
+#include "unstarve/storage/source/open_bytes.h"
 
 namespace unstarve {
 
@@ -25,15 +25,12 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;
-  // Notes about folders that are not completely packed (unfinished_pack.h).
+  // Notes about folders that are not completely packed (packed_shards.h).
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   void read(std::uint64_t id, RecordBuffer& record) const override;
   // Looks up each row group once; the next one is decoded concurrently.
   void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const override;
-  // Returns the record's share of the bytes of the other columns, which are read once per row group.
-  std::uint64_t read_all(std::uint64_t id, RecordBuffer& record) const override;
   std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
-  [[nodiscard]] std::vector<std::string> unread_fields() const override { return files_.front()->columns().others; }
 
   // Number of row groups decoded so far.
   [[nodiscard]] std::uint64_t decoded_groups() const { return cache_->decoded(); }
@@ -50,10 +47,9 @@ class ParquetDataset final : public Dataset {
   void number_classes(int threads);
   void take_class_names();
   void read_label_columns(int threads);
-  [[nodiscard]] std::size_t group_of(std::uint64_t id) const noexcept;
+  [[nodiscard]] std::size_t group_of(std::uint64_t id) const noexcept { return part_of(begins_, id); }
   [[nodiscard]] const ParquetGroup& info_of(std::size_t group) const;
-  [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group, bool all_columns) const;
-  [[nodiscard]] std::unique_ptr<RowGroupCache> make_cache(bool all_columns) const;
+  [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group) const;
   void fill(std::uint64_t id, std::size_t group, const RowGroup& rows, RecordBuffer& record) const;
 
   std::vector<std::unique_ptr<const ParquetFile>> files_;
@@ -65,12 +61,7 @@ class ParquetDataset final : public Dataset {
   std::unordered_map<std::string, std::int64_t> number_of_class_;  // if labels are names
   ParquetLabels labels_ = ParquetLabels::kNone;
   std::uint64_t stored_bytes_ = 0;
-  std::uint64_t cache_bytes_ = 0;
-  int threads_ = 1;
-  // Last: the threads of the caches use the members above.
-  std::unique_ptr<RowGroupCache> cache_;
-  mutable std::once_flag all_cache_once_;
-  mutable std::unique_ptr<RowGroupCache> all_cache_;  // for read_all(), created on first use
+  std::unique_ptr<RowGroupCache> cache_;  // last: its threads use the members above
 };
 
 }  // namespace unstarve

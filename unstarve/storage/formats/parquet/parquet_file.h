@@ -11,12 +11,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "unstarve/core/aligned.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/formats/parquet/columns.h"
-#include "unstarve/storage/formats/parquet/row_group.h"
 
 namespace unstarve {
 
@@ -31,6 +32,20 @@ struct ParquetGroup {
   std::optional<std::int64_t> largest_label;  // from the statistics, for numbers
 };
 
+// One decoded row group. Owns its images, except views of the mapped file, whose map outlives it.
+struct RowGroup {
+  std::vector<std::span<const std::uint8_t>> images;  // per row; data() is null if the row has none
+  std::vector<std::int64_t> labels;                   // per row; empty without a label column; -1: none
+  std::vector<std::string> label_names;               // instead of `labels` until the names are numbered; "": none
+  std::vector<AlignedBytes> blocks;
+  std::uint64_t block_bytes = 0;  // total size of `blocks`
+
+  [[nodiscard]] std::uint64_t memory_bytes() const {
+    return sizeof(RowGroup) + images.capacity() * sizeof(images[0]) + labels.capacity() * sizeof(labels[0]) +
+           block_bytes;
+  }
+};
+
 class ParquetFile {
  public:
   virtual ~ParquetFile() = default;
@@ -40,8 +55,6 @@ class ParquetFile {
   // Precondition: group < groups().size().
   [[nodiscard]] virtual RowGroup decode(std::size_t group) const = 0;
   [[nodiscard]] virtual RowGroup decode_labels(std::size_t group) const = 0;
-  // Reads the stored bytes of the other columns, discards them and returns their number. Skips chunks in other files.
-  [[nodiscard]] virtual std::uint64_t read_others(std::size_t group) const = 0;
 };
 
 // `image` and `label` as for choose_columns().

@@ -5,11 +5,9 @@
 // larger than the budget stays until the next one is decoded. Requests in increasing order are treated as sequential
 // reading: the next groups are decoded in advance, at most one per pool thread and within half of the budget.
 //
-// Ownership: groups are shared with their users and freed after the last use.
-// Threads:   get() and prefetch() from any thread.
-// Failure:   get() throws what decode() throws. An Error(kInput) is cached like a group, so a damaged group is decoded
-//            once and not once per row; other failures are retried.
-// Cost:      a mutex and a hash lookup per get(). Memory: the budget, and one group per thread that decodes.
+// Ownership: groups are shared with their users. Threads: get() and prefetch() from any thread.
+// Failure:   get() throws what decode() throws. An Error(kInput) is cached like a group; other failures are retried.
+// Cost:      memory is the budget, and one group per thread that decodes.
 
 #include <condition_variable>
 #include <cstddef>
@@ -22,7 +20,7 @@
 #include <unordered_map>
 
 #include "unstarve/core/thread_pool.h"
-#include "unstarve/storage/formats/parquet/row_group.h"
+#include "unstarve/storage/formats/parquet/parquet_file.h"
 
 namespace unstarve {
 

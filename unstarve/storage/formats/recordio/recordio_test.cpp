@@ -1,4 +1,5 @@
 #include "unstarve/storage/formats/recordio/recordio.h"
+#include "unstarve/storage/source/source.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "unstarve/storage/formats/recordio/recordio_writer.h"
+#include "unstarve/storage/formats/recordio/recordio.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/dataset/record_writer.h"
 #include "unstarve/storage/formats/recordio/recordio_parts.h"
 
 namespace unstarve {

@@ -2,6 +2,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
+#include "unstarve/storage/source/source.h"
 #include "unstarve/storage/source/source_options.h"
 
 namespace unstarve {

@@ -10,9 +10,10 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/storage/dataset/dataset.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+struct Source;
 
 struct SleepOptions {
   std::int64_t sleep_ns = 5'000'000;  // per read()

@@ -6,7 +6,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
-#include "unstarve/storage/formats/synthetic/synthetic_shapes.h"
+#include "unstarve/storage/source/source.h"
 #include "unstarve/storage/source/source_options.h"
 
 namespace unstarve {

@@ -11,9 +11,10 @@
 #include "unstarve/core/aligned.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+struct Source;
 
 // Limit for datasets in memory; write larger ones to files (`unstarve synth`).
 inline constexpr std::uint64_t kSyntheticMaxBytes = std::uint64_t{4} << 30;

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "unstarve/storage/formats/synthetic/synthetic_shapes.h"
+#include "unstarve/storage/formats/synthetic/synthetic_image.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
 

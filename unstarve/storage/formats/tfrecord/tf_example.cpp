@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {
@@ -73,10 +74,6 @@ class WireReader {
   const std::uint8_t* end_;
   const std::uint8_t* whole_;
 };
-
-std::string_view as_text(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 Feature read_feature(std::span<const std::uint8_t> message, const std::uint8_t* whole) {
   Feature feature{Feature::Kind::kEmpty, {}};

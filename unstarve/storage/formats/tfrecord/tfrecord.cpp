@@ -7,9 +7,11 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/crc32c.h"
 #include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/tfrecord/tf_example.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/source/first_bytes.h"
+#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
 namespace {
@@ -40,12 +42,6 @@ std::uint64_t next_beginning(ForwardBytes& bytes, std::uint64_t offset) {
     }
     offset += candidates;
   }
-}
-
-std::string join(std::span<const std::string_view> names) {
-  std::string text;
-  for (const std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
-  return text;
 }
 
 class TfRecordFormat final : public RecordFormat {
@@ -130,10 +126,6 @@ class TfRecordFormat final : public RecordFormat {
       if (error.kind() != ErrorKind::kInput) throw;
       sink.add_damaged(offset, record.size(), error.what());
     }
-  }
-
-  static std::string_view as_text(std::span<const std::uint8_t> bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
   // The first feature that is present. `features` correspond to image_names_.

@@ -18,12 +18,16 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_format.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+class ByteSink;
+class RecordWriter;
+struct Source;
 
 // Names of features; "" selects the default names.
 struct TfRecordFields {
@@ -37,6 +41,12 @@ struct TfRecordFields {
 // Whether the name is that of a TFRecord file: *.tfrecord, *.tfrecords, *.tfrec, *-00000-of-00010, each optionally
 // followed by .gz, .zlib, .z or .zst.
 [[nodiscard]] bool is_tfrecord_name(std::string_view name) noexcept;
+
+// Writes uncompressed shards with the features of the published ImageNet shards, in this order: image/class/label and
+// image/class/text (if there are labels, names), image/encoded, image/filename (the key), image/format ("jpeg", "png",
+// "webp"), image/height, image/width. Class numbers begin at 0, in ImageNet shards at 1. The image is not copied.
+[[nodiscard]] std::unique_ptr<RecordWriter> make_tfrecord_writer(ByteSink& sink,
+                                                                 const std::vector<std::string>& classes);
 
 // Format table entry. Options: image, label, name.
 [[nodiscard]] bool recognises_tfrecord(const Source& source);

@@ -1,7 +1,9 @@
-#include "unstarve/storage/formats/tfrecord/tfrecord_writer.h"
+#include "unstarve/storage/formats/tfrecord/tfrecord.h"
 
 #include "unstarve/storage/bytes/crc32c.h"
 #include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {
 namespace {
@@ -52,10 +54,6 @@ void append_number(std::string& out, std::string_view name, std::int64_t value) 
   append_varint(out, number);
 }
 
-std::span<const std::uint8_t> bytes_of(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 class TfRecordWriter final : public RecordWriter {
  public:
   explicit TfRecordWriter(ByteSink& sink) : sink_(sink) {}
@@ -82,11 +80,11 @@ class TfRecordWriter final : public RecordWriter {
     append_head(example_, kBytesOne, features);
     head_.clear();
     append_little<std::uint64_t>(head_, example_.size() + features);
-    append_little<std::uint32_t>(head_, mask_crc32c(crc32c(bytes_of(head_))));
-    std::uint32_t crc = crc32c(bytes_of(example_));
-    crc = crc32c(bytes_of(before), crc);
+    append_little<std::uint32_t>(head_, mask_crc32c(crc32c(as_bytes(head_))));
+    std::uint32_t crc = crc32c(as_bytes(example_));
+    crc = crc32c(as_bytes(before), crc);
     crc = crc32c(image, crc);
-    crc = crc32c(bytes_of(after), crc);
+    crc = crc32c(as_bytes(after), crc);
     sink_.write(head_);
     sink_.write(example_);
     sink_.write(before);

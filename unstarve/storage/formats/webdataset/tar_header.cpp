@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {
@@ -57,9 +58,8 @@ void set_pax_field(std::string_view key, std::string_view value, PaxFields& fiel
     if (value.empty() || value.find('\0') != std::string_view::npos) refuse("the pax path is empty or contains a NUL");
     fields.path = std::string(value);
   } else if (key == "size") {
-    std::uint64_t size = 0;
-    const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), size);
-    if (failed != std::errc() || end != value.data() + value.size() || size >> 62 != 0) {
+    const std::optional<std::uint64_t> size = parse_number<std::uint64_t>(value);
+    if (!size || *size >> 62 != 0) {
       refuse("pax size '" + std::string(value.substr(0, 32)) + "'; expected a decimal number below 2^62");
     }
     fields.size = size;
@@ -90,7 +90,7 @@ TarHeader parse_tar_header(TarBlock block) {
 }
 
 void parse_pax(std::span<const std::uint8_t> body, PaxFields& fields) {
-  std::string_view rest(reinterpret_cast<const char*>(body.data()), body.size());
+  std::string_view rest = as_text(body);
   while (!rest.empty() && rest.front() != '\0') {
     std::size_t length = 0;
     const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), length);

@@ -1,7 +1,7 @@
 #pragma once
 // Parses the 512-byte header block of a tar member and the bodies of extended headers.
 //
-// Layout (POSIX.1-2001 pax interchange format; GNU tar manual, "Basic Tar Format"), text unless said otherwise:
+// Layout (POSIX.1-2001 pax interchange format; GNU tar manual, "Basic Tar Format"), text unless stated otherwise:
 //
 //   0    name                100     NUL-terminated if shorter
 //   124  size                12      octal, or big-endian binary if the first bit is set (GNU)

@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/dataset/class_text.h"
+#include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/formats/webdataset/tar_scanner.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/source/first_bytes.h"
-#include "unstarve/storage/source/sniff.h"
+#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
 namespace {
@@ -96,7 +97,7 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
 }
 
 Label parse_label(const WebdatasetOptions& options, std::string_view extension, std::span<const std::uint8_t> body) {
-  const std::string_view text(reinterpret_cast<const char*>(body.data()), body.size());
+  const std::string_view text = as_text(body);
   Label label;
   const std::string_view kind = last_part(extension);
   if (kind == "json")
@@ -161,8 +162,7 @@ class SampleScan {
   }
 
   void take_member(std::string_view suffix, const TarEvent& event) {
-    std::string extension(suffix);
-    for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    std::string extension = lower(suffix);
     if (std::find(sample_.extensions.begin(), sample_.extensions.end(), extension) != sample_.extensions.end()) {
       sample_.problem = "duplicate member '" + extension + "'";
     }
@@ -238,10 +238,8 @@ class SampleScan {
   [[nodiscard]] std::string problem_of_sample() const {
     if (!sample_.problem.empty()) return sample_.problem;
     if (sample_.image_rank == kUnranked) {
-      std::string members;
-      for (const std::string& extension : sample_.extensions) members += (members.empty() ? "" : ", ") + extension;
       return "no image (" + (options_.image.empty() ? "jpg, jpeg, png or webp" : options_.image) +
-             "); available: " + members;
+             "); available: " + join(sample_.extensions);
     }
     if (sample_.image_bytes == 0) return "the image is empty";
     if (sample_.image_bytes > kMaxRecordBytes - kTarBlockBytes) return "the image is larger than 1 GiB";

@@ -10,25 +10,26 @@
 // Image:     the member .jpg, else .jpeg, .png, .webp, else the first whose extension ends in one of those (left.jpg).
 //            "#image=seg.png" selects another.
 // Label:     the member .cls or .class (a number or a name), else .json (its key label, cls or class), else .txt (a
-//            number, or one line of at most kMaxClassNameBytes as a name; longer text is a caption, not a label).
-//            "#label=json/category" selects another member and key, "#label=none" reads no labels. A label that no
-//            sample has is refused.
-// Checked:   when a shard is indexed: checksum and numbers of every header, member sizes and names, one image, no
-//            duplicate members, and the label. read() checks the header of the image again.
-// Damage:    as tar_scanner.h. Members refused for their names are one damaged record per key. A sample that lost a
-//            member to damage is part of that damaged record. A sample without an image, with a duplicate member or
-//            with an invalid .json or .cls is a damaged record of its own. tar has no checksum for member bodies.
-// Compressed shards: .tar.gz and .tar.zst, read with seek points (inflate.h).
-// Threads:   as RecordFormat. Failure: as RecordFormat.
+//            number, or one line of at most kMaxClassNameBytes as a name). "#label=json/category" selects another
+//            member and key, "#label=none" reads no labels. A requested label that no sample has is refused.
+// Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an
+//            image, with a duplicate member or an invalid label is a damaged record of its own. tar has no checksum for
+//            member bodies; read() checks the header of the image again.
+// Threads and failure: as RecordFormat.
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_format.h"
-#include "unstarve/storage/source/source.h"
 
 namespace unstarve {
+
+class ByteSink;
+class RecordWriter;
+struct Source;
 
 inline constexpr std::size_t kMaxClassNameBytes = 100;
 
@@ -39,6 +40,14 @@ struct WebdatasetOptions {
 };
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options = {});
+
+// Writes shards: per sample the image and, if it has a label, a .cls with the class number. ustar, with a pax header
+// for a name that does not fit; owner 0, mode 0644, time 0. Keeps the names of one shard in memory.
+[[nodiscard]] std::unique_ptr<RecordWriter> make_webdataset_writer(ByteSink& sink,
+                                                                   const std::vector<std::string>& classes);
+// The member name, without extension, of the sample with this key. Dots in the base name (which would end the key),
+// control characters and names that readers skip are replaced. The writer adds "_2", "_3", ... to a repeated name.
+[[nodiscard]] std::string webdataset_name(std::string_view key);
 
 // Format table entry: *.tar, *.tar.gz, *.tgz, *.tar.zst, *.tzst, recognised by the checksum of the first header.
 [[nodiscard]] bool recognises_webdataset(const Source& source);

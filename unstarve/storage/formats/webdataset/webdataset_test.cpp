@@ -5,6 +5,7 @@
 
 #include "unstarve/core/refusal.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/storage/source/source.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/fixtures_folder.h"
@@ -104,7 +105,7 @@ TEST_CASE("shards written by the webdataset package are read, with labels in eve
     }
     const auto* const files = dynamic_cast<const RecordFiles*>(data.get());
     REQUIRE(files != nullptr);
-    CHECK(files->image_size(0) == Size{16, 12});
+    CHECK(files->known_size(0) == Size{16, 12});
   }
 }
 

@@ -1,4 +1,4 @@
-#include "unstarve/storage/formats/webdataset/webdataset_writer.h"
+#include "unstarve/storage/formats/webdataset/webdataset.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,10 @@
 #include <unordered_map>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/dataset/record_writer.h"
 #include "unstarve/storage/formats/webdataset/tar_header.h"
+#include "unstarve/storage/source/folder_scan.h"
 
 namespace unstarve {
 namespace {
@@ -79,7 +82,7 @@ class WebdatasetWriter final : public RecordWriter {
     member(name + (record.encoding == "jpeg" ? ".jpg" : "." + std::string(record.encoding)), record.image);
     if (record.label < 0) return;
     const std::string label = std::to_string(record.label);
-    member(name + ".cls", {reinterpret_cast<const std::uint8_t*>(label.data()), label.size()});
+    member(name + ".cls", as_bytes(label));
   }
 
   void finish() override { sink_.write(std::string(2 * kTarBlockBytes, '\0')); }
@@ -100,8 +103,7 @@ class WebdatasetWriter final : public RecordWriter {
     std::string_view prefix, name;
     if (!split_name(path, prefix, name)) {
       const std::string extended = pax_path(path);
-      header_and_body(header_of("", "pax_header", 'x', extended.size()),
-                      {reinterpret_cast<const std::uint8_t*>(extended.data()), extended.size()});
+      header_and_body(header_of("", "pax_header", 'x', extended.size()), as_bytes(extended));
       prefix = {};
       name = std::string_view(path).substr(0, kUstarNameBytes);
     }
@@ -119,19 +121,13 @@ class WebdatasetWriter final : public RecordWriter {
   std::unordered_map<std::string, unsigned> used_;
 };
 
-bool is_image_extension(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower == ".jpg" || lower == ".jpeg" || lower == ".png" || lower == ".webp";
-}
-
 }  // namespace
 
 std::string webdataset_name(std::string_view key) {
   const std::size_t last_slash = key.rfind('/');
   std::size_t base = last_slash == std::string_view::npos ? 0 : last_slash + 1;
   const std::size_t dot = key.rfind('.');
-  if (dot != std::string_view::npos && dot > base && is_image_extension(key.substr(dot))) key = key.substr(0, dot);
+  if (dot != std::string_view::npos && dot > base && has_image_extension(key)) key = key.substr(0, dot);
   std::string name;
   for (std::size_t begin = 0; begin <= key.size();) {
     const std::size_t end = std::min(key.find('/', begin), key.size());

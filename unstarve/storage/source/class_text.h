@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
+
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 
@@ -15,6 +16,14 @@ struct ClassText {
 
 // Parses `text`, trimmed, as a whole number or else as a name. Nothing if it is empty, has several lines or is longer
 // than `max_bytes`.
-[[nodiscard]] std::optional<ClassText> parse_class(std::string_view text, std::size_t max_bytes) noexcept;
+[[nodiscard]] inline std::optional<ClassText> parse_class(std::string_view text, std::size_t max_bytes) noexcept {
+  text = trim(text);
+  if (text.empty() || text.size() > max_bytes ||
+      text.find_first_of(std::string_view("\n\0", 2)) != std::string_view::npos) {
+    return std::nullopt;
+  }
+  if (const auto number = parse_number<std::int64_t>(text)) return ClassText{*number, {}};
+  return ClassText{-1, text};
+}
 
 }  // namespace unstarve

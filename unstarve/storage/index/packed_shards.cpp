@@ -1,4 +1,4 @@
-#include "unstarve/storage/index/pack_classes.h"
+#include "unstarve/storage/index/packed_shards.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
@@ -47,11 +48,9 @@ std::optional<std::string> read_manifest(const std::string& folder) {
     if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > kMaxManifestBytes) return std::nullopt;
     return read_text_file(path);
   }
-  const std::shared_ptr<const ByteSource> file = find_remote_bytes(path);
+  const std::shared_ptr<const ByteSource> file = RemoteStore::of_process().find(path);
   if (!file || file->size() > kMaxManifestBytes) return std::nullopt;
-  std::string text(file->size(), '\0');
-  file->read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
-  return text;
+  return read_text(*file, file->size());
 }
 
 }  // namespace
@@ -81,6 +80,23 @@ std::vector<std::string> pack_classes(std::span<const std::string> shards) {
     classes.push_back(name);
   }
   return classes;
+}
+
+std::vector<std::string> note_unfinished_packs(std::span<const std::string> shards) {
+  std::set<fs::path> folders;
+  for (const std::string& shard : shards) {
+    if (!is_url(shard)) folders.insert(fs::path(shard).parent_path());
+  }
+  std::vector<std::string> notes;
+  for (const fs::path& folder : folders) {
+    std::error_code failed;
+    if (!fs::is_directory(folder / kPackWorkName, failed)) continue;
+    notes.push_back((folder.empty() ? "." : folder.string()) +
+                    " is not packed to its end, so samples may be missing (" + kPackWorkName +
+                    " is present); run the same unstarve pack again, or its other parts");
+    emit_notice(notes.back());
+  }
+  return notes;
 }
 
 }  // namespace unstarve

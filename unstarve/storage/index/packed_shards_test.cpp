@@ -1,4 +1,4 @@
-#include "unstarve/storage/index/pack_classes.h"
+#include "unstarve/storage/index/packed_shards.h"
 
 #include <catch2/catch.hpp>
 

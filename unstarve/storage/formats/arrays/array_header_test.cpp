@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/refusal.h"
-#include "unstarve/storage/formats/arrays/idx_header.h"
-#include "unstarve/storage/formats/arrays/npy_header.h"
+#include "unstarve/storage/formats/arrays/array_header.h"
+#include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/fixtures_folder.h"
 
@@ -13,11 +13,17 @@ using testing::bytes_of, testing::refusal;
 using Shape = std::vector<std::uint64_t>;
 using namespace std::string_literals;
 
-IdxHeader idx(const std::string& file) {
-  return parse_idx_header(bytes_of(file).first(std::min(file.size(), kMaxIdxHeaderBytes)), file.size());
+ArrayHeader idx(const std::string& file) {
+  ArrayHeader header = read_idx_header(bytes_of(file).first(std::min(file.size(), kMaxIdxHeaderBytes)));
+  check_length(header, file.size());
+  return header;
 }
 
-NpyHeader npy(const std::string& file) { return parse_npy_header(bytes_of(file), file.size()); }
+ArrayHeader npy(const std::string& file) {
+  ArrayHeader header = read_npy_header(bytes_of(file));
+  check_length(header, file.size());
+  return header;
+}
 
 std::string npy_file(const std::string& dict, std::size_t data_bytes, char version = 1) {
   std::string text = dict + "\n";
@@ -59,7 +65,7 @@ TEST_CASE("the shape and element type of an npy file are parsed") {
   CHECK(npy(images).shape == Shape{5, 12, 16, 3});
   CHECK(npy(images).element_bytes == 1);
   CHECK(npy(images).header_bytes == 128);
-  const NpyHeader labels = npy(testing::fixture_bytes("npy/labels.npy"));
+  const ArrayHeader labels = npy(testing::fixture_bytes("npy/labels.npy"));
   CHECK(labels.shape == Shape{5});
   CHECK(labels.element_bytes == 8);
   CHECK(labels.is_signed);

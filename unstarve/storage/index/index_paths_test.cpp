@@ -1,4 +1,4 @@
-#include "unstarve/storage/index/index_cache.h"
+#include "unstarve/storage/index/index_paths.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
