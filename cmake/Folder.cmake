@@ -1,7 +1,31 @@
+# unstarve_unity(TARGET): compiles the sources of each subfolder together, which parses shared headers once per subfolder.
+# Names in unnamed namespaces are therefore unique within a subfolder. Compiled alone are Highway's files, which include
+# themselves once per instruction set, and the files of tables (passes, verbs), which use the same names on
+# purpose, and core/aligned.cpp, which fuzz/ replaces. -DCMAKE_UNITY_BUILD=OFF compiles every file alone.
+set(unstarve_tables unstarve/pipeline/passes cli/commands)
+function(unstarve_unity target)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    if(NOT source MATCHES "\\.cpp$")
+      continue()
+    endif()
+    get_filename_component(folder ${source} DIRECTORY)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
+    file(STRINGS ${source} alone REGEX "hwy/foreach_target" LIMIT_COUNT 1)
+    if(alone OR folder IN_LIST unstarve_tables OR source MATCHES "/core/aligned\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    else()
+      string(REPLACE "/" "_" group ${folder})
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # unstarve_folder(NAME [USES folders...] [LINK targets...] [TORCH] [CUDA])
 #
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
-# Files are found by glob, so that no test can be orphaned. TORCH links libtorch and precompiles its header. CUDA adds
+# Files are found by glob, so that no test can be orphaned. TORCH links libtorch. CUDA adds
 # the folder cuda/ when the build has CUDA. Files named *_absent.cpp stand in for a missing component and are taken
 # instead of the component's own files: train/trainer_absent.cpp without libtorch, device/cuda_absent.cpp and
 # ops/gpu/launch_absent.cpp without CUDA, storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl,
@@ -61,6 +85,7 @@ function(unstarve_folder name)
     message(FATAL_ERROR "unstarve/${name} has no source for this build: whatever links it would fail")
   endif()
   add_library(unstarve_${name} STATIC ${sources})
+  unstarve_unity(unstarve_${name})
   target_link_libraries(unstarve_${name} PUBLIC unstarve_options ${arg_LINK})
   foreach(folder ${arg_USES})
     target_link_libraries(unstarve_${name} PUBLIC unstarve_${folder})
@@ -80,30 +105,26 @@ function(unstarve_folder name)
     target_compile_definitions(unstarve_${name} PRIVATE FMT_HEADER_ONLY=1)
     target_include_directories(unstarve_${name} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
     target_compile_options(unstarve_${name} PRIVATE ${TORCH_CXX_FLAGS})
-    target_precompile_headers(unstarve_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
-    # The precompiled header costs a gigabyte and seconds even where it is not used: not for files without libtorch.
-    set_source_files_properties(
-      ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp ${dir}/safetensors.cpp ${dir}/safetensors_test.cpp
-      PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
 
   if(tests)
     add_executable(unstarve_${name}_test ${tests} ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
+    unstarve_unity(unstarve_${name}_test)
     target_link_libraries(unstarve_${name}_test PRIVATE unstarve_${name} Catch2::Catch2)
     if(arg_TORCH)
       target_link_libraries(unstarve_${name}_test PRIVATE ${TORCH_LIBRARIES})
       target_compile_definitions(unstarve_${name}_test PRIVATE FMT_HEADER_ONLY=1)
       target_include_directories(unstarve_${name}_test SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
       target_compile_options(unstarve_${name}_test PRIVATE ${TORCH_CXX_FLAGS})
-      # The precompiled header is taken only by the very code model that it was made with.
-      get_target_property(position_independent unstarve_${name} POSITION_INDEPENDENT_CODE)
-      if(position_independent)
-        set_target_properties(unstarve_${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-        target_compile_options(unstarve_${name}_test PRIVATE -fPIC)
-      endif()
-      target_precompile_headers(unstarve_${name}_test REUSE_FROM unstarve_${name})
     endif()
-    add_test(NAME unit/${name} COMMAND unstarve_${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(unit/${name} PROPERTIES TIMEOUT 900)
+    # One entry per file: Catch2 gives every test the name of its file as a tag (-#).
+    foreach(test ${tests})
+      get_filename_component(stem ${test} NAME_WE)
+      file(RELATIVE_PATH entry ${PROJECT_SOURCE_DIR}/unstarve ${test})
+      string(REGEX REPLACE "_test\\.cpp$" "" entry unit/${entry})
+      add_test(NAME ${entry} COMMAND unstarve_${name}_test --filenames-as-tags "[#${stem}]" --warn NoTests
+        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+      set_tests_properties(${entry} PROPERTIES LABELS unit TIMEOUT 900)
+    endforeach()
   endif()
 endfunction()

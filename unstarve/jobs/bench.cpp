@@ -8,9 +8,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/device/device.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/resources.h"

@@ -12,11 +12,11 @@ namespace {
 
 using Catch::Contains;
 
-constexpr const char* kData = "synthetic:classes=7,images=100,size=64,seed=1";
+constexpr const char* kExplainData = "synthetic:classes=7,images=100,size=64,seed=1";
 
 Settings some_settings() {
   Settings settings;
-  settings.pipeline.source = {kData, ""};
+  settings.pipeline.source = {kExplainData, ""};
   settings.pipeline.operations = training_operations(48);
   settings.pipeline.output.type = ElementType::kUint8;
   settings.pipeline.batch.size = 32;
@@ -25,7 +25,7 @@ Settings some_settings() {
 
 ExplainResult explained(const Settings& settings, const Topology& topology = {8, 8, 0, 1, 1},
                         const std::string& device = "cpu") {
-  return explain_settings(settings, device, open_dataset(kData), topology);
+  return explain_settings(settings, device, open_dataset(kExplainData), topology);
 }
 
 ExplainedSetting chosen(const ExplainResult& result, const std::string& name) {
@@ -108,7 +108,7 @@ TEST_CASE("the JSON contains the content of the text, with types") {
   const ExplainResult result = explained(some_settings());
   const auto json = nlohmann::json::parse(to_json(result));
   const auto& pipeline = json["settings"]["pipeline"];
-  CHECK(pipeline["source"]["path"] == kData);
+  CHECK(pipeline["source"]["path"] == kExplainData);
   CHECK(pipeline["batch"]["size"] == 32);
   CHECK(pipeline["order"]["shuffle"] == true);
   CHECK(pipeline["operations"][0]["random_resized_crop"]["size"] == 48);

@@ -23,12 +23,12 @@
 namespace unstarve {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using IndexClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kChunk = 16;  // records; a few milliseconds of photographs
+constexpr std::uint64_t kIndexChunk = 16;  // records; a few milliseconds of photographs
 
 // The outcome of a chunk of records.
-struct Chunk {
+struct IndexChunk {
   std::uint64_t built = 0, existing = 0, without = 0, corrupt = 0, bytes_built = 0, bytes_indexed = 0, bytes_read = 0;
   std::string first_corrupt;
 };
@@ -45,7 +45,7 @@ class Worker {
         store_(store),
         image_field_(static_cast<std::size_t>(data.field_index(FieldKind::kEncodedImage))) {}
 
-  void work(std::uint64_t begin, std::uint64_t end, Chunk& chunk) {
+  void work(std::uint64_t begin, std::uint64_t end, IndexChunk& chunk) {
     chunk = {};
     for (std::uint64_t position = begin; position < end; ++position) {
       const std::uint64_t id = samples_.id(position);
@@ -67,7 +67,7 @@ class Worker {
 
  private:
   // The new index of the record, valid until the next call; empty if one exists or the image cannot have one.
-  std::span<const std::uint8_t> index(std::uint64_t id, Chunk& chunk) {
+  std::span<const std::uint8_t> index(std::uint64_t id, IndexChunk& chunk) {
     data_.read(id, record_);
     const std::span<const std::uint8_t> bytes = record_.values[image_field_].bytes;
     chunk.bytes_read += bytes.size();
@@ -95,7 +95,7 @@ class Worker {
   Image pixel_;
 };
 
-void add(const Chunk& chunk, IndexResult& result) {
+void add(const IndexChunk& chunk, IndexResult& result) {
   result.built += chunk.built;
   result.existing += chunk.existing;
   result.without += chunk.without;
@@ -124,7 +124,7 @@ std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Datas
 }  // namespace
 
 IndexResult run_index(const PipelineSpec& spec, int threads, const Progress& progress, std::stop_token stop) {
-  const auto start = Clock::now();
+  const auto start = IndexClock::now();
   const std::shared_ptr<const Dataset> data = open_sources(spec);
   if (data->field_index(FieldKind::kEncodedImage) < 0)
     throw Error(ErrorKind::kArgument, "index: the " + data->format() + " contains pixels; expected JPEG images");
@@ -137,24 +137,24 @@ IndexResult run_index(const PipelineSpec& spec, int threads, const Progress& pro
   result.records = samples->size();
   result.all_records = data->size();
 
-  OrderedWork work{(result.records + kChunk - 1) / kChunk, threads, 1};
+  OrderedWork work{(result.records + kIndexChunk - 1) / kIndexChunk, threads, 1};
   work.window = static_cast<std::uint64_t>(2 * work.threads);
-  std::vector<Chunk> slots(work.window);
+  std::vector<IndexChunk> slots(work.window);
   ItemProgress reported(progress, result.records, "records");
   run_in_order(
       work,
       [&]() -> OrderedWorker {
         auto worker = std::make_shared<Worker>(*data, *samples, *store);
         return [&, worker](std::uint64_t item, std::size_t slot) {
-          worker->work(item * kChunk, std::min((item + 1) * kChunk, result.records), slots[slot]);
+          worker->work(item * kIndexChunk, std::min((item + 1) * kIndexChunk, result.records), slots[slot]);
         };
       },
       [&](std::uint64_t item, std::size_t slot) {
         add(slots[slot], result);
-        reported.add(std::min((item + 1) * kChunk, result.records) - item * kChunk);
+        reported.add(std::min((item + 1) * kIndexChunk, result.records) - item * kIndexChunk);
       },
       stop);
-  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  result.seconds = std::chrono::duration<double>(IndexClock::now() - start).count();
   return result;
 }
 

@@ -111,16 +111,16 @@ class Examiner {
   Image image_;
 };
 
-struct Findings {
+struct Examined {
   std::vector<Finding> records;  // by position in the sample set
   std::vector<CorruptRecord> corrupt;
 };
 
-Findings examine_all(const Dataset& data, const SampleSet& samples, int threads, const Progress& progress) {
+Examined examine_all(const Dataset& data, const SampleSet& samples, int threads, const Progress& progress) {
   constexpr std::uint64_t kChunk = 16;  // some ten milliseconds of photographs
   const std::uint64_t total = samples.size();
   const auto end_of = [total](std::uint64_t chunk) { return std::min((chunk + 1) * kChunk, total); };
-  Findings findings;
+  Examined findings;
   findings.records.resize(total);
   const OrderedWork work{(total + kChunk - 1) / kChunk, threads, static_cast<std::uint64_t>(2 * threads)};
   std::vector<std::vector<CorruptRecord>> slots(work.window);
@@ -160,7 +160,7 @@ SizeSummary summarise(const std::vector<Finding>& findings) {
   return {sizes.front(), sizes[(sizes.size() - 1) / 2], sizes.back()};
 }
 
-Json json_of(Size size) { return Json::array({size.width, size.height}); }
+Json size_json(Size size) { return Json::array({size.width, size.height}); }
 
 std::string text_of(Size size) { return fmt::format("{} x {}", size.width, size.height); }
 
@@ -182,7 +182,7 @@ InspectResult inspect_dataset(const Dataset& data, const std::string& path, int 
   if (threads < 0) throw Error(ErrorKind::kArgument, "inspect: " + std::to_string(threads) + " threads");
   const SampleSet everything(data.size());
   if (samples == nullptr) samples = &everything;
-  Findings findings = examine_all(data, *samples, threads > 0 ? threads : read_topology().usable(), progress);
+  Examined findings = examine_all(data, *samples, threads > 0 ? threads : read_topology().usable(), progress);
 
   InspectResult result;
   result.path = shown_name(path);
@@ -217,9 +217,9 @@ std::string to_json(const InspectResult& result) {
   }
   json["bytes"] = result.bytes;
   const bool any = result.sizes.largest.width > 0;
-  json["sizes"]["smallest"] = any ? json_of(result.sizes.smallest) : Json();
-  json["sizes"]["median"] = any ? json_of(result.sizes.median) : Json();
-  json["sizes"]["largest"] = any ? json_of(result.sizes.largest) : Json();
+  json["sizes"]["smallest"] = any ? size_json(result.sizes.smallest) : Json();
+  json["sizes"]["median"] = any ? size_json(result.sizes.median) : Json();
+  json["sizes"]["largest"] = any ? size_json(result.sizes.largest) : Json();
   json["encodings"] = result.encodings;
   json["corrupt"] = Json::array();
   for (const CorruptRecord& record : result.corrupt) {

@@ -25,7 +25,7 @@ std::vector<std::uint8_t> jpeg(std::uint64_t id, Size size) {
 }
 
 // Four good images and five bad ones.
-void fill(const TemporaryFolder& folder) {
+void fill_folder(const TemporaryFolder& folder) {
   const auto photo = jpeg(1, {120, 90});
   folder.write("set/cat/1.jpg", photo);
   folder.write("set/cat/2.jpg", jpeg(2, {40, 30}));
@@ -48,7 +48,7 @@ InspectResult inspect(const std::string& path, int threads = 0, const Progress& 
 
 TEST_CASE("inspect finds every unusable record, with location and reason") {
   TemporaryFolder folder;
-  fill(folder);
+  fill_folder(folder);
   const InspectResult result = inspect(folder.str("set"), 3);
   CHECK(result.format == "image folder");
   CHECK(result.samples == 9);
@@ -79,7 +79,7 @@ TEST_CASE("inspect finds every unusable record, with location and reason") {
 
 TEST_CASE("the result does not depend on the number of threads") {
   TemporaryFolder folder;
-  fill(folder);
+  fill_folder(folder);
   CHECK(to_json(inspect(folder.str("set"), 1)) == to_json(inspect(folder.str("set"), 4)));
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("progress reaches the end and may stop the work") {
 
 TEST_CASE("the JSON contains the documented keys") {
   TemporaryFolder folder;
-  fill(folder);
+  fill_folder(folder);
   folder.write("set/dog/6_\xFF.jpg", "not UTF-8");
   const auto json = nlohmann::json::parse(to_json(inspect(folder.str("set"))));
   CHECK(json["format"] == "image folder");
@@ -164,7 +164,7 @@ TEST_CASE("the JSON contains the documented keys") {
 
 TEST_CASE("the text is short and safe for a terminal") {
   TemporaryFolder folder;
-  fill(folder);
+  fill_folder(folder);
   folder.write("set/dog/\x1b[31m.jpg", "escape");
   const std::string text = to_text(inspect(folder.str("set")), 2);
   CHECK_THAT(text, Catch::Contains("samples    10\n") && Catch::Contains("corrupt    6\n"));

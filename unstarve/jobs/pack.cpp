@@ -26,14 +26,14 @@ namespace unstarve {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using PackClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kChunk = 8;  // records; a few milliseconds of photographs
+constexpr std::uint64_t kPackChunk = 8;  // records; a few milliseconds of photographs
 // Records packed to estimate the packed size: the mean of 64 is within 10 % of the total mean, and the estimate of a
 // small dataset packs less than a twentieth of it.
 constexpr std::uint64_t kEstimateRecords = 64, kLeastEstimateRecords = 16, kEstimatePart = 64;
 
-void check(const PackOptions& options) {
+void check_options(const PackOptions& options) {
   const auto refuse = [](const std::string& what) { throw Error(ErrorKind::kArgument, "pack: " + what); };
   if (options.resize < 0) refuse(fmt::format("resize {}; expected a side length in pixels", options.resize));
   if (options.quality < 0 || options.quality > 100)
@@ -108,7 +108,7 @@ struct Piece {
 };
 
 // Consecutive records of one shard.
-struct Chunk {
+struct PackChunk {
   std::size_t shard = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -135,7 +135,7 @@ class ShardWriter {
         folder_(folder),
         result_(result) {}
 
-  void append(const Chunk& chunk, std::vector<Piece>& pieces) {
+  void append(const PackChunk& chunk, std::vector<Piece>& pieces) {
     const PlannedShard& shard = plan_.shards()[chunk.shard];
     if (chunk.begin == shard.begin) begin(shard);
     for (std::uint64_t position = chunk.begin; position < chunk.end; ++position) {
@@ -211,7 +211,7 @@ class Packing {
     PackResult result;
     result.manifest = manifest();
     PackFolder folder(path, result.manifest, plan_.shards().size());
-    const auto start = Clock::now();
+    const auto start = PackClock::now();
     write(folder, progress, result);
     std::vector<std::string> files;
     for (const PlannedShard& shard : plan_.shards()) files.push_back(file_of(shard));
@@ -222,7 +222,7 @@ class Packing {
     result.shards_in_all = files.size();
     result.excluded = plan_.excluded();
     result.exclude_entries = plan_.exclude_entries();
-    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    result.seconds = std::chrono::duration<double>(PackClock::now() - start).count();
     return result;
   }
 
@@ -274,8 +274,8 @@ class Packing {
   }
 
   // The records of this part's unfinished shards.
-  [[nodiscard]] std::vector<Chunk> chunks(const PackFolder& folder, PackResult& result) const {
-    std::vector<Chunk> all;
+  [[nodiscard]] std::vector<PackChunk> chunks(const PackFolder& folder, PackResult& result) const {
+    std::vector<PackChunk> all;
     const std::vector<PlannedShard>& shards = plan_.shards();
     for (std::size_t i = 0; i < shards.size(); ++i) {
       if (i % options_.part.of != options_.part.number % options_.part.of) continue;
@@ -283,19 +283,19 @@ class Packing {
         ++result.shards_found;
         continue;
       }
-      for (std::uint64_t at = shards[i].begin; at < shards[i].end; at += kChunk)
-        all.push_back({i, at, std::min(at + kChunk, shards[i].end)});
+      for (std::uint64_t at = shards[i].begin; at < shards[i].end; at += kPackChunk)
+        all.push_back({i, at, std::min(at + kPackChunk, shards[i].end)});
     }
     return all;
   }
 
   void write(const PackFolder& folder, const Progress& progress, PackResult& result) {
-    const std::vector<Chunk> all = chunks(folder, result);
+    const std::vector<PackChunk> all = chunks(folder, result);
     const OrderedWork work{all.size(), threads_, static_cast<std::uint64_t>(2 * threads_ + 2)};
     std::vector<std::vector<Piece>> slots(work.window);
-    for (std::vector<Piece>& pieces : slots) pieces.resize(kChunk);
+    for (std::vector<Piece>& pieces : slots) pieces.resize(kPackChunk);
     std::uint64_t records = 0;
-    for (const Chunk& chunk : all) records += chunk.end - chunk.begin;
+    for (const PackChunk& chunk : all) records += chunk.end - chunk.begin;
     ItemProgress done(progress, records, "records");
     ShardWriter writer(plan_, format_, data_->classes(), folder, result);
     const auto make_worker = [&]() -> OrderedWorker {
@@ -312,7 +312,7 @@ class Packing {
     writer.finish();
   }
 
-  void make_chunk(PackImage& image, const Chunk& chunk, std::vector<Piece>& pieces) const {
+  void make_chunk(PackImage& image, const PackChunk& chunk, std::vector<Piece>& pieces) const {
     const std::size_t split = plan_.shards()[chunk.shard].split;
     for (std::uint64_t position = chunk.begin; position < chunk.end; ++position) {
       Piece& piece = pieces[static_cast<std::size_t>(position - chunk.begin)];
@@ -357,7 +357,7 @@ class Packing {
 
 PackResult run_pack(const std::string& source, const fs::path& folder, const PackOptions& options,
                     const Progress& progress, std::stop_token stop) {
-  check(options);
+  check_options(options);
   if (folder.empty()) throw Error(ErrorKind::kArgument, "pack: the folder name is empty");
   refuse_url_as_folder("pack", folder);
   refuse_inside(source, folder);

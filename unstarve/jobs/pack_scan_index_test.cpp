@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 using testing::TemporaryFolder;
 
-constexpr std::uint64_t kImages = 24;
+constexpr std::uint64_t kPackedImages = 24;
 
 Image noise(std::uint64_t id) {
   Random random(1, 0, id, 0);
@@ -35,13 +35,13 @@ Image noise(std::uint64_t id) {
 }
 
 // Photographs of two classes.
-void fill(const TemporaryFolder& folder) {
-  for (std::uint64_t id = 0; id < kImages; ++id)
+void fill_with_jpeg(const TemporaryFolder& folder) {
+  for (std::uint64_t id = 0; id < kPackedImages; ++id)
     folder.write("src/" + std::string(id % 2 ? "a/" : "b/") + std::to_string(id) + ".jpg",
                  encode_jpeg(noise(id).view(), 85, id % 3 ? ChromaSampling::k420 : ChromaSampling::k444));
 }
 
-PackOptions options_for(const std::string& format) {
+PackOptions scan_index_options(const std::string& format) {
   PackOptions options;
   options.format = format;
   options.shard_mb = 0.1;
@@ -50,7 +50,7 @@ PackOptions options_for(const std::string& format) {
   return options;
 }
 
-PipelineSpec spec_of(const std::string& path, const std::string& split = "") {
+PipelineSpec packed_spec(const std::string& path, const std::string& split = "") {
   PipelineSpec spec = small_spec(6);
   spec.source = {path, split};
   return spec;
@@ -61,7 +61,7 @@ struct Epoch {
   ScanIndexCounts counts;
 };
 
-Epoch first_epoch(const PipelineSpec& spec) {
+Epoch packed_epoch(const PipelineSpec& spec) {
   const auto device = open_device("cpu");
   Loader loader(spec, open_dataset(spec.source.path, spec.source.split), *device, {{}, 1});
   Epoch epoch;
@@ -72,7 +72,7 @@ Epoch first_epoch(const PipelineSpec& spec) {
 
 std::vector<Seen> without_index(PipelineSpec spec) {
   spec.passes["scan_index"] = false;
-  return first_epoch(spec).batches;
+  return packed_epoch(spec).batches;
 }
 
 // The files written by the pack, without files that readers add.
@@ -96,21 +96,21 @@ std::vector<std::string> formats() {
 
 TEST_CASE("the first epoch over a new pack decodes crops with the packed index") {
   const TemporaryFolder folder;
-  fill(folder);
+  fill_with_jpeg(folder);
   for (const std::string& format : formats()) {
     INFO(format);
     const fs::path dst = folder.path() / format;
-    const PackResult packed = run_pack(folder.str("src"), dst, options_for(format));
+    const PackResult packed = run_pack(folder.str("src"), dst, scan_index_options(format));
     REQUIRE(packed.manifest.shards.size() > 1);
     for (const ShardEntry& entry : packed.manifest.shards) CHECK(entry.scan_index.bytes > 0);
     CHECK(to_text(packed, dst).find("  indexes    of JPEG scans, ") != std::string::npos);
     // Independent of how the shards are named.
     const std::string extension = fs::path(packed.manifest.shards[0].shard.file).extension().string();
     for (const std::string& path : {dst.string(), (dst / ("data-*" + extension)).string()}) {
-      const std::vector<Seen> expected = without_index(spec_of(path));
-      const Epoch first = first_epoch(spec_of(path));
+      const std::vector<Seen> expected = without_index(packed_spec(path));
+      const Epoch first = packed_epoch(packed_spec(path));
       CHECK(first.batches == expected);
-      CHECK(first.counts.used == kImages);
+      CHECK(first.counts.used == kPackedImages);
       CHECK(first.counts.made == 0);
       CHECK(first.counts.wrong == 0);
     }
@@ -120,8 +120,8 @@ TEST_CASE("the first epoch over a new pack decodes crops with the packed index")
 
 TEST_CASE("shards and indexes do not depend on threads or parts, and are equal when rewritten") {
   const TemporaryFolder folder;
-  fill(folder);
-  PackOptions options = options_for("webdataset");
+  fill_with_jpeg(folder);
+  PackOptions options = scan_index_options("webdataset");
   options.splits = {{"train", 0.7}, {"val", 0.3}};
   options.resize = 140;
   (void)run_pack(folder.str("src"), folder.path() / "one", options);
@@ -139,15 +139,15 @@ TEST_CASE("shards and indexes do not depend on threads or parts, and are equal w
   fs::remove(folder.path() / "one" / "train-00000.tar.jpeg.unstarve-index");
   CHECK(run_pack(folder.str("src"), folder.path() / "one", options).shards_made == 1);
   CHECK(files_of(folder.path() / "one") == expected);
-  const Epoch first = first_epoch(spec_of(folder.str("one"), "train"));
+  const Epoch first = packed_epoch(packed_spec(folder.str("one"), "train"));
   CHECK(first.counts.used == first.batches.size() * 6);
   CHECK(first.counts.made == 0);
 }
 
 TEST_CASE("the option adds index files and does not change the shards") {
   const TemporaryFolder folder;
-  fill(folder);
-  PackOptions options = options_for("recordio");
+  fill_with_jpeg(folder);
+  PackOptions options = scan_index_options("recordio");
   (void)run_pack(folder.str("src"), folder.path() / "with", options);
   options.scan_index = false;
   (void)run_pack(folder.str("src"), folder.path() / "without", options);
@@ -167,10 +167,10 @@ TEST_CASE("the option adds index files and does not change the shards") {
 
 TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
   const TemporaryFolder folder;
-  fill(folder);
+  fill_with_jpeg(folder);
   const fs::path dst = folder.path() / "dst";
-  const PackResult packed = run_pack(folder.str("src"), dst, options_for("webdataset"));
-  const std::vector<Seen> expected = without_index(spec_of(dst.string()));
+  const PackResult packed = run_pack(folder.str("src"), dst, scan_index_options("webdataset"));
+  const std::vector<Seen> expected = without_index(packed_spec(dst.string()));
   const std::string name = packed.manifest.shards[0].scan_index.file;
   const std::string whole = read_text_file(dst / name);
   std::string damaged = whole;
@@ -180,10 +180,10 @@ TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
   REQUIRE(result.wrong.size() == 1);
   CHECK(result.wrong[0].file == name);
   CHECK_THAT(result.wrong[0].reason, Contains("CRC-32C"));
-  const Epoch first = first_epoch(spec_of(dst.string()));
+  const Epoch first = packed_epoch(packed_spec(dst.string()));
   CHECK(first.batches == expected);
   CHECK(first.counts.made == 1);
-  CHECK(first.counts.used == kImages - 1);
+  CHECK(first.counts.used == kPackedImages - 1);
 
   // Valid indexes of other images: the first record of the shard is now the second.
   ScanIndexBuilder shifted;
@@ -194,7 +194,7 @@ TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
   write_file_atomically(dst / name, shifted.file(entry.shard.bytes));
   for (const fs::directory_entry& item : fs::directory_iterator(folder.path()))
     if (item.path().filename().string().ends_with(".unstarve-index")) fs::remove(item.path());
-  const Epoch wrong = first_epoch(spec_of(dst.string()));
+  const Epoch wrong = packed_epoch(packed_spec(dst.string()));
   CHECK(wrong.batches == expected);
   CHECK(wrong.counts.wrong == entry.records);
   CHECK(wrong.counts.made == entry.records);
@@ -202,11 +202,11 @@ TEST_CASE("a damaged index of a shard is found by verify and by the decoder") {
 
 TEST_CASE("a notice reports an unused index file of a shard, and its images get new indexes") {
   const TemporaryFolder folder;
-  fill(folder);
+  fill_with_jpeg(folder);
   const fs::path dst = folder.path() / "dst";
-  const PackResult packed = run_pack(folder.str("src"), dst, options_for("webdataset"));
+  const PackResult packed = run_pack(folder.str("src"), dst, scan_index_options("webdataset"));
   REQUIRE(packed.manifest.shards.size() > 2);
-  const std::vector<Seen> expected = without_index(spec_of(dst.string()));
+  const std::vector<Seen> expected = without_index(packed_spec(dst.string()));
   std::uint64_t lost = 0;
   for (std::size_t shard = 0; shard < 2; ++shard) {
     const ShardEntry& entry = packed.manifest.shards[shard];
@@ -217,16 +217,16 @@ TEST_CASE("a notice reports an unused index file of a shard, and its images get 
   }
   std::vector<std::string> notices;
   set_notice_sink([&](const std::string& text) { notices.push_back(text); });
-  const Epoch first = first_epoch(spec_of(dst.string()));
+  const Epoch first = packed_epoch(packed_spec(dst.string()));
   set_notice_sink({});
   CHECK(first.batches == expected);
-  CHECK(first.counts.used == kImages - lost);
+  CHECK(first.counts.used == kPackedImages - lost);
   CHECK(first.counts.made == lost);
   const std::string why = packed.manifest.shards[0].scan_index.file + ": its head is damaged; it is not used";
   REQUIRE(notices.size() == 2);
   CHECK_THAT(notices[0], Contains(why));
   // Also when only the plan is explained.
-  const PlannedRun run = plan_run(spec_of(dst.string()), open_dataset(dst.string()), {2});
+  const PlannedRun run = plan_run(packed_spec(dst.string()), open_dataset(dst.string()), {2});
   CHECK_THAT(explain(run), Contains(why + ", and 1 more like it"));
 }
 
@@ -234,11 +234,11 @@ TEST_CASE("PNG has no scan index; a pack of only PNG has no index file") {
   const TemporaryFolder folder;
   for (std::uint64_t id = 0; id < 6; ++id)
     folder.write("src/a/" + std::to_string(id) + ".png", encode_png(noise(id).view()));
-  const PackResult packed = run_pack(folder.str("src"), folder.path() / "dst", options_for("webdataset"));
+  const PackResult packed = run_pack(folder.str("src"), folder.path() / "dst", scan_index_options("webdataset"));
   for (const ShardEntry& entry : packed.manifest.shards) CHECK(entry.scan_index.file.empty());
   CHECK(files_of(folder.path() / "dst").size() == packed.manifest.shards.size() + 1);
   folder.write("src/b/1.jpg", encode_jpeg(noise(9).view(), 85));
-  const PackResult mixed = run_pack(folder.str("src"), folder.path() / "mixed", options_for("tfrecord"));
+  const PackResult mixed = run_pack(folder.str("src"), folder.path() / "mixed", scan_index_options("tfrecord"));
   CHECK(std::count_if(mixed.manifest.shards.begin(), mixed.manifest.shards.end(),
                       [](const ShardEntry& entry) { return !entry.scan_index.file.empty(); }) == 1);
 }

@@ -16,11 +16,11 @@ namespace {
 using Catch::Contains;
 
 // Some samples sleep, so that others bypass them in relaxed order.
-constexpr const char* kData = "sleep:straggle_every=10,straggle_ms=5,images=120,size=8";
+constexpr const char* kResumeData = "sleep:straggle_every=10,straggle_ms=5,images=120,size=8";
 
-PipelineSpec spec_of(int batch) {
+PipelineSpec resume_spec(int batch) {
   PipelineSpec spec;
-  spec.source.path = kData;
+  spec.source.path = kResumeData;
   spec.order.seed = 4;
   spec.batch = {batch, LastBatch::kKeep};
   spec.execution.threads = 3;
@@ -60,7 +60,7 @@ TEST_CASE("a resumed run continues with the rest of the epoch, for any batch siz
     for (const bool filtered : {false, true}) {
       for (const int batch : {8, 16, 5}) {
         CAPTURE(relaxed, filtered, batch);
-        PipelineSpec spec = spec_of(8);
+        PipelineSpec spec = resume_spec(8);
         if (relaxed) spec.execution.order = ExecutionOrder::kRelaxed;
         if (filtered) spec.source.take = 100;
         Run first(spec);
@@ -84,13 +84,13 @@ TEST_CASE("a resumed run continues with the rest of the epoch, for any batch siz
 }
 
 TEST_CASE("an unchanged run resumes with exactly the next batch") {
-  Run whole(spec_of(8));
+  Run whole(resume_spec(8));
   for (const std::int64_t step : {0, 1, 14, 15, 16, 31}) {
     CAPTURE(step);
-    Run first(spec_of(8)), again(spec_of(8));
+    Run first(resume_spec(8)), again(resume_spec(8));
     (void)first.train(step);
     (void)again.train(step);
-    Run second(spec_of(8), first.after(step));
+    Run second(resume_spec(8), first.after(step));
     CHECK(second.position.first_step == 0);
     CHECK(second.position.steps_of(3) == 45);
     for (int i = 0; i < 3; ++i) {
@@ -102,11 +102,11 @@ TEST_CASE("an unchanged run resumes with exactly the next batch") {
 }
 
 TEST_CASE("a resume position of other data or another order is refused with the name of the checkpoint") {
-  Run first(spec_of(8));
+  Run first(resume_spec(8));
   (void)first.train(2);
   const TrainProgress done = first.after(2);
   const auto refusal_of = [&](const auto& change) {
-    PipelineSpec spec = spec_of(8);
+    PipelineSpec spec = resume_spec(8);
     change(spec);
     return testing::refusal([&] { Run(spec, done); }, ErrorKind::kArgument);
   };
@@ -121,13 +121,13 @@ TEST_CASE("a resume position of other data or another order is refused with the 
 TEST_CASE("a checkpoint of an earlier version continues after its steps, with a notice") {
   std::vector<std::string> notices;
   set_notice_sink([&](const std::string& text) { notices.push_back(text); });
-  const Run run(spec_of(8), {17, ""});
+  const Run run(resume_spec(8), {17, ""});
   set_notice_sink({});
   CHECK(run.position.start == Position{1, 2, 0, {}});
   CHECK(run.position.first_step == 0);
   REQUIRE(notices.size() == 1);
   CHECK_THAT(notices[0], Contains("a.safetensors has no resume position") && Contains("after 17 batches of 8"));
-  PipelineSpec relaxed = spec_of(8);
+  PipelineSpec relaxed = resume_spec(8);
   relaxed.execution.order = ExecutionOrder::kRelaxed;
   CHECK_THAT(testing::refusal([&] { Run(relaxed, {17, ""}); }, ErrorKind::kArgument), Contains("Use exact order"));
 }

@@ -27,9 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Identifies the generator in the marker file. Raised when drawing or encoding changes.
-constexpr const char* kMarker = "unstarve-synth.json";
+constexpr const char* kSynthMarker = "unstarve-synth.json";
 constexpr int kGenerator = 1;
-constexpr std::uint64_t kChunk = 16;          // some ten milliseconds of photographs
+constexpr std::uint64_t kSynthChunk = 16;          // some ten milliseconds of photographs
 constexpr std::uint32_t kFileStream = 0xF02;  // distinct from those of synthetic_image.cpp
 
 struct FileLook {
@@ -59,7 +59,7 @@ FileLook look_of(const SynthOptions& options, std::uint64_t id) {
   return look;
 }
 
-void check(const SynthOptions& options) {
+void check_synth_options(const SynthOptions& options) {
   const auto refuse = [](const std::string& what) { throw Error(ErrorKind::kArgument, "synth: " + what); };
   if (options.classes < 1 || options.classes > kSyntheticMaxClasses) {
     refuse(fmt::format("{} classes; expected 1 to {}", options.classes, kSyntheticMaxClasses));
@@ -106,13 +106,13 @@ void write_new_file(const fs::path& path, const std::vector<std::uint8_t>& bytes
 }
 
 // Consecutive images of one part.
-struct Chunk {
+struct SynthChunk {
   Part part;
   std::uint64_t begin = 0, end = 0;
 };
 
 // Draws and writes the images; returns their bytes.
-std::uint64_t write_chunk(const SynthOptions& options, const Chunk& chunk) {
+std::uint64_t write_chunk(const SynthOptions& options, const SynthChunk& chunk) {
   std::uint64_t bytes = 0;
   Image image;
   for (std::uint64_t i = chunk.begin; i < chunk.end; ++i) {
@@ -133,13 +133,13 @@ class PartialFolder {
     std::error_code failed;
     if (fs::exists(path_, failed)) take_over();
     make_folders(path_);
-    lock_ = FileDescriptor(::open((path_ / kMarker).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (!lock_.valid()) throw io_error("write", (path_ / kMarker).string(), errno);
+    lock_ = FileDescriptor(::open((path_ / kSynthMarker).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!lock_.valid()) throw io_error("write", (path_ / kSynthMarker).string(), errno);
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) throw busy();
     if (::pwrite(lock_.get(), marker.data(), marker.size(), 0) != static_cast<ssize_t>(marker.size())) {
       const int reason = errno;
       remove();
-      throw io_error("write", (path_ / kMarker).string(), reason);
+      throw io_error("write", (path_ / kSynthMarker).string(), reason);
     }
   }
   ~PartialFolder() {
@@ -163,7 +163,7 @@ class PartialFolder {
 
   // Removes only what an earlier run left.
   void take_over() {
-    const FileDescriptor marker(::open((path_ / kMarker).c_str(), O_RDONLY | O_CLOEXEC));
+    const FileDescriptor marker(::open((path_ / kSynthMarker).c_str(), O_RDONLY | O_CLOEXEC));
     if (!marker.valid()) {
       throw Error(ErrorKind::kArgument,
                   "synth: " + path_.string() + " exists, but not from an earlier run; move or remove it");
@@ -202,10 +202,10 @@ bool holds_same(const fs::path& folder, const std::string& marker) {
   const bool empty = fs::is_empty(folder, failed);
   if (failed) throw io_error("read folder", folder.string(), failed.value());
   if (empty) return false;
-  if (!fs::exists(folder / kMarker)) {
+  if (!fs::exists(folder / kSynthMarker)) {
     throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " is not empty; use a new or empty folder");
   }
-  const std::string found = read_text_file(folder / kMarker);
+  const std::string found = read_text_file(folder / kSynthMarker);
   if (found == marker) return true;
   throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " contains another synthetic dataset: found " +
                                         found + "expected " + marker + "use another folder, or remove this one");
@@ -214,7 +214,7 @@ bool holds_same(const fs::path& folder, const std::string& marker) {
 }  // namespace
 
 SynthResult run_synth(const fs::path& given, const SynthOptions& options, const Progress& progress) {
-  check(options);
+  check_synth_options(options);
   const fs::path folder = given.has_filename() ? given : given.parent_path();  // "photos/" is "photos"
   if (folder.empty()) throw Error(ErrorKind::kArgument, "synth: the folder name is empty");
   refuse_url_as_folder("synth", given);
@@ -228,12 +228,12 @@ SynthResult run_synth(const fs::path& given, const SynthOptions& options, const 
   }
 
   PartialFolder partial(folder, marker);
-  std::vector<Chunk> chunks;
+  std::vector<SynthChunk> chunks;
   for (const Part& part : parts_of(options, partial.path())) {
     for (int label = 0; label < options.classes; ++label)
       make_folders(part.folder / synthetic_class_name(label, options.classes));
-    for (std::uint64_t first = 0; first < part.images; first += kChunk)
-      chunks.push_back({part, first, std::min(first + kChunk, part.images)});
+    for (std::uint64_t first = 0; first < part.images; first += kSynthChunk)
+      chunks.push_back({part, first, std::min(first + kSynthChunk, part.images)});
   }
   const int threads = options.threads > 0 ? options.threads : read_topology().usable();
   const OrderedWork work{chunks.size(), threads, static_cast<std::uint64_t>(2 * threads)};

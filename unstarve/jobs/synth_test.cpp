@@ -25,7 +25,7 @@ SynthOptions small(std::uint64_t images = 40) {
   return options;
 }
 
-std::map<std::string, std::string> contents(const fs::path& folder) {
+std::map<std::string, std::string> synth_contents(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.is_regular_file()) files[fs::relative(entry.path(), folder).string()] = read_text_file(entry.path());
@@ -66,10 +66,10 @@ TEST_CASE("the same options give the same bytes for any number of threads") {
   options.threads = 4;
   const SynthResult four = run_synth(folder.path() / "four", options);
   CHECK(one.bytes == four.bytes);
-  CHECK(contents(folder.path() / "one") == contents(folder.path() / "four"));
+  CHECK(synth_contents(folder.path() / "one") == synth_contents(folder.path() / "four"));
   options.seed = 2;
   (void)run_synth(folder.path() / "other", options);
-  CHECK(contents(folder.path() / "one") != contents(folder.path() / "other"));
+  CHECK(synth_contents(folder.path() / "one") != synth_contents(folder.path() / "other"));
   CHECK(open_dataset(folder.str("one"), "train")->size() == 40);
   CHECK(open_dataset(folder.str("one"), "test")->size() == 10);
 }
@@ -116,17 +116,17 @@ TEST_CASE("a folder with the same dataset is left unchanged, any other is refuse
   const fs::path set = folder.path() / "set";
   folder.folder("set");  // an empty folder is fine
   const SynthResult first = run_synth(set, small());
-  const auto before = contents(set);
+  const auto before = synth_contents(set);
   const SynthResult again = run_synth(folder.str("set") + "/", small());
   CHECK(again.already_there);
   CHECK(again.bytes == first.bytes);
   check_refused(set, small(50), "contains another synthetic dataset");
-  CHECK(contents(set) == before);
+  CHECK(synth_contents(set) == before);
 
   folder.write("mine/letter.txt", "dear");
   check_refused(folder.path() / "mine", small(), "is not empty");
   check_refused(folder.path() / "mine/letter.txt", small(), "is not a folder");
-  CHECK(contents(folder.path() / "mine").size() == 1);
+  CHECK(synth_contents(folder.path() / "mine").size() == 1);
 }
 
 TEST_CASE("the partial folder of a stopped run is replaced, other content is not") {
@@ -134,7 +134,7 @@ TEST_CASE("the partial folder of a stopped run is replaced, other content is not
   folder.write("set.partial/unstarve-synth.json", "{");
   folder.write("set.partial/000-disc-solid/00000.jpg", "half an ima");
   (void)run_synth(folder.path() / "set", small());
-  CHECK(contents(folder.path() / "set").size() == 41);
+  CHECK(synth_contents(folder.path() / "set").size() == 41);
   folder.write("other.partial/letter.txt", "dear");
   check_refused(folder.path() / "other", small(), "not from an earlier run");
   CHECK(fs::exists(folder.path() / "other.partial/letter.txt"));

@@ -9,12 +9,12 @@
 namespace unstarve {
 namespace {
 
-const char* const kData = "sleep:ms=1,images=4096,size=32";
+const char* const kTuneData = "sleep:ms=1,images=4096,size=32";
 
 TEST_CASE("the JSON of tune contains the documented keys") {
   TuneOptions tune;
   tune.device = "emulated:h100-resnet50";
-  tune.settings = default_settings({kData, ""}, *open_dataset(kData), {"", tune.device});
+  tune.settings = default_settings({kTuneData, ""}, *open_dataset(kTuneData), {"", tune.device});
   tune.minutes = 0.05;
   const TuneResult result = run_tune(tune);
   const auto json = nlohmann::json::parse(to_json(result));

@@ -20,7 +20,7 @@ constexpr std::array<std::pair<std::string_view, torch::ScalarType>, 6> kTypes{{
                                                                                 {"I64", torch::kInt64},
                                                                                 {"I32", torch::kInt32}}};
 
-[[nodiscard]] Error bad(const std::string& origin, const std::string& what) {
+[[nodiscard]] Error bad_weights(const std::string& origin, const std::string& what) {
   return {ErrorKind::kInput, fmt::format("loading weights {}: {}", origin, what)};
 }
 
@@ -29,7 +29,7 @@ torch::ScalarType readable_type(const StoredTensor& stored, const StateEntry& en
   for (const auto& [name, type] : kTypes) {
     if (name == stored.type && torch::isFloatingType(type) == entry.tensor.is_floating_point()) return type;
   }
-  throw bad(origin, fmt::format("tensor \"{}\" has type {}, expected {}", stored.name, stored.type,
+  throw bad_weights(origin, fmt::format("tensor \"{}\" has type {}, expected {}", stored.name, stored.type,
                                 entry.tensor.is_floating_point() ? "a floating type" : "an integer type"));
 }
 
@@ -52,10 +52,10 @@ void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& he
     const StoredTensor* stored = header.find(entry.name);
     if (stored == nullptr) {
       if (entry.optional) continue;
-      throw bad(origin, fmt::format("tensor \"{}\" of the model is missing", entry.name));
+      throw bad_weights(origin, fmt::format("tensor \"{}\" of the model is missing", entry.name));
     }
     if (entry.tensor.sizes() != torch::IntArrayRef(stored->shape)) {
-      throw bad(origin, fmt::format("tensor \"{}\" has shape [{}], expected [{}]", entry.name,
+      throw bad_weights(origin, fmt::format("tensor \"{}\" has shape [{}], expected [{}]", entry.name,
                                     fmt::join(stored->shape, ", "), fmt::join(entry.tensor.sizes().vec(), ", ")));
     }
     const torch::ScalarType type = readable_type(*stored, entry, origin);
@@ -68,7 +68,7 @@ void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& he
   }
   for (const StoredTensor& stored : header.tensors) {
     if (!used.contains(stored.name)) {
-      throw bad(origin, fmt::format("tensor \"{}\" does not belong to the model", stored.name));
+      throw bad_weights(origin, fmt::format("tensor \"{}\" does not belong to the model", stored.name));
     }
   }
   const torch::NoGradGuard no_grad;

@@ -11,7 +11,7 @@ namespace {
 
 std::string bytes_text(std::uint64_t bytes) { return bytes > 0 ? format_bytes(bytes) : std::string(); }
 
-std::string cores_text(const Topology& t) {
+std::string usable_cores_text(const Topology& t) {
   std::string text = fmt::format("{} usable", t.usable());
   if (t.affinity != t.online) text += fmt::format(", {} of {} in the affinity mask", t.affinity, t.online);
   if (t.quota > 0) text += fmt::format(", cgroup quota {:.4g}", t.quota);
@@ -25,7 +25,7 @@ std::vector<Fact> describe(const MachineFacts& machine) {
   std::string sets;
   for (const std::string& set : machine.instruction_sets) sets += (sets.empty() ? "" : " ") + set;
   return {{"CPU", machine.cpu_model},
-          {"cores", cores_text(machine.topology)},
+          {"cores", usable_cores_text(machine.topology)},
           {"NUMA nodes", std::to_string(machine.topology.numa_nodes)},
           {"instruction sets", sets},
           {"memory", bytes_text(machine.memory_bytes)},

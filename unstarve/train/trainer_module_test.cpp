@@ -28,7 +28,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-std::string refusal(const std::vector<fs::path>& paths) {
+std::string module_refusal(const std::vector<fs::path>& paths) {
   return testing::refusal([&] { (void)load_trainer_module(paths); }, ErrorKind::kMissing);
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("a missing module is reported with the paths and the remedy") {
   using Catch::Contains;
   const TemporaryFolder folder;
   const fs::path first = folder.path() / "a.so", second = folder.path() / "lib" / "b.so";
-  CHECK_THAT(refusal({first, second}), Contains("libunstarve_torch.so") &&
+  CHECK_THAT(module_refusal({first, second}), Contains("libunstarve_torch.so") &&
                                            Contains(first.string() + " and " + second.string()) &&
                                            Contains("cmake --install"));
 }
@@ -74,11 +74,11 @@ TEST_CASE("a file that is not a module is rejected by name, and later paths are 
   const TemporaryFolder folder;
   const fs::path text = folder.path() / "text.so";
   write_file_atomically(text, "no library", Durability::kRenamed);
-  CHECK_THAT(refusal({folder.path() / "none.so", text, trainer_module_paths()[0]}),
+  CHECK_THAT(module_refusal({folder.path() / "none.so", text, trainer_module_paths()[0]}),
              Contains(text.string() + ", but it cannot be loaded") && Contains("LD_LIBRARY_PATH"));
   const fs::path library = other_library();
   REQUIRE_FALSE(library.empty());
-  CHECK_THAT(refusal({library}), Contains(library.string()) && Contains("has no unstarve_trainer_module"));
+  CHECK_THAT(module_refusal({library}), Contains(library.string()) && Contains("has no unstarve_trainer_module"));
 }
 
 TEST_CASE("a module of another build is not called") {
@@ -93,7 +93,7 @@ TEST_CASE("a module of another build is not called") {
   bytes.replace(at, other.size(), other);
   const fs::path copy = folder.path() / "other.so";
   write_file_atomically(copy, bytes, Durability::kRenamed);
-  CHECK_THAT(refusal({copy}), Contains("another build (" + other + ")") && Contains("this program (" + stamp + ")"));
+  CHECK_THAT(module_refusal({copy}), Contains("another build (" + other + ")") && Contains("this program (" + stamp + ")"));
 }
 
 }  // namespace unstarve

@@ -18,7 +18,7 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 // The pixels, or nothing if the decoder rejects the file.
-std::optional<Image> decoded(JpegDecoder& decoder, const Bytes& file, Rect rect, const Bytes& index = {},
+std::optional<Image> decoded_crop(JpegDecoder& decoder, const Bytes& file, Rect rect, const Bytes& index = {},
                              bool make_index = false) {
   Image out;
   try {
@@ -30,8 +30,8 @@ std::optional<Image> decoded(JpegDecoder& decoder, const Bytes& file, Rect rect,
   return out;
 }
 
-Bytes index_of(JpegDecoder& decoder, const Bytes& file, Rect rect) {
-  (void)decoded(decoder, file, rect, {}, true);
+Bytes crop_index_of(JpegDecoder& decoder, const Bytes& file, Rect rect) {
+  (void)decoded_crop(decoder, file, rect, {}, true);
   return {decoder.made_index().begin(), decoder.made_index().end()};
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("a crop by an index reads only the blocks from the points before the c
     sample.restart_interval = restarts;
     const int columns = size.width / 16, rows = size.height / 16;
     const Bytes file = make_jpeg(sample_image(size, 3), sample);
-    const Bytes index = index_of(decoder, file, {0, 0, size.width, size.height});
+    const Bytes index = crop_index_of(decoder, file, {0, 0, size.width, size.height});
     REQUIRE(decoder.mcus_read() == static_cast<std::uint64_t>(columns * rows));
     Random random(81, 0, 0, 0);
     for (int i = 0; i < 40; ++i) {
@@ -54,12 +54,12 @@ TEST_CASE("a crop by an index reads only the blocks from the points before the c
       crop.width = 1 + below(std::min(200, size.width - crop.x));
       crop.height = 1 + below(std::min(200, size.height - crop.y - 16));
       INFO("restarts " << restarts << ", " << crop.width << " x " << crop.height << " at " << crop.x << ", " << crop.y);
-      const auto expected = decoded(decoder, file, crop);
+      const auto expected = decoded_crop(decoder, file, crop);
       REQUIRE(expected);
       // Without an index: all MCUs above the crop and, except in the last row, next to it.
       const int above = std::max(crop.y - 2, 0) / 16;
       REQUIRE(decoder.mcus_read() >= static_cast<std::uint64_t>(above * columns));
-      const auto by_index = decoded(decoder, file, crop, index);
+      const auto by_index = decoded_crop(decoder, file, crop, index);
       REQUIRE(by_index);
       REQUIRE(decoder.index_use() == IndexUse::kUsed);
       REQUIRE(same_pixels(*by_index, *expected));
@@ -76,13 +76,13 @@ TEST_CASE("a file modified after indexing decodes, or is rejected, as without it
   const Size size{320, 320};
   const Bytes file = make_jpeg(sample_image(size, 8), {});
   const Rect crop{100, 240, 120, 60};
-  const Bytes index = index_of(decoder, file, crop);
-  const auto expected = decoded(decoder, file, crop);
+  const Bytes index = crop_index_of(decoder, file, crop);
+  const auto expected = decoded_crop(decoder, file, crop);
   REQUIRE(expected);
   int refused = 0, other = 0, same = 0;
   const auto check = [&](const Bytes& changed) {
-    const auto without = decoded(decoder, changed, crop);
-    const auto by_index = decoded(decoder, changed, crop, index);
+    const auto without = decoded_crop(decoder, changed, crop);
+    const auto by_index = decoded_crop(decoder, changed, crop, index);
     REQUIRE(decoder.index_use() != IndexUse::kUsed);
     REQUIRE(by_index.has_value() == without.has_value());
     if (without) REQUIRE(same_pixels(*by_index, *without));
@@ -109,7 +109,7 @@ TEST_CASE("a file damaged within the crop reports nothing about its index", "[co
   const Size size{160, 160};
   const Bytes file = make_jpeg(sample_image(size, 5), {});
   const Rect all{0, 0, size.width, size.height};
-  const Bytes index = index_of(decoder, file, all);
+  const Bytes index = crop_index_of(decoder, file, all);
   int refused = 0, wrong = 0;
   for (std::uint32_t i = 0; i < 300; ++i) {
     Random random(82, 0, i, 0);
@@ -117,8 +117,8 @@ TEST_CASE("a file damaged within the crop reports nothing about its index", "[co
     const auto half = static_cast<std::uint32_t>(file.size() / 2);
     damaged[half + random.below(half)] = static_cast<std::uint8_t>(random.bits());
     INFO("damage " << i);
-    const bool decodes = decoded(decoder, damaged, all).has_value() && decoder.used_own_decoder();
-    (void)decoded(decoder, damaged, all, index);
+    const bool decodes = decoded_crop(decoder, damaged, all).has_value() && decoder.used_own_decoder();
+    (void)decoded_crop(decoder, damaged, all, index);
     if (!decodes) CHECK(decoder.index_use() == IndexUse::kNone);
     refused += decodes ? 0 : 1;
     wrong += decoder.index_use() == IndexUse::kWrong ? 1 : 0;

@@ -12,7 +12,7 @@ namespace {
 
 int divided_up(int value, int divisor) { return (value + divisor - 1) / divisor; }
 
-Image decoded(Decoder& decoder, const std::vector<std::uint8_t>& bytes, const DecodeRequest& request) {
+Image decoded_part(Decoder& decoder, const std::vector<std::uint8_t>& bytes, const DecodeRequest& request) {
   Image out;
   decoder.open(bytes);
   decoder.decode(request, out);
@@ -40,7 +40,7 @@ Rect random_edge_rect(Random& random, Size size) {
 
 void check_crops(Decoder& decoder, const std::vector<std::uint8_t>& bytes, Size size, Random& random, int crops) {
   for (const int reduction : {1, 2, 4, 8}) {
-    const Image whole = decoded(decoder, bytes, {{}, reduction});
+    const Image whole = decoded_part(decoder, bytes, {{}, reduction});
     REQUIRE(whole.size() == Size{divided_up(size.width, reduction), divided_up(size.height, reduction)});
     for (int i = 0; i < crops; ++i) {
       const Rect rect = random_edge_rect(random, size);
@@ -48,7 +48,7 @@ void check_crops(Decoder& decoder, const std::vector<std::uint8_t>& bytes, Size 
       const int top = rect.y / reduction;
       const Rect reduced{left, top, divided_up(rect.x + rect.width, reduction) - left,
                          divided_up(rect.y + rect.height, reduction) - top};
-      const bool same = same_pixels(decoded(decoder, bytes, {rect, reduction}), crop_of(whole, reduced));
+      const bool same = same_pixels(decoded_part(decoder, bytes, {rect, reduction}), crop_of(whole, reduced));
       if (!same) {
         INFO("image " << size.width << "x" << size.height << ", crop " << rect.width << "x" << rect.height << " at "
                       << rect.x << "," << rect.y << ", reduction " << reduction);
@@ -86,11 +86,11 @@ TEST_CASE("a JPEG crop equals the crop of the whole image at every position of a
       const Size size{37, 35};
       const auto bytes = make_jpeg(sample_image(size, 3), sample);
       for (const int reduction : {1, 2, 4, 8}) {
-        const Image whole = decoded(decoder, bytes, {{}, reduction});
+        const Image whole = decoded_part(decoder, bytes, {{}, reduction});
         int different = 0;
         for (int y = 0; y < whole.size().height; ++y) {
           for (int x = 0; x < whole.size().width; ++x) {
-            const Image pixel = decoded(decoder, bytes, {{x * reduction, y * reduction, 1, 1}, reduction});
+            const Image pixel = decoded_part(decoder, bytes, {{x * reduction, y * reduction, 1, 1}, reduction});
             different += same_pixels(pixel, crop_of(whole, {x, y, 1, 1})) ? 0 : 1;
           }
         }

@@ -24,13 +24,13 @@ struct EncodeSession {
   ~EncodeSession() { png_destroy_write_struct(&png, &info); }
 };
 
-[[noreturn]] void on_error(png_structp png, png_const_charp message) {
+[[noreturn]] void on_encode_error(png_structp png, png_const_charp message) {
   auto& session = *static_cast<EncodeSession*>(png_get_error_ptr(png));
   std::strncpy(session.text, message, sizeof(session.text) - 1);
   std::longjmp(session.jump, 1);
 }
 
-void on_warning(png_structp, png_const_charp) {}
+void on_encode_warning(png_structp, png_const_charp) {}
 
 void on_write(png_structp png, png_bytep data, std::size_t count) {
   auto& session = *static_cast<EncodeSession*>(png_get_io_ptr(png));
@@ -42,7 +42,7 @@ void on_flush(png_structp) {}
 // Runs inside guarded_call() and therefore holds only numbers and pointers.
 void encode_step(void* context) {
   auto& session = *static_cast<EncodeSession*>(context);
-  session.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
+  session.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &session, on_encode_error, on_encode_warning);
   if (session.png == nullptr) std::longjmp(session.jump, 1);
   session.info = png_create_info_struct(session.png);
   if (session.info == nullptr) png_error(session.png, "out of memory");

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kUnpackPieceBytes = std::size_t{1} << 20;
 
 [[nodiscard]] Error bad(const std::string& where, const std::string& what) {
   return Error(ErrorKind::kInput, "unpack " + where + ": " + what);
@@ -85,11 +85,11 @@ struct Allowance {
 class ArchiveReader {
  public:
   ArchiveReader(const fs::path& path, std::string shown, bool container) : ArchiveReader(std::move(shown), container) {
-    if (archive_read_open_filename(handle_.get(), path.c_str(), kPieceBytes) != ARCHIVE_OK) throw damaged();
+    if (archive_read_open_filename(handle_.get(), path.c_str(), kUnpackPieceBytes) != ARCHIVE_OK) throw damaged();
   }
   ArchiveReader(ArchiveReader& outer, std::string shown) : ArchiveReader(std::move(shown), true) {
     outer_ = &outer;
-    piece_.resize(kPieceBytes);
+    piece_.resize(kUnpackPieceBytes);
     if (archive_read_open(handle_.get(), this, nullptr, &ArchiveReader::read_outer, nullptr) != ARCHIVE_OK) {
       throw damaged();
     }
@@ -176,7 +176,7 @@ class ArchiveReader {
 class Unpacker {
  public:
   Unpacker(Allowance& allowance, std::function<void()> tick) : allowance_(allowance), tick_(std::move(tick)) {
-    piece_.resize(kPieceBytes);
+    piece_.resize(kUnpackPieceBytes);
   }
 
   void unpack_member(ArchiveReader& archive, const fs::path& path) {

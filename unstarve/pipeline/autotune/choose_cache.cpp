@@ -32,15 +32,15 @@ CacheChoice evaluate(const Candidate& candidate, const CacheProfile& profile, do
   return choice;
 }
 
-std::string time_text(double seconds) {
+std::string sample_time_text(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6) : fmt::format("{:.3g} ms", seconds * 1e3);
 }
 
 std::string describe(const Candidate& candidate, const CacheChoice& choice) {
-  std::string text = fmt::format("{} {}", candidate.name, time_text(candidate.cost.hit_s));
+  std::string text = fmt::format("{} {}", candidate.name, sample_time_text(candidate.cost.hit_s));
   if (choice.held < 1)
     text += fmt::format(" but {:.0f} MB store {:.2g} % of them and the others take {}", choice.bytes / 1e6,
-                        choice.held * 100, time_text(candidate.cost.miss_s));
+                        choice.held * 100, sample_time_text(candidate.cost.miss_s));
   return text + fmt::format(" (saves {:.2g} %)", choice.gain * 100);
 }
 
@@ -86,7 +86,7 @@ CacheChoice choose_cache(const CacheProfile& profile) {
     chosen = *std::find_if(choices.begin(), choices.end(), [&](const CacheChoice& choice) {
       return choice.tier != CacheTier::kNone && choice.gain >= std::max(kMinGain, best_gain - kEqualGain);
     });
-  chosen.reason = fmt::format("a sample takes {} without a cache", time_text(profile.sample_s));
+  chosen.reason = fmt::format("a sample takes {} without a cache", sample_time_text(profile.sample_s));
   if (profile.epochs > 0)
     chosen.reason += fmt::format(", {:.3g} % of the uses in {} epochs are repeated", repeated * 100, profile.epochs);
   chosen.reason += tried.empty() ? ", and no cache fits the budgets" : ", from one of " + tried;

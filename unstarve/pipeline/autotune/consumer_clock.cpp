@@ -9,14 +9,14 @@ namespace {
 constexpr double kPauseTimes = 20;
 constexpr double kMinPauseNs = 50e6;
 // Batches before a time can count as a pause, and the length of the running mean.
-constexpr std::int64_t kMinBatches = 4;
+constexpr std::int64_t kMinGapBatches = 4;
 constexpr double kMeanBatches = 16;
 
 }  // namespace
 
 bool ConsumerClock::is_pause(std::int64_t ns) const {
   if (!started_) return true;
-  return worked_ >= kMinBatches && static_cast<double>(ns) > std::max(kMinPauseNs, kPauseTimes * mean_ns_);
+  return worked_ >= kMinGapBatches && static_cast<double>(ns) > std::max(kMinPauseNs, kPauseTimes * mean_ns_);
 }
 
 void ConsumerClock::enter(std::int64_t now_ns) {

@@ -12,7 +12,7 @@ constexpr double kMaxPeriodS = 1.5;
 constexpr double kEarlyS = 2;  // increases apply immediately before
 constexpr std::int64_t kMinBatches = 4;
 // Settings increase only if the consumer's step becomes shorter by this factor.
-constexpr double kMinGain = 1.02;
+constexpr double kMinStepGain = 1.02;
 // A trial requires samples that sleep, a long enough window before it, and a waiting consumer; it succeeds with this
 // part of the predicted gain.
 constexpr double kTrialMinSleep = 0.1;
@@ -41,7 +41,7 @@ Controller::Direction Controller::direction(const Load& load, const Choice& choi
   if (settings_.read_ahead > 0 && choice.settings.read_ahead == 0) return Direction::kStopReadAhead;
   const Choice present = judge(load, settings_, limits_);
   const auto step = [&](const Choice& c) { return load.consumer_s + consumer_wait(load, c.rate, c.settings.prefetch); };
-  if (step(present) > kMinGain * step(choice)) return Direction::kUp;
+  if (step(present) > kMinStepGain * step(choice)) return Direction::kUp;
   const Settings& wanted = choice.settings;
   const bool threads = settings_.threads - wanted.threads > settings_.threads / 8;
   const bool batches = settings_.prefetch > 2 * wanted.prefetch;

@@ -18,7 +18,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 
-PipelineSpec augmented(int batch) {
+PipelineSpec augmented_spec(int batch) {
   PipelineSpec spec = small_spec(batch);
   spec.operations.push_back({"color_jitter", {}});
   spec.operations.push_back({"rand_augment", {}});
@@ -68,7 +68,7 @@ OpValue scheduled(std::map<std::uint32_t, std::vector<double>> points, bool line
 
 void check_device(Device& device) {
   const auto dataset = std::make_shared<JpegSet>(40);
-  PipelineSpec spec = augmented(8);
+  PipelineSpec spec = augmented_spec(8);
   CHECK(first_on_device(spec) == 1);
   REQUIRE(run_in_two(spec, dataset, epochs(2), device) == run(spec, dataset, epochs(2)));
   // Another size at the end, another layout and type; a short batch; bad samples replaced.
@@ -122,7 +122,7 @@ TEST_CASE("the device's part begins where all samples have one size", "[gpu]") {
 }
 
 TEST_CASE("what the device does is told, operation by operation", "[gpu]") {
-  PipelineSpec spec = augmented(8);
+  PipelineSpec spec = augmented_spec(8);
   spec.operations.push_back({"resize", {{"size", {20, 30}}}});
   const auto device = open_device("cpu");
   CHECK(DeviceOperations(spec, gpu::OutputType::kFloat32, *device).explain() ==
@@ -142,7 +142,7 @@ TEST_CASE("what the device does is told, operation by operation", "[gpu]") {
 
 TEST_CASE("what a device could not know is refused by its node", "[gpu]") {
   const auto refused = [](auto change) {
-    PipelineSpec spec = augmented(8);
+    PipelineSpec spec = augmented_spec(8);
     change(spec);
     try {
       (void)first_on_device(spec);

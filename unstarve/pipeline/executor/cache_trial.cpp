@@ -22,7 +22,7 @@ namespace {
 
 // Records are read for this time, but at least this many.
 constexpr std::int64_t kEnoughNs = 30'000'000;
-constexpr std::size_t kLeastSamples = 3;
+constexpr std::size_t kLeastTrialSamples = 3;
 // Bookkeeping of a cache per sample, including its values.
 constexpr double kTablePerSample = 100;
 // The share of the available memory that a cache may use.
@@ -87,7 +87,7 @@ ReadTimes read_some(const RunData& data, std::uint64_t room, TrialSet& records) 
   RecordBuffer record;
   const std::int64_t start = steady_clock().now_ns();
   for (std::uint64_t i = 0; i < most; ++i) {
-    if (records.size() >= kLeastSamples && steady_clock().now_ns() - start > kEnoughNs) break;
+    if (records.size() >= kLeastTrialSamples && steady_clock().now_ns() - start > kEnoughNs) break;
     const std::uint64_t id = data.samples->id(i * stride % most * samples / most);
     try {
       const std::int64_t first_ns = steady_clock().now_ns();

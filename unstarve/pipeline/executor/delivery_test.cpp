@@ -17,17 +17,17 @@
 namespace unstarve {
 namespace {
 
-constexpr std::uint64_t kBatch = 10;
+constexpr std::uint64_t kDeliveryBatch = 10;
 constexpr std::size_t kSlotBytes = 1000;
 constexpr std::uint64_t kNoId = ~std::uint64_t{0};
-const BatchSpec kKeepLast{static_cast<int>(kBatch), LastBatch::kKeep};
+const BatchSpec kKeepLast{static_cast<int>(kDeliveryBatch), LastBatch::kKeep};
 
 enum class Kind { kExact, kRelaxed };
 
 std::unique_ptr<Delivery> make_delivery(Kind kind, const RunOrder& order, const SlotLimits& limits = {}) {
   static const std::unique_ptr<Device> device = open_device("cpu");
   SlotLayout layout;
-  layout.samples = kBatch;
+  layout.samples = kDeliveryBatch;
   layout.sample_bytes = 100;
   layout.slot_bytes = kSlotBytes;
   layout.numbered = kind == Kind::kRelaxed;
@@ -122,13 +122,13 @@ TEST_CASE("delivery: every epoch has each sample once, in batches in order") {
         const RunOrder order(Order({}, kKeepLast, samples), {}, static_cast<std::uint32_t>(epochs));
         const auto delivery = make_delivery(kind, order, {.prefetch = prefetch});
         const std::vector<Taken> taken = take_batches(*delivery, order);
-        const std::uint64_t batches = (samples + kBatch - 1) / kBatch;
+        const std::uint64_t batches = (samples + kDeliveryBatch - 1) / kDeliveryBatch;
         REQUIRE(taken.size() == batches * static_cast<std::uint64_t>(epochs));
         for (std::size_t i = 0; i < taken.size(); ++i) {
           CHECK(taken[i].epoch == i / batches);
           CHECK(taken[i].batch == i % batches);
           CHECK(taken[i].last_of_epoch == (taken[i].batch + 1 == batches));
-          CHECK(taken[i].ids.size() == std::min(kBatch, samples - taken[i].batch * kBatch));
+          CHECK(taken[i].ids.size() == std::min(kDeliveryBatch, samples - taken[i].batch * kDeliveryBatch));
         }
         CHECK(all_ids(taken) == epoch_ids(samples, epochs));
       }
@@ -213,8 +213,8 @@ TEST_CASE("delivery: close() wakes workers and the consumer, and nothing is deli
 
 // Fills the next batch.
 void fill(Delivery& delivery) {
-  for (std::uint64_t samples = 0; samples < kBatch;) {
-    std::optional<Claim> claim = delivery.claim(kBatch);
+  for (std::uint64_t samples = 0; samples < kDeliveryBatch;) {
+    std::optional<Claim> claim = delivery.claim(kDeliveryBatch);
     REQUIRE(claim);
     if (claim->slot == nullptr) delivery.place(*claim);
     samples += claim->count;

@@ -11,13 +11,13 @@ namespace {
 
 using Catch::Contains;
 
-constexpr std::uint64_t kSamples = 8;
+constexpr std::uint64_t kPolicySamples = 8;
 
 // A policy over eight samples in batches of two, of which the ids of `bad` fail.
 struct Policy {
   explicit Policy(OnError on_error, std::set<std::uint64_t> bad_ids, std::uint64_t limit = 100, int world = 1)
       : bad(std::move(bad_ids)),
-        order(order_spec(world), {2, LastBatch::kDrop}, kSamples),
+        order(order_spec(world), {2, LastBatch::kDrop}, kPolicySamples),
         policy({on_error, limit}, resources, order, false) {}
   static OrderSpec order_spec(int world) {
     OrderSpec spec;
@@ -33,7 +33,7 @@ struct Policy {
   }
 
   std::set<std::uint64_t> bad;
-  Resources resources{std::make_shared<JpegSet>(kSamples), std::make_shared<SampleSet>(kSamples)};
+  Resources resources{std::make_shared<JpegSet>(kPolicySamples), std::make_shared<SampleSet>(kPolicySamples)};
   Order order;
   ErrorPolicy policy;
 };

@@ -132,7 +132,7 @@ TEST_CASE("a consumer that holds every slot gets an error instead of waiting for
 }
 
 // Hands out ever more samples, and remembers how many reads were going on at the same time.
-class CountingSet final : public Dataset {
+class CountedReads final : public Dataset {
  public:
   std::string format() const override { return "counting"; }
   std::uint64_t size() const override { return 1000; }
@@ -189,7 +189,7 @@ TEST_CASE("waiting tells whether a batch is there") {
 TEST_CASE("workers prefetch exactly the specified number of batches") {
   const auto device = open_device("cpu");
   for (int prefetch : {0, 1, 3}) {
-    const auto dataset = std::make_shared<CountingSet>();
+    const auto dataset = std::make_shared<CountedReads>();
     PipelineSpec spec;
     spec.batch = {10, LastBatch::kDrop};
     spec.execution = {2, prefetch, false};

@@ -19,7 +19,7 @@ namespace {
 using Samples = std::vector<Sample>;
 
 // The samples of an epoch for one rank, in one batch.
-Samples epoch_of(const OrderSpec& spec, const OrderBasis& basis, std::uint32_t epoch) {
+Samples drawn_epoch(const OrderSpec& spec, const OrderBasis& basis, std::uint32_t epoch) {
   const Order order(spec, {1, LastBatch::kKeep}, basis);
   const Order::Epoch samples = order.epoch(epoch);
   Samples all;
@@ -27,9 +27,9 @@ Samples epoch_of(const OrderSpec& spec, const OrderBasis& basis, std::uint32_t e
   return all;
 }
 
-OrderBasis all_of(std::uint64_t records) { return {std::make_shared<SampleSet>(records), {}}; }
+OrderBasis drawn_from(std::uint64_t records) { return {std::make_shared<SampleSet>(records), {}}; }
 
-std::multiset<std::uint64_t> ids_of(const Samples& samples) {
+std::multiset<std::uint64_t> drawn_ids(const Samples& samples) {
   std::multiset<std::uint64_t> ids;
   for (const Sample& sample : samples) ids.insert(sample.id);
   return ids;
@@ -57,7 +57,7 @@ TEST_CASE("windows contain every record once, close to the records of its run") 
 TEST_CASE("windows shuffle runs and records differently in each epoch") {
   OrderSpec spec;
   spec.window = 500;
-  const Samples a = epoch_of(spec, all_of(5000), 0), b = epoch_of(spec, all_of(5000), 1);
+  const Samples a = drawn_epoch(spec, drawn_from(5000), 0), b = drawn_epoch(spec, drawn_from(5000), 1);
   int in_order = 0, equal = 0;
   for (std::size_t i = 1; i < a.size(); ++i) {
     in_order += a[i].id == a[i - 1].id + 1;
@@ -77,10 +77,10 @@ TEST_CASE("repeat N equals N consecutive epochs") {
       thrice.repeat = 3;
       Samples expected;
       for (std::uint32_t epoch = 6; epoch < 9; ++epoch) {
-        const Samples one = epoch_of(once, all_of(41), epoch);
+        const Samples one = drawn_epoch(once, drawn_from(41), epoch);
         expected.insert(expected.end(), one.begin(), one.end());
       }
-      CHECK(epoch_of(thrice, all_of(41), 2) == expected);
+      CHECK(drawn_epoch(thrice, drawn_from(41), 2) == expected);
     }
 }
 
@@ -89,9 +89,9 @@ TEST_CASE("epochs of another length divide the same stream at other positions") 
   cut.epoch = 17;
   Samples stream, pieces;
   for (std::uint32_t epoch = 0; epoch < 17; ++epoch)
-    for (const Sample& sample : epoch_of(whole, all_of(41), epoch)) stream.push_back(sample);
+    for (const Sample& sample : drawn_epoch(whole, drawn_from(41), epoch)) stream.push_back(sample);
   for (std::uint32_t epoch = 0; epoch < 41; ++epoch)
-    for (const Sample& sample : epoch_of(cut, all_of(41), epoch)) pieces.push_back(sample);
+    for (const Sample& sample : drawn_epoch(cut, drawn_from(41), epoch)) pieces.push_back(sample);
   CHECK(stream == pieces);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a plain epoch is the keyed permutation") {
   OrderSpec spec;
   spec.seed = 77;
   const Permutation permutation(1000, 77, 5);
-  const Samples samples = epoch_of(spec, all_of(1000), 5);
+  const Samples samples = drawn_epoch(spec, drawn_from(1000), 5);
   for (std::uint64_t i = 0; i < 1000; ++i) CHECK(samples[i] == Sample{permutation(i), 5});
   // A subset of records uses the permutation of its size.
   std::vector<std::uint32_t> odd(1000);
@@ -108,7 +108,7 @@ TEST_CASE("a plain epoch is the keyed permutation") {
   odd_ids.add(odd);
   const auto set =
       std::make_shared<SampleSet>(2000, odd_ids, std::vector<std::uint64_t>{0, 1000}, std::vector<double>{});
-  const Samples some = epoch_of(spec, {set, {}}, 5);
+  const Samples some = drawn_epoch(spec, {set, {}}, 5);
   for (std::uint64_t i = 0; i < 1000; ++i) CHECK(some[i] == Sample{2 * permutation(i) + 1, 5});
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("groups of a mixture are drawn pass by pass, across epochs and changes
     const auto epochs = static_cast<std::uint32_t>(10'000 / length + 1);
     std::uint64_t place = 0;
     for (std::uint32_t epoch = 0; epoch < epochs; ++epoch)
-      for (const Sample& sample : epoch_of(spec, basis, epoch)) {
+      for (const Sample& sample : drawn_epoch(spec, basis, epoch)) {
         REQUIRE(seen.insert({sample.id, sample.draw}).second);  // each augmentation once
         std::size_t group = 0;
         while (sample.id >= set->group_begin(group + 1)) ++group;
@@ -170,7 +170,7 @@ TEST_CASE("shares of a mixture equal the weights") {
   OrderSpec spec;
   spec.epoch = 5005;  // blocks of 65
   std::uint64_t first = 0;
-  for (const Sample& sample : epoch_of(spec, {set, {}}, 3)) first += sample.id < 30;
+  for (const Sample& sample : drawn_epoch(spec, {set, {}}, 3)) first += sample.id < 30;
   CHECK(first == 3003);
 }
 
@@ -184,9 +184,9 @@ TEST_CASE("any ranks and batch sizes get the same samples, and a resume is exact
     spec.repeat = 1 + random.below(3);
     if (random.below(3) == 0) spec.epoch = 1 + random.below(500);
     const OrderBasis basis =
-        random.below(2) == 0 ? all_of(1 + random.below(400)) : OrderBasis{random_groups(random), {}};
+        random.below(2) == 0 ? drawn_from(1 + random.below(400)) : OrderBasis{random_groups(random), {}};
     const std::uint32_t epoch = random.below(4);
-    const Samples expected = epoch_of(spec, basis, epoch);
+    const Samples expected = drawn_epoch(spec, basis, epoch);
     spec.world = static_cast<int>(1 + random.below(9));  // also more ranks than samples
     const BatchSpec batch{static_cast<int>(1 + random.below(12)), LastBatch::kKeep};
     const std::uint64_t offset = random.below(static_cast<std::uint32_t>(expected.size()) + 1);
@@ -206,8 +206,8 @@ TEST_CASE("any ranks and batch sizes get the same samples, and a resume is exact
       REQUIRE(ranks.back().size() == ranks.front().size());
     }
     std::multiset<std::uint64_t> seen;
-    for (const Samples& rank : ranks) seen.merge(ids_of(rank));
-    std::multiset<std::uint64_t> due = ids_of({expected.begin() + static_cast<std::ptrdiff_t>(offset), expected.end()});
+    for (const Samples& rank : ranks) seen.merge(drawn_ids(rank));
+    std::multiset<std::uint64_t> due = drawn_ids({expected.begin() + static_cast<std::ptrdiff_t>(offset), expected.end()});
     // A kept last batch is filled with the first samples of the epoch.
     for (std::size_t i = 0; due.size() < seen.size(); ++i) due.insert(expected[i % expected.size()].id);
     CHECK(seen == due);

@@ -15,7 +15,7 @@ namespace {
 using Catch::Contains;
 using Json = nlohmann::ordered_json;
 
-std::shared_ptr<const SampleSet> all_of(std::uint64_t records) { return std::make_shared<SampleSet>(records); }
+std::shared_ptr<const SampleSet> all_samples(std::uint64_t records) { return std::make_shared<SampleSet>(records); }
 
 PipelineSpec spec_of(int batch, int rank = 0, int world = 1) {
   PipelineSpec spec;
@@ -67,39 +67,39 @@ std::vector<Sample> samples_from(const Mixed& mixed, const RunStart& start, std:
 
 TEST_CASE("a state of other data is rejected, a state without data identity is accepted") {
   const std::uint64_t data = 0x1111'2222'3333'4444;
-  const std::string text = RunState(spec_of(8), all_of(100), data).text({{2, 0, 0, {}}, 3, {}}, {});
+  const std::string text = RunState(spec_of(8), all_samples(100), data).text({{2, 0, 0, {}}, 3, {}}, {});
   CHECK_THAT(text, Contains(R"("data":"1111222233334444")"));
-  CHECK(start_of(RunState(spec_of(5), all_of(100), data), text).at == Position{2, 0, 3, {}});
+  CHECK(start_of(RunState(spec_of(5), all_samples(100), data), text).at == Position{2, 0, 3, {}});
   const auto refused = [](std::uint64_t here, const std::string& state) {
-    return refusal([&] { (void)start_of(RunState(spec_of(8), all_of(100), here), state); });
+    return refusal([&] { (void)start_of(RunState(spec_of(8), all_samples(100), here), state); });
   };
   CHECK_THAT(refused(0x1111'2222'3333'5555, text), Contains("differ in: names or order of shards and records;"));
   CHECK_THAT(refused(0x1111'0000'3333'4444, text), Contains("differ in: class names;"));
   std::string broken = text;
   broken.replace(broken.find("111122"), 2, "zz");
   CHECK_THAT(refused(data, broken), Contains("expected 16 hexadecimal digits"));
-  const std::string earlier = RunState(spec_of(8), all_of(100)).text({{2, 0, 0, {}}, 3, {}}, {});
-  CHECK(start_of(RunState(spec_of(8), all_of(100), data), earlier).at == Position{2, 0, 3, {}});
+  const std::string earlier = RunState(spec_of(8), all_samples(100)).text({{2, 0, 0, {}}, 3, {}}, {});
+  CHECK(start_of(RunState(spec_of(8), all_samples(100), data), earlier).at == Position{2, 0, 3, {}});
 }
 
 }  // namespace
 
 TEST_CASE("a state is a few numbers from which any ranks and batch size can resume") {
-  const RunState run(spec_of(8, 1, 2), all_of(100));
+  const RunState run(spec_of(8, 1, 2), all_samples(100));
   const std::string text = run.text({{3, 0, 0, {}}, 24, {}}, {});
   CHECK(text == R"({"version":1,"epoch":3,"samples":48,"seed":7,"shuffle":true,"dataset":100})");
-  CHECK(start_of(RunState(spec_of(5), all_of(100)), text).at == Position{3, 0, 48, {}});
-  CHECK(start_of(RunState(spec_of(60), all_of(100)), text).at == Position{3, 0, 48, {}});
+  CHECK(start_of(RunState(spec_of(5), all_samples(100)), text).at == Position{3, 0, 48, {}});
+  CHECK(start_of(RunState(spec_of(60), all_samples(100)), text).at == Position{3, 0, 48, {}});
   PipelineSpec dropping = spec_of(60);
   dropping.batch.last = LastBatch::kDrop;  // 52 samples are left of the epoch
-  CHECK(start_of(RunState(dropping, all_of(100)), text).at == Position{4, 0, 0, {}});
+  CHECK(start_of(RunState(dropping, all_samples(100)), text).at == Position{4, 0, 0, {}});
   CHECK(run.text({{3, 0, 48, {}}, 32, {}}, {}) == run.text({{4, 0, 0, {}}, 0, {}}, {}));  // filled up to 56
 }
 
 TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the states of all ranks") {
   PipelineSpec relaxed = spec_of(4);
   relaxed.execution.order = ExecutionOrder::kRelaxed;
-  const RunState single(relaxed, all_of(40));
+  const RunState single(relaxed, all_samples(40));
   const std::vector<bool> used{false, true, true};
   const std::string text = single.text({{1, 0, 0, {}}, 9, used}, {});
   CHECK(Json::parse(text)["window"] == "Bg==");
@@ -109,7 +109,7 @@ TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the s
   for (const int rank : {1, 0}) {
     relaxed.order.rank = rank;
     relaxed.order.world = 2;
-    texts.push_back(RunState(relaxed, all_of(40)).text({{1, 0, 0, {}}, 6, {}}, {}));
+    texts.push_back(RunState(relaxed, all_samples(40)).text({{1, 0, 0, {}}, 6, {}}, {}));
   }
   // Six samples per rank in batches of four: positions 0 to 7, then 8, 9, 12 and 13 of the epoch.
   CHECK(single.start(texts).at == Position{1, 0, 10, {false, false, true, true}});
@@ -118,7 +118,7 @@ TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the s
 }
 
 TEST_CASE("a damaged or foreign state is rejected") {
-  const RunState run(spec_of(8), all_of(100));
+  const RunState run(spec_of(8), all_samples(100));
   const std::string text = run.text({{3, 0, 0, {}}, 24, {}}, {});
   const auto error_of = [&](const auto& change) {
     Json state = Json::parse(text);

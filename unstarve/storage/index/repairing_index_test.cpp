@@ -56,7 +56,7 @@ std::string noise(std::size_t bytes) {
   return text;
 }
 
-RecordFiles open(const std::string& shard, const std::shared_ptr<const RecordFormat>& format) {
+RecordFiles open_repairing(const std::string& shard, const std::shared_ptr<const RecordFormat>& format) {
   return RecordFiles({{shard, nullptr}}, format);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("every flipped byte of an index is repaired on use") {
   TemporaryFolder folder;
   folder.write("a", noise(4 * 10));
   const fs::path sidecar = folder.path() / "a.unstarve-index";
-  const std::string expected = everything(open(folder.str("a"), std::make_shared<BlockFormat>(4)));
+  const std::string expected = everything(open_repairing(folder.str("a"), std::make_shared<BlockFormat>(4)));
   const std::string whole = read_text_file(sidecar);
   int quiet = 0;
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -92,7 +92,7 @@ TEST_CASE("every flipped byte of an index is repaired on use") {
     flip(bad, at);
     write_file_atomically(sidecar, bad);
     const auto format = std::make_shared<BlockFormat>(4);
-    const RecordFiles data = open(folder.str("a"), format);
+    const RecordFiles data = open_repairing(folder.str("a"), format);
     INFO("offset " << at);
     CHECK(everything(data) == expected);
     CHECK(data.notes().empty());
@@ -112,7 +112,7 @@ TEST_CASE("damaged seek points of a compressed shard are repaired on use") {
   TemporaryFolder folder;
   folder.write("a.gz", deflated(noise(kLength * 10), 31, 1));
   const fs::path sidecar = folder.path() / "a.gz.unstarve-index";
-  const std::string expected = everything(open(folder.str("a.gz"), std::make_shared<BlockFormat>(kLength)));
+  const std::string expected = everything(open_repairing(folder.str("a.gz"), std::make_shared<BlockFormat>(kLength)));
   const std::string whole = read_text_file(sidecar);
   const IndexView view(bytes_of(whole), "whole");
   const auto points = view.part("points").value();
@@ -128,7 +128,7 @@ TEST_CASE("damaged seek points of a compressed shard are repaired on use") {
     write_file_atomically(sidecar, bad);
     const auto format = std::make_shared<BlockFormat>(kLength);
     INFO("offset " << at - begin << " of the points");
-    const RecordFiles data = open(folder.str("a.gz"), format);
+    const RecordFiles data = open_repairing(folder.str("a.gz"), format);
     // Backwards, since a decoder that moves forward needs no points.
     RecordBuffer record;
     for (std::uint64_t id = data.size(); id-- > 0;) {
@@ -143,7 +143,7 @@ TEST_CASE("threads that find the damage wait for one pass") {
   TemporaryFolder folder;
   folder.write("a", noise(4 * 5000));
   const fs::path sidecar = folder.path() / "a.unstarve-index";
-  const std::string expected = everything(open(folder.str("a"), std::make_shared<BlockFormat>(4)));
+  const std::string expected = everything(open_repairing(folder.str("a"), std::make_shared<BlockFormat>(4)));
   std::string bad = read_text_file(sidecar);
   const IndexRecord last{4 * 4999, 4, 0, 4999 % 3, 0, 0};
   std::string bytes;
@@ -155,7 +155,7 @@ TEST_CASE("threads that find the damage wait for one pass") {
   flip(bad, at);
   write_file_atomically(sidecar, bad);
   const auto format = std::make_shared<BlockFormat>(4);
-  const RecordFiles data = open(folder.str("a"), format);
+  const RecordFiles data = open_repairing(folder.str("a"), format);
   CHECK(format->scans == 0);
   std::array<std::string, 6> found;
   {
@@ -169,7 +169,7 @@ TEST_CASE("threads that find the damage wait for one pass") {
 TEST_CASE("a damaged index that cannot be replaced is rebuilt in memory, and a note names the file to delete") {
   TemporaryFolder folder;
   folder.write("a", noise(4 * 10));
-  const std::string expected = everything(open(folder.str("a"), std::make_shared<BlockFormat>(4)));
+  const std::string expected = everything(open_repairing(folder.str("a"), std::make_shared<BlockFormat>(4)));
   std::string bad = read_text_file(folder.path() / "a.unstarve-index");
   const IndexView view(bytes_of(bad), "bad");
   const auto reasons = view.part("damage").value();
@@ -178,7 +178,7 @@ TEST_CASE("a damaged index that cannot be replaced is rebuilt in memory, and a n
   folder.write("file", "x");
   ::setenv("XDG_CACHE_HOME", folder.str("file").c_str(), 1);  // no folder can be made below a file
   const auto format = std::make_shared<BlockFormat>(4);
-  const RecordFiles data = open(folder.str("a"), format);
+  const RecordFiles data = open_repairing(folder.str("a"), format);
   // A folder that is not empty prevents even root from renaming to its path.
   fs::rename(folder.path() / "a.unstarve-index", folder.path() / "away");
   folder.folder("a.unstarve-index/x");
@@ -193,7 +193,7 @@ TEST_CASE("a damaged index that cannot be replaced is rebuilt in memory, and a n
 TEST_CASE("a damaged index of a shard that changed meanwhile is an error") {
   TemporaryFolder folder;
   folder.write("a", noise(4 * 10));
-  (void)open(folder.str("a"), std::make_shared<BlockFormat>(4));
+  (void)open_repairing(folder.str("a"), std::make_shared<BlockFormat>(4));
   std::string bad = read_text_file(folder.path() / "a.unstarve-index");
   flip(bad, bad.find("r9"));
   write_file_atomically(folder.path() / "a.unstarve-index", bad);

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace layout = scan_index_layout;
 
-constexpr std::string_view kMagic = "UNSTJPX\n";
+constexpr std::string_view kScanIndexMagic = "UNSTJPX\n";
 constexpr std::uint32_t kVersion = 1;
 
 }  // namespace
@@ -32,7 +32,7 @@ std::string header_of(std::uint64_t records, std::uint64_t key) {
   std::string rest;
   append_little(rest, records);
   append_little(rest, key);
-  std::string start(kMagic);
+  std::string start(kScanIndexMagic);
   append_little(start, kVersion);
   const std::uint32_t crc = crc32c(as_bytes(rest), crc32c(as_bytes(start)));
   append_little(start, crc);
@@ -40,7 +40,7 @@ std::string header_of(std::uint64_t records, std::uint64_t key) {
 }
 
 Head head_of(std::span<const std::uint8_t, kHeaderBytes> header) {
-  if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0) return Head::kDamaged;
+  if (std::memcmp(header.data(), kScanIndexMagic.data(), kScanIndexMagic.size()) != 0) return Head::kDamaged;
   if (load_little<std::uint32_t>(header.data() + 8) != kVersion) return Head::kOtherVersion;
   const std::string whole = header_of(records_of(header), key_of(header));
   return std::memcmp(header.data(), whole.data(), kHeaderBytes) == 0 ? Head::kWhole : Head::kDamaged;

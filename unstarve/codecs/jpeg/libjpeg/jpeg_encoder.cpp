@@ -2,8 +2,6 @@
 #include <cstddef>
 #include <string>
 
-#include <jerror.h>
-
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/codecs/common/encoder_parts.h"
 #include "unstarve/codecs/common/guarded_call.h"
@@ -67,7 +65,7 @@ void finish_buffer(j_compress_ptr cinfo) {
 
 // ---- steps: run inside guarded_call() and therefore hold only numbers and pointers ----
 
-void create_step(void* context) {
+void create_encoder_step(void* context) {
   auto& session = *static_cast<JpegEncoderSession*>(context);
   session.cinfo.err = install(session.failure);
   jpeg_create_compress(&session.cinfo);
@@ -99,7 +97,7 @@ void encode_step(void* context) {
 }
 
 // Runs a step. After a failure the compressor is destroyed, because libjpeg does not define its state.
-void run(JpegEncoderSession& session, void (*step)(void*)) {
+void run_encoder(JpegEncoderSession& session, void (*step)(void*)) {
   if (guarded_call(session.failure.jump, step, &session)) return;
   const Error error = jpeg_error(session.failure, "encoding " + std::to_string(session.pixels.width) + " x " +
                                                       std::to_string(session.pixels.height) + " pixels");
@@ -128,9 +126,9 @@ void JpegEncoder::encode(PixelView pixels, int quality, ChromaSampling sampling,
     // Set first, so that close() frees the compressor after a failure here.
     session.created = true;
     session.cinfo.mem = nullptr;
-    run(session, create_step);
+    run_encoder(session, create_encoder_step);
   }
-  run(session, encode_step);
+  run_encoder(session, encode_step);
 }
 
 std::vector<std::uint8_t> encode_jpeg(PixelView pixels, int quality, ChromaSampling sampling) {

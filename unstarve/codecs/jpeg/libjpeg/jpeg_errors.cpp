@@ -1,7 +1,5 @@
 #include "unstarve/codecs/jpeg/libjpeg/jpeg_errors.h"
 
-#include <jerror.h>
-
 namespace unstarve {
 namespace {
 

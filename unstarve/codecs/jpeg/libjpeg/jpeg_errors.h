@@ -12,6 +12,8 @@
 #include <string>
 
 #include <jpeglib.h>
+// After jpeglib.h, whose macros decide which messages exist and so their numbers.
+#include <jerror.h>
 
 #include "unstarve/core/error.h"
 

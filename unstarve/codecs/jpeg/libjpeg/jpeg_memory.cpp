@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include <jerror.h>
 #include <jpeglib.h>
+// After jpeglib.h, whose macros decide which messages exist and so their numbers.
+#include <jerror.h>
 
 #include "unstarve/codecs/common/image_arena.h"
 

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <string>
 
-#include <jerror.h>
-
 #include "unstarve/codecs/common/exif.h"
 #include "unstarve/codecs/common/guarded_call.h"
 #include "unstarve/codecs/common/image_arena.h"

@@ -19,7 +19,7 @@ ArrayHeader idx(const std::string& file) {
   return header;
 }
 
-ArrayHeader npy(const std::string& file) {
+ArrayHeader npy_bytes(const std::string& file) {
   ArrayHeader header = read_npy_header(bytes_of(file));
   check_length(header, file.size());
   return header;
@@ -62,24 +62,24 @@ TEST_CASE("an idx file whose length differs from its header is refused") {
 TEST_CASE("the shape and element type of an npy file are parsed") {
   const std::string images = testing::fixture_bytes("npy/images.npy");
   CHECK(is_npy(bytes_of(images)));
-  CHECK(npy(images).shape == Shape{5, 12, 16, 3});
-  CHECK(npy(images).element_bytes == 1);
-  CHECK(npy(images).header_bytes == 128);
-  const ArrayHeader labels = npy(testing::fixture_bytes("npy/labels.npy"));
+  CHECK(npy_bytes(images).shape == Shape{5, 12, 16, 3});
+  CHECK(npy_bytes(images).element_bytes == 1);
+  CHECK(npy_bytes(images).header_bytes == 128);
+  const ArrayHeader labels = npy_bytes(testing::fixture_bytes("npy/labels.npy"));
   CHECK(labels.shape == Shape{5});
   CHECK(labels.element_bytes == 8);
   CHECK(labels.is_signed);
-  CHECK(npy(npy_file("{'descr': '>u2', 'fortran_order': False, 'shape': (3,), }", 6)).big_endian);
-  CHECK(npy(npy_file("{\"shape\":(2L,1),\"descr\":\"|u1\",\"fortran_order\":False}", 2, 2)).shape == Shape{2, 1});
-  CHECK(npy(npy_file("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", 1, 3)).shape.empty());
+  CHECK(npy_bytes(npy_file("{'descr': '>u2', 'fortran_order': False, 'shape': (3,), }", 6)).big_endian);
+  CHECK(npy_bytes(npy_file("{\"shape\":(2L,1),\"descr\":\"|u1\",\"fortran_order\":False}", 2, 2)).shape == Shape{2, 1});
+  CHECK(npy_bytes(npy_file("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", 1, 3)).shape.empty());
 }
 
 TEST_CASE("an npy file that does not match its header is refused") {
   const std::string whole = testing::fixture_bytes("npy/images.npy");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    CHECK(refusal([&] { return npy(whole.substr(0, length)); }) != "no error");
+    CHECK(refusal([&] { return npy_bytes(whole.substr(0, length)); }) != "no error");
   }
-  const auto dict = [](const std::string& text) { return refusal([&] { return npy(npy_file(text, 3)); }); };
+  const auto dict = [](const std::string& text) { return refusal([&] { return npy_bytes(npy_file(text, 3)); }); };
   CHECK(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}") == "no error");
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': True, 'shape': (3,)}"), Catch::Contains("ascontiguousarray"));
   CHECK_THAT(dict("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"), Catch::Contains("element type '<f4'"));
@@ -96,7 +96,7 @@ TEST_CASE("an npy file that does not match its header is refused") {
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), 'x': 1}"), Catch::Contains("key 'x'"));
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)} trailing"),
              Catch::Contains("expected a dict of"));
-  CHECK_THAT(refusal([&] { return npy(npy_file("{}", 0, 9)); }), Catch::Contains("format version 9"));
+  CHECK_THAT(refusal([&] { return npy_bytes(npy_file("{}", 0, 9)); }), Catch::Contains("format version 9"));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ std::vector<TarEvent> scan(const std::string& archive) {
 }
 
 // "name:body" for files, "!reason" for damage.
-std::vector<std::string> lines_of(const std::string& archive) {
+std::vector<std::string> scanned_lines(const std::string& archive) {
   std::vector<std::string> lines;
   for (const TarEvent& event : scan(archive)) {
     lines.push_back(event.kind == TarEvent::Kind::kFile ? event.name + ":" + archive.substr(event.data, event.bytes)
@@ -44,42 +44,42 @@ using Lines = std::vector<std::string>;
 TEST_CASE("members of every tar format are found at their offsets") {
   TarText tar;
   tar.file("a.jpg", "one").file("b.jpg", std::string(512, 'b')).file("empty", "").file("c.jpg", std::string(513, 'c'));
-  CHECK(lines_of(tar.text()) ==
+  CHECK(scanned_lines(tar.text()) ==
         Lines{"a.jpg:one", "b.jpg:" + std::string(512, 'b'), "empty:", "c.jpg:" + std::string(513, 'c')});
   CHECK(scan(tar.text())[1].header == 1024);
   CHECK(scan(tar.text())[1].data == 1536);
 
   const std::string prefix(150, 'p');
-  CHECK(lines_of(TarText().posix(prefix, "x.jpg", "1").end()) == Lines{prefix + "/x.jpg:1"});
+  CHECK(scanned_lines(TarText().posix(prefix, "x.jpg", "1").end()) == Lines{prefix + "/x.jpg:1"});
   // The GNU format has other fields in the bytes of the prefix.
-  CHECK(lines_of(TarText().gnu(prefix, "x.jpg", "1").end()) == Lines{"x.jpg:1"});
-  CHECK(lines_of(TarText().v7("old.jpg", "1").v7("folder/", "").end()) == Lines{"old.jpg:1"});
+  CHECK(scanned_lines(TarText().gnu(prefix, "x.jpg", "1").end()) == Lines{"x.jpg:1"});
+  CHECK(scanned_lines(TarText().v7("old.jpg", "1").v7("folder/", "").end()) == Lines{"old.jpg:1"});
 
   const std::string long_name = std::string(300, 'n') + ".jpg";
-  CHECK(lines_of(TarText().long_name(long_name).file("cut", "1").file("b", "2").end()) ==
+  CHECK(scanned_lines(TarText().long_name(long_name).file("cut", "1").file("b", "2").end()) ==
         Lines{long_name + ":1", "b:2"});
-  CHECK(lines_of(TarText().pax({{"path", long_name}, {"mtime", "1.5"}}).file("cut", "1").file("b", "2").end()) ==
+  CHECK(scanned_lines(TarText().pax({{"path", long_name}, {"mtime", "1.5"}}).file("cut", "1").file("b", "2").end()) ==
         Lines{long_name + ":1", "b:2"});
-  CHECK(lines_of(TarText().pax({{"size", "3"}}).file("a", "123", '0', 0).file("b", "2").end()) ==
+  CHECK(scanned_lines(TarText().pax({{"size", "3"}}).file("a", "123", '0', 0).file("b", "2").end()) ==
         Lines{"a:123", "b:2"});
-  CHECK(lines_of(TarText().global({{"comment", "0123"}}).file("a", "1").end()) == Lines{"a:1"});
-  CHECK(lines_of(TarText().binary_size("a", "123").end()) == Lines{"a:123"});
+  CHECK(scanned_lines(TarText().global({{"comment", "0123"}}).file("a", "1").end()) == Lines{"a:1"});
+  CHECK(scanned_lines(TarText().binary_size("a", "123").end()) == Lines{"a:123"});
 }
 
 TEST_CASE("members that are not regular files are skipped") {
   TarText tar;
   tar.file("folder", "", '5').file("link", "", '2', 77).file("hard", "", '1', 77).file("pipe", "", '6');
   tar.file("unknown", "body", 'Z').file("a", "1", '7').file("b", "2", '\0');
-  CHECK(lines_of(tar.end()) == Lines{"a:1", "b:2"});
+  CHECK(scanned_lines(tar.end()) == Lines{"a:1", "b:2"});
 }
 
 TEST_CASE("concatenated archives and archives without closing blocks are read completely") {
   const std::string a = TarText().file("a", "1").end();
   const std::string b = TarText().file("b", "2").end();
-  CHECK(lines_of(a + b) == Lines{"a:1", "b:2"});
-  CHECK(lines_of(TarText().file("a", "1").text()) == Lines{"a:1"});
-  CHECK(lines_of(std::string(10240, '\0')).empty());
-  CHECK(lines_of("").empty());
+  CHECK(scanned_lines(a + b) == Lines{"a:1", "b:2"});
+  CHECK(scanned_lines(TarText().file("a", "1").text()) == Lines{"a:1"});
+  CHECK(scanned_lines(std::string(10240, '\0')).empty());
+  CHECK(scanned_lines("").empty());
 }
 
 TEST_CASE("damage affects only its own member") {
@@ -96,12 +96,12 @@ TEST_CASE("damage affects only its own member") {
 
   bad = whole;
   std::fill_n(bad.begin() + 1024, 512, 'x');
-  CHECK(lines_of(bad) == Lines{"a:1", "!the header checksum is wrong and the magic 'ustar' is missing", "c:3"});
+  CHECK(scanned_lines(bad) == Lines{"a:1", "!the header checksum is wrong and the magic 'ustar' is missing", "c:3"});
 }
 
 TEST_CASE("members that cannot be read are reported with the reason") {
   const auto only = [](const std::string& archive) {
-    const Lines lines = lines_of(archive);
+    const Lines lines = scanned_lines(archive);
     REQUIRE(lines.size() == 2);
     CHECK(lines[1] == "good:1");
     return lines[0];
@@ -119,13 +119,13 @@ TEST_CASE("members that cannot be read are reported with the reason") {
   CHECK_THAT(only(TarText().pax({{"path", std::string("a\0b", 3)}}).file("good", "1").end()), Catch::Contains("NUL"));
   // A right checksum with a wrong size: all following bytes count as the body of the member.
   const Lines wrong =
-      lines_of(TarText().file("a", "1").file("big", "x", '0', std::uint64_t{1} << 32).file("b", "2").end());
+      scanned_lines(TarText().file("a", "1").file("big", "x", '0', std::uint64_t{1} << 32).file("b", "2").end());
   REQUIRE(wrong.size() == 2);
   CHECK_THAT(wrong[1], Catch::Contains("the header declares 4294967296 bytes"));
 }
 
 TEST_CASE("unusual names that stay in their folder are accepted") {
-  CHECK(lines_of(TarText().file("./a", "1").file("a..b/c..", "2").file("...", "3").end()) ==
+  CHECK(scanned_lines(TarText().file("./a", "1").file("a..b/c..", "2").file("...", "3").end()) ==
         Lines{"./a:1", "a..b/c..:2", "...:3"});
 }
 
@@ -138,9 +138,9 @@ TEST_CASE("a truncated archive keeps its complete members and reports the rest")
                                 .file("c", "3")
                                 .end();
   const Lines expected = {"a:1", "long/b:" + std::string(700, 'b'), "long/c:3"};
-  REQUIRE(lines_of(whole) == expected);
+  REQUIRE(scanned_lines(whole) == expected);
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    const Lines lines = lines_of(whole.substr(0, length));
+    const Lines lines = scanned_lines(whole.substr(0, length));
     for (const TarEvent& event : scan(whole.substr(0, length))) CHECK(event.header + event.bytes <= length);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (lines[i][0] == '!')
@@ -157,7 +157,7 @@ TEST_CASE("any changed byte of a header affects at most one member") {
     if (at == 1024 + 155) continue;  // after the NUL that ends the checksum: has no meaning
     std::string bad = whole;
     bad[at] = static_cast<char>(bad[at] + 1);
-    const Lines lines = lines_of(bad);
+    const Lines lines = scanned_lines(bad);
     REQUIRE(lines.size() == 3);
     CHECK(lines[0] == "a:1");
     CHECK(lines[2] == "c:3");
