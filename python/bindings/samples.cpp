@@ -66,9 +66,7 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
   return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, filters, check_signals));
 }
 
-SampleFacts facts_of(const Dataset& dataset) {
-  return {dataset, read_topology().usable(), check_signals};
-}
+SampleFacts facts_of(const Dataset& dataset) { return {dataset, read_topology().usable(), check_signals}; }
 
 std::vector<std::optional<std::int64_t>> labels_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
   const nb::gil_scoped_release release;

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 // Identifies the generator in the marker file. Raised when drawing or encoding changes.
 constexpr const char* kSynthMarker = "unstarve-synth.json";
 constexpr int kGenerator = 1;
-constexpr std::uint64_t kSynthChunk = 16;          // some ten milliseconds of photographs
+constexpr std::uint64_t kSynthChunk = 16;     // some ten milliseconds of photographs
 constexpr std::uint32_t kFileStream = 0xF02;  // distinct from those of synthetic_image.cpp
 
 struct FileLook {

@@ -30,7 +30,7 @@ torch::ScalarType readable_type(const StoredTensor& stored, const StateEntry& en
     if (name == stored.type && torch::isFloatingType(type) == entry.tensor.is_floating_point()) return type;
   }
   throw bad_weights(origin, fmt::format("tensor \"{}\" has type {}, expected {}", stored.name, stored.type,
-                                entry.tensor.is_floating_point() ? "a floating type" : "an integer type"));
+                                        entry.tensor.is_floating_point() ? "a floating type" : "an integer type"));
 }
 
 }  // namespace
@@ -55,8 +55,9 @@ void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& he
       throw bad_weights(origin, fmt::format("tensor \"{}\" of the model is missing", entry.name));
     }
     if (entry.tensor.sizes() != torch::IntArrayRef(stored->shape)) {
-      throw bad_weights(origin, fmt::format("tensor \"{}\" has shape [{}], expected [{}]", entry.name,
-                                    fmt::join(stored->shape, ", "), fmt::join(entry.tensor.sizes().vec(), ", ")));
+      throw bad_weights(
+          origin, fmt::format("tensor \"{}\" has shape [{}], expected [{}]", entry.name, fmt::join(stored->shape, ", "),
+                              fmt::join(entry.tensor.sizes().vec(), ", ")));
     }
     const torch::ScalarType type = readable_type(*stored, entry, origin);
     // Copied as bytes, because the data may be unaligned.

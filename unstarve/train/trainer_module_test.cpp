@@ -65,8 +65,8 @@ TEST_CASE("a missing module is reported with the paths and the remedy") {
   const TemporaryFolder folder;
   const fs::path first = folder.path() / "a.so", second = folder.path() / "lib" / "b.so";
   CHECK_THAT(module_refusal({first, second}), Contains("libunstarve_torch.so") &&
-                                           Contains(first.string() + " and " + second.string()) &&
-                                           Contains("cmake --install"));
+                                                  Contains(first.string() + " and " + second.string()) &&
+                                                  Contains("cmake --install"));
 }
 
 TEST_CASE("a file that is not a module is rejected by name, and later paths are not tried") {
@@ -93,7 +93,8 @@ TEST_CASE("a module of another build is not called") {
   bytes.replace(at, other.size(), other);
   const fs::path copy = folder.path() / "other.so";
   write_file_atomically(copy, bytes, Durability::kRenamed);
-  CHECK_THAT(module_refusal({copy}), Contains("another build (" + other + ")") && Contains("this program (" + stamp + ")"));
+  CHECK_THAT(module_refusal({copy}),
+             Contains("another build (" + other + ")") && Contains("this program (" + stamp + ")"));
 }
 
 }  // namespace unstarve

@@ -19,7 +19,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 // The pixels, or nothing if the decoder rejects the file.
 std::optional<Image> decoded_crop(JpegDecoder& decoder, const Bytes& file, Rect rect, const Bytes& index = {},
-                             bool make_index = false) {
+                                  bool make_index = false) {
   Image out;
   try {
     decoder.open(file);

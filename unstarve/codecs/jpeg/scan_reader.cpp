@@ -73,7 +73,8 @@ void ScanReader::clear() {
 bool ScanReader::start() {
   lay_out(false);
   row_->bytes.assign(image_->scan, image_->restart_interval > 0);
-  row_->entropy.start(row_->bytes, mcus_, image_->restart_interval, unsigned_of(plan_.columns) * unsigned_of(plan_.rows));
+  row_->entropy.start(row_->bytes, mcus_, image_->restart_interval,
+                      unsigned_of(plan_.columns) * unsigned_of(plan_.rows));
   return skip_to_plan();
 }
 
@@ -174,8 +175,8 @@ bool ScanReader::start_at(Row& reading, Begin begin, int row) {
   reading.bytes.assign(scan.subspan(from, end - from), interval > 0, restarts);
   reading.positions = {from, reading.bytes};
   fetch(row + (two_ ? 2 : 1));
-  reading.entropy.start_at(reading.bytes, mcus_, image_->restart_interval, unsigned_of(plan_.columns) * unsigned_of(plan_.rows),
-                           mcu, {point.bit % 8, point.dc});
+  reading.entropy.start_at(reading.bytes, mcus_, image_->restart_interval,
+                           unsigned_of(plan_.columns) * unsigned_of(plan_.rows), mcu, {point.bit % 8, point.dc});
   return true;
 }
 

@@ -141,8 +141,8 @@ StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
 StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
   Draws& draws = draws_of(step.op);
   locate_operation(step.op, [&] {
-    draws.selected = select_through({step, stage_->operations}, current_.header, current_.selection, draws.random,
-                                    buffers_.scratch);
+    draws.selected =
+        select_through({step, stage_->operations}, current_.header, current_.selection, draws.random, buffers_.scratch);
   });
   return at + 1;
 }

@@ -49,12 +49,14 @@ std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels, 
     } else if (number && (classes.empty() || *number < static_cast<std::int64_t>(classes.size()))) {
       numbers.push_back(*number);
     } else if (classes.empty()) {
-      refuse_choice(node, fmt::format("found \"{}\", expected a number, because the dataset has no class names", label));
+      refuse_choice(node,
+                    fmt::format("found \"{}\", expected a number, because the dataset has no class names", label));
     } else {
       constexpr std::size_t kListed = 10;
       const auto listed = std::span(classes).first(std::min(classes.size(), kListed));
-      refuse_choice(node, fmt::format("found \"{}\", expected the name or number of one of {} classes: {}{}", label,
-                               classes.size(), fmt::join(listed, ", "), listed.size() < classes.size() ? ", ..." : ""));
+      refuse_choice(
+          node, fmt::format("found \"{}\", expected the name or number of one of {} classes: {}{}", label,
+                            classes.size(), fmt::join(listed, ", "), listed.size() < classes.size() ? ", ..." : ""));
     }
   }
   std::sort(numbers.begin(), numbers.end());
@@ -68,11 +70,11 @@ class Conditions {
     if (filter.by_label() && dataset.field_index(FieldKind::kLabel) < 0)
       refuse_choice(node, fmt::format("{} has no labels, expected a dataset with labels", dataset.format()));
     if (filter.max_side > 0 && filter.min_side > filter.max_side)
-      refuse_choice(node + ".min_side",
-             fmt::format("{} is above max_side {}, expected at most max_side", filter.min_side, filter.max_side));
+      refuse_choice(node + ".min_side", fmt::format("{} is above max_side {}, expected at most max_side",
+                                                    filter.min_side, filter.max_side));
     if (filter.max_aspect > 0 && filter.max_aspect < 1)
       refuse_choice(node + ".max_aspect",
-             fmt::format("{}, expected 1 (squares) or more, or 0 for no limit", filter.max_aspect));
+                    fmt::format("{}, expected 1 (squares) or more, or 0 for no limit", filter.max_aspect));
     keep_ = class_numbers(filter.labels, dataset.classes(), node + ".labels");
     drop_ = class_numbers(filter.drop_labels, dataset.classes(), node + ".drop_labels");
   }
@@ -137,7 +139,8 @@ class Chooser {
   // Sorts the ids by class. Samples without a readable label are dropped, or fail the run (errors.policy: fail).
   std::shared_ptr<SampleSet> balanced() {
     if (dataset_.field_index(FieldKind::kLabel) < 0)
-      refuse_choice("order.balance", fmt::format("{} has no labels, expected a dataset with labels", dataset_.format()));
+      refuse_choice("order.balance",
+                    fmt::format("{} has no labels, expected a dataset with labels", dataset_.format()));
     check_listed("order.balance");
     std::vector<std::uint32_t> ids(static_cast<std::size_t>(ids_.size()));
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::uint32_t>(ids_[i]);
@@ -181,7 +184,8 @@ class Chooser {
   // Facts of records are addressed by 32-bit ids.
   void check_listed(const std::string& node) const {
     if (dataset_.size() > SampleIds::kMostListed)
-      refuse_choice(node, fmt::format("supports at most 2^32 records, found {}; only take has no limit", dataset_.size()));
+      refuse_choice(node,
+                    fmt::format("supports at most 2^32 records, found {}; only take has no limit", dataset_.size()));
   }
 
   // Removes ids that do not pass. Returns how many sizes were requested.
@@ -248,8 +252,9 @@ std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& sample
     operations.push_back(make_operation(at_epoch(operation, 0)));  // the plan rejects schedules that change sizes
   if (std::any_of(operations.begin(), operations.end(), [](const auto& o) { return o->fixed_output(); })) return {};
   if (samples.records() > std::numeric_limits<std::uint32_t>::max())
-    refuse_choice("batch.pad.to", fmt::format("largest supports up to 2^32 records, found {}; expected pad.to: size, or fewer",
-                                       samples.records()));
+    refuse_choice("batch.pad.to",
+                  fmt::format("largest supports up to 2^32 records, found {}; expected pad.to: size, or fewer",
+                              samples.records()));
   std::vector<Size> sizes(static_cast<std::size_t>(samples.records()));
   for (std::uint64_t first = 0; first < samples.size(); first += kChunk) {
     std::vector<std::uint32_t> ids;
@@ -278,10 +283,11 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
   const std::vector<SourceSpec> sources = mixed ? spec.mix : std::vector{spec.source};
   const std::vector<std::uint64_t> parts = mixed ? dataset.parts() : std::vector<std::uint64_t>{0, dataset.size()};
   if (parts.size() != sources.size() + 1)
-    refuse_choice("mix",
-           fmt::format("{} sources, but the dataset was concatenated from {}", sources.size(), parts.size() - 1));
+    refuse_choice(
+        "mix", fmt::format("{} sources, but the dataset was concatenated from {}", sources.size(), parts.size() - 1));
   if (!predicates.empty() && predicates.size() != sources.size())
-    refuse_choice("filter", fmt::format("{} predicates for {} sources, expected one each", predicates.size(), sources.size()));
+    refuse_choice("filter",
+                  fmt::format("{} predicates for {} sources, expected one each", predicates.size(), sources.size()));
   const auto predicate = [&](std::size_t i) {
     return i < predicates.size() && predicates[i].keep ? &predicates[i] : nullptr;
   };

@@ -207,7 +207,8 @@ TEST_CASE("any ranks and batch sizes get the same samples, and a resume is exact
     }
     std::multiset<std::uint64_t> seen;
     for (const Samples& rank : ranks) seen.merge(drawn_ids(rank));
-    std::multiset<std::uint64_t> due = drawn_ids({expected.begin() + static_cast<std::ptrdiff_t>(offset), expected.end()});
+    std::multiset<std::uint64_t> due =
+        drawn_ids({expected.begin() + static_cast<std::ptrdiff_t>(offset), expected.end()});
     // A kept last batch is filled with the first samples of the epoch.
     for (std::size_t i = 0; due.size() < seen.size(); ++i) due.insert(expected[i % expected.size()].id);
     CHECK(seen == due);

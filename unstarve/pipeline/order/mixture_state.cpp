@@ -24,8 +24,8 @@ std::string mixture_digest(std::span<const double> weights) {
 
 std::uint64_t start_of(const Json& entry, std::size_t elements) {
   if (!entry.is_array() || entry.size() != elements || !entry[0].is_number_unsigned())
-    refuse_mixture(fmt::format("found {}, expected a list of {} elements that begins with a sample number", entry.dump(),
-                       elements));
+    refuse_mixture(fmt::format("found {}, expected a list of {} elements that begins with a sample number",
+                               entry.dump(), elements));
   return entry[0].get<std::uint64_t>();
 }
 
@@ -72,7 +72,7 @@ std::vector<MixtureStretch> digested_stretches(const Json& state, const std::vec
       const Mixture mixture(before.weights);
       if (from < before.from || (from - before.from) % mixture.block() != 0)
         refuse_mixture(fmt::format("weights change at sample {}, expected a multiple of {} samples after {}", from,
-                           mixture.block(), before.from));
+                                   mixture.block(), before.from));
       const std::uint64_t blocks = (from - before.from) / mixture.block();
       for (std::size_t group = 0; group < weights.size(); ++group)
         stretch.given[group] = before.given[group] + blocks * mixture.quota(group);

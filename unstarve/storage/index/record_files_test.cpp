@@ -238,8 +238,7 @@ TEST_CASE("an index that refers outside of its shard is an error, not a read bey
   for (const IndexRecord& bad :
        {IndexRecord{6, 3, 0, 0, 0, 0}, IndexRecord{9, 0, 0, 0, 0, 0}, IndexRecord{~std::uint64_t{0}, 2, 0, 0, 0, 0},
         IndexRecord{1, ~std::uint64_t{0}, 0, 0, 0, 0}}) {
-    write_file_atomically(folder.path() / "a.unstarve-index",
-                          index_bytes(whole.data(), std::vector{bad}, {}, parts));
+    write_file_atomically(folder.path() / "a.unstarve-index", index_bytes(whole.data(), std::vector{bad}, {}, parts));
     const auto data = open({folder.str("a")}, std::make_shared<LineFormat>());
     CHECK(data->size() == 1);
     CHECK_THAT(refusal([&] { (void)text_of(*data, 0); }), Catch::Contains("its index gives it"));

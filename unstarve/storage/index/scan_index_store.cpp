@@ -130,7 +130,8 @@ FoundIndex ScanIndexStore::read_own(std::uint64_t id, std::vector<std::uint8_t>&
   if (!read_whole(file_.get(), entry_offset(id), entry)) {
     // The first index follows the table; a file that ends within the table was truncated.
     struct stat status {};
-    const bool begun = ::fstat(file_.get(), &status) != 0 || status.st_size > static_cast<off_t>(scan_index_layout::kHeaderBytes);
+    const bool begun =
+        ::fstat(file_.get(), &status) != 0 || status.st_size > static_cast<off_t>(scan_index_layout::kHeaderBytes);
     return begun ? FoundIndex::kDamaged : FoundIndex::kNone;
   }
   if (scan_index_layout::is_empty(entry.data())) return FoundIndex::kNone;

@@ -63,8 +63,8 @@ RemoteUrl parse_bucket(Scheme scheme, std::string_view rest) {
   if (!is_bucket_name(url.bucket)) {
     // Not shown: other tools accept credentials before the bucket.
     refuse_url("s3:// or gs:// URL",
-           "expected a bucket name of letters, digits, '-', '.', '_' (credentials belong in AWS_ACCESS_KEY_ID "
-           "and AWS_SECRET_ACCESS_KEY)");
+               "expected a bucket name of letters, digits, '-', '.', '_' (credentials belong in AWS_ACCESS_KEY_ID "
+               "and AWS_SECRET_ACCESS_KEY)");
   }
   if (url.key.size() > 1024)
     refuse_url("bucket " + url.bucket, "a key of " + std::to_string(url.key.size()) + " bytes, at most 1024");

@@ -126,7 +126,8 @@ void parse_dict(std::string_view dict, ArrayHeader& header) {
       break;
     }
   }
-  if (!descr || !order || !shape || !text.done()) refuse_header("header: expected a dict of descr, fortran_order and shape");
+  if (!descr || !order || !shape || !text.done())
+    refuse_header("header: expected a dict of descr, fortran_order and shape");
 }
 
 struct ElementType {
@@ -162,7 +163,7 @@ ArrayHeader read_npy_header(std::span<const std::uint8_t> head) {
       version == 1 ? load_little<std::uint16_t>(head.data() + 8) : load_little<std::uint32_t>(head.data() + 8);
   if (text_bytes > kMaxNpyHeaderBytes - text_at || text_bytes > head.size() - text_at) {
     refuse_header("a header of " + std::to_string(text_bytes) + " bytes: longer than the file or than " +
-           std::to_string(kMaxNpyHeaderBytes));
+                  std::to_string(kMaxNpyHeaderBytes));
   }
   ArrayHeader header;
   header.header_bytes = text_at + text_bytes;
@@ -176,9 +177,11 @@ ArrayHeader read_npy_header(std::span<const std::uint8_t> head) {
 }
 
 ArrayHeader read_idx_header(std::span<const std::uint8_t> head) {
-  if (head.size() < 4 || head[0] != 0 || head[1] != 0) refuse_header("not an idx file: expected two zero bytes at the start");
+  if (head.size() < 4 || head[0] != 0 || head[1] != 0)
+    refuse_header("not an idx file: expected two zero bytes at the start");
   const ElementType* const type = find_type(head[2]);
-  if (type == nullptr) refuse_header("element type " + std::to_string(head[2]) + "; expected 8, 9, 11 or 12 (integers)");
+  if (type == nullptr)
+    refuse_header("element type " + std::to_string(head[2]) + "; expected 8, 9, 11 or 12 (integers)");
   const int dimensions = head[3];
   if (dimensions < 1 || dimensions > kMaxIdxDimensions) {
     refuse_header(std::to_string(dimensions) + " dimensions; expected 1 to " + std::to_string(kMaxIdxDimensions));
@@ -202,7 +205,8 @@ void check_length(const ArrayHeader& header, std::uint64_t file_bytes) {
   const std::uint64_t available = file_bytes - header.header_bytes;
   if (header.data_bytes == available) return;
   refuse_header((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
-         std::to_string(header.data_bytes) + " bytes of elements, the file contains " + std::to_string(available));
+                std::to_string(header.data_bytes) + " bytes of elements, the file contains " +
+                std::to_string(available));
 }
 
 }  // namespace unstarve

@@ -7,8 +7,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
-#include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/source/source.h"
 
 namespace unstarve {

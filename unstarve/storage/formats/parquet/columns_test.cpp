@@ -15,7 +15,7 @@ const ParquetLeaf kLabel{"label", LeafType::kWhole, false, "INT64"};
 ParquetLeaf leaf(const std::string& path, LeafType type, bool repeated = false) { return {path, type, repeated, "T"}; }
 
 std::string columns_refusal(const std::vector<ParquetLeaf>& leaves, ErrorKind kind, const std::string& image = "",
-                    const std::string& label = "") {
+                            const std::string& label = "") {
   return testing::refusal([&] { return choose_columns(leaves, {}, image, label); }, kind);
 }
 

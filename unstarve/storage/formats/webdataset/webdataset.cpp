@@ -7,9 +7,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/text.h"
-#include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/formats/webdataset/tar_scanner.h"
 #include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/source/source.h"
 
