@@ -68,12 +68,12 @@ arm64:  ## compile the SIMD folders for 64-bit ARM and run their tests under emu
 	@JOBS=$(JOBS) tools/arm64.sh
 
 format:  ## rewrite the sources by clang-format
-	$(call setup_for,build dev)
+	$(call setup_for,lint)
 	@tools/format.sh
 
 lint:  ## clang-tidy, format, length of lines and layers, without changing anything: make lint [ONLY=regex]
-	$(call setup_for,build dev)
+	$(call setup_for,build lint)
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 
 clean:  ## remove every build folder; .venv stays
-	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-arm64
+	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64

@@ -2,8 +2,8 @@
 # Runs the parts without libtorch under sanitizers: unit tests and fuzz corpora under AddressSanitizer and
 # UndefinedBehaviorSanitizer, then the threaded parts (core, pipeline) under ThreadSanitizer.
 #
-#   tools/sanitize.sh [core]      core: the tests of the core and the corpora of whatever decodes images, for continuous
-#                                 integration
+#   tools/sanitize.sh [core]      core, for continuous integration: the tests of core and the corpora of the decoders
+#                                 under ASan and UBSan, the tests of core and of the executor's threads under TSan
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -15,10 +15,10 @@ decoders=($(grep -l '"unstarve/codecs/' fuzz/*_fuzz.cpp | xargs -n 1 basename -s
 case "${1:-all}" in
   core)
     asan_targets=(unstarve_core_test "${decoders[@]/%/_fuzz}")
-    asan_tests="^(unit/core|fuzz/($(IFS='|'; echo "${decoders[*]}")))\$"
-    tsan_folders=(core)
+    asan_tests="^(unit/core/.*|fuzz/($(IFS='|'; echo "${decoders[*]}")))\$"
+    tsan_tests='^unit/(core|pipeline/executor)/'
     ;;
-  all) asan_targets=(all) asan_tests='^(unit|fuzz)/' tsan_folders=(core pipeline) ;;
+  all) asan_targets=(all) asan_tests='^(unit|fuzz)/' tsan_tests='^unit/(core|pipeline)/' ;;
   *) echo "usage: tools/sanitize.sh [core]" >&2; exit 2 ;;
 esac
 
@@ -30,7 +30,7 @@ build() {  # preset, targets
 }
 
 build asan "${asan_targets[@]}"
-ctest --test-dir build-asan --no-tests=error -R "$asan_tests"
+ctest --test-dir build-asan --no-tests=error -j "$jobs" -R "$asan_tests"
 
-build tsan $(printf "unstarve_%s_test " "${tsan_folders[@]}")
-ctest --test-dir build-tsan --no-tests=error -R "^unit/($(IFS='|'; echo "${tsan_folders[*]}"))\$"
+build tsan unstarve_core_test unstarve_pipeline_test
+ctest --test-dir build-tsan --no-tests=error -j "$jobs" -R "$tsan_tests"

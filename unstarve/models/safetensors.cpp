@@ -164,8 +164,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     return true;
   }
   [[noreturn]] bool unexpected(const std::string& what) const {
-    throw bad(origin_,
-              fmt::format("found {} in the header near \"{}\", which is not allowed there", what, key_.substr(0, 80)));
+    throw bad(origin_, fmt::format("invalid header: {} near \"{}\"", what, key_.substr(0, 80)));
   }
 
   SafetensorsHeader& header_;

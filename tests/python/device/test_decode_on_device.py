@@ -125,7 +125,7 @@ def test_files_that_stay_with_the_host(photographs):
     assert equal(loader, plain) == len(plain)
     went, seen = given(loader)
     assert went < seen
-    assert re.search(r"could not: .*larger files than their place in a batch \(\d+\)", loader.explain())
+    assert re.search(r"could not: .*files larger than a sample of the batch \(\d+\)", loader.explain())
 
 
 def altered(photographs, folder, change):
@@ -181,9 +181,9 @@ def test_invalid_combinations_are_rejected(photographs, monkeypatch):
             ({"decode": "hybrid", "decode_share": "half"}, r"decode_share\): found 'half'; expected a number")):
         with pytest.raises(un.errors.ArgumentError, match=message):
             whole.batch(8).to_torch(**{"operations": "device", **options})
-    for wrong, message in ((whole.errors("skip"), "errors.policy: skip, expected fail"),
-                           (whole.cache("pixels"), "cache: pixels, expected encoded or nothing"),
-                           (un.open(SMALL).center_crop(24), "decode: synthetic holds pixels, expected encoded images")):
+    for wrong, message in ((whole.errors("skip"), "errors.policy: skip; expected fail"),
+                           (whole.cache("pixels"), "cache: pixels; expected encoded or nothing"),
+                           (un.open(SMALL).center_crop(24), "decode: synthetic stores pixels; expected encoded images")):
         with pytest.raises(un.errors.ArgumentError, match=message):
             next(iter(on_device(wrong, 1)))
     monkeypatch.setenv("UNSTARVE_NVJPEG", "/nowhere/libnvjpeg.so.13")

@@ -37,15 +37,15 @@ def test_yaml_round_trips_the_device():
 def test_without_device_operations_batches_are_those_of_the_host():
     asked, plain = chain().device("cuda", operations="device", decode="hybrid").batch(32), chain().batch(32)
     assert all(np.array_equal(ours[0], theirs[0]) for ours, theirs in zip(asked, plain, strict=True))
-    assert ("device      cuda: operations from operations[1] on are its own, and it decodes by nvJPEG (hybrid), files "
-            "by measured rates, by to_torch(); here the host makes whole batches") in asked.explain()
-    assert "device      cuda, where to_torch() brings them" in chain().device("cuda").batch(8).explain()
+    assert ("device      cuda: it applies the operations from operations[1] on, and decodes by nvJPEG (hybrid), a share "
+            "of the files chosen by measured rates, in to_torch(); here the host makes complete batches") in asked.explain()
+    assert "device      cuda, to which to_torch() copies the batches" in chain().device("cuda").batch(8).explain()
     assert "\ndevice " not in plain.explain()
 
 
 def test_invalid_devices_are_rejected_by_every_loader():
     wrong = un.open(SMALL).flip().device("cpu", operations="device").batch(8)
-    with pytest.raises(un.errors.ArgumentError, match="operations: none gives all samples one size"):
+    with pytest.raises(un.errors.ArgumentError, match="operations: no operation has a fixed output size"):
         next(iter(wrong))
     with pytest.raises(un.errors.InputError, match="device.nam"):
         un.from_yaml(json.dumps({"source": {"path": SMALL}, "device": {"nam": "cpu"}}))

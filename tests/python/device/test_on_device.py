@@ -90,9 +90,9 @@ def test_properties_describe_the_whole_pipeline():
 
 def test_operations_that_require_the_host_are_reported():
     start = un.open(SMALL).shuffle(0)
-    for wrong, message in ((start.flip(), "operations: none gives all samples one size"),
+    for wrong, message in ((start.flip(), "operations: no operation has a fixed output size"),
                            (start.repeat(2).center_crop(24), "order: a mixture, repeat"),
-                           (start.center_crop(24).mixup(0.2), r"batch_operations\[0\]: mixup blends")):
+                           (start.center_crop(24).mixup(0.2), r"batch_operations\[0\]: mixup works on batches on the host")):
         with pytest.raises(un.errors.ArgumentError, match=message):
             wrong.batch(8).to_torch(operations="device")
     with pytest.raises(un.errors.ArgumentError, match='device.operations: .*found "gpu", expected one of host, device'):

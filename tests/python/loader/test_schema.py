@@ -44,7 +44,7 @@ def chains():
     yield un.mix([un.open(SMALL).filter(drop_labels=1), un.open(SMALL)], [0.25, 3], epoch=99)
     yield start.cache("pixels", folder="kept", limit_mb=7, after=2).errors("replace", limit=3, rate=0.5)
     yield start.center_crop(16).device("cuda:1", operations="device", decode="gpu_hybrid", decode_share=0.3)
-    yield start.options(threads=3, prefetch=0, read_ahead=-1).passes(cache=False, read_ahead=True)
+    yield start.options(threads=3, prefetch=0, read_ahead=-1).passes(cache=False, scan_index=True)
 
 
 def test_steps_produce_valid_specs():

@@ -90,6 +90,7 @@ void run_in_order(const OrderedWork& work, const std::function<OrderedWorker()>&
     throw Error(ErrorKind::kArgument, "ordered work: expected at least one thread and one slot");
   Ordered ordered(work);
   std::vector<std::jthread> threads;  // stopped and joined on every exit
+  threads.reserve(static_cast<std::size_t>(work.threads));
   for (int i = 0; i < work.threads; ++i) {
     threads.emplace_back([&](std::stop_token ending) { ordered.work(ending, make_worker); });
   }

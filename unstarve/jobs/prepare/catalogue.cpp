@@ -30,13 +30,13 @@ std::string joined(const std::string& names, std::string_view name) {
 }
 
 std::string required_text(const JsonReader& reader, const char* key) {
-  const std::string value = reader.text(key);
+  std::string value = reader.text(key);
   if (value.empty()) reader.refuse(fmt::format("\"{}\" is empty", key));
   return value;
 }
 
 std::string checksum(const JsonReader& reader, const char* key, std::size_t digits) {
-  const std::string text = reader.optional_text(key);
+  std::string text = reader.optional_text(key);
   const bool fits =
       text.empty() || (text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos);
   if (!fits) reader.refuse(fmt::format("\"{}\": expected {} lower-case hexadecimal digits", key, digits));
@@ -53,7 +53,7 @@ std::string inner_path(const JsonReader& reader, const char* key) {
 }
 
 std::string file_name(const JsonReader& reader) {
-  const std::string name = required_text(reader, "file");
+  std::string name = required_text(reader, "file");
   if (name == "." || name == ".." || name.find('/') != std::string::npos) {
     reader.refuse("\"file\" is not a file name: " + name);
   }

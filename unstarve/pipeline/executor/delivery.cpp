@@ -6,7 +6,7 @@
 
 namespace unstarve {
 
-Delivery::Delivery(const RunOrder& order, const SlotLayout& layout, SlotLimits limits, Device& device)
+Delivery::Delivery(const RunOrder& order, const SlotLayout& layout, const SlotLimits& limits, Device& device)
     : order_(order),
       pool_(layout, limits, device),
       open_(static_cast<std::size_t>(std::max(limits.prefetch, limits.max_prefetch)) + 2),

@@ -112,7 +112,7 @@ class Delivery {
   };
 
   // Throws Error(kMemory). `device` must outlive the delivery.
-  Delivery(const RunOrder& order, const SlotLayout& layout, SlotLimits limits, Device& device);
+  Delivery(const RunOrder& order, const SlotLayout& layout, const SlotLimits& limits, Device& device);
 
   // All of these expect mutex_ to be locked.
   // Called when the number of slots, the prefetch or the consumer's request has changed.

@@ -67,7 +67,7 @@ class RangeChecks {
     for (std::size_t i = 0; i < values.size(); ++i) check(fmt::format("{}[{}]", node, i), values[i], info);
   }
   static void check(const std::string& node, const std::map<std::string, double>& values, const NodeInfo& info) {
-    for (const auto& [name, value] : values) check(node + "." + name, value, info);
+    for (const auto& [name, value] : values) check(fmt::format("{}.{}", node, name), value, info);
   }
   static std::string expected(const NodeInfo& info, bool low) {
     constexpr double kUnlimited = 0x7fffff00;  // larger maxima only prevent overflow

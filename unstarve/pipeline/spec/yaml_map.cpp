@@ -20,7 +20,7 @@ std::string found_in(const YAML::Node& node) {
 
 }  // namespace
 
-YamlMap::YamlMap(YAML::Node node, std::string path) : node_(std::move(node)), path_(std::move(path)) {
+YamlMap::YamlMap(const YAML::Node& node, std::string path) : node_(node), path_(std::move(path)) {
   if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap())
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: line {}: expected a mapping (key: value)", path_, node_.Mark().line + 1));

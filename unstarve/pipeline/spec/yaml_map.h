@@ -59,7 +59,7 @@ class YamlMap {
   [[nodiscard]] std::string location(const std::string& node) const;
 
  private:
-  YamlMap(YAML::Node node, std::string path);
+  YamlMap(const YAML::Node& node, std::string path);
   // The list under `key`; empty if absent.
   YAML::Node list(const std::string& key);
   template <class T>

@@ -41,7 +41,7 @@ bool is_in_cache(const fs::path& path) {
   return folder && path.parent_path() == *folder;
 }
 
-struct Entry {
+struct CacheFile {
   fs::path path;
   std::int64_t used_ns = 0;
   std::uint64_t bytes = 0;  // on disk: files of scan indexes are sparse
@@ -49,8 +49,8 @@ struct Entry {
 };
 
 // The indexes in `folder`, without other files.
-std::vector<Entry> list_cache(const fs::path& folder) {
-  std::vector<Entry> all;
+std::vector<CacheFile> list_cache(const fs::path& folder) {
+  std::vector<CacheFile> all;
   std::error_code failed;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
     const std::string name = it->path().filename().string();
@@ -67,7 +67,7 @@ std::vector<Entry> list_cache(const fs::path& folder) {
 }
 
 // Unless it was used since it was listed.
-bool remove(const Entry& entry) {
+bool remove(const CacheFile& entry) {
   struct stat status {};
   return ::lstat(entry.path.c_str(), &status) == 0 && stamp_ns(status) == entry.used_ns &&
          ::unlink(entry.path.c_str()) == 0;
@@ -153,11 +153,11 @@ void mark_index_saved(const fs::path& path) noexcept try {
 }
 
 void prune_index_cache(const fs::path& folder, const IndexCacheRule& rule, std::int64_t now_ns) noexcept try {
-  std::vector<Entry> all = list_cache(folder);
-  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.used_ns < b.used_ns; });
+  std::vector<CacheFile> all = list_cache(folder);
+  std::sort(all.begin(), all.end(), [](const CacheFile& a, const CacheFile& b) { return a.used_ns < b.used_ns; });
   std::uint64_t bytes = 0;
-  for (const Entry& entry : all) bytes += entry.bytes;
-  for (const Entry& entry : all) {
+  for (const CacheFile& entry : all) bytes += entry.bytes;
+  for (const CacheFile& entry : all) {
     const std::int64_t unused_ns = now_ns - entry.used_ns;
     if (unused_ns <= kDayNs) break;
     if ((entry.partial || unused_ns > rule.max_age_ns || bytes > rule.max_bytes) && remove(entry)) bytes -= entry.bytes;
