@@ -20,7 +20,7 @@ class RunOrder {
 
   // A start after the last batch of its epoch means the beginning of the next epoch. `epochs` includes the started one;
   // 0: endless. Throws Error(kArgument) if the epoch has no batch `start.batch`.
-  RunOrder(const Order& order, Position start, std::uint32_t epochs);
+  RunOrder(const Order& order, const Position& start, std::uint32_t epochs);
 
   [[nodiscard]] Position start() const { return start_; }
   [[nodiscard]] const Order& order(std::uint32_t epoch) const { return epoch == start_.epoch ? first_ : order_; }

@@ -96,7 +96,7 @@ Position combined_position(std::span<const RankProgress> ranks, int batch, LastB
 
 }  // namespace
 
-RunState::RunState(const PipelineSpec& spec, std::shared_ptr<const SampleSet> set, std::uint64_t data)
+RunState::RunState(const PipelineSpec& spec, const std::shared_ptr<const SampleSet>& set, std::uint64_t data)
     : spec_(spec.order),
       batch_(spec.batch),
       relaxed_(spec.execution.order == ExecutionOrder::kRelaxed),

@@ -42,7 +42,7 @@ class RunState {
  public:
   // `set`: choose_samples() of `spec`. `data`: data_identity() of the dataset; 0: unknown, the identity is not checked.
   // It is not checked either for states without one. Throws as Order.
-  RunState(const PipelineSpec& spec, std::shared_ptr<const SampleSet> set, std::uint64_t data = 0);
+  RunState(const PipelineSpec& spec, const std::shared_ptr<const SampleSet>& set, std::uint64_t data = 0);
 
   // Samples per epoch, of all ranks.
   [[nodiscard]] std::uint64_t length() const { return order_.length(); }

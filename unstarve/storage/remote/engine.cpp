@@ -283,7 +283,7 @@ void Engine::collect_finished() {
   }
 }
 
-void Engine::finished(Job& job, bool hedge, Verdict verdict) {
+void Engine::finished(Job& job, bool hedge, const Verdict& verdict) {
   std::unique_ptr<Transfer>& mine = hedge ? job.hedge : job.attempt;
   const bool other_runs = (hedge ? job.attempt : job.hedge) != nullptr;
   if (verdict.outcome == Outcome::kDone) {

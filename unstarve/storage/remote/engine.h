@@ -68,7 +68,7 @@ class Engine {
 
   void start_attempt(Job& job);
   std::unique_ptr<Transfer> start_transfer(Job& job, bool hedge);
-  void finished(Job& job, bool hedge, Verdict verdict);
+  void finished(Job& job, bool hedge, const Verdict& verdict);
   void retry_or_fail(Job& job, const Verdict& verdict);
   void complete(Job& job);
   void fail(Job& job, const Error& error);

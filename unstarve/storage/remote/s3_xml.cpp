@@ -156,8 +156,9 @@ class ErrorReader final : public ElementReader {
 bool decode_key(std::string& key) {
   std::replace(key.begin(), key.end(), '+', ' ');
   std::optional<std::string> decoded = percent_decode(key);
-  if (decoded) key = *std::move(decoded);
-  return decoded.has_value();
+  if (!decoded) return false;
+  key = *std::move(decoded);
+  return true;
 }
 
 }  // namespace
