@@ -183,7 +183,7 @@ def test_invalid_combinations_are_rejected(photographs, monkeypatch):
             whole.batch(8).to_torch(**{"operations": "device", **options})
     for wrong, message in ((whole.errors("skip"), "errors.policy: skip; expected fail"),
                            (whole.cache("pixels"), "cache: pixels; expected encoded or nothing"),
-                           (un.open(SMALL).center_crop(24), "decode: synthetic stores pixels; expected encoded images")):
+                           (un.open(SMALL).center_crop(24), "synthetic stores pixels; expected encoded images")):
         with pytest.raises(un.errors.ArgumentError, match=message):
             next(iter(on_device(wrong, 1)))
     monkeypatch.setenv("UNSTARVE_NVJPEG", "/nowhere/libnvjpeg.so.13")

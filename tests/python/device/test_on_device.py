@@ -92,7 +92,7 @@ def test_operations_that_require_the_host_are_reported():
     start = un.open(SMALL).shuffle(0)
     for wrong, message in ((start.flip(), "operations: no operation has a fixed output size"),
                            (start.repeat(2).center_crop(24), "order: a mixture, repeat"),
-                           (start.center_crop(24).mixup(0.2), r"batch_operations\[0\]: mixup works on batches on the host")):
+                           (start.center_crop(24).mixup(0.2), r"batch_operations\[0\]: mixup works on batches on")):
         with pytest.raises(un.errors.ArgumentError, match=message):
             wrong.batch(8).to_torch(operations="device")
     with pytest.raises(un.errors.ArgumentError, match='device.operations: .*found "gpu", expected one of host, device'):

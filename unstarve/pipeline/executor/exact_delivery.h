@@ -9,8 +9,8 @@ namespace unstarve {
 
 class ExactDelivery final : public Delivery {
  public:
-  ExactDelivery(const RunOrder& order, const SlotLayout& layout, SlotLimits limits, Device& device)
-      : Delivery(order, layout, std::move(limits), device) {}
+  ExactDelivery(const RunOrder& order, const SlotLayout& layout, const SlotLimits& limits, Device& device)
+      : Delivery(order, layout, limits, device) {}
 
   [[nodiscard]] std::optional<Claim> claim(std::size_t most) override;
   void place(Claim&) override {}  // claim() has done it

@@ -1,14 +1,13 @@
 #include "unstarve/pipeline/executor/relaxed_delivery.h"
 
-#include <utility>
 
 #include "unstarve/pipeline/executor/read_ahead.h"
 
 namespace unstarve {
 
-RelaxedDelivery::RelaxedDelivery(const RunOrder& order, const SlotLayout& layout, SlotLimits limits,
+RelaxedDelivery::RelaxedDelivery(const RunOrder& order, const SlotLayout& layout, const SlotLimits& limits,
                                  std::uint64_t window, Device& device)
-    : Delivery(order, layout, std::move(limits), device), placed_(window), taken_(window) {}
+    : Delivery(order, layout, limits, device), placed_(window), taken_(window) {}
 
 // A resumed run starts with gaps, and a Position has a bit for each sample of the epoch after the first gap. So that
 // the bits of this run do not exceed a window either, positions in the epoch are compared, not numbers.

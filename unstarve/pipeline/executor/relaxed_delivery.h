@@ -14,7 +14,7 @@ namespace unstarve {
 class RelaxedDelivery final : public Delivery {
  public:
   // `window`: in samples of this rank. `layout` must be numbered.
-  RelaxedDelivery(const RunOrder& order, const SlotLayout& layout, SlotLimits limits, std::uint64_t window,
+  RelaxedDelivery(const RunOrder& order, const SlotLayout& layout, const SlotLimits& limits, std::uint64_t window,
                   Device& device);
 
   [[nodiscard]] std::optional<Claim> claim(std::size_t most) override;  // one sample
