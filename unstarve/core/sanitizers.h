@@ -1,5 +1,6 @@
 #pragma once
-// UNSTARVE_ASAN and UNSTARVE_MSAN: 1 if this file is compiled with AddressSanitizer or MemorySanitizer, else 0.
+// UNSTARVE_ASAN, UNSTARVE_MSAN and UNSTARVE_TSAN: 1 if this file is compiled with AddressSanitizer, MemorySanitizer or
+// ThreadSanitizer, else 0.
 //
 // GCC defines a macro, Clang a feature. Highway's HWY_IS_ASAN (1.0.3) supports only Clang's.
 
@@ -19,6 +20,12 @@
 #define UNSTARVE_MSAN 1
 #else
 #define UNSTARVE_MSAN 0
+#endif
+
+#if defined(__SANITIZE_THREAD__) || UNSTARVE_HAS_FEATURE(thread_sanitizer)
+#define UNSTARVE_TSAN 1
+#else
+#define UNSTARVE_TSAN 0
 #endif
 
 #undef UNSTARVE_HAS_FEATURE

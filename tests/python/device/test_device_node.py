@@ -37,8 +37,8 @@ def test_yaml_round_trips_the_device():
 def test_without_device_operations_batches_are_those_of_the_host():
     asked, plain = chain().device("cuda", operations="device", decode="hybrid").batch(32), chain().batch(32)
     assert all(np.array_equal(ours[0], theirs[0]) for ours, theirs in zip(asked, plain, strict=True))
-    line = ("device      cuda: it applies the operations from operations[1] on, and decodes by nvJPEG (hybrid), a share of "
-            "the files chosen by measured rates, in to_torch(); here the host makes complete batches")
+    line = ("device      cuda: it applies the operations from operations[1] on, and decodes by nvJPEG (hybrid), a "
+            "share of the files chosen by measured rates, in to_torch(); here the host makes complete batches")
     assert line in asked.explain()
     assert "device      cuda, to which to_torch() copies the batches" in chain().device("cuda").batch(8).explain()
     assert "\ndevice " not in plain.explain()

@@ -1,6 +1,5 @@
 #include "unstarve/pipeline/executor/relaxed_delivery.h"
 
-
 #include "unstarve/pipeline/executor/read_ahead.h"
 
 namespace unstarve {
