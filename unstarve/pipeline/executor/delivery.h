@@ -81,7 +81,7 @@ class Delivery {
   [[nodiscard]] RankProgress progress() const;
 
   // From 1 to SlotLimits::max_prefetch. The consumer's next take() or wait() adds slots if memory is available;
-  // surplus slots are freed as they are released.
+  // surplus slots are freed on release.
   void set_prefetch(int prefetch);
   // As SlotPool::all_held(); 0 if no batch remains to be filled.
   [[nodiscard]] std::size_t all_held() const;

@@ -46,10 +46,10 @@ PipelineSpec limited_spec(ExecutionOrder order = ExecutionOrder::kExact) {
   return spec;
 }
 
-Loader::Options telling(std::function<void(const std::string&)> tell) {
+Loader::Options with_notice(std::function<void(const std::string&)> on_notice) {
   Loader::Options options;
   options.grow = true;
-  options.on_notice = std::move(tell);
+  options.on_notice = std::move(on_notice);
   return options;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a consumer that holds all slots gets one notice") {
     std::vector<std::string> told;
     ManualClock clock;
     Loader loader(limited_spec(order), std::make_shared<JpegSet>(64), *device,
-                  telling([&](const std::string& text) { told.push_back(text); }), clock);
+                  with_notice([&](const std::string& text) { told.push_back(text); }), clock);
     std::vector<Batch> kept = keep_all(loader);
     REQUIRE(kept.size() >= 2);
     const auto wait = [&] { return loader.wait(milliseconds(1)); };
@@ -97,7 +97,7 @@ TEST_CASE("a consumer that releases in time, or waits for workers, gets no notic
   std::vector<std::string> told;
   ManualClock clock;
   Loader loader(limited_spec(), std::make_shared<JpegSet>(64), *device,
-                telling([&](const std::string& text) { told.push_back(text); }), clock);
+                with_notice([&](const std::string& text) { told.push_back(text); }), clock);
   std::vector<Batch> kept = keep_all(loader);
   for (int i = 0; i < 10; ++i) {
     CHECK_FALSE(loader.wait(milliseconds(0)));
@@ -126,7 +126,7 @@ TEST_CASE("next() emits the notice too, and continues with the slot that is rele
   std::vector<Batch> kept;
   Striding clock;
   int told = 0;
-  Loader loader(limited_spec(), std::make_shared<JpegSet>(64), *device, telling([&](const std::string&) {
+  Loader loader(limited_spec(), std::make_shared<JpegSet>(64), *device, with_notice([&](const std::string&) {
                   ++told;
                   kept.pop_back();
                 }),

@@ -64,19 +64,19 @@ TEST_CASE("the notice to a consumer that holds all slots mentions the cache") {
   const auto device = open_device("cpu");
   PipelineSpec spec = cached_spec(CacheWhat::kPixels);
   ManualClock clock;
-  std::string told;
+  std::string notice;
   Loader::Options options;
   options.grow = true;
-  options.on_notice = [&](const std::string& text) { told = text; };
+  options.on_notice = [&](const std::string& text) { notice = text; };
   Loader loader(spec, std::make_shared<JpegSet>(40), *device, options, clock);
   std::deque<Batch> kept;
-  while (told.empty()) {
+  while (notice.empty()) {
     if (loader.wait(std::chrono::milliseconds(20))) kept.push_back(*loader.next());
     clock.advance(kHeldPatienceNs);
   }
   CHECK(kept.size() > loader.plan().memory.most_batches);
-  CHECK_THAT(told, Catch::Contains("holds all " + std::to_string(kept.size()) + " batch buffers") &&
-                       Catch::Contains(" MB in the cache; the next batch is made when it releases one"));
+  CHECK_THAT(notice, Catch::Contains("holds all " + std::to_string(kept.size()) + " batch buffers") &&
+                         Catch::Contains(" MB in the cache; the next batch is made when it releases one"));
   CHECK(most_of(loader) <= kLimitMb * 1'000'000);
   kept.pop_back();
   CHECK(loader.wait(std::chrono::minutes(1)));

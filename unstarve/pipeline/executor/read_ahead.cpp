@@ -166,7 +166,7 @@ void ReadAhead::read(Reader& reader) const {
   try {
     dataset_->read_many(ids, std::span(reader.records).first(ids.size()));
   } catch (const std::exception&) {
-    together = false;  // reading each by itself shows which one is bad
+    together = false;  // reading each record alone shows which one is bad
   }
   std::size_t read = 0;
   for (Entry* const entry : reader.entries) {
