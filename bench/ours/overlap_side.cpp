@@ -17,13 +17,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kSamples = 1'000'000;
+constexpr std::uint64_t kOverlapSamples = 1'000'000;
 constexpr TimedSet::Time kRead = std::chrono::milliseconds(2);
 constexpr int kThreads = 4;
 constexpr int kCalibration = 30;      // batches
 constexpr double kLoaderShare = 0.9;  // loader time as a share of consumer time
 
-PipelineSpec spec_of(const Job& job) {
+PipelineSpec overlap_spec(const Job& job) {
   PipelineSpec spec;
   spec.order.seed = job.at("seed");
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
@@ -37,7 +37,8 @@ class OverlapSide final : public Side {
   explicit OverlapSide(const Job& job)
       : resident_(job.value("resident", false)),
         device_(open_device("cpu")),
-        loader_(spec_of(job), std::make_shared<TimedSet>(kSamples, [](std::uint64_t) { return kRead; }), *device_, {}) {
+        loader_(overlap_spec(job), std::make_shared<TimedSet>(kOverlapSamples, [](std::uint64_t) { return kRead; }),
+                *device_, {}) {
     for (int i = 0; i < kCalibration / 3; ++i) take();
     const auto start = Clock::now();
     for (int i = 0; i < kCalibration; ++i) take();

@@ -13,12 +13,12 @@
 namespace unstarve::bench {
 namespace {
 
-constexpr std::uint64_t kSamples = 1'000'000;
+constexpr std::uint64_t kStragglerSamples = 1'000'000;
 constexpr std::uint64_t kEvery = 100;  // one of kEvery samples is a straggler,
 constexpr int kTimes = 100;            // which takes kTimes as long
 constexpr TimedSet::Time kNormal = std::chrono::milliseconds(1);
 
-PipelineSpec spec_of(const Job& job) {
+PipelineSpec stragglers_spec(const Job& job) {
   PipelineSpec spec;
   spec.order.seed = job.at("seed");
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
@@ -31,7 +31,7 @@ PipelineSpec spec_of(const Job& job) {
 
 std::shared_ptr<const Dataset> set_of(const Job& job) {
   const bool even = job.value("even", false);
-  return std::make_shared<TimedSet>(kSamples, [even](std::uint64_t id) -> TimedSet::Time {
+  return std::make_shared<TimedSet>(kStragglerSamples, [even](std::uint64_t id) -> TimedSet::Time {
     if (even) return kNormal * (kEvery - 1 + kTimes) / kEvery;
     return id % kEvery == 1 ? kNormal * kTimes : kNormal;
   });
@@ -40,7 +40,7 @@ std::shared_ptr<const Dataset> set_of(const Job& job) {
 class StragglersSide final : public Side {
  public:
   explicit StragglersSide(const Job& job)
-      : device_(open_device("cpu")), loader_(spec_of(job), set_of(job), *device_, {}) {}
+      : device_(open_device("cpu")), loader_(stragglers_spec(job), set_of(job), *device_, {}) {}
 
   Block run(double seconds) override {
     using Clock = std::chrono::steady_clock;
@@ -56,7 +56,7 @@ class StragglersSide final : public Side {
   }
 
   nlohmann::json check(const std::optional<std::string>&) override {
-    return {{"threads", loader_.threads()}, {"samples", kSamples}};
+    return {{"threads", loader_.threads()}, {"samples", kStragglerSamples}};
   }
 
  private:
