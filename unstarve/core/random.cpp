@@ -18,28 +18,4 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::
 
 // Key: the seed. Counter: 20 bits for the block number within an operation, 12 bits for the operation, then epoch and
 // sample.
-Random::Random(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, std::uint32_t operation) noexcept
-    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-      counter_{operation << 20, epoch, static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)} {}
-
-std::uint32_t Random::bits() noexcept {
-  if (used_ == 4) {
-    block_ = philox4x32_10(counter_, key_);
-    ++counter_[0];
-    used_ = 0;
-  }
-  return block_[used_++];
-}
-
-double Random::uniform() noexcept { return (bits() >> 8) * 0x1p-24; }
-
-std::uint32_t Random::below(std::uint32_t n) noexcept {
-  std::uint64_t product = std::uint64_t{bits()} * n;
-  if (static_cast<std::uint32_t>(product) < n) {
-    const std::uint32_t threshold = (0u - n) % n;
-    while (static_cast<std::uint32_t>(product) < threshold) product = std::uint64_t{bits()} * n;
-  }
-  return static_cast<std::uint32_t>(product >> 32);
-}
-
 }  // namespace unstarve

@@ -20,16 +20,33 @@ class Random {
  public:
   // `sample`: the sample's id in the dataset, not its position in the epoch. `operation`: index in the chain of
   // operations.
-  Random(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, std::uint32_t operation) noexcept;
+  Random(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, std::uint32_t operation) noexcept
+      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
+        counter_{operation << 20, epoch, static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)} {
+  }
 
   // Uniform over all 32-bit values.
-  std::uint32_t bits() noexcept;
+  std::uint32_t bits() noexcept {
+    if (used_ == 4) {
+      block_ = philox4x32_10(counter_, key_);
+      ++counter_[0];
+      used_ = 0;
+    }
+    return block_[used_++];
+  }
   // Uniform in [0, 1), a multiple of 2^-24 and therefore exact in float and double.
-  double uniform() noexcept;
+  double uniform() noexcept { return (bits() >> 8) * 0x1p-24; }
   // Uniform in [low, high).
   double uniform(double low, double high) noexcept { return low + (high - low) * uniform(); }
   // Uniform over {0, .., n - 1}, without bias; n in [1, 2^31]. Multiplication with rejection (Lemire 2019).
-  std::uint32_t below(std::uint32_t n) noexcept;
+  std::uint32_t below(std::uint32_t n) noexcept {
+    std::uint64_t product = std::uint64_t{bits()} * n;
+    if (static_cast<std::uint32_t>(product) < n) {
+      const std::uint32_t threshold = (0u - n) % n;
+      while (static_cast<std::uint32_t>(product) < threshold) product = std::uint64_t{bits()} * n;
+    }
+    return static_cast<std::uint32_t>(product >> 32);
+  }
 
  private:
   std::array<std::uint32_t, 2> key_;

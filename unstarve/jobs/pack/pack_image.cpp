@@ -96,7 +96,7 @@ void PackImage::take_encoded(std::span<const std::uint8_t> bytes, PackedRecord& 
   if (options_.quality == 0 && target(header.size) == header.size) return keep(bytes, header, packed.out);
   if (target(header.size) != header.size) {
     ResizeRows rows([this](Size size) { return whole_resize(size, {target(size), {}}); }, header.orientation, scratch_);
-    if (decoder_.decode({}, rows, image_)) return encode(rows.frame().pixels, header.lossless, packed);
+    if (decoder_.decode({}, rows, image_)) return encode(rows.pixels(), header.lossless, packed);
   } else {
     decoder_.decode({}, image_);
   }

@@ -28,7 +28,7 @@ class ResizeRows final : public RowSink {
   void take(int count) override;
 
   // The upright output, after all rows were taken.
-  [[nodiscard]] Frame frame() const { return Frame(out_->view()); }
+  [[nodiscard]] PixelView pixels() const { return out_->view(); }
   [[nodiscard]] Size taken() const { return stored_; }
   // Time spent in this class since the last begin().
   [[nodiscard]] std::int64_t spent_ns() const { return spent_ns_; }

@@ -36,8 +36,8 @@ void SampleProgram::enter(std::uint32_t epoch) {
   size_ = plan_.size_at(epoch);
 }
 
-void SampleProgram::set_pixels(const Frame& frame) {
-  current_.frame = frame;
+void SampleProgram::set_pixels(const PixelView& pixels) {
+  current_.frame.reset(pixels);
   current_.has_pixels = true;
 }
 
@@ -88,9 +88,9 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
   if (timed) ++totals.timed_samples;
   current_.file = {};
   current_.has_pixels = false;
-  current_.selection = {};
+  current_.selection.part.reset();  // the rest is set by OpenStep
   for (Draws& draws : draws_) draws.selected = false;
-  for (StepIndex at = 0; at < last();)
+  for (StepIndex at = 0, end = last(); at < end;)
     at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
   if (current_.file[0] > 0) {
     clock_->lap(WorkStage::kDecode, 0);
@@ -111,7 +111,7 @@ StepIndex SampleProgram::run(const ReadStep&, StepIndex at) {
 }
 
 StepIndex SampleProgram::run(const UsePixelsStep&, StepIndex at) {
-  set_pixels(Frame(image().pixels));
+  set_pixels(image().pixels);
   return at + 1;
 }
 
@@ -169,7 +169,7 @@ bool SampleProgram::decode(const DecodePlan& how, RowSink* rows) {
 
 // Crops away what was decoded beyond the selected region.
 void SampleProgram::use_decoded(const DecodePlan& how) {
-  set_pixels(Frame(buffers_.decoded.view()));
+  set_pixels(buffers_.decoded.view());
   const bool cropped = how.crop.width > 0;
   const Rect& region = current_.selection.region;
   const int r = how.reduction;
@@ -226,7 +226,7 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
   locate_image([&] { resized = decode(how, &rows); });
   measure_decoding(how, start_ns);
   if (resized) {
-    set_pixels(rows.frame());
+    set_pixels(rows.pixels());
     clock_->lap(WorkStage::kDecode, rgb_bytes(rows.taken()), rows.spent_ns());
     return at + 1;
   }
@@ -254,7 +254,7 @@ StepIndex SampleProgram::run(const MaterialiseStep&, StepIndex at) {
 StepIndex SampleProgram::run(const CacheLookupStep& step, StepIndex at) {
   const auto cached = resources_.pixel_cache->find(current_.sample.id);
   if (!cached) return at + 1;
-  set_pixels(Frame(cached->pixels));
+  set_pixels(cached->pixels);
   current_.label = cached->label;
   const PixelView& pixels = cached->pixels;
   clock_->lap(WorkStage::kRead, static_cast<std::size_t>(pixels.row_stride) * static_cast<std::size_t>(pixels.height));

@@ -105,7 +105,7 @@ class SampleProgram {
     return buffers_.record.values[static_cast<std::size_t>(plan_.data.image_field)];
   }
   [[nodiscard]] StepIndex last() const { return static_cast<StepIndex>(plan_.steps.size()) - 1; }
-  void set_pixels(const Frame& frame);
+  void set_pixels(const PixelView& pixels);
   Draws& draws_of(OpIndex op);
   // Decodes to `rows` if that is possible, otherwise to buffers_.decoded; returns whether to `rows`.
   bool decode(const DecodePlan& how, RowSink* rows);

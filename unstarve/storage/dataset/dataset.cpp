@@ -13,10 +13,6 @@ void check_maps(const RecordBuffer& record) {
   }
 }
 
-std::size_t part_of(std::span<const std::uint64_t> begins, std::uint64_t id) noexcept {
-  return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), id) - begins.begin()) - 1;
-}
-
 void Dataset::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
   for (std::size_t i = 0; i < ids.size(); ++i) read(ids[i], records[i]);
 }

@@ -9,6 +9,8 @@
 //            the offset or member. Damage that only a decoder can find is not checked.
 // Cost:      read() allocates only until the RecordBuffer has grown to the largest record.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -59,7 +61,9 @@ struct DataFile {
 };
 
 // The index of the last of `begins` that is at most `id`. Precondition: begins are ascending, the first is 0.
-[[nodiscard]] std::size_t part_of(std::span<const std::uint64_t> begins, std::uint64_t id) noexcept;
+[[nodiscard]] inline std::size_t part_of(std::span<const std::uint64_t> begins, std::uint64_t id) noexcept {
+  return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), id) - begins.begin()) - 1;
+}
 
 class Dataset {
  public:
