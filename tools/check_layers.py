@@ -47,8 +47,8 @@ TORCH = {"models", "torch", "infer", "python"}
 CUDA = {"device", "ops", "codecs", "models", "observe"}
 # Widely included headers.
 LIGHT = [
-    "unstarve/pipeline/order/order.h", "unstarve/pipeline/passes/pass.h", "unstarve/pipeline/plan/plan.h",
-    "unstarve/storage/dataset/dataset.h",
+    "unstarve/pipeline/executor/loader.h", "unstarve/pipeline/order/order.h", "unstarve/pipeline/passes/pass.h",
+    "unstarve/pipeline/plan/plan.h", "unstarve/storage/dataset/dataset.h",
 ]  # fmt: skip
 LIGHT_LIMIT = 10
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".inl"}

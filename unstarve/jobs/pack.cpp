@@ -83,16 +83,16 @@ std::string options_json(const PackOptions& options, const PackPlan& plan) {
   std::string split;
   for (const SplitShare& share : options.splits)
     split += fmt::format("{}{}={}", split.empty() ? "" : ",", share.name, share.share);
-  Json json{{"resize", options.resize},
-            {"quality", options.quality},
-            {"shard_mb", options.shard_mb},
-            {"shuffle", options.shuffle},
-            {"seed", options.seed},
-            {"split", split},
-            {"source_split", options.source_split},
-            {"exclude", plan.excluded()}};
-  if (options.scan_index) json["scan_index"] = true;
-  return json.dump();
+  Json options_text{{"resize", options.resize},
+                    {"quality", options.quality},
+                    {"shard_mb", options.shard_mb},
+                    {"shuffle", options.shuffle},
+                    {"seed", options.seed},
+                    {"split", split},
+                    {"source_split", options.source_split},
+                    {"exclude", plan.excluded()}};
+  if (options.scan_index) options_text["scan_index"] = true;
+  return options_text.dump();
 }
 
 std::string source_json(const Dataset& data, const PackPlan& plan) {

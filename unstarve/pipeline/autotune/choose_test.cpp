@@ -281,32 +281,32 @@ Profile brought(double read_ahead_s, double cpu_s, double awake, const Case& c =
   return profile;
 }
 
-constexpr Limits kEnds{.cores = 2, .max_read_ahead = 64, .may_stop_read_ahead = true};
+constexpr Limits kStopLimits{.cores = 2, .max_read_ahead = 64, .may_stop_read_ahead = true};
 
 TEST_CASE("read-ahead stops if readers hardly sleep for their records") {
-  const Choice ended = choose(brought(0.05 * kMs, 0.04 * kMs, 1), kEnds);
+  const Choice ended = choose(brought(0.05 * kMs, 0.04 * kMs, 1), kStopLimits);
   CHECK(ended.settings.read_ahead == 0);
   CHECK(ended.settings.threads == 2);
   CHECK_THAT(ended.reason, Contains("read-ahead stops because readers sleep only 0 us for a record"));
-  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 0.9), kEnds).settings.read_ahead == 0);
+  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 0.9), kStopLimits).settings.read_ahead == 0);
   // A slow consumer does not need readers, which leaves cores to it.
-  const Choice slow = choose(brought(0.05 * kMs, 0.04 * kMs, 1, {.consumer_s = 1}), kEnds);
+  const Choice slow = choose(brought(0.05 * kMs, 0.04 * kMs, 1, {.consumer_s = 1}), kStopLimits);
   CHECK(slow.settings.read_ahead == 0);
   CHECK(slow.settings.threads == 1);
   // A disk, and one record in a hundred from a disk that takes 10 ms.
-  CHECK(choose(brought(5 * kMs, 0.04 * kMs, 0), kEnds).settings.read_ahead > 0);
-  CHECK(choose(brought(0.15 * kMs, 0.04 * kMs, 1.0 / 3), kEnds).settings.read_ahead > 0);
+  CHECK(choose(brought(5 * kMs, 0.04 * kMs, 0), kStopLimits).settings.read_ahead > 0);
+  CHECK(choose(brought(0.15 * kMs, 0.04 * kMs, 1.0 / 3), kStopLimits).settings.read_ahead > 0);
   // If the kernel does not count sleeps, all time may be sleep.
-  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 0), kEnds).settings.read_ahead > 0);
+  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 0), kStopLimits).settings.read_ahead > 0);
   // Not if it may not stop, and not in a window without finished reads.
   CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 1), {.cores = 2, .max_read_ahead = 64}).settings.read_ahead > 0);
   Profile nothing = profile_of({});
   nothing.read_ahead = 16;
-  CHECK(choose(nothing, kEnds).settings.read_ahead == 16);
+  CHECK(choose(nothing, kStopLimits).settings.read_ahead == 16);
 }
 
 TEST_CASE("readers are kept if the consumer would wait for threads that also read") {
-  Limits one = kEnds;
+  Limits one = kStopLimits;
   one.threads = 1;
   CHECK(choose(brought(0.05 * kMs, 0.05 * kMs, 1), one).settings.read_ahead == 0);
   CHECK(choose(brought(0.5 * kMs, 0.5 * kMs, 1), one).settings.read_ahead > 0);
@@ -320,7 +320,7 @@ TEST_CASE("a load that stops read-ahead does not start it, and vice versa") {
       for (const double sleep : {0.0, 0.001, 0.01, 0.1, 1.0, 30.0})
         for (const double consumer : {0.0, 1.0, 100.0})
           for (const int threads : {0, 1, 4}) {
-            Limits limits = kEnds;
+            Limits limits = kStopLimits;
             limits.threads = threads;
             // A sample also sleeps `elsewhere`, in decoding.
             const Case c{cpu * kMs, 0, 0, consumer * kMs, 0, 64};

@@ -20,10 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 using testing::TemporaryFolder;
 
-constexpr std::uint64_t kSamples = 64;
+constexpr std::uint64_t kCutSamples = 64;
 
 std::string jpeg(std::uint64_t id) {
-  static const JpegSet images(kSamples);
+  static const JpegSet images(kCutSamples);
   RecordBuffer record;
   images.read(id, record);
   return {record.values[0].bytes.begin(), record.values[0].bytes.end()};
@@ -54,7 +54,7 @@ PipelineSpec in_order() {
 TEST_CASE("a tar that is cut in mid-run is an error with file and offset") {
   TemporaryFolder folder;
   testing::TarText tar;
-  for (std::uint64_t id = 0; id < kSamples; ++id) {
+  for (std::uint64_t id = 0; id < kCutSamples; ++id) {
     tar.file(std::to_string(id) + ".jpg", jpeg(id)).file(std::to_string(id) + ".cls", std::to_string(id % 3));
   }
   folder.write("x.tar", tar.end());
@@ -115,7 +115,7 @@ TEST_CASE("a Parquet file that is cut in mid-run is an error with file and offse
     CHECK(error.kind() == ErrorKind::kMissing);
     return;  // a build without Parquet
   }
-  for (std::uint64_t id = 0; id < kSamples; ++id) {
+  for (std::uint64_t id = 0; id < kCutSamples; ++id) {
     const std::string image = jpeg(id), key = std::to_string(id);
     OutRecord record;
     record.key = key;
@@ -134,9 +134,10 @@ TEST_CASE("a Parquet file that is cut in mid-run is an error with file and offse
 
 TEST_CASE("files of a folder that are cut in mid-run are an error with the file") {
   TemporaryFolder folder;
-  for (std::uint64_t id = 0; id < kSamples; ++id) folder.write("set/a/" + std::to_string(100 + id) + ".jpg", jpeg(id));
+  for (std::uint64_t id = 0; id < kCutSamples; ++id)
+    folder.write("set/a/" + std::to_string(100 + id) + ".jpg", jpeg(id));
   const Error error = error_after(in_order(), folder.str("set"), [&] {
-    for (std::uint64_t id = 32; id < kSamples; ++id)
+    for (std::uint64_t id = 32; id < kCutSamples; ++id)
       fs::resize_file(folder.str("set/a/" + std::to_string(100 + id) + ".jpg"), 0);
   });
   CHECK(error.kind() == ErrorKind::kInput);
