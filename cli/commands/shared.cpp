@@ -54,8 +54,12 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
   if (arguments.has("--image-size"))
     throw Error(ErrorKind::kArgument,
                 "--image-size: not applicable, the operations of " + file + " determine the size. Change it there.");
-  if (kind == SpecKind::kPipeline) {
+  if (detect_spec(file).kind == SpecKind::kPipeline) {
     PipelineSpec pipeline = load_pipeline(file);
+    if (kind == SpecKind::kNone && arguments.has("DATA")) {
+      pipeline.source = {arguments.text("DATA"), ""};
+      pipeline.mix.clear();
+    }
     pipeline.source.split = arguments.text("--split", pipeline.source.split);
     const auto data = open_data(pipeline);
     const std::string device = arguments.text("--device", pipeline.device.name.empty() ? "cpu" : pipeline.device.name);

@@ -36,9 +36,11 @@ Command tune_command() {
   return {
       "tune",
       "Try optimisations one by one and keep those that help",
-      "Starts from plain settings (batch 32, float32, NCHW, one worker thread; operations, order and cache of a spec "
-      "are kept) and tries one optimisation after another. Each is measured against the best settings so far in an "
-      "interleaved A/B run, and kept only if the 95 % confidence interval of the ratio is above 1.",
+      "Starts from plain settings (one loader thread, no prefetch; for a network also batch 32, float32, NCHW; all "
+      "else is kept from the defaults or the spec) and tries one optimisation after another. Each is measured against "
+      "the best settings so far in an interleaved A/B run, and kept only if the 95 % confidence interval of the ratio "
+      "is above 1. At the end, the defaults with the kept optimisations are compared with the defaults. The faster of "
+      "the two is written. For an emulated accelerator the file is a pipeline spec without settings of a network.",
       "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
       "  unstarve train photos/ --config tuned.yaml",
       {data_option(),

@@ -99,9 +99,9 @@ struct LoaderRate {
 };
 
 // The loader alone: batches are released as soon as they are received.
-LoaderRate loader_rate(const PipelineSpec& spec, std::shared_ptr<const Dataset> dataset, Device& device,
+LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset, Device& device,
                        double seconds) {
-  Loader loader(spec, std::move(dataset), device, {});
+  Loader loader(with_full_batches(spec, dataset->size()), dataset, device, {});
   for (int i = 0; i <= spec.execution.prefetch; ++i) (void)loader.next();
   std::int64_t samples = 0;
   const std::int64_t start = steady_clock().now_ns(), cpu = process_cpu_ns(), deadline = after(seconds);

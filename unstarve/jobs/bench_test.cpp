@@ -14,7 +14,7 @@ const char* const kData = "sleep:ms=1,images=4096,size=32";
 TEST_CASE("bench detects an accelerator that waits for data") {
   BenchOptions bench;
   bench.target = parse_target("emulated:h100-resnet50");
-  bench.settings = base_of(default_settings({kData, ""}, *open_dataset(kData), {"", bench.target.name}));
+  bench.settings = base_of(default_settings({kData, ""}, *open_dataset(kData), {"", bench.target.name}), bench.target);
   bench.seconds = 3;
   const BenchResult result = run_bench(bench);
   const BenchFigures& f = result.figures;

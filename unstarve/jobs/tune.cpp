@@ -11,6 +11,7 @@
 #include "unstarve/jobs/ladder/ladder.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/order/sources.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve {
 namespace {
@@ -40,36 +41,47 @@ std::string largest_part(const Profile& profile) {
 
 }  // namespace
 
+std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, bool tuned) {
+  const auto text = [](const RatioInterval& r) {
+    return fmt::format("{:.2f} [{:.2f}, {:.2f}]", r.ratio, r.low, r.high);
+  };
+  const std::string base = text(over_base) + " times the plain baseline";
+  if (over_defaults.pairs == 0) return "defaults are best: no step was kept; they reach " + base;
+  if (tuned) return "the kept steps reach " + text(over_defaults) + " times the defaults and " + base;
+  return fmt::format("defaults are best: the kept steps reach {} times the defaults{}; the defaults reach {}",
+                     text(over_defaults),
+                     over_defaults.low <= 1 && over_defaults.high >= 1
+                         ? ", which decides nothing on this machine; more --minutes narrow the interval"
+                         : "",
+                     base);
+}
+
 TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   const Target target = parse_target(options.device);
   notify_done_on_host(options.settings.pipeline);
   const auto dataset = open_sources(options.settings.pipeline);
-  LadderOptions ladder;
-  ladder.base = base_of(options.settings);
-  ladder.target = target;
-  ladder.seconds = options.minutes * 60;
-  LadderResult tuned = run_ladder(ladder, dataset, rungs(), progress);
+  LadderResult tuned = run_ladder({options.settings, target, options.minutes * 60}, dataset, rungs(), progress);
 
   TuneResult result;
   result.ledger = std::move(tuned.ledger);
-  result.ledger.title = title_of(ladder.base, target);
+  result.ledger.title = title_of(options.settings, target);
   result.winner = std::move(tuned.winner);
-  result.total = tuned.total;
+  result.emulated = target.emulated();
+  result.total = tuned.over_base;
+  result.over_defaults = tuned.over_defaults;
   result.before = std::move(tuned.before);
   result.after = std::move(tuned.after);
-  const bool any_kept = std::ranges::any_of(result.ledger.entries,
-                                            [](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
-  result.verdict =
-      fmt::format("{} {:.2f} {} [{:.2f}, {:.2f}]{}",
-                  any_kept ? "the kept steps reach" : "no step was kept; the base compared with itself measured",
-                  result.total.ratio, any_kept ? "times the base" : "times", result.total.low, result.total.high,
-                  largest_part(result.after));
+  result.verdict = verdict_of(result.total, result.over_defaults, tuned.tuned) + largest_part(result.after);
   return result;
 }
 
 std::string winner_yaml(const TuneResult& result, const std::string& command) {
-  return to_yaml(result.winner, fmt::format("{}\ncreated by: {}\nat {}, unstarve {}\n{}", result.ledger.title, command,
-                                            now_utc(), kVersion, result.verdict));
+  const std::string comment = fmt::format("{}\ncreated by: {}\nat {}, unstarve {}\n{}", result.ledger.title, command,
+                                          now_utc(), kVersion, result.verdict);
+  if (!result.emulated) return to_yaml(result.winner, comment);
+  std::string lines = "# " + comment;
+  for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 3) lines.replace(at, 1, "\n# ");
+  return lines + "\n" + to_yaml(result.winner.pipeline);
 }
 
 Report report_of(const std::vector<TuneResult>& results, const std::string& title, const std::string& command) {
@@ -97,7 +109,11 @@ std::string to_text(const TuneResult& result, int width) {
 
 std::string to_json(const TuneResult& result) {
   auto json = nlohmann::ordered_json::parse(to_json(result.ledger));
-  json["total"] = {{"ratio", result.total.ratio}, {"low", result.total.low}, {"high", result.total.high}};
+  const auto interval = [](const RatioInterval& r) {
+    return nlohmann::ordered_json{{"ratio", r.ratio}, {"low", r.low}, {"high", r.high}};
+  };
+  json["total"] = interval(result.total);
+  json["over_defaults"] = result.over_defaults.pairs > 0 ? interval(result.over_defaults) : nlohmann::ordered_json();
   json["verdict"] = result.verdict;
   json["before"] = nlohmann::ordered_json::parse(to_json(result.before));
   json["after"] = nlohmann::ordered_json::parse(to_json(result.after));

@@ -18,28 +18,34 @@ namespace unstarve {
 struct Report;
 
 struct TuneOptions {
-  Settings settings;  // tuning starts from base_of() of these
+  Settings settings;  // the defaults; tuning starts from base_of() of these
   std::string device = "cpu";
   double minutes = 3;
 };
 
 struct TuneResult {
   Ledger ledger;
-  Settings winner;
-  RatioInterval total;
-  Profile before, after;
-  std::string verdict;  // one sentence
+  Settings winner;              // never slower than the defaults (ladder.h)
+  bool emulated = false;        // the target is an emulated accelerator
+  RatioInterval total;          // of the winner to the base
+  RatioInterval over_defaults;  // of the tuned settings to the defaults; no pairs if no step was kept
+  Profile before, after;        // of base and winner
+  std::string verdict;          // one sentence
 };
 
 [[nodiscard]] TuneResult run_tune(const TuneOptions& options, const Progress& progress = {});
 
-// The text of the settings file, with a comment that names its origin.
+// One sentence with both ratios. `tuned`: the kept steps are faster than the defaults.
+[[nodiscard]] std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, bool tuned);
+
+// The text of the file for `--config`, with a comment that names its origin. For an emulated accelerator it is a
+// pipeline spec: the measurement says nothing about the precision and memory layout of a network.
 [[nodiscard]] std::string winner_yaml(const TuneResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const std::vector<TuneResult>& results, const std::string& title,
                                const std::string& command);
 // The table and the verdict.
 [[nodiscard]] std::string to_text(const TuneResult& result, int width);
-// The object of the ledger with total, verdict, before and after.
+// The object of the ledger with total, over_defaults, verdict, before and after.
 [[nodiscard]] std::string to_json(const TuneResult& result);
 
 }  // namespace unstarve

@@ -2,7 +2,7 @@
 // The ledger of a ladder: every change that was tried, its measured effect, and whether it was kept.
 //
 // A change is compared with the state before it in interleaved pairs. It is kept only if the 95 % confidence interval
-// of the ratio is entirely above 1.
+// of the ratio is entirely above 1. A final entry shows the chosen settings compared with the base.
 //
 // Threads: plain data and pure functions.
 
@@ -17,8 +17,8 @@ namespace unstarve {
 // With fewer pairs a change is undecided.
 inline constexpr int kMinPairs = 6;
 
-enum class Verdict { kKept, kReverted, kUndecided, kNotApplicable, kBase };
-// "kept", "reverted", "undecided", "not applicable", "base", as in tables, JSON and reports.
+enum class Verdict { kKept, kReverted, kUndecided, kNotApplicable, kBase, kFinal };
+// "kept", "reverted", "undecided", "not applicable", "base", "final", as in tables, JSON and reports.
 [[nodiscard]] const char* to_string(Verdict verdict) noexcept;
 
 struct LedgerEntry {
@@ -32,7 +32,7 @@ struct LedgerEntry {
   std::size_t memory_bytes = 0;
   double step_ms = 0;
   double samples_per_s = 0;
-  double relative = 1;     // to the base: product of the kept ratios and this ratio
+  double relative = 1;     // to the base; base and final entry only, from one comparison
   RatioInterval ratio;     // to the step before; for the base: 1, without pairs
   double loss_before = 0;  // mean over the first steps, without and with the change; only if affects_learning
   double loss_after = 0;
@@ -43,6 +43,11 @@ struct Ledger {
   std::vector<LedgerEntry> entries;
 };
 
+// Whether the entry has a figure relative to the base.
+[[nodiscard]] inline bool has_relative(const LedgerEntry& entry) noexcept {
+  return entry.verdict == Verdict::kBase || entry.verdict == Verdict::kFinal;
+}
+
 // Whether the entry has figures: true for the base and for each change that was run.
 [[nodiscard]] inline bool measured(const LedgerEntry& entry) noexcept {
   return entry.verdict == Verdict::kBase || entry.ratio.pairs > 0;
@@ -51,7 +56,7 @@ struct Ledger {
 // Undecided with fewer than kMinPairs pairs; else kept if interval.low > 1; else reverted.
 [[nodiscard]] Verdict judge(const RatioInterval& interval) noexcept;
 
-// The first base entry, and the last entry that is the base or was kept; null if there is none.
+// The first base entry, and the last entry that is the base, was kept or is final; null if there is none.
 [[nodiscard]] const LedgerEntry* base_entry(const Ledger& ledger) noexcept;
 [[nodiscard]] const LedgerEntry* final_entry(const Ledger& ledger) noexcept;
 

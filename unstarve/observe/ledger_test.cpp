@@ -19,7 +19,6 @@ LedgerEntry entry(const std::string& name, Verdict verdict, double rate, RatioIn
   e.memory_bytes = std::size_t{1} << 30;
   e.step_ms = 32e3 / rate;
   e.samples_per_s = rate;
-  e.relative = rate / 273;
   e.ratio = ratio;
   return e;
 }

@@ -64,15 +64,12 @@ std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval
   if (base_entry(ledger) == nullptr || last == nullptr) return {};
   std::string html = "<div class=\"tiles\">\n";
   const int kept = count(ledger, Verdict::kKept);
-  // The direct comparison of winner and base is more accurate than the product of the single ratios.
   if (total)
-    html += tile(
-        fmt::format("{:.2f} ×", total->ratio),
-        fmt::format("the base{} [{:.2f}, {:.2f}]", kept == 0 ? " compared with itself" : "", total->low, total->high));
-  else
-    html += tile(fmt::format("{:.2f} ×", last->relative), "the base");
+    html +=
+        tile(fmt::format("{:.2f} ×", total->ratio), fmt::format("the base [{:.2f}, {:.2f}]", total->low, total->high));
   html += tile(gain_text(ledger), "before and after");
-  const auto steps = std::ranges::count_if(ledger.entries, measured) - 1;  // without the base
+  const auto steps = std::ranges::count_if(
+      ledger.entries, [](const LedgerEntry& entry) { return measured(entry) && !has_relative(entry); });
   html += tile(fmt::format("{} of {}", kept, steps), "measured steps kept");
   return html + "</div>\n";
 }

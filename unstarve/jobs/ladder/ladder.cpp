@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
@@ -20,8 +21,9 @@ constexpr int kBaseBatch = 32;
 constexpr int kPairs = 10;
 // Shares of the time of a step for scanning candidates and comparing losses; the rest is for the pairs.
 constexpr double kScanShare = 0.25, kLossShare = 0.12;
-// The final comparison of winner and base takes the time of this many steps.
-constexpr int kFinalWeight = 1;
+// The final comparisons, of the tuned settings with the defaults and of the winner with the base, take the time of this
+// many steps.
+constexpr int kFinalWeight = 2;
 // Seconds. Shorter blocks measure the scheduler of the OS rather than the settings.
 constexpr double kShortestBlock = 0.1;
 // If the loss after equal samples grows by this factor, learning is broken.
@@ -50,15 +52,16 @@ Measured build(const Settings& settings, const std::shared_ptr<const Dataset>& d
   return measured;
 }
 
+double mean(const std::vector<double>& values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 struct Comparison {
   std::vector<double> a, b;  // samples/s of the blocks of each pair
   double step_ms = 0;        // mean of b
+  double step_ms_a = 0;
   [[nodiscard]] RatioInterval interval() const { return ratio_interval(b, a); }
-  [[nodiscard]] double rate() const {
-    double sum = 0;
-    for (double r : b) sum += r;
-    return b.empty() ? 0 : sum / static_cast<double>(b.size());
-  }
+  [[nodiscard]] double rate() const { return mean(b); }
 };
 
 // Time of a block including its untimed steps: the prefetched batches and one more.
@@ -74,14 +77,15 @@ Comparison compare(Measured& a, Measured& b, double budget, std::vector<StepPart
   const double block = std::max(kShortestBlock, (budget / kPairs - overhead) / 2);
   const double end = seconds_now() + budget;
   Comparison comparison;
-  std::int64_t wall = 0, steps = 0;
-  const auto run_a = [&] { comparison.a.push_back(a.rig->run(block, 1, parts_a).samples_per_s()); };
-  const auto run_b = [&] {
-    const Block result = b.rig->run(block, 1, parts_b);
-    comparison.b.push_back(result.samples_per_s());
-    wall += result.wall_ns;
-    steps += result.steps;
+  Block all_a, all_b;
+  const auto run = [&](Measured& side, std::vector<StepParts>* parts, std::vector<double>& rates, Block& all) {
+    const Block result = side.rig->run(block, 1, parts);
+    rates.push_back(result.samples_per_s());
+    all.wall_ns += result.wall_ns;
+    all.steps += result.steps;
   };
+  const auto run_a = [&] { run(a, parts_a, comparison.a, all_a); };
+  const auto run_b = [&] { run(b, parts_b, comparison.b, all_b); };
   for (int pair = 0; pair < kMinPairs || (pair < kPairs && seconds_now() < end); ++pair) {
     if (pair % 2 == 0) {
       run_a();
@@ -91,7 +95,8 @@ Comparison compare(Measured& a, Measured& b, double budget, std::vector<StepPart
       run_a();
     }
   }
-  comparison.step_ms = static_cast<double>(wall) / 1e6 / static_cast<double>(steps);
+  comparison.step_ms = all_b.step_ms();
+  comparison.step_ms_a = all_a.step_ms();
   return comparison;
 }
 
@@ -120,7 +125,9 @@ class LadderRun {
     context_.samples = dataset_->size();
 
     report("base");
-    current_ = build(options_.base, dataset_, options_.target);
+    base_ = base_of(options_.defaults, options_.target);
+    tuned_ = options_.defaults;
+    current_ = build(base_, dataset_, options_.target);
     const double weight = static_cast<double>(rungs.size()) + kFinalWeight;
     enter_base(std::min(2.0, options_.seconds / weight / 4));
 
@@ -137,6 +144,7 @@ class LadderRun {
 
  private:
   [[nodiscard]] double elapsed() const { return seconds_now() - start_; }
+  [[nodiscard]] double seconds_left() const { return std::max(0.0, options_.seconds - elapsed()); }
   void report(std::string_view what) {
     if (progress_) progress_(what, std::clamp(elapsed() / options_.seconds, 0.0, 1.0));
   }
@@ -146,9 +154,9 @@ class LadderRun {
     LedgerEntry entry;
     entry.name = "base";
     entry.verdict = Verdict::kBase;
-    entry.batch = options_.base.pipeline.batch.size;
+    entry.batch = base_.pipeline.batch.size;
     entry.memory_bytes = current_.memory_bytes;
-    entry.step_ms = static_cast<double>(block.wall_ns) / 1e6 / static_cast<double>(block.steps);
+    entry.step_ms = block.step_ms();
     entry.samples_per_s = block.samples_per_s();
     result_.ledger.entries.push_back(entry);
   }
@@ -199,13 +207,12 @@ class LadderRun {
     entry.ratio = comparison.interval();
     entry.step_ms = comparison.step_ms;
     entry.samples_per_s = comparison.rate();
-    entry.relative = relative_ * entry.ratio.ratio;
     entry.verdict = judge(entry.ratio);
     if (entry.verdict == Verdict::kKept && rung.affects_learning)
       compare_losses(before, best.settings, entry, loss_time / 2);
     if (entry.verdict == Verdict::kKept) {
       current_ = std::move(other);
-      relative_ = entry.relative;
+      rung.copy(best.settings, tuned_);
     }
   }
 
@@ -246,19 +253,47 @@ class LadderRun {
     }
   }
 
-  // Compares winner and base again and profiles both.
+  // Chooses between the tuned settings and the defaults, compares the winner with the base and profiles both.
   void finish() {
+    choose_winner();
     report("winner compared with base");
-    result_.winner = current_.rig->settings();
-    Measured base = build(options_.base, dataset_, options_.target);
+    Measured base = build(base_, dataset_, options_.target);
+    Measured winner = build(result_.winner, dataset_, options_.target);
     if (base.rig->trainer()) base.rig->trainer()->enable_timing(true);
-    if (current_.rig->trainer()) current_.rig->trainer()->enable_timing(true);
+    if (winner.rig->trainer()) winner.rig->trainer()->enable_timing(true);
     std::vector<StepParts> base_steps, winner_steps;
-    const Comparison comparison =
-        compare(base, current_, std::max(0.0, options_.seconds - elapsed()), &base_steps, &winner_steps);
-    result_.total = comparison.interval();
+    const Comparison comparison = compare(base, winner, seconds_left(), &base_steps, &winner_steps);
+    result_.over_base = comparison.interval();
     result_.before = profile_of(*base.rig, base_steps);
-    result_.after = profile_of(*current_.rig, winner_steps);
+    result_.after = profile_of(*winner.rig, winner_steps);
+    // The first and the last entry show this comparison, so that table, headline and profiles agree.
+    LedgerEntry& first = result_.ledger.entries.front();
+    first.samples_per_s = mean(comparison.a);
+    first.step_ms = comparison.step_ms_a;
+    LedgerEntry last;
+    last.name = result_.tuned ? "kept steps on the defaults" : "defaults";
+    last.verdict = Verdict::kFinal;
+    last.batch = result_.winner.pipeline.batch.size;
+    last.memory_bytes = winner.memory_bytes;
+    last.samples_per_s = comparison.rate();
+    last.step_ms = comparison.step_ms;
+    last.ratio = result_.over_base;
+    last.relative = last.ratio.ratio;
+    last.reason = "compared with the base";
+    result_.ledger.entries.push_back(std::move(last));
+  }
+
+  // The tuned settings win only if they are proven to be faster than the defaults.
+  void choose_winner() {
+    result_.winner = options_.defaults;
+    current_ = {};  // frees its memory before two other rigs are built
+    if (tuned_ == options_.defaults) return;
+    report("tuned settings compared with defaults");
+    Measured defaults = build(options_.defaults, dataset_, options_.target);
+    Measured tuned = build(tuned_, dataset_, options_.target);
+    result_.over_defaults = compare(defaults, tuned, seconds_left() / kFinalWeight).interval();
+    result_.tuned = judge(result_.over_defaults) == Verdict::kKept;
+    if (result_.tuned) result_.winner = tuned_;
   }
 
   [[nodiscard]] static Profile profile_of(Rig& rig, const std::vector<StepParts>& steps) {
@@ -277,25 +312,31 @@ class LadderRun {
   const Progress& progress_;
   double start_;
   RungContext context_;
+  Settings base_;
+  Settings tuned_;  // the defaults with what the kept steps changed
   Measured current_;
-  double relative_ = 1;
   LadderResult result_;
 };
 
 }  // namespace
 
-Settings base_of(Settings settings) {
-  set_batch(settings, kBaseBatch);
-  settings.train.precision = Precision::kFloat32;
-  settings.train.channels_last = false;
-  settings.train.fused_optimiser = false;
-  settings.train.operator_threads = 0;
-  settings.pipeline.output.type = ElementType::kFloat32;
-  settings.pipeline.output.layout = Layout::kNchw;
-  settings.pipeline.execution = {1, 0, false};
-  settings.pipeline.passes["crop_into_decode"] = false;
-  settings.pipeline.passes.erase("scale_into_decode");
-  return settings;
+Settings base_of(Settings defaults, const Target& target) {
+  Settings base = std::move(defaults);
+  if (!target.emulated()) {
+    set_batch(base, kBaseBatch);
+    base.train.precision = Precision::kFloat32;
+    base.train.channels_last = false;
+    base.train.fused_optimiser = false;
+    base.train.operator_threads = 0;
+    base.pipeline.output.type = ElementType::kFloat32;
+    base.pipeline.output.layout = Layout::kNchw;
+  }
+  base.pipeline.execution.threads = 1;
+  base.pipeline.execution.prefetch = 0;
+  base.pipeline.execution.pinned = false;
+  base.pipeline.passes["crop_into_decode"] = false;
+  base.pipeline.passes.erase("scale_into_decode");
+  return base;
 }
 
 LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,

@@ -1,6 +1,10 @@
 #pragma once
 // The tuning ladder: compares each optimisation with the current settings in interleaved blocks and keeps it if it
-// helps.
+// helps. It starts from plain settings, so that the gain of every optimisation is visible, and ends with settings that
+// are at least as fast as the defaults.
+//
+//   base = base_of(defaults) -> try the steps one by one -> tuned = defaults + what the kept steps changed
+//   winner = tuned if it is faster than the defaults in an interleaved comparison, otherwise the defaults
 //
 // Both sides of a comparison exist at the same time, each with its own loader and network, but only one runs: the
 // loader of the other stops when its slots are full, and its prefetched batches are consumed untimed. Blocks run in the
@@ -23,24 +27,26 @@
 namespace unstarve {
 
 struct LadderOptions {
-  Settings base;
+  Settings defaults;  // what the user would run without tuning
   Target target;
   double seconds = 180;
 };
 
 struct LadderResult {
-  Ledger ledger;
+  Ledger ledger;  // the last entry is the final comparison of winner and base
   Settings winner;
-  RatioInterval total;  // winner compared with base, measured at the end
-  Profile before;       // profiles of base and winner in that measurement
+  bool tuned = false;           // the winner is not the defaults
+  RatioInterval over_base;      // of the winner, measured at the end
+  RatioInterval over_defaults;  // of the tuned settings, measured at the end; no pairs if they are the defaults
+  Profile before;               // profiles of base and winner in the comparison over_base
   Profile after;
 };
 
 [[nodiscard]] LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
                                       std::span<const Rung> rungs, const Progress& progress = {});
 
-// The base settings: batch size 32, float32, NCHW, one loader thread without prefetch, pageable memory, full decode,
-// one optimiser update per parameter; everything else as in `settings`.
-[[nodiscard]] Settings base_of(Settings settings);
+// The plain settings: one loader thread without prefetch, pageable memory, full decode; for a network also batch size
+// 32, float32, NCHW and one optimiser update per parameter. All other settings are those of `defaults`.
+[[nodiscard]] Settings base_of(Settings defaults, const Target& target);
 
 }  // namespace unstarve

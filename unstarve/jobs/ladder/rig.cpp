@@ -7,6 +7,7 @@
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 
@@ -21,7 +22,16 @@ constexpr double kProbeRateShare = 0.1;
 
 }  // namespace
 
-Rig::Rig(const Settings& settings, std::shared_ptr<const Dataset> dataset, const Target& target) : settings_(settings) {
+PipelineSpec with_full_batches(PipelineSpec pipeline, std::uint64_t samples) {
+  std::uint64_t& repeat = pipeline.order.repeat;
+  if (pipeline.order.epoch > 0) samples = pipeline.order.epoch;
+  const auto batch = static_cast<std::uint64_t>(pipeline.batch.size);
+  if (samples > 0 && samples * repeat < batch) repeat = (batch + samples - 1) / samples;
+  return pipeline;
+}
+
+Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target)
+    : settings_(settings) {
   device_ = open_device(target.cuda() ? target.name : "cpu");
   if (target.emulated()) {
     accelerator_ =
@@ -32,7 +42,8 @@ Rig::Rig(const Settings& settings, std::shared_ptr<const Dataset> dataset, const
   }
   Loader::Options options;
   if (!device_->is_host()) options.consumer = Consumer::kNormalises;
-  loader_ = std::make_unique<Loader>(settings_.pipeline, std::move(dataset), *device_, std::move(options));
+  loader_ = std::make_unique<Loader>(with_full_batches(settings_.pipeline, dataset->size()), dataset, *device_,
+                                     std::move(options));
 }
 
 Rig::~Rig() = default;

@@ -3,6 +3,7 @@
 //
 // The consumer is a network that trains on a device, or an emulated accelerator that holds each batch for its nominal
 // step time. A step waits for a batch, copies it and computes; the timed parts add up to the wall time of the step.
+// Fewer samples than a batch repeat within an epoch (with_full_batches()).
 //
 // Ownership: owns loader, device and trainer; shares the dataset. Threads: one. Failure: as Loader and Trainer.
 
@@ -30,14 +31,20 @@ struct Block {
   [[nodiscard]] double samples_per_s() const {
     return wall_ns > 0 ? static_cast<double>(samples) * 1e9 / static_cast<double>(wall_ns) : 0;
   }
+  [[nodiscard]] double step_ms() const {
+    return steps > 0 ? static_cast<double>(wall_ns) / 1e6 / static_cast<double>(steps) : 0;
+  }
   [[nodiscard]] double utilisation() const {
     return wall_ns > 0 ? static_cast<double>(nominal_ns) / static_cast<double>(wall_ns) : 0;
   }
 };
 
+// `pipeline` with enough passes per epoch that `samples` fill a batch: an accelerator's batch may exceed a small dataset.
+[[nodiscard]] PipelineSpec with_full_batches(PipelineSpec pipeline, std::uint64_t samples);
+
 class Rig {
  public:
-  Rig(const Settings& settings, std::shared_ptr<const Dataset> dataset, const Target& target);
+  Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target);
   ~Rig();
 
   // One training step with a fresh batch.

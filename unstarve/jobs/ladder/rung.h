@@ -4,7 +4,7 @@
 // A step decides whether it applies (and if not, why) and which settings to try. The ladder runs a short block of each
 // candidate and compares the fastest with the current settings. A step measures nothing itself.
 //
-// To add a step: two functions and a row of the table of steps, in the same folder.
+// To add a step: three functions and a row of the table of steps, in the same folder.
 // Threads: constants and pure functions.
 
 #include <span>
@@ -41,6 +41,8 @@ struct Rung {
   std::string (*not_applicable)(const RungContext& context, const Settings& current);
   // Settings to try; not empty if the step applies.
   std::vector<Candidate> (*candidates)(const RungContext& context, const Settings& current);
+  // Copies what the step may change, and nothing else.
+  void (*copy)(const Settings& from, Settings& to);
 };
 
 // All steps in the order in which they are tried.

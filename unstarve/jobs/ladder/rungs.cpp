@@ -1,5 +1,5 @@
 // The optimisations that `tune` tries. Each is a function that returns the reason why it does not apply, a function
-// that returns the settings to try, and a row in kRungs.
+// that returns the settings to try, a function that copies the settings it changes, and a row in kRungs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +16,14 @@ using Candidates = std::vector<Candidate>;
 
 constexpr const char* kNoNetwork = "no network runs on an emulated accelerator";
 constexpr const char* kStoredPixels = "samples are stored as pixels";
+
+void copy_pass(const Settings& from, Settings& to, const std::string& pass) {
+  const auto& switches = from.pipeline.passes;
+  if (const auto at = switches.find(pass); at != switches.end())
+    to.pipeline.passes[pass] = at->second;
+  else
+    to.pipeline.passes.erase(pass);
+}
 
 // The only candidate: `current` after `edit`.
 template <class Edit>
@@ -88,7 +96,8 @@ Candidates fused_optimiser(const RungContext&, const Settings& current) {
 }
 
 // A quarter of the bytes of float32; the device casts and normalises.
-std::string no_uint8(const RungContext&, const Settings& current) {
+std::string no_uint8(const RungContext& context, const Settings& current) {
+  if (!context.has_network()) return "an emulated accelerator accepts any type; a real one may not";
   return current.pipeline.output.type == ElementType::kUint8 ? "already uint8" : "";
 }
 
@@ -194,20 +203,35 @@ Candidates fewer_operator_threads(const RungContext& context, const Settings& cu
   return list;
 }
 
+void copy_layout(const Settings& from, Settings& to) {
+  to.train.channels_last = from.train.channels_last;
+  to.pipeline.output.layout = from.pipeline.output.layout;
+}
+
 // In the order of trial: first the consumer, then the loader, then the resources they share.
-// name, affects learning, approximate, why it does not apply, what to try
+// name, affects learning, approximate, why it does not apply, what to try, what it changes
 constexpr Rung kRungs[] = {
-    {"batch size", true, false, no_larger_batch, larger_batches},
-    {"mixed precision", true, false, no_mixed_precision, mixed_precision},
-    {"channels last", false, false, no_channels_last, channels_last},
-    {"fused optimiser", false, false, no_fused_optimiser, fused_optimiser},
-    {"uint8 over the bus", false, false, no_uint8, uint8},
-    {"loader threads", false, false, no_more_threads, more_threads},
-    {"prefetch depth", false, false, no_deeper_prefetch, deeper_prefetch},
-    {"pinned memory, asynchronous copy", false, false, no_pinned_memory, pinned_memory},
-    {"crop-only decode", false, false, no_crop_only_decode, crop_only_decode},
-    {"reduced decode scale", false, true, no_reduced_scale, reduced_scale},
-    {"threads within operators", false, false, no_fewer_operator_threads, fewer_operator_threads},
+    {"batch size", true, false, no_larger_batch, larger_batches,
+     [](const Settings& from, Settings& to) { set_batch(to, from.pipeline.batch.size); }},
+    {"mixed precision", true, false, no_mixed_precision, mixed_precision,
+     [](const Settings& from, Settings& to) { to.train.precision = from.train.precision; }},
+    {"channels last", false, false, no_channels_last, channels_last, copy_layout},
+    {"fused optimiser", false, false, no_fused_optimiser, fused_optimiser,
+     [](const Settings& from, Settings& to) { to.train.fused_optimiser = from.train.fused_optimiser; }},
+    {"uint8 over the bus", false, false, no_uint8, uint8,
+     [](const Settings& from, Settings& to) { to.pipeline.output.type = from.pipeline.output.type; }},
+    {"loader threads", false, false, no_more_threads, more_threads,
+     [](const Settings& from, Settings& to) { to.pipeline.execution.threads = from.pipeline.execution.threads; }},
+    {"prefetch depth", false, false, no_deeper_prefetch, deeper_prefetch,
+     [](const Settings& from, Settings& to) { to.pipeline.execution.prefetch = from.pipeline.execution.prefetch; }},
+    {"pinned memory, asynchronous copy", false, false, no_pinned_memory, pinned_memory,
+     [](const Settings& from, Settings& to) { to.pipeline.execution.pinned = from.pipeline.execution.pinned; }},
+    {"crop-only decode", false, false, no_crop_only_decode, crop_only_decode,
+     [](const Settings& from, Settings& to) { copy_pass(from, to, "crop_into_decode"); }},
+    {"reduced decode scale", false, true, no_reduced_scale, reduced_scale,
+     [](const Settings& from, Settings& to) { copy_pass(from, to, "scale_into_decode"); }},
+    {"threads within operators", false, false, no_fewer_operator_threads, fewer_operator_threads,
+     [](const Settings& from, Settings& to) { to.train.operator_threads = from.train.operator_threads; }},
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ RungContext context(const std::string& device, bool encoded = true) {
 Settings base() {
   Settings settings;
   settings.pipeline.operations = training_operations(224);
-  return base_of(settings);
+  return base_of(settings, parse_target("cpu"));
 }
 
 TEST_CASE("every rung changes the settings and then no longer applies") {
@@ -67,6 +67,7 @@ TEST_CASE("a rung that does not apply gives the reason") {
   const RungContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu"), raw = context("cpu", false);
   CHECK_THAT(reason("batch size", emulated, base()), Catch::Contains("batch size"));
   CHECK_THAT(reason("fused optimiser", emulated, base()), Catch::Contains("no network"));
+  CHECK_THAT(reason("uint8 over the bus", emulated, base()), Catch::Contains("any type"));
   CHECK_THAT(reason("pinned memory, asynchronous copy", cpu, base()), Catch::Contains("nothing to copy"));
   CHECK_THAT(reason("pinned memory, asynchronous copy", emulated, base()), Catch::Contains("host memory"));
   CHECK(reason("pinned memory, asynchronous copy", context("cuda"), base()).empty());

@@ -1,6 +1,6 @@
 // One bar per tuning step, starting at 0. Colour, fill and sign show the verdict. A tick marks the rate of the step
 // before, measured in the same interleaved run; the whisker is the 95 % interval of the ratio, applied to that rate.
-const SIGNS = { base: "•", kept: "✓", reverted: "↩", undecided: "?", absent: "–" };
+const SIGNS = { base: "•", final: "★", kept: "✓", reverted: "↩", undecided: "?", absent: "–" };
 
 // Not measured: not applicable, or no time left.
 function absent(rung) {
@@ -58,7 +58,7 @@ function hatch(drawing, id) {
 
 function ladderLegend(box, rungs, hatchId) {
   const list = html("ul", "legend", box);
-  for (const look of ["base", "kept", "reverted", "undecided"]) {
+  for (const look of ["base", "kept", "reverted", "undecided", "final"]) {
     if (!rungs.some((rung) => lookOf(rung) === look)) continue;
     const item = html("li", "", list);
     const key = svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, item);
