@@ -26,6 +26,9 @@ std::string title_of(const Settings& settings, const Target& target) {
                      name_of_sources(settings.pipeline), settings.train.image_size);
 }
 
+// Ratios within this distance of 1 count as equal.
+constexpr double kEqual = 0.01;
+
 // The part of a step with the largest mean time, and its share.
 std::string largest_part(const Profile& profile) {
   double total = 0;
@@ -48,12 +51,11 @@ std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over
   const std::string base = text(over_base) + " times the plain baseline";
   if (over_defaults.pairs == 0) return "defaults are best: no step was kept; they reach " + base;
   if (tuned) return "the kept steps reach " + text(over_defaults) + " times the defaults and " + base;
+  const bool equal = over_defaults.low >= 1 - kEqual && over_defaults.high <= 1 + kEqual;
+  const bool slower = over_defaults.high < 1;
   return fmt::format("defaults are best: the kept steps reach {} times the defaults{}; the defaults reach {}",
                      text(over_defaults),
-                     over_defaults.low <= 1 && over_defaults.high >= 1
-                         ? ", which decides nothing on this machine; more --minutes narrow the interval"
-                         : "",
-                     base);
+                     equal || slower ? "" : ", an interval too wide to decide (more --minutes narrow it)", base);
 }
 
 TuneResult run_tune(const TuneOptions& options, const Progress& progress) {

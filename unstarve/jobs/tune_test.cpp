@@ -46,6 +46,7 @@ TEST_CASE("the verdict recommends the defaults unless the kept steps are faster"
   CHECK_THAT(verdict_of(base, {0.55, 0.5, 0.6, 8}, false),
              Catch::StartsWith("defaults are best: the kept steps reach 0.55"));
   CHECK_THAT(verdict_of(base, {1.01, 0.9, 1.1, 8}, false), Catch::Contains("more --minutes"));
+  CHECK_THAT(verdict_of(base, {1, 0.998, 1.002, 8}, false), !Catch::Contains("--minutes"));
   const std::string tuned = verdict_of(base, {1.2, 1.1, 1.3, 8}, true);
   CHECK_THAT(tuned, Catch::Contains("1.20 [1.10, 1.30] times the defaults"));
   CHECK_THAT(tuned, Catch::Contains("2.00 [1.90, 2.10] times the plain baseline"));
