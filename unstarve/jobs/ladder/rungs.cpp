@@ -115,8 +115,8 @@ Candidates more_threads(const RungContext& context, const Settings& current) {
   return list;
 }
 
-// Loading and computing overlap, and stragglers are absorbed. Two batches hide a steady loader, four also one with
-// jitter (see the M/M/1/K wait model of the tf.data autotuner).
+// Loading and computing overlap, and stragglers are absorbed. Two batches are enough for a steady loader, four for a
+// loader with jitter (see the M/M/1/K wait model of the tf.data autotuner).
 std::string no_deeper_prefetch(const RungContext&, const Settings& current) {
   const int now = current.pipeline.execution.prefetch;
   return now < 4 ? "" : fmt::format("already {} prefetched batches", now);
@@ -195,7 +195,7 @@ Candidates fewer_operator_threads(const RungContext& context, const Settings& cu
 }
 
 // In the order of trial: first the consumer, then the loader, then the resources they share.
-// name, affects learning, approximate, why it does not apply, what to try
+// name, affects learning, approximate, reason why it does not apply, candidates
 constexpr Rung kRungs[] = {
     {"batch size", true, false, no_larger_batch, larger_batches},
     {"mixed precision", true, false, no_mixed_precision, mixed_precision},
