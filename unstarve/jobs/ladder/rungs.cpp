@@ -195,7 +195,7 @@ Candidates fewer_operator_threads(const RungContext& context, const Settings& cu
 }
 
 // In the order of trial: first the consumer, then the loader, then the resources they share.
-// name, affects learning, approximate, reason why it does not apply, candidates
+// name, affects learning, approximate, why it does not apply, what to try
 constexpr Rung kRungs[] = {
     {"batch size", true, false, no_larger_batch, larger_batches},
     {"mixed precision", true, false, no_mixed_precision, mixed_precision},
