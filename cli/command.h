@@ -53,7 +53,7 @@ struct Command {
   const char* name;
   const char* summary;      // one line
   const char* description;  // one paragraph
-  const char* example;      // lines that can be pasted
+  const char* example;      // command lines for copy and paste
   std::vector<Option> options;
   int (*run)(const Arguments& arguments, const std::string& command_line);
 };

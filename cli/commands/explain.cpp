@@ -28,7 +28,7 @@ int run(const Arguments& arguments, const std::string&) {
 
 Command explain_command() {
   return {"explain",
-          "Show what would run and why: settings, plan, passes, sizes",
+          "Show the plan of a run with its reasons: settings, passes, sizes",
           "Prints a summary of what bench and train would run with the same arguments. --verbose prints all settings "
           "and the plan; for each pass whether it applies, whether it is exact, and why; how the first image is "
           "decoded; and which values were chosen automatically. DATA may be a spec: a settings file written by "

@@ -60,7 +60,7 @@ std::vector<Option> options() {
 Command pack_command() {
   return {
       "pack",
-      "Pack a dataset into shards, which are read at the speed of the disk",
+      "Pack a dataset into shards, which are read at disk speed",
       "Shards and manifest are bit-equal for any number of threads, after an interrupted run was repeated, and when "
       "several machines each write a part (--part). Images that need no change are copied byte for byte. The "
       "split of a sample depends only on its name, so it stays the same when the dataset grows.",

@@ -9,7 +9,7 @@
 namespace unstarve::cli {
 namespace {
 
-// nullopt without --format; other packing options are refused then.
+// nullopt without --format; throws if other packing options are given without it.
 std::optional<PackOptions> pack_options(const Arguments& arguments) {
   if (!arguments.has("--format")) {
     for (const Option& option : packing_options()) {

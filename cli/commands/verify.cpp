@@ -29,7 +29,7 @@ Command verify_command() {
   return {"verify",
           "Check a packed folder against its manifest",
           "Checks length, checksum and number of records of every shard, and that the manifest lists every shard. If a "
-          "file is wrong, prints its name and exits with 1.",
+          "file does not match the manifest, prints its name and exits with 1.",
           "  unstarve verify packed/ --json",
           {{"DST", "", "", "folder written by unstarve pack", true, Completes::kPath},
            {"--threads", "N", "all usable cores", "threads for reading"},

@@ -23,7 +23,7 @@ using SampleSetPtr = std::shared_ptr<SampleSet>;
 // (from, given, weights) of a MixtureStretch
 using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vector<double>>;
 
-// (epoch, offset, used, samples, ahead) of a RankProgress.
+// A RankProgress: epoch, offset and used samples of its start, the number of samples since then, and the later ones.
 using ProgressTuple = std::tuple<std::uint32_t, std::uint64_t, nanobind::bytes, std::uint64_t, nanobind::bytes>;
 
 [[nodiscard]] OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches);

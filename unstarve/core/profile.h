@@ -23,7 +23,7 @@ struct StageProfile {
   std::int64_t cpu_ns = 0;   // (2) CPU time within busy_ns
   double squares_us2 = 0;    // (2) sum over samples of their squared time in square microseconds, for the variance
   // (3) The part of busy_ns in which the thread did not sleep: it ran, waited for a CPU, or was preempted.
-  // Measured for the stage "ahead" only.
+  // Measured for the read-ahead stage only.
   std::int64_t awake_ns = 0;
 };
 

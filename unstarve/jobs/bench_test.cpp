@@ -19,7 +19,7 @@ TEST_CASE("bench detects an accelerator that waits for data") {
   const BenchResult result = run_bench(bench);
   const BenchFigures& f = result.figures;
   CHECK(f.loader > 0);
-  CHECK(f.loader < 1100);  // one thread that sleeps 1 ms per sample
+  CHECK(f.loader < 1100);  // one thread sleeps 1 ms per sample
   CHECK(f.network == Approx(1786).epsilon(0.2));
   CHECK(f.together < f.network);
   CHECK(f.utilisation < 0.7);

@@ -99,7 +99,7 @@ std::string uring_remedy(int refusal) {
 void look_at_reading(int uring_refusal, Findings& findings) {
   if (uring_refusal == 0) return;
   findings.push_back(
-      {"io_uring", std::string("the kernel or the container refuses io_uring: ") + std::strerror(uring_refusal),
+      {"io_uring", std::string("the kernel or the container does not allow io_uring: ") + std::strerror(uring_refusal),
        "uncached files are read by a thread pool instead, which uses more CPU time", uring_remedy(uring_refusal)});
 }
 

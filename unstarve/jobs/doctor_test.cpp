@@ -49,7 +49,7 @@ TEST_CASE("a good machine has no problems", "[doctor]") {
   CHECK(to_text(result).find("no problems found") != std::string::npos);
 }
 
-TEST_CASE("each problem of the machine is found, with its fix", "[doctor]") {
+TEST_CASE("each problem of the machine is reported with its fix", "[doctor]") {
   const auto with = [](auto change) {
     MachineFacts machine = good_machine();
     change(machine);
@@ -71,14 +71,14 @@ TEST_CASE("each problem of the machine is found, with its fix", "[doctor]") {
   CHECK(with([](auto& m) { m.governor.clear(); }).empty());
 }
 
-TEST_CASE("a refused io_uring is found, with the reason of the kernel", "[doctor]") {
+TEST_CASE("an unavailable io_uring is reported with the reason of the kernel", "[doctor]") {
   const auto findings = find_problems(good_build(), good_machine(), good_devices(), EPERM);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].topic == "io_uring");
-  CHECK(findings[0].found.ends_with("refuses io_uring: Operation not permitted"));
+  CHECK(findings[0].found.ends_with("does not allow io_uring: Operation not permitted"));
 }
 
-TEST_CASE("the fix of a refused io_uring depends on the reason", "[doctor]") {
+TEST_CASE("the fix for an unavailable io_uring depends on the reason", "[doctor]") {
   const auto remedy = [](int reason) {
     return find_problems(good_build(), good_machine(), good_devices(), reason).at(0).command;
   };
@@ -86,7 +86,7 @@ TEST_CASE("the fix of a refused io_uring depends on the reason", "[doctor]") {
   CHECK_THAT(remedy(ENOSYS), Catch::Contains("Linux 5.6"));
   CHECK_THAT(remedy(ENOMEM), Catch::Contains("ulimit -l"));
   CHECK_THAT(remedy(EMFILE), Catch::Contains("ulimit -n"));
-  CHECK(remedy(EIO).empty());  // no fix is better than a wrong one
+  CHECK(remedy(EIO).empty());  // unknown errors have no suggested fix
 }
 
 TEST_CASE("a CPU quota below the visible CPUs gives the right number of threads", "[doctor]") {

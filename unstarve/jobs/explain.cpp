@@ -49,7 +49,7 @@ ExplainedSetting threads(const ExecutionSpec& requested, const Plan& plan, const
 ExplainedSetting prefetch(const ExecutionSpec& requested, const Plan& plan, const ExplainResult& result) {
   ExplainedSetting setting{"execution.prefetch", fmt::format("{}", requested.prefetch), ""};
   if (requested.prefetch == 0) {
-    setting.reason = "each batch is loaded when it is requested; nothing overlaps with the consumer's work";
+    setting.reason = "each batch is loaded when it is requested, without overlap with the consumer's work";
   } else {
     setting.reason = requested.prefetch == ExecutionSpec{}.prefetch ? "the default" : "as requested";
     setting.reason += ": the number of batches prepared while the consumer works on one";

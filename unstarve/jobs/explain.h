@@ -1,6 +1,6 @@
 #pragma once
-// `unstarve explain SPEC|DATA`: show what would run: settings, passes (applied, exact, reason), the decode of the first
-// image, sizes after each operation, and the settings chosen automatically.
+// `unstarve explain SPEC|DATA`: show the plan of a run: settings, passes (applied, exact, reason), the decode of the
+// first image, sizes after each operation, and the settings chosen automatically.
 //
 // Reads only the first records: starts no threads and creates no cache files.
 //

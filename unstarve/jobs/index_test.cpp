@@ -124,7 +124,7 @@ TEST_CASE("packed shards with indexes are left unchanged") {
   CHECK(result.built == 0);
 }
 
-TEST_CASE("data that cannot be indexed is refused") {
+TEST_CASE("data that cannot be indexed is rejected") {
   const testing::TemporaryFolder folder;
   CHECK_THROWS_WITH(run_index(spec_of({"synthetic:images=4,size=160", ""})), Contains("index: "));
   CHECK_THROWS_AS(run_index(spec_of({folder.str("nowhere"), ""})), Error);

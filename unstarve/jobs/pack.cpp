@@ -203,7 +203,7 @@ class Packing {
         keys_(source_of_keys(source, *data_)),
         plan_(*data_, keys_, options),
         threads_(threads()) {
-    (void)PackImage(*data_, keys_, options);  // refuses data that cannot be packed before creating files
+    (void)PackImage(*data_, keys_, options);  // throws for data that cannot be packed, before files are created
     plan_.cut(bytes_per_record(), options.shard_mb * 1e6);
   }
 
@@ -235,7 +235,7 @@ class Packing {
 
   [[nodiscard]] std::string file_of(const PlannedShard& shard) const { return shard.stem + format_.extension; }
 
-  // Without shards: what identifies the pack.
+  // The properties that identify the pack, without shards.
   [[nodiscard]] PackManifest manifest() const {
     return {kVersion,
             format_.name,

@@ -334,7 +334,7 @@ TEST_CASE("a damaged record fails the pack or is skipped and listed; finished sh
   CHECK(without.manifest.records() == 29);
 }
 
-TEST_CASE("an image with too many pixels is refused by a limit that no spec can raise") {
+TEST_CASE("an image with too many pixels is rejected by a limit that no spec can raise") {
   TemporaryFolder folder;
   fill(folder);
   folder.write("src/class2/26.jpg", jpeg_bomb(encode_jpeg(picture({60, 40}, 1).view(), 92)));
@@ -403,7 +403,7 @@ TEST_CASE("an interrupted pack continues") {
   CHECK(contents(folder.path() / "killed") == expected);
 }
 
-TEST_CASE("folders with other content are refused") {
+TEST_CASE("folders with other content are rejected") {
   TemporaryFolder folder;
   fill(folder);
   PackOptions options = options_for("webdataset");
@@ -432,7 +432,7 @@ TEST_CASE("folders with other content are refused") {
   CHECK_FALSE(fs::exists(folder.path() / "src/packed"));
 }
 
-TEST_CASE("a URL is refused as output folder") {
+TEST_CASE("a URL is rejected as output folder") {
   TemporaryFolder folder;
   fill(folder);
   const fs::path before = fs::current_path();
@@ -447,7 +447,7 @@ TEST_CASE("a URL is refused as output folder") {
   fs::current_path(before);
 }
 
-TEST_CASE("splits and parts are parsed; invalid ones are refused") {
+TEST_CASE("splits and parts are parsed; invalid ones are rejected") {
   const std::vector<SplitShare> splits = parse_splits("train=0.9,val=0.1");
   REQUIRE(splits.size() == 2);
   CHECK(splits[1].name == "val");

@@ -14,7 +14,7 @@
 // Resuming:  after a kill at any moment the same call continues: unpacked archives are skipped and downloads resume. A
 //            DST with the same dataset is left unchanged.
 //
-// Threads:   one call per DST (a second one is refused). `progress` as in progress.h.
+// Threads:   one call per DST (a second concurrent call fails). `progress` as in progress.h.
 // Failure:   Error(kInput) for missing, damaged or different archives and for data that does not match the catalogue;
 //            Error(kArgument) for invalid options or a DST with other content; Error(kIo); Error(kCancelled) by `stop`.
 //            Finished steps stay.

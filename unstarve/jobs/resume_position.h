@@ -1,8 +1,8 @@
 #pragma once
 // The position in the data at which a training run starts: the beginning, or the resume position of a checkpoint.
 //
-// A checkpoint contains the state of its loader (pipeline/order/run_state.h). The run continues with the samples that
-// were left of the epoch, also with another batch size, other ranks, active filters, out-of-order delivery or other
+// A checkpoint contains the state of its loader (pipeline/order/run_state.h). The run continues with the remaining
+// samples of the epoch, also with another batch size, other ranks, active filters, out-of-order delivery or other
 // mixture weights.
 //
 // Threads: pure functions. Failure: Error(kArgument), which names the checkpoint, if it belongs to other data, another

@@ -101,7 +101,7 @@ TEST_CASE("an unchanged run resumes with exactly the next batch") {
   }
 }
 
-TEST_CASE("a resume position of other data or another order is refused with the name of the checkpoint") {
+TEST_CASE("a resume position of other data or another order is rejected with the name of the checkpoint") {
   Run first(resume_spec(8));
   (void)first.train(2);
   const TrainProgress done = first.after(2);

@@ -151,7 +151,7 @@ class PartialFolder {
   [[nodiscard]] const fs::path& path() const { return path_; }
 
   void publish() {
-    // rename(2) replaces an empty folder and refuses one that was filled meanwhile.
+    // rename(2) replaces an empty folder and fails for a folder that was filled meanwhile.
     rename_to(path_, final_);
     published_ = true;
   }

@@ -11,7 +11,7 @@
 // Result:  files depend only on the options, byte for byte, for any number of threads.
 // Atomic:  written to DIR.partial, which is renamed when complete and removed on failure; a leftover DIR.partial is
 //          replaced. A DIR with the same dataset is left unchanged.
-// Threads: one call at a time per DIR (a second one is refused); starts its own workers.
+// Threads: one call at a time per DIR (a second concurrent call fails); starts its own workers.
 // Failure: Error(kArgument) for options out of range or a DIR with other content; Error(kIo).
 // Cost:    about 10 ms per 500-pixel image and core.
 

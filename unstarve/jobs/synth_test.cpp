@@ -111,7 +111,7 @@ void check_refused(const fs::path& folder, const SynthOptions& options, const st
   CHECK_THAT(testing::refusal([&] { return run_synth(folder, options); }, kind), Catch::Contains(part));
 }
 
-TEST_CASE("a folder with the same dataset is left unchanged, any other is refused") {
+TEST_CASE("a folder with the same dataset is left unchanged, any other folder is rejected") {
   TemporaryFolder folder;
   const fs::path set = folder.path() / "set";
   folder.folder("set");  // an empty folder is fine
@@ -154,7 +154,7 @@ TEST_CASE("a failing write leaves no files") {
   CHECK_FALSE(fs::exists(folder.path() / "set.partial"));
 }
 
-TEST_CASE("options out of range are refused") {
+TEST_CASE("options out of range are rejected") {
   TemporaryFolder folder;
   const auto with = [](auto change) {
     SynthOptions options = small();

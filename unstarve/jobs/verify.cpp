@@ -43,7 +43,7 @@ class Counting final : public RecordSink {
   std::string damage;
 };
 
-// Null for formats with a dataset class of their own and without index files.
+// Null for formats that have their own dataset class and no index files.
 std::shared_ptr<const RecordFormat> reader_of(const std::string& format) {
   if (format == "tfrecord") return make_tfrecord_format();
   if (format == "webdataset") return webdataset_format();

@@ -7,8 +7,8 @@
 //
 // Threads: one caller. Failure: Error(kIo) and Error(kInput) if the manifest is missing, unreadable or inconsistent;
 //          Error(kArgument) for an incomplete pack. A wrong shard is part of the result.
-// Cost:    every byte is read once and leaves the page cache unchanged (summed_file.h); formats with checksums of their
-//          own verify these too. Parquet is read a second time for them, through the page cache.
+// Cost:    every byte is read once, without changing the page cache (summed_file.h). Checksums within the format are
+//          verified too; for Parquet this requires a second read, through the page cache.
 
 #include <cstdint>
 #include <filesystem>

@@ -46,7 +46,7 @@ TEST_CASE("an unchanged pack is correct") {
   CHECK_THAT(to_text(result, dst), Catch::Contains("OK: 60 records"));
 }
 
-TEST_CASE("one changed bit anywhere is found") {
+TEST_CASE("a single changed bit is detected at any offset") {
   TemporaryFolder folder;
   const fs::path dst = packed(folder, "webdataset");
   const fs::path shard = dst / "data-00001.tar";
@@ -104,7 +104,7 @@ VerifyResult verified_after_flip(const fs::path& dst, std::size_t shard, std::si
   return run_verify(dst);
 }
 
-TEST_CASE("a damaged record is found even if the checksum of its shard is right") {
+TEST_CASE("a damaged record is detected even if the checksum of its shard matches") {
   TemporaryFolder folder;
   const VerifyResult result = verified_after_flip(packed(folder, "tfrecord"), 1, 40);
   REQUIRE(result.wrong.size() == 1);
@@ -155,7 +155,7 @@ TEST_CASE("problems of a Parquet pack are found") {
   }
 }
 
-TEST_CASE("a folder or pipe in place of a shard is wrong, and nothing hangs") {
+TEST_CASE("a folder or a pipe instead of a shard is reported, and verify does not block") {
   TemporaryFolder folder;
   const fs::path dst = packed(folder, "webdataset");
   fs::remove(dst / "data-00000.tar");
@@ -167,7 +167,7 @@ TEST_CASE("a folder or pipe in place of a shard is wrong, and nothing hangs") {
   for (const WrongFile& wrong : result.wrong) CHECK_THAT(wrong.reason, Catch::Contains("not a regular file"));
 }
 
-TEST_CASE("a folder without a manifest is refused") {
+TEST_CASE("a folder without a manifest is rejected") {
   TemporaryFolder folder;
   CHECK_THROWS_WITH(run_verify(folder.path()), Catch::Contains("manifest.json is missing"));
   CHECK_THROWS_AS(run_verify(folder.path() / "nowhere"), Error);

@@ -1,5 +1,5 @@
 #pragma once
-// The table of all operations: the library's and those that the program has added.
+// The table of all operations: those of the library and those that the program has added.
 //
 // Threads: any.
 

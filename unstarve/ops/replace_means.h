@@ -8,8 +8,8 @@
 
 namespace unstarve {
 
-// Replaces every "mean" that is given or a default, by the mean of `normalisation` rounded to 8 bits; black if nothing
-// is normalised.
+// Replaces every "mean", given or default, by the mean of `normalisation` rounded to 8 bits; by black without
+// normalisation.
 void replace_means(std::vector<OpSpec>& operations, const Normalisation& normalisation);
 
 }  // namespace unstarve

@@ -33,7 +33,7 @@ struct Key {
   std::uint64_t id = 0;
 };
 
-// What the loader's worker does.
+// Runs the chain as the loader's worker does.
 inline Frame run_operations(const Chain& chain, Frame frame, const Key& key, Scratch& scratch) {
   for (std::size_t i = 0; i < chain.operations.size(); ++i) {
     Random random(key.seed, key.draw, key.id, static_cast<std::uint32_t>(i));

@@ -11,7 +11,7 @@
 namespace unstarve {
 
 [[nodiscard]] std::span<const WriterFormat> writer_formats();
-// Throws Error(kArgument) that lists the known names if `name` is none of them.
+// Throws Error(kArgument), which lists the known names, for an unknown `name`.
 [[nodiscard]] const WriterFormat& find_writer_format(std::string_view name);
 
 }  // namespace unstarve

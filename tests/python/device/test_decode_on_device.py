@@ -125,11 +125,11 @@ def test_files_that_stay_with_the_host(photographs):
     assert equal(loader, plain) == len(plain)
     went, seen = given(loader)
     assert went < seen
-    assert re.search(r"could not: .*files larger than a sample of the batch \(\d+\)", loader.explain())
+    assert re.search(r"not supported: .*files larger than a sample of the batch \(\d+\)", loader.explain())
 
 
 def altered(photographs, folder, change):
-    """A copy of the photographs, the file in the midst with other bytes; its path."""
+    """A copy of the photographs, with the bytes of one file changed; the path of that file."""
     shutil.copytree(photographs, folder)
     chosen = sorted(path for path in folder.rglob("*.*") if path.stat().st_size < 100_000)[5]
     chosen.write_bytes(change(chosen.read_bytes()))
@@ -142,7 +142,7 @@ def test_a_file_that_nvjpeg_rejects_is_decoded_by_the_host(photographs, tmp_path
                   + data[-2:])
     loader, plain = on_device(pipeline(tmp_path / "odd"), 1), on_host(pipeline(tmp_path / "odd"))
     assert equal(loader, plain) == len(plain)
-    assert re.search(r"decode      1 refused by nvJPEG and decoded by the host; the latest: \S*"
+    assert re.search(r"decode      1 rejected by nvJPEG and decoded by the host; the latest: \S*"
                      + odd.name + ": BAD_JPEG",
                      loader.explain())
 

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: stand-ins for nvJPEG's functions that decode into host memory by libjpeg-turbo. They reject incomplete
+// For tests: replacements of nvJPEG's functions that decode into host memory with libjpeg-turbo. They reject incomplete
 // JPEG files, a batch with one bad file and, in the hardware backend, progressive files.
 //
 // Threads: any; each handle and state is used by one thread at a time.

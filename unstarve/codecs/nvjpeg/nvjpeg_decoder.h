@@ -9,7 +9,7 @@
 // Failure:   the constructor throws Error(kMissing) if nvJPEG finds no device or no hardware decoder. A file that
 //            nvJPEG rejects is an outcome, not an error: the host's decoder decodes it or reports the problem.
 //            Error(kMemory), Error(kInternal) if nvJPEG itself fails.
-// Tested only with stand-ins for nvJPEG's functions, not yet on a device.
+// Tested only with replacements of nvJPEG's functions, not yet on a device.
 
 #include <cstdint>
 #include <memory>

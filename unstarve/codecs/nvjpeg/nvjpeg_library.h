@@ -68,7 +68,7 @@ class NvjpegLibrary {
 
   [[nodiscard]] const nvjpeg::Functions& functions() const { return functions_; }
   [[nodiscard]] const std::string& path() const { return path_; }  // as passed to the loader
-  // Whether the library decodes into host memory. nvJPEG does not; a stand-in for machines without a GPU defines the
+  // Whether the library decodes into host memory. nvJPEG does not; a replacement for machines without a GPU defines the
   // symbol unstarve_decodes_to_host.
   [[nodiscard]] bool to_host() const { return to_host_; }
   [[nodiscard]] std::string version() const;  // "13.3.2"

@@ -15,11 +15,11 @@ using Json = nlohmann::ordered_json;
 
 class JsonReader {
  public:
-  // Refuses anything but an object.
+  // Throws if the value is not an object.
   JsonReader(const Json& json, std::string where);
 
   [[noreturn]] void refuse(const std::string& what) const;
-  // Refuses unknown keys, so that a mistyped key is not ignored.
+  // Throws for an unknown key, so that a mistyped key is not ignored.
   void only(std::initializer_list<std::string_view> keys) const;
 
   [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }

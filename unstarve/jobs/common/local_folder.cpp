@@ -13,7 +13,7 @@ void refuse_url_as_folder(const std::string& verb, const std::filesystem::path& 
   throw Error(ErrorKind::kArgument,
               verb + ": " + folder.string() +
                   " is a URL; expected a local folder. Data can be read from URLs, but not written or verified "
-                  "there: use a local folder and copy it with the tools of the store");
+                  "there. Use a local folder and copy it with the tools of the object store");
 }
 
 void make_folders(const std::filesystem::path& folder) {

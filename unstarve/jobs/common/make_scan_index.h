@@ -1,8 +1,8 @@
 #pragma once
 // Builds the scan index of one JPEG without decoding its pixels.
 //
-// Threads: as the decoder. Failure: Error as Decoder::decode(). Cost: entropy-decodes the whole image; with a matching
-// index, little is read.
+// Threads: as the decoder. Failure: Error as Decoder::decode(). Cost: entropy-decodes the whole image, or only a small
+// part of it if a matching index exists.
 
 #include <cstdint>
 #include <span>

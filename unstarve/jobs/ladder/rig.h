@@ -1,5 +1,5 @@
 #pragma once
-// A loader and its consumer, built from settings: what `bench` and `tune` measure.
+// A loader and its consumer, built from settings. `bench` and `tune` measure it.
 //
 // The consumer is a network that trains on a device, or an emulated accelerator that holds each batch for its nominal
 // step time. A step waits for a batch, copies it and computes; the timed parts add up to the wall time of the step.

@@ -124,8 +124,8 @@ Candidates more_threads(const RungContext& context, const Settings& current) {
   return list;
 }
 
-// Loading and computing overlap, and stragglers are absorbed. Two batches hide a steady loader, four also one with
-// jitter (see the M/M/1/K wait model of the tf.data autotuner).
+// Loading and computing overlap, and stragglers are absorbed. Two batches are enough for a steady loader, four for a
+// loader with jitter (see the M/M/1/K wait model of the tf.data autotuner).
 std::string no_deeper_prefetch(const RungContext&, const Settings& current) {
   const int now = current.pipeline.execution.prefetch;
   return now < 4 ? "" : fmt::format("already {} prefetched batches", now);

@@ -94,7 +94,7 @@ TEST_CASE("larger batches leave at least eight per epoch and scale the learning 
   CHECK(candidates.back().settings.train.learning_rate == Approx(base().train.learning_rate * 8));
 }
 
-TEST_CASE("invalid targets are refused") {
+TEST_CASE("invalid targets are rejected") {
   CHECK(parse_target("cuda:1").cuda());
   CHECK(parse_target("emulated:h100-resnet50").accelerator() == "h100-resnet50");
   for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "emulated:", "emulated:h1"})

@@ -4,7 +4,7 @@
 //
 //   work/train-00000.tar.partial ── write(), write(), ... ── publish() ──▶ folder/train-00000.tar
 //
-// Writers::kOne: a leftover partial file of a killed run is overwritten; a lock keeps a second process out.
+// Writers::kOne: a leftover partial file of a killed run is overwritten; a lock excludes a second process.
 // Writers::kMany: each writer has its own partial file; the last one published wins.
 //
 // Threads: one at a time; publish() and write() may be called from different threads.

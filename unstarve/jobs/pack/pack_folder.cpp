@@ -92,7 +92,7 @@ void PackFolder::read_manifest() {
   in_manifest_.clear();
   if (!present(path)) return;
   PackManifest found = manifest_from_json(read_text_file(path), path.string());
-  // Compare what is read back: writing changes text that is not UTF-8.
+  // Compares texts after parsing, because serialisation changes text that is not UTF-8.
   const Json ours = Json::parse(text_of(plan_json(plan_, shard_count_)));
   const Json theirs = plan_json(found, found.shards.size());
   if (ours != theirs)
@@ -157,7 +157,7 @@ void PackFolder::publish(PackFile& shard, const ShardEntry& entry, std::string_v
 }
 
 bool PackFolder::complete(const std::vector<std::string>& files) {
-  std::error_code ignored;  // a leftover work folder does no harm
+  std::error_code ignored;  // a leftover work folder is harmless
   PackManifest whole = plan_;
   for (const std::string& file : files) {
     std::optional<ShardEntry> entry = finished(file);
@@ -170,7 +170,7 @@ bool PackFolder::complete(const std::vector<std::string>& files) {
     for (const std::string& file : files) {
       if (!manifest_ || !finished(file)) return false;
     }
-    // It may have found one of our files in the work folder and left the folder in place.
+    // That part may have left the work folder in place because it contained one of our files.
     fs::remove_all(work_, ignored);
     return true;
   }

@@ -1,7 +1,7 @@
 #pragma once
-// The output folder of a pack, and which of its shards are finished.
+// The output folder of a pack, and the list of its finished shards.
 //
-//   DST/.unstarve-pack/plan.json                  the plan; a run with another plan is refused
+//   DST/.unstarve-pack/plan.json                  the plan; a run with another plan fails
 //   DST/.unstarve-pack/train-00000.tar.json       the entry of a shard, written after the shard has its final name
 //   DST/.unstarve-pack/train-00001.tar.partial    a shard that is being written
 //   DST/manifest.json                             all entries; .unstarve-pack is removed afterwards

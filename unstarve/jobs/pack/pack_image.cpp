@@ -21,8 +21,8 @@ void touch(std::span<const std::uint8_t> bytes) {
   }
 }
 
-// Whether the file ends as a complete file does: JPEG's end marker, PNG's last chunk. False proves nothing. WebP
-// headers contain the length, so a truncated WebP was not opened.
+// Whether the file ends with JPEG's end marker or PNG's last chunk. A file without them may still be complete. WebP
+// headers contain the length, so a truncated WebP file fails earlier, when it is opened.
 bool ends_whole(std::span<const std::uint8_t> bytes, Encoding encoding) {
   constexpr std::array<std::uint8_t, 2> kEndOfImage = {0xff, 0xd9};
   constexpr std::array<std::uint8_t, 12> kLastChunk = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};

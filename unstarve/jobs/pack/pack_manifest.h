@@ -72,7 +72,7 @@ struct PackManifest {
 [[nodiscard]] ShardEntry shard_entry_from_json(const std::string& text, const std::string& where);
 
 [[nodiscard]] std::string to_json(const PackManifest& manifest);
-// Checks the totals against the shards, and refuses file names outside the folder.
+// Throws if the totals differ from the sums over the shards, or for file names outside the folder.
 [[nodiscard]] PackManifest manifest_from_json(const std::string& text, const std::string& where);
 
 }  // namespace unstarve

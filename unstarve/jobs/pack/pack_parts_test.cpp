@@ -130,7 +130,7 @@ TEST_CASE("a writer whose partial file was deleted does not publish the file of 
 
 // Writing fails in the middle of the file, as on a full disk (tested for real by
 // tests/python/errors/test_full_disk.py).
-TEST_CASE("a failed write is one clear error and leaves no file") {
+TEST_CASE("a failed write is reported as one error and leaves no file") {
   TemporaryFolder folder;
   folder.folder("work");
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
@@ -174,7 +174,7 @@ TEST_CASE("a manifest is unchanged after writing and reading") {
   CHECK(shard_entry_from_json(to_json(manifest.shards[1]), "m") == manifest.shards[1]);
 }
 
-TEST_CASE("a truncated or inconsistent manifest is refused") {
+TEST_CASE("a truncated or inconsistent manifest is rejected") {
   const std::string text = to_json(some_manifest());
   for (std::size_t length = 0; length + 2 < text.size(); ++length) {
     try {

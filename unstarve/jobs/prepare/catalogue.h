@@ -39,7 +39,7 @@ struct PublishedArchive {
   std::vector<std::string> leave_out{};  // names in `inside` to skip
 };
 
-// Another variant of the dataset, which is recognised and refused with a reason.
+// An unsupported variant of the dataset, which is recognised only to give a reason in the error message.
 struct OtherForm {
   std::string file, md5, reason;
 };

@@ -1,13 +1,13 @@
 #pragma once
 // Finds the file of a published archive in a folder: candidates by name and length, verified by checksum.
 //
-// Files with the published name are checked first, then files with the published length; the first with the right
-// checksum is used. Without a published checksum, name and (if published) length decide, and the result says so.
+// Files with the published name are checked first, then files with the published length; the first file with the
+// published checksum is used. Without a published checksum, name and (if published) length decide; see `checked`.
 //
 // Threads: one caller.
-// Failure: Error(kIo); Error(kInput) if no file matches: with both checksums for a file with the right name but other
-//          content, with the right archive for another variant of the dataset, else with the missing archive and its
-//          URL.
+// Failure: Error(kIo); Error(kInput) if no file matches. The message contains both checksums for a file with the
+//          published name but other content, the expected archive for another variant of the dataset, otherwise the
+//          missing archive and its URL.
 
 #include <cstdint>
 #include <filesystem>

@@ -132,7 +132,8 @@ void add_coco_rows(const fs::path& folder, const std::string& images, const std:
     return a.image != b.image ? a.image < b.image : a.area > b.area;
   });
   for (const Image& image : instances.images) {
-    if (leaves_folder(image.file)) throw Error(ErrorKind::kInput, file.string() + ": refused file_name " + image.file);
+    if (leaves_folder(image.file))
+      throw Error(ErrorKind::kInput, file.string() + ": file_name is outside the folder: " + image.file);
     const std::string path = images + "/" + image.file;
     std::error_code failed;  // also for a name that is too long
     if (!fs::exists(folder / path, failed)) {

@@ -74,7 +74,7 @@ TEST_CASE("meta.mat: as written by scipy 1.17.1, compressed and uncompressed") {
   }
 }
 
-TEST_CASE("meta.mat: truncated files are refused, and any changed byte is safe") {
+TEST_CASE("meta.mat: truncated files are rejected, and any changed byte is safe") {
   const std::string file = file_of({{1, "n02119789", 0}, {2, "n02100735", 0}});
   for (std::size_t length = 0; length < file.size(); ++length) {
     // Copied, so that a sanitizer sees a read beyond it.
@@ -100,7 +100,7 @@ TEST_CASE("meta.mat: truncated files are refused, and any changed byte is safe")
   }
 }
 
-TEST_CASE("meta.mat: a WNID that would be a path, two classes of one number, another variable") {
+TEST_CASE("meta.mat: a WNID that is a path, two classes with the same number and other variables are rejected") {
   CHECK_THROWS_WITH(parse(file_of({{1, "../../etc", 0}})), Catch::Contains("WNID"));
   CHECK_THROWS_WITH(parse(file_of({{1, "n1", 0}, {1, "n2", 0}})), Catch::Contains("two classes with number 1"));
   CHECK_THROWS_WITH(parse(file_of({}).substr(0, 128)), Catch::Contains("synsets"));

@@ -72,7 +72,7 @@ struct Allowance {
   void take_bytes(std::uint64_t count, const std::string& where) {
     if (stop.stop_requested()) throw Error(ErrorKind::kCancelled, "unpack " + where + ": stopped");
     if (count > limit - bytes) {
-      throw bad(where, "unpacks to more than " + format_bytes(limit) + ": refused as an archive bomb");
+      throw bad(where, "unpacks to more than " + format_bytes(limit) + ": rejected as an archive bomb");
     }
     bytes += count;
   }
@@ -106,10 +106,10 @@ class ArchiveReader {
     if (name == nullptr) throw bad(shown_, "a member name is not readable");
     name_ = tidy(name);
     if (!name_.empty() && name_ != "." && leaves_folder(name)) {
-      throw bad(where(), "refused: the name is outside the folder");
+      throw bad(where(), "rejected: the name is outside the folder");
     }
-    if (archive_entry_hardlink(entry_) != nullptr) throw bad(where(), "refused: a link");
-    if (!is_file() && !is_folder()) throw bad(where(), "refused: neither a file nor a folder");
+    if (archive_entry_hardlink(entry_) != nullptr) throw bad(where(), "rejected: a link");
+    if (!is_file() && !is_folder()) throw bad(where(), "rejected: neither a file nor a folder");
     return true;
   }
   [[nodiscard]] const std::string& name() const { return name_; }

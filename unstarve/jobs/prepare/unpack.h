@@ -4,14 +4,14 @@
 //   archive ── member? ── inside/ ── leave_out ──▶ folder/...          the content of `inside` (everything without it)
 //   archive of archives ── each ──▶ folder/NAME/... for NAME.tar       each complete or absent
 //
-// Refused: absolute member names and names with ".."; links and devices; more than `limit_bytes` (archive bombs); more
-//          than kMaxMembers members; archives with libarchive warnings.
-// Skipped: files that macOS adds (__MACOSX, ._NAME, .DS_Store).
-// Atomic:  no; the caller unpacks to a temporary folder and renames. With `each`, existing folders are skipped, so that
-//          a second call continues.
+// Rejected: absolute member names and names with ".."; links and devices; more than `limit_bytes` (archive bombs); more
+//           than kMaxMembers members; archives with libarchive warnings.
+// Skipped:  files that macOS adds (__MACOSX, ._NAME, .DS_Store).
+// Atomic:   no; the caller unpacks to a temporary folder and renames. With `each`, existing folders are skipped, so
+//           that a second call continues.
 //
 // Threads: one call at a time per folder. Memory: 1 MiB plus libarchive.
-// Failure: Error(kInput) with archive and member for refused or damaged archives, Error(kIo), Error(kCancelled).
+// Failure: Error(kInput) with archive and member for rejected or damaged archives, Error(kIo), Error(kCancelled).
 
 #include <cstdint>
 #include <filesystem>

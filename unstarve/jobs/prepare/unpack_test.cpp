@@ -72,7 +72,7 @@ TEST_CASE("unpack: the selected folder of tar and zip, without skipped names") {
   }
 }
 
-TEST_CASE("unpack: names outside the folder are refused, and nothing is written there") {
+TEST_CASE("unpack: names outside the folder are rejected, and nothing is written there") {
   const unstarve::testing::TemporaryFolder folder;
   const fs::path out = folder.path() / "deep/out";
   for (const char* name : {"../up.jpg", "a/../../up.jpg", "/tmp/unstarve-up.jpg", "top/../../up.jpg"}) {
@@ -100,7 +100,7 @@ TEST_CASE("unpack: no more than the limit") {
   CHECK(unpack_archive(folder.path() / "a.tar.gz", rules, folder.path() / "out").bytes == 1'200'000);
 }
 
-TEST_CASE("unpack: a truncated archive is refused or ends after a complete member") {
+TEST_CASE("unpack: a truncated archive is rejected or ends after a complete member") {
   const unstarve::testing::TemporaryFolder folder;
   write_archive(folder.path() / "whole.tar", {{"1", "one"}, {"2", std::string(700, 'x')}});
   const std::string whole = read_text_file(folder.path() / "whole.tar");

@@ -99,7 +99,7 @@ void PrepareFolder::do_step(const std::string& step, const std::string& to, bool
     try {
       fill(unfinished);
     } catch (const Error& error) {
-      // Remove refused or incomplete data; a stopped run continues with it.
+      // Remove rejected or incomplete data, except after a stop: the next run continues with it.
       if (!keep_unfinished || error.kind() == ErrorKind::kInput) {
         std::error_code ignored;  // report the first error
         fs::remove_all(unfinished, ignored);

@@ -2,7 +2,7 @@
 // The folder OUT.partial in which a dataset is prepared, so that a killed run can continue and OUT is complete or
 // absent.
 //
-//   OUT.partial/plan.json        the plan; locked by the running process. Another plan is refused.
+//   OUT.partial/plan.json        the plan; locked by the running process. A run with another plan fails.
 //   OUT.partial/archives/        downloads
 //   OUT.partial/steps/3          archive 3, unpacked; 3.unpacking while incomplete; its content is then moved to
 //   OUT.partial/data/            the future OUT

@@ -84,7 +84,7 @@ struct Opened {
   std::uint64_t blocks = 0;
 };
 
-// Opens with additional `flags`; empty if the file system refuses them.
+// Opens with additional `flags`; empty if the file system does not support them.
 std::vector<Opened> open_all(const std::vector<File>& files, int flags) {
   std::vector<Opened> opened;
   for (const File& file : files) {

@@ -30,7 +30,7 @@ struct IoResult {
   std::uint64_t files = 0;  // used for reading
   std::uint64_t bytes = 0;  // of those files
   std::vector<IoRow> rows;
-  std::string note;  // what could not be measured and why; else empty
+  std::string note;  // the measurement that is missing, with its reason; else empty
 };
 
 [[nodiscard]] IoResult run_io_probe(const std::string& path, double seconds, const Progress& progress = {});

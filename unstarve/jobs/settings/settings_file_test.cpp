@@ -16,7 +16,7 @@ using Catch::Contains;
 
 constexpr const char* kData = "synthetic:classes=7,images=100,size=64,seed=1";
 
-// A file with this text in a folder of its own.
+// A file with this text, in a new folder.
 class File {
  public:
   File(const std::string& name, const std::string& text) : path_(folder() / name) {

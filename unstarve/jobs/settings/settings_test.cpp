@@ -19,7 +19,7 @@ TEST_CASE("settings are unchanged after writing and reading") {
   CHECK(settings_from_yaml(to_yaml(settings, "two\nlines of comment: with # marks"), "s") == settings);
 }
 
-TEST_CASE("a file with another version or unknown keys is refused") {
+TEST_CASE("a file with another version or unknown keys is rejected") {
   CHECK_THROWS_WITH(settings_from_yaml("unstarve: 2", "f.yaml"),
                     Catch::Contains("version 2") && Catch::Contains("f.yaml"));
   CHECK_THROWS_WITH(settings_from_yaml("{}", "f.yaml"), Catch::Contains("version 0"));

@@ -1,6 +1,6 @@
 #pragma once
-// Padding: what an image shows beyond its edges, one colour or its own pixels. The arithmetic is for the host and for
-// GPUs. Private to ops.
+// Padding: the pixels beyond the edges of an image, one colour or pixels of the image. The arithmetic is for the host
+// and for GPUs. Private to ops.
 //
 // Threads: pure; one at a time per scratch.
 
@@ -26,8 +26,8 @@ UNSTARVE_HD inline int mirrored_index(int i, int side) {
   return i < side ? i : period - i;
 }
 
-// The index within a row or column of `side` pixels that shows at `at`, which may be outside by any distance, as with
-// numpy.pad. Not for kConstant.
+// The index within a row or column of `side` pixels of the pixel shown at `at`, which may be outside by any distance,
+// as in numpy.pad. Not for kConstant.
 UNSTARVE_HD inline int border_index(Border border, int at, int side) {
   if (at >= 0 && at < side) return at;
   if (border == Border::kEdge) return at < 0 ? 0 : side - 1;
@@ -38,8 +38,8 @@ UNSTARVE_HD inline int border_index(Border border, int at, int side) {
   return index < side ? index : period - 1 - index;
 }
 
-// Crops the frame to `window`, which may reach beyond it and shows `border` there (kConstant: `fill`). What the frame
-// shows already, fill included, stays.
+// Crops the frame to `window`. Parts of the window beyond the frame show `border` (kConstant: `fill`). The contents of
+// the frame, including its fill, are unchanged.
 void crop_with_border(Frame& frame, Rect window, Border border, const std::array<std::uint8_t, kChannels>& fill,
                       Scratch& scratch);
 

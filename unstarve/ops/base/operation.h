@@ -1,7 +1,7 @@
 #pragma once
 // One image operation of a chain: fixed parameters, applied to one sample at a time.
 //
-// An operation has two steps, so that a decoder can skip what is not needed:
+// An operation has two steps, so that a decoder can skip pixels that are not needed:
 //   select() draws random numbers and returns the part of the input that the operation reads;
 //   apply()  gets exactly that part as a frame and turns it into the output, drawing further numbers.
 // It is exact to call select() with the size from the header, decode only that part and call apply(): the pixels are
@@ -41,7 +41,7 @@ class Operation {
   [[nodiscard]] virtual Size output_size(Size selected) const = 0;
   // True if output_size() is the same for every input; a batch requires it of the chain's last resizing operation.
   [[nodiscard]] virtual bool fixed_output() const { return false; }
-  // True if the output depends on random numbers; only what comes before can be cached across epochs.
+  // True if the output depends on random numbers; only the output of earlier operations can be cached across epochs.
   [[nodiscard]] virtual bool random() const { return false; }
   // True if apply() resamples, so that decoding at a reduced scale of at least output_size() is a sensible
   // approximation.
@@ -54,7 +54,8 @@ class Operation {
     (void)input;
     return 0;
   }
-  // True if apply() leaves all work on pixels to scratch.recorder() when there is one. Such operations run on GPUs.
+  // True if apply() passes all work on pixels to scratch.recorder(), if the scratch has one. Such operations run on
+  // GPUs.
   [[nodiscard]] virtual bool runs_on_gpu() const { return false; }
   // How apply() resizes a selected part of this size if it does nothing else and draws nothing. It can then run on rows
   // as they are decoded (resize_rows.h).

@@ -1,8 +1,8 @@
 #pragma once
 // Reads an operation's parameters; checks names, counts and ranges, and reports what was expected.
 //
-// Use: construct with all names that the operation knows, then read the values. DescribedParameters records what a
-// factory reads, for the schema. Failure: Error(kArgument).
+// Use: construct with the names of all parameters of the operation, then read the values. DescribedParameters records
+// the parameters that a factory reads, for the schema. Failure: Error(kArgument).
 
 #include <initializer_list>
 #include <string>
@@ -62,8 +62,8 @@ struct IntegersOrWord {
   std::string word;
 };
 
-// While it lives, every Parameters of `operation` in this thread reads as empty and records each parameter that the
-// factory reads. The innermost of several counts. Other operations, which a factory may also make, are not affected.
+// During its lifetime, every Parameters of `operation` in this thread reads as empty and records each parameter that
+// the factory reads. If several exist, the innermost records. Other operations that a factory creates are unaffected.
 class DescribedParameters {
  public:
   explicit DescribedParameters(std::string_view operation);

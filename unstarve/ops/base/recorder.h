@@ -1,10 +1,9 @@
 #pragma once
-// The interface by which operations record what they would do to pixels, so that a GPU does it later.
+// The interface by which operations record their work on pixels, so that a GPU performs it later.
 //
-// An operation whose scratch has a recorder runs as it does on the host: it draws the same random numbers and edits the
-// same Frame. Where it would read or write pixels, it calls the recorder instead. Each function leaves in `frame` what
-// the host's function of the same name would. The frame's pixels have an address that nobody reads; only distances from
-// it have a meaning.
+// An operation whose scratch has a recorder runs as on the host: it draws the same random numbers and edits the same
+// Frame, but calls the recorder instead of reading or writing pixels. Each function changes `frame` as the host's
+// function of the same name does. The address of the frame's pixels is never read; only offsets from it are used.
 //
 // Threads: one at a time. Implemented by gpu/program_recorder.h.
 

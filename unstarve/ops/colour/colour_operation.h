@@ -23,7 +23,7 @@ class ColourOperation : public Operation {
   }
 
  private:
-  // Uses scratch.recorder() where there is one.
+  // Uses scratch.recorder() if the scratch has one.
   virtual void change(Frame& frame, Random& random, Scratch& scratch) const = 0;
 
   double probability_;

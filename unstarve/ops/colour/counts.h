@@ -1,7 +1,7 @@
 #pragma once
 // Statistics of a whole image: mean luma, histograms, the least and the largest value.
 //
-// They cover the frame's window as it looks: with its colour chain applied, and with fill. Threads: pure.
+// They cover the frame's window with its colour chain applied, and with fill. Threads: pure.
 // Cost: one more pass over the pixels; memory only on the stack.
 
 #include <array>

@@ -9,7 +9,7 @@
 namespace unstarve {
 
 // smooth + factor * (pixel - smooth), truncated, where smooth is the mean of the pixel (5 times) and its
-// eight neighbours; the outermost pixels stay: Pillow's ImageEnhance.Sharpness. `factor` 0 .. kMaxBlend.
+// eight neighbours; the outermost pixels are unchanged: Pillow's ImageEnhance.Sharpness. `factor` 0 .. kMaxBlend.
 void adjust_sharpness(Frame& frame, double factor, Scratch& scratch);
 
 inline constexpr int kMaxBlurRadius = 64;

@@ -1,8 +1,8 @@
 #pragma once
-// Affine and perspective transforms: each output pixel is sampled from the input where a mapping points to.
+// Affine and perspective transforms: each output pixel is sampled from the input at a mapped position.
 //
-// A Mapping leads from the output to the input, in pixels with the origin at the upper left corner of the image, so
-// that the centre of the first pixel is (0.5, 0.5):
+// A Mapping maps positions of the output to positions of the input, in pixels with the origin at the upper left corner
+// of the image, so that the centre of the first pixel is (0.5, 0.5):
 //   u = (a x + b y + c) / (g x + h y + 1),  v = (d x + e y + f) / (g x + h y + 1).
 //
 // Threads: one at a time per scratch. Cost: a pass with gathers, after make_pixels() of the frame.

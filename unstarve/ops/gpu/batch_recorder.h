@@ -1,6 +1,6 @@
 #pragma once
-// Records a chain of operations for the samples of a batch (program_recorder.h). The random numbers are those that a
-// loader draws for the same samples on the host.
+// Records a chain of operations for the samples of a batch (program_recorder.h). The random numbers equal those of a
+// loader on the host for the same samples.
 //
 // Ownership: borrows the operations. Threads: one at a time per recorder; several may share the operations.
 // Failure:   the constructor throws Error(kArgument) naming the operation that cannot run on a GPU. add() throws

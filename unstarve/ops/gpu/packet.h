@@ -1,5 +1,5 @@
 #pragma once
-// A recording as one block of bytes, so that one copy takes it to a device.
+// A recording as one block of bytes, so that it is copied to a device by one call.
 //
 // Threads: pure. The packet starts at a multiple of 64; offsets in it do not depend on its address.
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a GPU does to a batch, as plain data: for each sample a few commands over a stack of layers, run by one team of
-// threads (run_program.h). program_recorder.h writes the program, packet.h turns it into one block for the copy.
+// The program that a GPU runs for a batch, as plain data: for each sample a few commands over a stack of layers, run by
+// one team of threads (run_program.h). program_recorder.h writes the program, packet.h packs it for the copy.
 //
 //   source pixels ── Layer ── Layer ── ... ── kStore ──▶ the sample's slot in the batch
 //                      └─ kMakePixels ──▶ a slot of the team's scratch memory ── Layer ── ...
@@ -50,7 +50,7 @@ enum class LayerKind : std::int32_t {
   kResize,    // `view` resized by the tables of two axes; the next three also read `view`
   kWarp,      // by a mapping
   kSharpen,   // a pixel and its eight neighbours
-  kBlurDown,  // vertical sums over what kBlurAcross has written to the wide memory
+  kBlurDown,  // vertical sums of the wide memory that kBlurAcross has written
 };
 
 // One axis of a resize: the tables of an AxisFilter.

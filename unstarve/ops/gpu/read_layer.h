@@ -101,7 +101,7 @@ UNSTARVE_HD inline Pixel warped(const Task& task, const Layer& layer, int x, int
                       layer.interpolation, layer.fill);
 }
 
-// adjust_sharpness(): the outermost pixels stay.
+// adjust_sharpness(): the outermost pixels are unchanged.
 UNSTARVE_HD inline Pixel sharpened_pixel(const Task& task, const Layer& layer, int x, int y) {
   const ViewedInput image{task, layer, layer.size.width, layer.size.height};
   Pixel pixel = image.pixel(x, y);
@@ -186,7 +186,7 @@ UNSTARVE_HD inline Pixel covering(const Layer& layer, int x, int y) {
   return noise_pixel(layer.noise, static_cast<std::uint64_t>(index));
 }
 
-// Goes down from layer `top` to the layer that has the pixel's value, then up through the colours of those above.
+// Descends from layer `top` to the layer that has the pixel's value, then applies the colours of the layers above it.
 UNSTARVE_HD inline Pixel read_layer(const Task& task, std::int32_t top, std::int32_t x, std::int32_t y) {
   const Layer* const layers = task.program.layers;
   std::int32_t from = top;  // the first layer whose colours apply

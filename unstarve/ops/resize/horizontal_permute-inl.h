@@ -12,7 +12,7 @@
 // kVector: bytes per vector, 32 or 64.
 template <std::size_t kVector>
 struct Permuted {
-  static constexpr std::size_t kRowsPerCall = 2;     // more rows are no faster: registers run out
+  static constexpr std::size_t kRowsPerCall = 2;     // more rows need more registers and are not faster
   static constexpr std::size_t kSums = kVector / 4;  // bytes of output per vector of sums
   static constexpr std::size_t kStep = 4 * kSums;    // bytes per step: narrowing joins four vectors
 

@@ -19,9 +19,9 @@ constexpr double kMinReaderSleepShare = 0.025;
 // Reads in flight relative to Little's law, because reads are not evenly distributed.
 constexpr double kReadsHeadroom = 1.25;
 constexpr int kMinReads = 4;
-// CPU time of a sample whose record was read by another thread and is in that thread's cache, relative to reading it
-// itself: 1.11 to 1.17 for photographs of 110 kB in the page cache, on one core (bench's warm-folder/read-ahead).
-// Smaller records were not measured.
+// CPU time of a sample whose record was read by another thread and is in that thread's cache, relative to a sample
+// whose thread reads the record itself: 1.11 to 1.17 for photographs of 110 kB in the page cache, on one core (bench's
+// warm-folder/read-ahead). Smaller records were not measured.
 constexpr double kHandoverCost = 1.14;
 
 double budget_cores(const Limits& limits) {

@@ -2,8 +2,8 @@
 // Measures the consumer as seen by the loader: it waits inside calls of the loader and works between them.
 //
 // A time between two calls that is much longer than the average is a pause (validation, checkpoint, stopped process).
-// It does not predict later steps and is counted separately, as is the time after the first batch, when a consumer
-// imports, compiles and allocates. A running pause counts as soon as it is recognised.
+// Pauses do not predict later steps and are counted separately. The time after the first batch, when a consumer
+// imports, compiles and allocates, is a pause, too. A running pause counts as soon as it is recognised.
 //
 // Threads: any. Cost: a lock per call.
 

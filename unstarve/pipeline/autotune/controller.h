@@ -7,9 +7,8 @@
 // two seconds increases apply immediately. The consumer is measured over at least four batches.
 //
 // The model does not know the total throughput of a disk or server. If threads were added and the rate rose by less
-// than
-// a quarter of the prediction, the change is reverted, and the old number is the maximum for 30 seconds. Readers that
-// were stopped and had to be restarted run for at least 30 seconds.
+// than a quarter of the prediction, the change is reverted, and the old number of threads is the maximum for 30
+// seconds. Readers that were stopped and had to be restarted run for at least 30 seconds.
 //
 // Threads: one caller at a time. Failure: none; a window without samples changes nothing.
 

@@ -144,7 +144,7 @@ TEST_CASE("read-ahead runs for a first epoch from disk, stops for epochs from me
   for (int i = 0; i < 10; ++i) second(false);
   CHECK(now == Settings{2, 2, 0});
   CHECK(controller.log().size() == logged);
-  // Not in the page cache, and in it again: read-ahead does not stop again for 30 seconds.
+  // Records leave the page cache and return to it: read-ahead does not stop again for 30 seconds.
   second(true);
   second(true);
   CHECK(now.read_ahead > 0);
@@ -221,7 +221,7 @@ TEST_CASE("no more threads are requested once the system refuses them") {
   CHECK(controller.log().back().reason == "the system gives no more");
 }
 
-TEST_CASE("a reduced memory budget applies at once") {
+TEST_CASE("a reduced memory budget applies immediately") {
   Controller controller({2, 20, 0}, {.cores = 2, .byte_budget = 10'000});
   (void)controller.consider(window(1e-3, 0, {2, 20, 0}, 0.1), 10);
   CHECK((controller.settings().prefetch + 2) * 1000 <= 10'000);

@@ -5,12 +5,10 @@
 //   threads: sample after sample, computing c, sleeping w ──▶ queue of up to K batches ──▶ consumer: x per batch
 //
 // Threads: N threads on C cores are the machine-repairman model M/M/C//N, solved by its birth and death probabilities.
-// Window:  batches are delivered in order, so threads can be at most K batches past the slowest sample. A busy thread
-// is
-//          at a sample of length E[S^2] / E[S] on average; the slowest one is assumed to take twice that. Little's law
-//          bounds the rate; if the bounds of threads and window are close, the rate is below either.
-// Queue:   the consumer finds no batch with the probability that an M/M/1/K queue is empty, with K scaled for times
-// that
+// Window:  batches are delivered in order, so threads can be at most K batches past the slowest sample. The sample of a
+//          busy thread takes E[S^2] / E[S] on average; the slowest sample is assumed to take twice that. Little's law
+//          bounds the rate; if the bounds of threads and window are close, the rate is below both.
+// Queue:   the consumer finds no batch with the probability that an M/M/1/K queue is empty. K is scaled for times that
 //          vary less or more than exponential ones (diffusion approximation).
 //
 // Pure functions. Units: seconds, cores, samples.
@@ -36,7 +34,7 @@ struct Load {
   double delay_s = 0;  // per sample in a worker, runnable but without a CPU
   double spread = 0;   // squared coefficient of variation of a sample's whole time
   double batch_samples = 1;
-  double consumer_s = 0;       // its own work per batch
+  double consumer_s = 0;       // work of the consumer per batch
   double consumer_spread = 0;  // squared coefficient of variation of that
   ReaderLoad readers{};        // 0 without read-ahead
   double batch_bytes = 0, worker_bytes = 0, record_bytes = 0;
@@ -46,7 +44,7 @@ struct Load {
   [[nodiscard]] double sleeping_share() const { return cpu_s + sleep_s > 0 ? sleep_s / (cpu_s + sleep_s) : 0; }
 };
 
-// Stages have the names of the loader; stage "ahead" is that of the readers, with the latency of records. Throws
+// Stages have the names of the loader; the read-ahead stage contains the readers, with the latency of records. Throws
 // Error(kArgument) for a profile without samples or batch size.
 [[nodiscard]] Load load_of(const Profile& profile);
 

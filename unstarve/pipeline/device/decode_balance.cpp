@@ -13,13 +13,13 @@ namespace {
 
 // Streams of the samples' operations count from 0, those of batches from 0x8000'0000.
 constexpr std::uint32_t kStream = 0x4000'0000U;
-// Files that a split looks at, and after how many of them there is another.
+// Number of recent files that a split considers, and number of files between splits.
 constexpr std::size_t kRecent = 512;
 constexpr std::size_t kSplitEvery = 128;
-// Until both rates are known from this many measurements, this share goes to the device.
+// Both rates require this number of measurements; until then, kFirstShare of the files goes to the device.
 constexpr std::uint64_t kFilesMeasured = 16, kBatchesMeasured = 2;
 constexpr double kFirstShare = 0.25;
-// The share of files that go to the other decoder than chosen, so that its rate stays up to date.
+// Share of the files that go to the decoder that was not chosen, so that its rate stays up to date.
 constexpr double kTried = 1.0 / 64;
 
 }  // namespace
@@ -69,7 +69,7 @@ bool DecodeBalance::by_rates(const DecodeFile& file, double drawn, double tied) 
   const auto seconds = [&](const DecodeRate& rate, std::int64_t pixels) {
     return rate.s_per_byte * static_cast<double>(file.bytes) + rate.s_per_pixel * static_cast<double>(pixels);
   };
-  // How much better the device is at it, against the border's file.
+  // Compares host_s / device_s of this file with that of the border's file, without division.
   const double its = seconds(border.host, file.host_pixels) * border.device_s;
   const double least = border.host_s * seconds(border.device, file.device_pixels);
   const bool goes = border.any && (its > least || (its == least && tied < border.tied_share));
@@ -149,9 +149,9 @@ void DecodeBalance::count_refused(const std::string& file, const std::string& re
 std::string DecodeBalance::explain() const {
   const std::lock_guard lock(mutex_);
   std::string text =
-      share_ ? fmt::format("decode      a share of {:.3g} of the files that the device can take, by their samples\n",
+      share_ ? fmt::format("decode      a share of {:.3g} of the supported files on the device, selected by sample\n",
                            *share_)
-             : std::string("decode      as many files on the device as measured rates say\n");
+             : std::string("decode      files split between device and host by measured decoding rates\n");
   if (seen_ > 0) {
     text += fmt::format("decode      {} of {} files went to the device", given_, seen_);
     std::string reasons;
@@ -160,16 +160,16 @@ std::string DecodeBalance::explain() const {
       reasons += fmt::format("{}{} ({})", reasons.empty() ? "" : "; ", reason, count);
       left_out += count;
     }
-    text += left_out > 0 ? fmt::format("; {} could not: {}\n", left_out, reasons) : "\n";
+    text += left_out > 0 ? fmt::format("; {} not supported: {}\n", left_out, reasons) : "\n";
   }
   if (!share_ && seen_ > 0) {
-    text +=
-        "decode      " +
-        (border_ ? "lately, " + last_split_ : fmt::format("a share of {} until both rates are measured", kFirstShare)) +
-        "\n";
+    text += "decode      " +
+            (border_ ? "latest split: " + last_split_
+                     : fmt::format("a share of {} until both rates are measured", kFirstShare)) +
+            "\n";
   }
   if (refused_ > 0) {
-    text += fmt::format("decode      {} refused by nvJPEG and decoded by the host; the latest: {}\n", refused_,
+    text += fmt::format("decode      {} rejected by nvJPEG and decoded by the host; the latest: {}\n", refused_,
                         last_refused_);
   }
   return text;

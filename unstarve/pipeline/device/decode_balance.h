@@ -1,15 +1,14 @@
 #pragma once
-// Which files of a run a device decodes, and which the host.
+// Chooses which files of a run the device decodes; the host decodes the others.
 //
-//   by a share:  a file goes to the device where a number drawn of (seed, epoch, sample) says so: the same ones for any
-//                number of threads and ranks, before and after a resume.
-//   by rates:    where the device is so much better at it than the host as the split of the files seen lately says
-//                (decode_split.h), by what decoding took either of them. Which files these are depends on time, and
-//                with them the pixels, by what the two decoders differ.
+//   by share:  a random number keyed by (seed, epoch, sample) selects the files for the device. The selection is the
+//              same for any number of threads and ranks, and after a resume.
+//   by rates:  the recent files are split by the measured decoding times of host and device (decode_split.h). A file
+//              goes to the device if the device's advantage is at least that of the last file of the split. The
+//              selection depends on timing, and so do the pixels, because the two decoders differ slightly.
 //
-// Either way only a file that nvJPEG may take, that lies in its sample's place in a batch, and whose image is at most
-// kMostDecoded times that place: so that neither the batches nor the images decoded behind them outgrow what is known
-// before.
+// The device gets only files that nvJPEG supports, that are no larger than a sample of the batch, and whose image has
+// at most kMostDecoded times the bytes of a sample. This bounds the sizes of batches and of decoded images.
 //
 // Threads: any. Cost: a short critical section per file.
 
@@ -32,28 +31,28 @@
 
 namespace unstarve {
 
-// The pixels of a file for the device have at most so many times the bytes of a sample's place.
+// The maximum size of an image that the device decodes, relative to the bytes of a sample in the batch.
 inline constexpr std::size_t kMostDecoded = 8;
 
 class DecodeBalance {
  public:
-  // `share`: 0 to 1 of the files that can go to the device; none: by rates. Throws Error(kArgument) for another one.
+  // `share`: share of the supported files, 0 to 1; none: by rates. Throws Error(kArgument) for other values.
   DecodeBalance(NvjpegBackend backend, std::uint64_t seed, std::optional<double> share);
 
   [[nodiscard]] NvjpegBackend backend() const { return backend_; }
-  // Of the host, all of which decode.
+  // Number of host threads, all of which decode.
   void set_host_threads(int threads);
-  // Whether the device gets sample `id`, whose image would come from a file of `header`; `host_pixels`: what the host
-  // would decode of it; `sample_bytes`: of a sample in a batch.
+  // Whether the device decodes sample `id`. `header`, `bytes`: of its file; `host_pixels`: pixels that the host would
+  // decode, for example of a crop; `sample_bytes`: size of a sample in the batch.
   [[nodiscard]] bool to_device(std::uint32_t epoch, std::uint64_t id, const ImageHeader& header, std::size_t bytes,
                                std::int64_t host_pixels, std::size_t sample_bytes);
-  // What decoding took: one thread of the host for a file, the device for the files of a batch.
+  // Record decoding times: of one file in one host thread, and of the files of a batch on the device.
   void host_took(std::size_t bytes, std::int64_t pixels, double seconds);
   void device_took(std::span<const FileExtent> files, double seconds);
-  // nvJPEG refused a file, and the host decoded it after all.
+  // Counts a file that nvJPEG rejected and the host decoded instead.
   void count_refused(const std::string& file, const std::string& reason);
 
-  // Lines as a plan's explain() has them: how files are chosen, and what has become of those that were seen.
+  // Lines for a plan's explain(): how files are chosen, and where the files so far were decoded.
   [[nodiscard]] std::string explain() const;
 
  private:
@@ -70,12 +69,12 @@ class DecodeBalance {
   DecodeRateFit host_, device_;
   std::vector<DecodeFile> recent_;  // a ring
   std::size_t next_recent_ = 0, since_split_ = 0;
-  // The least good file for the device of the last split: its seconds on either, by the rates of then.
+  // The file with the smallest device advantage that the last split gave to the device.
   struct Border {
-    DecodeRate host, device;
-    double host_s = 0, device_s = 0;
-    double tied_share = 0;  // of the files that are exactly as good: how many went
-    bool any = false;       // went at all
+    DecodeRate host, device;          // rates of the split
+    double host_s = 0, device_s = 0;  // decoding time of the file
+    double tied_share = 0;            // share of the files with the same advantage that go to the device
+    bool any = false;                 // whether any file goes to the device
   };
   std::optional<Border> border_;
   std::string last_split_;
@@ -84,7 +83,7 @@ class DecodeBalance {
   std::string last_refused_;
 };
 
-// What the spec's device says: null where the host decodes all.
+// The balance of `spec.device`; null if the host decodes all files.
 [[nodiscard]] std::shared_ptr<DecodeBalance> make_decode_balance(const PipelineSpec& spec);
 
 }  // namespace unstarve

@@ -29,7 +29,7 @@ std::set<std::uint64_t> chosen(DecodeBalance& balance, std::uint32_t epoch, std:
   return there;
 }
 
-TEST_CASE("a share is the same files in every run", "[decode]") {
+TEST_CASE("a share selects the same files in every run", "[decode]") {
   DecodeBalance one(NvjpegBackend::kHybrid, 7, 0.3), other(NvjpegBackend::kHybrid, 7, 0.3);
   const auto there = chosen(one, 2, 0, 4000);
   CHECK(there.size() == Approx(1200).margin(120));
@@ -39,13 +39,13 @@ TEST_CASE("a share is the same files in every run", "[decode]") {
   CHECK(chosen(one, 3, 0, 4000) != there);
   DecodeBalance seeded(NvjpegBackend::kHybrid, 8, 0.3);
   CHECK(chosen(seeded, 2, 0, 4000) != there);
-  // What was measured changes nothing.
+  // Measurements do not change the selection.
   other.device_took(std::vector<FileExtent>(3, {100'000, 375, 500}), 9);
   CHECK(chosen(other, 2, 0, 4000) == there);
-  CHECK_THAT(one.explain(), Contains("decode      a share of 0.3 of the files that the device can take"));
+  CHECK_THAT(one.explain(), Contains("decode      a share of 0.3 of the supported files on the device"));
 }
 
-TEST_CASE("a share of 0 is none and one of 1 all, and no other is taken", "[decode]") {
+TEST_CASE("a share of 0 selects no file, 1 selects all, and other numbers are rejected", "[decode]") {
   DecodeBalance none(NvjpegBackend::kHybrid, 7, 0), all(NvjpegBackend::kHybrid, 7, 1);
   CHECK(chosen(none, 0, 0, 500).empty());
   CHECK(chosen(all, 0, 0, 500).size() == 500);
@@ -53,7 +53,7 @@ TEST_CASE("a share of 0 is none and one of 1 all, and no other is taken", "[deco
     CHECK_THROWS_WITH(DecodeBalance(NvjpegBackend::kHybrid, 7, wrong), Contains("expected 0 to 1"));
 }
 
-TEST_CASE("a spec's device says whether it decodes, by what and how much", "[decode]") {
+TEST_CASE("the spec's device selects decoding, backend and share", "[decode]") {
   PipelineSpec spec;
   CHECK(make_decode_balance(spec) == nullptr);
   spec.order.seed = 7;
@@ -68,10 +68,10 @@ TEST_CASE("a spec's device says whether it decodes, by what and how much", "[dec
   spec.device.decode = DecodeOn::kHardware;
   spec.device.decode_share.reset();
   CHECK(make_decode_balance(spec)->backend() == NvjpegBackend::kHardware);
-  CHECK_THAT(make_decode_balance(spec)->explain(), Contains("as measured rates say"));
+  CHECK_THAT(make_decode_balance(spec)->explain(), Contains("by measured decoding rates"));
 }
 
-TEST_CASE("files that the device cannot take stay, and it is told why", "[decode]") {
+TEST_CASE("unsupported files stay on the host, and explain() lists the reasons", "[decode]") {
   DecodeBalance all(NvjpegBackend::kHardware, 7, 1);
   const auto goes = [&](ImageHeader header, std::size_t bytes) {
     return all.to_device(0, 1, header, bytes, 1000, kPlace);
@@ -91,16 +91,17 @@ TEST_CASE("files that the device cannot take stay, and it is told why", "[decode
   CHECK_FALSE(goes(png, 5000));
   CHECK(DecodeBalance(NvjpegBackend::kHybrid, 7, 1).to_device(0, 1, progressive, 5000, 1000, kPlace));
   all.count_refused("a.jpg", "BAD_JPEG");
-  CHECK(
-      all.explain() ==
-      "decode      a share of 1 of the files that the device can take, by their samples\n"
-      "decode      2 of 8 files went to the device; 6 could not: EXIF orientation 6 (2); files larger than a sample of "
-      "the batch (1); images of more than 8 times the bytes of a sample (1); png, not JPEG (1); several scans, which "
-      "JPEG engines do not support (1)\n"
-      "decode      1 refused by nvJPEG and decoded by the host; the latest: a.jpg: BAD_JPEG\n");
+  CHECK(all.explain() ==
+        "decode      a share of 1 of the supported files on the device, selected by sample\n"
+        "decode      2 of 8 files went to the device; 6 not supported: EXIF orientation 6 (2); files larger than a "
+        "sample "
+        "of the batch (1); images of more than 8 times the bytes of a sample (1); png, not JPEG (1); several scans, "
+        "which "
+        "JPEG engines do not support (1)\n"
+        "decode      1 rejected by nvJPEG and decoded by the host; the latest: a.jpg: BAD_JPEG\n");
 }
 
-// What is measured of files of 100 kB and 187,500 pixels.
+// Records decoding times of files of 100 kB and 187,500 pixels.
 void measure(DecodeBalance& balance, double host_s, double device_s) {
   for (int i = 0; i < 64; ++i) {
     balance.host_took(100'000, 187'500, host_s);
@@ -108,19 +109,20 @@ void measure(DecodeBalance& balance, double host_s, double device_s) {
   }
 }
 
-TEST_CASE("by rates the later of the two is done the earliest", "[decode]") {
+TEST_CASE("the split by rates minimises the time until both decoders finish", "[decode]") {
   DecodeBalance balance(NvjpegBackend::kHybrid, 7, {});
   balance.set_host_threads(4);
-  CHECK(chosen(balance, 0, 0, 1000).size() == Approx(250).margin(50));  // nothing is known yet
-  CHECK_THAT(balance.explain(), Contains("decode      as many files on the device as measured rates say\n") &&
-                                    Contains("a share of 0.25 until both rates are measured"));
-  // A file takes the host 3 ms, of which four threads make 0.75, and the device 0.25: it gets three of four.
+  CHECK(chosen(balance, 0, 0, 1000).size() == Approx(250).margin(50));  // no measurements yet
+  CHECK_THAT(balance.explain(),
+             Contains("decode      files split between device and host by measured decoding rates\n") &&
+                 Contains("a share of 0.25 until both rates are measured"));
+  // A file takes the four host threads 0.75 ms and the device 0.25 ms, so the device gets three of four files.
   measure(balance, 3e-3, 0.25e-3);
   CHECK(chosen(balance, 0, 1000, 3000).size() == Approx(1500).margin(100));
-  CHECK_THAT(balance.explain(), Contains("decode      lately, 384 of 512 files on the device"));
+  CHECK_THAT(balance.explain(), Contains("decode      latest split: 384 of 512 files on the device"));
 }
 
-TEST_CASE("who is slow gets no more than a try, until it is quicker", "[decode]") {
+TEST_CASE("a slow device gets only trial files until it becomes faster", "[decode]") {
   DecodeBalance balance(NvjpegBackend::kHybrid, 7, {});
   measure(balance, 1e-3, 10);
   (void)chosen(balance, 0, 0, 1000);
@@ -132,8 +134,8 @@ TEST_CASE("who is slow gets no more than a try, until it is quicker", "[decode]"
   CHECK(chosen(balance, 0, 4000, 5000).size() > 850);
 }
 
-TEST_CASE("by rates the device gets what it is best at", "[decode]") {
-  // The host's time goes by bytes, the device's by pixels.
+TEST_CASE("the split by rates gives the device the files at which it is fastest relative to the host", "[decode]") {
+  // The host's time is proportional to bytes, the device's to pixels.
   DecodeBalance balance(NvjpegBackend::kHybrid, 7, {});
   for (int i = 1; i < 200; ++i) {
     balance.host_took(static_cast<std::size_t>(10'000 * (i % 9 + 1)), 20'000 * (i % 7 + 1), 1e-4 * (i % 9 + 1));

@@ -24,7 +24,7 @@ DecodeRate DecodeRateFit::rate() const {
     const double per_byte = (bs_ * pp_ - ps_ * bp_) / determinant, per_pixel = (ps_ * bb_ - bs_ * bp_) / determinant;
     if (per_byte >= 0 && per_pixel >= 0) return {per_byte, per_pixel, 0};
   }
-  // Whichever alone leaves less unexplained.
+  // The single rate with the smaller residual.
   const bool bytes_alone = bb_ > 0 && (pp_ <= 0 || bs_ * bs_ * pp_ >= ps_ * ps_ * bb_);
   if (bytes_alone) return {bs_ / bb_, 0, 0};
   return {0, pp_ > 0 ? ps_ / pp_ : 0, 0};

@@ -1,5 +1,5 @@
 #pragma once
-// Fits the cost of decoding per byte and per pixel to measurements: least squares, in which older ones fade.
+// Fits the cost of decoding per byte and per pixel to measurements: least squares with decaying weights.
 //
 // Threads: one at a time.
 
@@ -16,7 +16,7 @@ class DecodeRateFit {
 
   void add(double bytes, double pixels, double seconds);
   [[nodiscard]] std::uint64_t measurements() const { return count_; }
-  // Neither rate is negative: if the best fit is, the other rate is fitted alone. Zeros before the first measurement.
+  // Rates are not negative: if the best fit of one is, only the other is fitted. Zeros before the first measurement.
   [[nodiscard]] DecodeRate rate() const;
 
  private:

@@ -29,12 +29,12 @@ NvjpegLibrary open_nvjpeg(const Device& device, const std::vector<std::string>& 
 DeviceDecoder::DeviceDecoder(Options options, Device& device) : options_(std::move(options)), device_(device) {
   if (options_.library.to_host() != device_.is_host()) {
     throw Error(ErrorKind::kArgument,
-                fmt::format("decode: {} decodes into {}, and the batches are for {}; expected {}",
+                fmt::format("decode: {} decodes into {}, but the batches are for {}; expected {}",
                             options_.library.path().empty() ? "nvJPEG" : options_.library.path(),
                             options_.library.to_host() ? "the host's memory" : "a GPU's memory", device_.name(),
                             device_.is_host() ? "device cuda, or decode host" : "nvJPEG in UNSTARVE_NVJPEG"));
   }
-  (void)device_.make_stream()->record();  // the device is the thread's current one from now on
+  (void)device_.make_stream()->record();  // makes the device current in this thread
   nvjpeg_ = std::make_unique<NvjpegDecoder>(options_.library, options_.balance->backend(), options_.cpu_threads);
 }
 
@@ -54,25 +54,25 @@ void DeviceDecoder::decode_on_host(const NvjpegJob& job, std::uint64_t id, const
   } catch (const Error& error) {
     throw Error(error.kind(), location + ": " + error.what());
   }
-  device_.copy_to_device(job.to, decoded_.data(), decoded_.bytes(), stream);  // has been read when this returns
+  device_.copy_to_device(job.to, decoded_.data(), decoded_.bytes(), stream);  // reads decoded_ before it returns
   options_.balance->count_refused(location, refusal);
 }
 
 std::span<const SourceImage> DeviceDecoder::decode(std::span<const std::uint64_t> ids,
-                                                   std::span<const FileExtent> files, std::size_t place,
+                                                   std::span<const FileExtent> files, std::size_t sample_bytes,
                                                    const std::uint8_t* host, std::uint8_t* source, Stream& stream) {
   take_times();
   images_.assign(files.size(), {});
   jobs_.clear();
   samples_.clear();
-  std::size_t behind = files.size() * place;
+  std::size_t end = files.size() * sample_bytes;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (files[i][0] == 0) continue;
     const Size size{files[i][2], files[i][1]};
-    images_[i] = SourceImage::interleaved(static_cast<std::int64_t>(behind), size);
-    jobs_.push_back({{host + i * place, static_cast<std::size_t>(files[i][0])}, size, source + behind});
+    images_[i] = SourceImage::interleaved(static_cast<std::int64_t>(end), size);
+    jobs_.push_back({{host + i * sample_bytes, static_cast<std::size_t>(files[i][0])}, size, source + end});
     samples_.push_back(i);
-    behind += image_bytes(files[i]);
+    end += image_bytes(files[i]);
   }
   if (jobs_.empty()) return images_;
   Queued batch{stream.record_timed(), nullptr, {files.begin(), files.end()}};
@@ -88,7 +88,7 @@ std::span<const SourceImage> DeviceDecoder::decode(std::span<const std::uint64_t
 }
 
 std::string DeviceDecoder::explain() const {
-  return fmt::format("decode      by nvJPEG {}, backend {}{}; the rest by the host\n", options_.library.version(),
+  return fmt::format("decode      nvJPEG {}, backend {}{}; other files on the host\n", options_.library.version(),
                      to_string(options_.balance->backend()),
                      options_.library.to_host() ? ", replaced by a library on the host" : "") +
          options_.balance->explain();

@@ -1,16 +1,18 @@
 #pragma once
-// Decodes the files among a batch's samples to pixels in a device's memory: with nvJPEG, or on the host if it refuses.
+// Decodes the files among a batch's samples to pixels in device memory: with nvJPEG, or on the host if nvJPEG rejects a
+// file.
 //
 //   source memory:  sample ── sample ── sample ── ... ┆ image ── image ── ...
 //                   pixels    a file    pixels        ┆ of the second sample, ...
 //
-// The images follow the batch as the loader sent it, whole and interleaved, in the order of their samples.
+// The decoded images are stored after the batch that the loader sent: whole, interleaved, in the order of the samples.
 //
 // Ownership: owns the library and the decoder; shares the balance, and reports decoding times to it; `device` must
 //            outlive it.
-// Threads:   one at a time. Failure: the constructor throws Error(kMissing) without nvJPEG or a device of its own,
-//            Error(kArgument) where the two are of different memory; decode() Error(kInput) with a file's location and
-//            the host decoder's reason, where neither of the two can decode it.
+// Threads:   one at a time.
+// Failure:   the constructor throws Error(kMissing) if nvJPEG or its device is missing, and Error(kArgument) if library
+//            and device use different memory. decode() throws Error(kInput) with the file's location and the host
+//            decoder's reason if neither decoder can decode a file.
 // Not tested on a device, only with a library that decodes in the host's memory.
 
 #include <cstdint>
@@ -30,27 +32,28 @@
 
 namespace unstarve {
 
-// Bytes of the images that come of them.
+// Bytes of the decoded images of `files`.
 [[nodiscard]] std::size_t decoded_bytes(std::span<const FileExtent> files);
 
-// nvJPEG as `device`'s driver can run it; `wheels` and failure as NvjpegLibrary::open_any().
+// Opens an nvJPEG that the driver of `device` supports. `wheels` and failure as NvjpegLibrary::open_any().
 [[nodiscard]] NvjpegLibrary open_nvjpeg(const Device& device, const std::vector<std::string>& wheels = {});
 
 class DeviceDecoder {
  public:
   struct Options {
     NvjpegLibrary library;
-    int cpu_threads = 1;                     // of nvJPEG's, where it leaves Huffman codes to the host
-    std::shared_ptr<DecodeBalance> balance;  // that the loader chose the files by
-    std::shared_ptr<const Dataset> dataset;  // names files
+    int cpu_threads = 1;                     // used by nvJPEG if its backend decodes Huffman codes on the host
+    std::shared_ptr<DecodeBalance> balance;  // chose the files in the loader
+    std::shared_ptr<const Dataset> dataset;  // for the locations of files
   };
   DeviceDecoder(Options options, Device& device);
 
-  // Queues a batch of places of `place` bytes. `host`: its memory on the host, until this has returned; `source`: the
-  // device's copy, with room for decoded_bytes(files) behind. For each sample the image that was made of its file; of a
-  // sample of pixels nothing that means something. Valid until the next call.
+  // Queues decoding of a batch. `sample_bytes`: size of a sample in the batch; `host`: the batch in host memory, read
+  // until the call returns; `source`: its copy on the device, followed by room for decoded_bytes(files). Returns the
+  // decoded image of each sample that is a file; the entries of other samples are meaningless. Valid until the next
+  // call.
   [[nodiscard]] std::span<const SourceImage> decode(std::span<const std::uint64_t> ids,
-                                                    std::span<const FileExtent> files, std::size_t place,
+                                                    std::span<const FileExtent> files, std::size_t sample_bytes,
                                                     const std::uint8_t* host, std::uint8_t* source, Stream& stream);
 
   [[nodiscard]] std::string location(std::uint64_t id) const { return options_.dataset->location(id); }
@@ -72,7 +75,7 @@ class DeviceDecoder {
     std::unique_ptr<Event> begun, done;
     std::vector<FileExtent> files;
   };
-  std::deque<Queued> queued_;  // whose times are not known yet
+  std::deque<Queued> queued_;  // batches whose decoding times are not known yet
 };
 
 }  // namespace unstarve

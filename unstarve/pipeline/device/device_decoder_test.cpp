@@ -1,5 +1,5 @@
-// Batches some of whose files are decoded behind the bus. nvJPEG's functions are stood in for by such as decode into
-// the host's memory; where there are a GPU and nvJPEG, they run too.
+// Batches in which some files are decoded on the device. Most tests replace nvJPEG's functions by functions that decode
+// into host memory; with a GPU and nvJPEG, one test uses the library itself.
 #include "unstarve/pipeline/device/device_decoder.h"
 
 #include <cmath>
@@ -35,10 +35,10 @@ NvjpegLibrary on_host() { return NvjpegLibrary(testing::host_functions(), true);
 struct Made {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint8_t>> pixels;  // by epoch and id
   std::size_t files = 0;
-  std::string told;
+  std::string explained;
 };
 
-// Two epochs; `share` of the files on `device`.
+// Runs two epochs with `share` of the files decoded on `device`.
 Made run_with_files(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
                     std::optional<double> share, NvjpegLibrary library, Device& device) {
   const auto balance = std::make_shared<DecodeBalance>(NvjpegBackend::kHybrid, spec.order.seed, share);
@@ -74,7 +74,7 @@ Made run_with_files(const PipelineSpec& spec, const std::shared_ptr<const Datase
       if (batch->files()[i][0] > 0) ++made.files;
     }
   }
-  made.told = operations.explain();
+  made.explained = operations.explain();
   return made;
 }
 
@@ -92,7 +92,7 @@ Made run_on_host(const PipelineSpec& spec, const std::shared_ptr<const Dataset>&
   return made;
 }
 
-TEST_CASE("samples whose files are decoded behind the bus are the host's", "[gpu][decode]") {
+TEST_CASE("samples decoded on the device equal those decoded on the host", "[gpu][decode]") {
   const auto dataset = std::make_shared<JpegSet>(40);
   const auto device = open_device("cpu");
   const Made expected = run_on_host(augmented(1), dataset);
@@ -113,12 +113,12 @@ TEST_CASE("samples whose files are decoded behind the bus are the host's", "[gpu
   }
   const Made by_rates = run_with_files(augmented(2), dataset, {}, on_host(), *device);
   CHECK(by_rates.pixels == expected.pixels);
-  CHECK_THAT(by_rates.told, Contains("decode      by nvJPEG 0.0.0, backend hybrid, replaced by a library on the "
-                                     "host; the rest by the host\n") &&
-                                Contains("as many files on the device as measured rates say"));
+  CHECK_THAT(by_rates.explained, Contains("decode      nvJPEG 0.0.0, backend hybrid, replaced by a library on the "
+                                          "host; other files on the host\n") &&
+                                     Contains("files split between device and host by measured decoding rates"));
 }
 
-TEST_CASE("and so they are where operations follow a schedule", "[gpu][decode]") {
+TEST_CASE("samples decoded on the device equal those of the host if operations follow a schedule", "[gpu][decode]") {
   const auto dataset = std::make_shared<JpegSet>(40);
   const auto device = open_device("cpu");
   PipelineSpec spec = augmented(2);
@@ -130,7 +130,7 @@ TEST_CASE("and so they are where operations follow a schedule", "[gpu][decode]")
   CHECK(made.files > 30);
 }
 
-// One of a program's own, that does nothing; nobody has written its kernel.
+// An operation defined by a program, without effect and without a GPU kernel.
 class OfProgram final : public Operation {
  public:
   Size output_size(Size selected) const override { return selected; }
@@ -146,7 +146,7 @@ void add_operation_once() {
   REQUIRE(added);
 }
 
-TEST_CASE("other operations before the device's part are done there, too", "[gpu][decode]") {
+TEST_CASE("the device also runs the operations before its part for files that it decodes", "[gpu][decode]") {
   const auto dataset = std::make_shared<JpegSet>(24);
   const auto device = open_device("cpu");
   PipelineSpec spec = augmented(2);
@@ -160,11 +160,11 @@ TEST_CASE("other operations before the device's part are done there, too", "[gpu
   spec.operations.insert(spec.operations.begin(), {"of_a_program", {}});
   CHECK_THROWS_WITH(
       run_with_files(spec, dataset, 0.5, on_host(), *device),
-      Contains("operations[0]: operation of_a_program has no kernel for GPUs, expected one where a device "
-               "decodes; decode on the host"));
+      Contains("operations[0]: operation of_a_program has no GPU kernel, which decoding on a device requires; decode "
+               "on the host"));
 }
 
-// Its entropy-coded data end in the midst: the header tells nothing.
+// Record 5 is truncated within its entropy-coded data; its header is intact.
 class CutSet : public JpegSet {
  public:
   using JpegSet::JpegSet;
@@ -174,20 +174,20 @@ class CutSet : public JpegSet {
   }
 };
 
-TEST_CASE("a damaged file that went to the device is told by its place", "[gpu][decode]") {
+TEST_CASE("the error of a damaged file on the device contains its location", "[gpu][decode]") {
   const auto device = open_device("cpu");
   CHECK_THROWS_WITH(run_with_files(augmented(2), std::make_shared<CutSet>(16), 1, on_host(), *device),
                     Contains("file-5: ") && Contains("JPEG"));
 }
 
-TEST_CASE("a decoder of another memory is refused", "[gpu][decode]") {
+TEST_CASE("a decoder for the memory of another device is rejected", "[gpu][decode]") {
   const auto device = open_device("cpu");
   CHECK_THROWS_WITH(
       run_with_files(augmented(2), std::make_shared<JpegSet>(16), 1, NvjpegLibrary(testing::host_functions()), *device),
-      Contains("nvJPEG decodes into a GPU's memory, and the batches are for cpu"));
+      Contains("nvJPEG decodes into a GPU's memory, but the batches are for cpu"));
 }
 
-TEST_CASE("where a device decodes the policies for bad samples have to fail", "[gpu][decode]") {
+TEST_CASE("decoding on a device requires the error policy fail", "[gpu][decode]") {
   const auto device = open_device("cpu");
   PipelineSpec spec = augmented(2);
   spec.errors.policy = OnError::kReplace;
@@ -195,10 +195,10 @@ TEST_CASE("where a device decodes the policies for bad samples have to fail", "[
                     Contains("errors.policy: replace; expected fail"));
 }
 
-TEST_CASE("nvJPEG's own samples are near the host's, or it is said why there are none", "[gpu][decode]") {
+TEST_CASE("samples decoded by nvJPEG are close to those of the host, or the test is skipped", "[gpu][decode]") {
   const DeviceReport report = report_devices();
   if (report.gpus.empty()) {
-    WARN("SKIPPED, nvJPEG has decoded nothing for a batch: " << report.reason);
+    WARN("SKIPPED, nvJPEG was not tested: " << report.reason);
     return;
   }
   const auto device = open_device("cuda:0");
@@ -218,7 +218,7 @@ TEST_CASE("nvJPEG's own samples are near the host's, or it is said why there are
       std::memcpy(&theirs, other.data() + i, sizeof theirs);
       sum += std::abs(mine - theirs);
     }
-    // 0.05 of normalised values is 3 of 255.
+    // 0.05 of the normalised values is about 3 of 255.
     CHECK(sum / (static_cast<double>(bytes.size()) / sizeof(float)) < 0.05);
   }
 }

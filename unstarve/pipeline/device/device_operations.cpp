@@ -28,20 +28,20 @@ Operations operations_at(const std::vector<OpSpec>& specs, std::uint32_t epoch) 
   return operations;
 }
 
-// The epochs from which on the operations are others.
+// Epoch 0 and the epochs in which operations change.
 std::vector<std::uint32_t> epochs_of(const std::vector<OpSpec>& specs) {
   std::vector<std::uint32_t> epochs = changing_epochs(specs);
   epochs.insert(epochs.begin(), 0);
   return epochs;
 }
 
-// What comes of an image of `size`, where that is the same for every sample.
+// The output size for an image of `size`. Precondition: it does not depend on the sample.
 Size size_after(const Operation& operation, Size size) {
   Random any(0, 0, 0, 0);
   return operation.output_size(operation.select(size, any).size());
 }
 
-// What the first `count` operations give of any image. Precondition: one of them has a fixed output.
+// The output size of the first `count` operations. Precondition: one of them has a fixed output size.
 Size size_after_first(const Operations& operations, std::size_t count) {
   const auto fixed = [](const auto& operation) { return operation->fixed_output(); };
   const auto begin = operations.begin(), end = begin + static_cast<std::ptrdiff_t>(count);
@@ -65,9 +65,8 @@ DeviceOperations::DeviceOperations(const PipelineSpec& spec, gpu::OutputType typ
   for (std::size_t i = 0; decoder_ != nullptr && i < first_; ++i)
     if (!make_operation(at_epoch(specs_[i], 0))->runs_on_gpu())
       refuse(fmt::format(
-          "operations[{}]: operation {} has no kernel for GPUs, expected one where a device decodes; decode on the "
-          "host",
-          i, specs_[i].name));
+          "operations[{}]: operation {} has no GPU kernel, which decoding on a device requires; decode on the host", i,
+          specs_[i].name));
   output_.type = type;
   replace_means(specs_, spec.output.normalisation);
   for (const std::uint32_t epoch : epochs_of(specs_)) {
@@ -78,9 +77,9 @@ DeviceOperations::DeviceOperations(const PipelineSpec& spec, gpu::OutputType typ
 }
 
 const DeviceOperations::Stage& DeviceOperations::stage(std::uint32_t epoch) const {
-  const auto behind = std::upper_bound(stages_.begin(), stages_.end(), epoch,
-                                       [](std::uint32_t wanted, const Stage& stage) { return wanted < stage.from; });
-  return *std::prev(behind);
+  const auto next = std::upper_bound(stages_.begin(), stages_.end(), epoch,
+                                     [](std::uint32_t number, const Stage& stage) { return number < stage.from; });
+  return *std::prev(next);
 }
 
 Size DeviceOperations::input_size(std::uint32_t epoch) const { return stage(epoch).in; }
@@ -116,7 +115,7 @@ std::string DeviceOperations::explain() const {
     size = made;
   }
   if (stages_.size() > 1)
-    lines += fmt::format("device      by the schedule as on the host; {} changes, the last from epoch {}\n",
+    lines += fmt::format("device      same schedule as on the host: {} changes, the last in epoch {}\n",
                          stages_.size() - 1, stages_.back().from);
   return decoder_ != nullptr ? decoder_->explain() + lines : lines;
 }
@@ -125,7 +124,7 @@ void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epo
                            void* output, Stream& stream) {
   enter(stage(epoch));
   recorder_->clear();
-  for (std::size_t i = 0; i < ids.size(); ++i) recorder_->add(place(i), seed_, epoch, ids[i], first_);
+  for (std::size_t i = 0; i < ids.size(); ++i) recorder_->add(pixels_of(i), seed_, epoch, ids[i], first_);
   output_.pixels = output;
   runner_.run(recorder_->recording(), source, output_, stream);
 }
@@ -138,7 +137,7 @@ void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epo
   recorder_->clear();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (files[i][0] == 0) {
-      recorder_->add(place(i), seed_, epoch, ids[i], first_);
+      recorder_->add(pixels_of(i), seed_, epoch, ids[i], first_);
       continue;
     }
     try {
@@ -151,7 +150,7 @@ void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epo
   runner_.run(recorder_->recording(), source, output_, stream);
 }
 
-SourceImage DeviceOperations::place(std::size_t sample) const {
+SourceImage DeviceOperations::pixels_of(std::size_t sample) const {
   const std::int64_t bytes = std::int64_t{in_.width} * in_.height * kChannels;
   return SourceImage::interleaved(static_cast<std::int64_t>(sample) * bytes, in_);
 }

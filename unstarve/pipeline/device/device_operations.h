@@ -1,22 +1,23 @@
 #pragma once
-// A pipeline's operations, split between the host that loads and the device that trains.
+// The operations of a pipeline, split between the host that loads and the device that trains.
 //
 //   host:   read ── decode ── operations before `first` ── uint8 batch ── bus ──▶
 //   device: operations from `first` on ── normalise, cast, layout ── batch
 //
-// The device's part begins where all samples have one size: the random crop that a decoder need not decode around stays
-// on the host. Every operation keeps its number in the chain, so that its draws, and the batches, are bit for bit those
-// of the host alone.
+// The device's part begins where all samples have the same size. A random crop before it stays on the host, whose
+// decoder skips the pixels outside of the crop. Every operation keeps its number in the chain, so its random draws and
+// the batches are bit-identical to those of the host alone.
 //
-// Operations may follow a schedule (ops/schedule.h): they, and with them the sizes of what comes and goes, are then
-// those of a batch's epoch.
+// Operations may follow a schedule (ops/schedule.h). Operations and sizes of input and output are then those of the
+// batch's epoch.
 //
-// Where the device takes part in decoding, some of the places of the uint8 batch hold files. They are decoded behind
-// the batch (device_decoder.h), and all operations of these samples are the device's: their draws too are the host's,
-// but not to the bit the pixels that they begin with.
+// If the device also decodes, some samples of the uint8 batch are files. Their images are decoded to the memory after
+// the batch (device_decoder.h), and the device runs all operations of these samples. The random draws equal those of
+// the host; the decoded pixels differ slightly.
 //
-// Threads: one at a time. Failure: Error(kArgument) naming the node, for what the device cannot do or know: see
-// first_on_device(). run() throws as BatchRunner.
+// Threads: one at a time.
+// Failure: Error(kArgument), beginning with the node, for operations and settings that the device does not support, see
+//          first_on_device(). run() throws as BatchRunner.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,46 +38,46 @@ namespace unstarve {
 
 class DeviceOperations {
  public:
-  // The output is the spec's but for its type. `device` must outlive it.
-  // With a decoder Error(kArgument) for operations before first_on_device() that a device cannot do either.
+  // The output has the settings of the spec, except for `type`. `device` must outlive this object. With a decoder,
+  // throws Error(kArgument) for operations before first_on_device() without a GPU kernel.
   DeviceOperations(const PipelineSpec& spec, gpu::OutputType type, Device& device,
                    std::unique_ptr<DeviceDecoder> decoder = {});
 
-  // Of the batches that the host sends in an epoch, and of those that come of them.
+  // Image sizes of the batches that the host sends in an epoch, and of the resulting batches.
   [[nodiscard]] Size input_size(std::uint32_t epoch) const;
   [[nodiscard]] Size output_size(std::uint32_t epoch) const;
-  // Room for any epoch's output.
+  // Largest width and largest height of any epoch's output.
   [[nodiscard]] Size largest_output() const;
-  // A line for each operation of the device, as a plan's explain() has them for the host; as they are in epoch 0.
+  // Lines for a plan's explain(): one per operation on the device, for epoch 0.
   [[nodiscard]] std::string explain() const;
-  // Queues a batch. `source`: uint8, ids.size() x height x width x 3, of the device, as `output`.
+  // Queues a batch. `source`: uint8, ids.size() x height x width x 3; `source` and `output` are device memory.
   void run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source, void* output,
            Stream& stream);
-  // The same of a batch with files among its samples. `host`: the batch's memory on the host, until this has returned.
-  // `source` has room for decoded_bytes(files) behind the batch. Throws as DeviceDecoder::decode(); the batch is then
-  // lost. Precondition: a decoder.
+  // Queues a batch with files among its samples. `host`: the batch in host memory, read until the call returns.
+  // `source` is followed by room for decoded_bytes(files). Throws as DeviceDecoder::decode(); the batch is then lost.
+  // Precondition: a decoder.
   void run(std::span<const std::uint64_t> ids, std::uint32_t epoch, std::span<const FileExtent> files,
            const std::uint8_t* host, std::uint8_t* source, void* output, Stream& stream);
 
  private:
-  // What holds from an epoch on, until the next stage.
+  // Image sizes from an epoch on, until the next stage.
   struct Stage {
     std::uint32_t from = 0;
     Size in, out;
   };
 
   [[nodiscard]] const Stage& stage(std::uint32_t epoch) const;
-  // Makes the operations of a stage those that are recorded.
+  // Creates the operations of a stage and the recorder for them.
   void enter(const Stage& stage);
-  [[nodiscard]] SourceImage place(std::size_t sample) const;
+  [[nodiscard]] SourceImage pixels_of(std::size_t sample) const;
 
   std::vector<OpSpec> specs_;  // with their schedules
   std::uint64_t seed_;
   std::size_t first_;
   std::vector<Stage> stages_;
-  std::unique_ptr<DeviceDecoder> decoder_;  // null: the host decodes all
+  std::unique_ptr<DeviceDecoder> decoder_;  // null: the host decodes all files
   gpu::Output output_;
-  // Of the stage at hand.
+  // State of the current stage.
   Size in_;
   std::uint32_t entered_ = 0;  // its first epoch
   std::vector<std::unique_ptr<Operation>> operations_;

@@ -27,7 +27,7 @@ PipelineSpec augmented_spec(int batch) {
   return spec;
 }
 
-// The batches of a loader that does the first operations, through the others on `device`.
+// Runs the first operations in a loader, and the others on `device`.
 std::vector<Seen> run_in_two(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
                              const Loader::Options& options, Device& device) {
   const std::size_t first = first_on_device(spec);
@@ -71,14 +71,14 @@ void check_device(Device& device) {
   PipelineSpec spec = augmented_spec(8);
   CHECK(first_on_device(spec) == 1);
   REQUIRE(run_in_two(spec, dataset, epochs(2), device) == run(spec, dataset, epochs(2)));
-  // Another size at the end, another layout and type; a short batch; bad samples replaced.
+  // Different output size, layout and type; a short batch; bad samples replaced.
   spec.operations.push_back({"center_crop", {{"size", {30, 40}}}});
   spec.output = {ElementType::kBfloat16, Layout::kNhwc, kCifar10Normalisation};
   spec.batch = {7, LastBatch::kKeep};
   spec.errors.policy = OnError::kReplace;
   const auto damaged = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{3, 17});
   REQUIRE(run_in_two(spec, damaged, epochs(2), device) == run(spec, damaged, epochs(2)));
-  // Magnitudes and sizes by epochs, on either side of the bus.
+  // Scheduled magnitudes and sizes, on the host and on the device.
   spec.operations[0].params["size"] = scheduled({{0, {40}}, {1, {56}}, {3, {48}}});
   spec.operations[3].params["magnitude"] = scheduled({{0, {2}}, {4, {14}}}, true);
   spec.operations.back().params["size"] = scheduled({{0, {30, 40}}, {2, {40}}});
@@ -90,20 +90,18 @@ void check_device(Device& device) {
   }
 }
 
-TEST_CASE("batches whose operations are done behind the bus are the host's", "[gpu]") {
-  check_device(*open_device("cpu"));
-}
+TEST_CASE("batches of operations on the device equal those of the host", "[gpu]") { check_device(*open_device("cpu")); }
 
-TEST_CASE("and so they are on a CUDA device, or it is said why there is none", "[gpu]") {
+TEST_CASE("batches of operations on a CUDA device equal those of the host, or the test is skipped", "[gpu]") {
   const DeviceReport report = report_devices();
   if (report.gpus.empty()) {
-    WARN("SKIPPED, no operations have run on a device: " << report.reason);
+    WARN("SKIPPED, operations on a device were not tested: " << report.reason);
     return;
   }
   check_device(*open_device("cuda:0"));
 }
 
-TEST_CASE("the device's part begins where all samples have one size", "[gpu]") {
+TEST_CASE("the device's part begins where all samples have the same size", "[gpu]") {
   const auto first = [](std::vector<OpSpec> operations) {
     PipelineSpec spec;
     spec.operations = std::move(operations);
@@ -121,7 +119,7 @@ TEST_CASE("the device's part begins where all samples have one size", "[gpu]") {
   CHECK_THROWS_WITH(first({}), Contains("operations: no operation has a fixed output size"));
 }
 
-TEST_CASE("what the device does is told, operation by operation", "[gpu]") {
+TEST_CASE("explain() lists the operations on the device", "[gpu]") {
   PipelineSpec spec = augmented_spec(8);
   spec.operations.push_back({"resize", {{"size", {20, 30}}}});
   const auto device = open_device("cpu");
@@ -136,11 +134,11 @@ TEST_CASE("what the device does is told, operation by operation", "[gpu]") {
   const DeviceOperations changing(spec, gpu::OutputType::kFloat32, *device);
   CHECK_THAT(changing.explain(),
              EndsWith("resize: 48x48 -> 30x20\n"
-                      "device      by the schedule as on the host; 2 changes, the last from epoch 7\n"));
+                      "device      same schedule as on the host: 2 changes, the last in epoch 7\n"));
   CHECK(changing.largest_output() == Size{50, 50});
 }
 
-TEST_CASE("what a device could not know is refused by its node", "[gpu]") {
+TEST_CASE("settings that a device does not support are rejected with their node", "[gpu]") {
   const auto refused = [](auto change) {
     PipelineSpec spec = augmented_spec(8);
     change(spec);

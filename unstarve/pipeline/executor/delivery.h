@@ -73,7 +73,7 @@ class Delivery {
   [[nodiscard]] Slot* take();
   // Waits up to `timeout` until take() would not block, and returns whether it would not. Throws as take().
   [[nodiscard]] bool wait(std::chrono::milliseconds timeout);
-  // The batch that take() would return at once; null if there is none.
+  // The batch that take() would return without waiting; null if there is none.
   [[nodiscard]] const Slot* peek() const;
   void release(Slot& slot);
   void close();

@@ -1,5 +1,5 @@
 #pragma once
-// The threads of a run: workers that fill batch slots, and readers that fetch their records ahead of them.
+// The threads of a run: workers that fill batch slots, and readers that prefetch the records of the workers.
 //
 // Ownership: owns all threads; shares the delivery with the batches that the consumer holds; borrows the rest.
 // Threads:   start(), begin_read_ahead() and end_read_ahead() by one thread at a time, all others by any. Destruction
@@ -35,8 +35,8 @@ class Executor {
   void set_threads(int count) { shared_.gate.set(count); }
   [[nodiscard]] int threads() const { return shared_.gate.open(); }
 
-  // Reads the records of all samples that are not claimed yet ahead of the workers, up to `reads` at a time. False if
-  // no sample is left, or if it cannot begin yet. Throws Error(kMemory).
+  // Starts to prefetch the records of all samples that are not claimed yet, up to `reads` at a time. False if no sample
+  // is left, or if read-ahead cannot begin yet. Throws Error(kMemory).
   bool begin_read_ahead(int reads);
   void end_read_ahead();
   [[nodiscard]] ReadAhead* read_ahead() const { return shared_.read_ahead.load(std::memory_order_acquire); }

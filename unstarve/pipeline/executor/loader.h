@@ -100,7 +100,7 @@ class Loader {
   [[nodiscard]] const Resources& resources() const;
   [[nodiscard]] const Order& order() const;  // of a whole epoch
   // Counts since the construction; the latest settings and decisions. Stage "wait" is the consumer's time in next(),
-  // stage "ahead" the time of records in flight.
+  // the read-ahead stage the time of records in flight.
   [[nodiscard]] Profile profile() const;
   // The plan and the decisions so far, one line each.
   [[nodiscard]] std::string explain() const;

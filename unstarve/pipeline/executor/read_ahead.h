@@ -76,7 +76,7 @@ class ReadAhead {
   void set_reads(int reads);
 
   [[nodiscard]] std::uint64_t memory_bytes() const;  // of the records in the ring
-  // Stage "ahead": records read, and the time that they were in flight.
+  // The read-ahead stage: records read, and the time that they were in flight.
   [[nodiscard]] StageProfile profile() const;
 
  private:

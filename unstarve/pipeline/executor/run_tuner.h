@@ -5,7 +5,7 @@
 // settings, and changes threads, prefetch and read-ahead of the executor. No setting changes a batch.
 //
 // Ownership: borrows the run, the executor and the consumption.
-// Threads:   any; one tunes at a time, concurrent calls return at once.
+// Threads:   any; one tunes at a time, concurrent calls return immediately.
 // Failure:   none. Threads or readers that cannot be started lower the controller's limits, and the run continues.
 
 #include <atomic>

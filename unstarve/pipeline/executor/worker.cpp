@@ -119,7 +119,7 @@ class Worker {
     if (!slot.files.empty()) slot.files[index] = program_.file();
   }
 
-  // Whether program_.record() holds the claim's sample `i`. Throws what reading it ahead threw.
+  // Whether program_.record() holds the claim's sample `i`. Rethrows the exception of its read-ahead.
   bool fetch(const Claim& claim, std::size_t i, bool timed) {
     if (fetched_) {
       if (fetched_->failure) std::rethrow_exception(fetched_->failure);

@@ -28,7 +28,7 @@ std::vector<std::uint64_t> ids_of(const SampleSet& set) {
   return ids;
 }
 
-// Images of different sizes, labels equal to ids; both known only by reading.
+// Images of different sizes, labels equal to ids; both are known only after reading the records.
 std::shared_ptr<const JpegSet> jpegs(std::uint64_t count, std::set<std::uint64_t> bad = {}) {
   return std::make_shared<JpegSet>(count, std::move(bad), count);
 }
@@ -214,7 +214,7 @@ TEST_CASE("balanced batches contain every class equally often, each sample augme
     }
   }
   CHECK(counts == std::map<std::int64_t, int>{{0, 320}, {1, 320}, {2, 320}, {3, 320}});
-  CHECK(pixels.size() > 5);  // it comes a dozen times; some crops may be the same
+  CHECK(pixels.size() > 5);  // the sample occurs a dozen times; some crops may be equal
   spec.execution = {1, 0, false};
   CHECK(run(spec, data, {{}, 1}) == seen);
   CHECK(run(spec, data, {{0, 40}, 1}) == std::vector<Seen>(seen.begin() + 40, seen.end()));

@@ -11,8 +11,7 @@
 namespace unstarve {
 namespace {
 
-// Shortest block. Short blocks keep every batch close to the weights; still shorter ones would make groups alternate
-// visibly.
+// Shortest block. Short blocks keep every batch close to the weights; shorter ones would make groups alternate visibly.
 constexpr double kMinBlock = 64;
 // If no block length represents the weights exactly: the shortest block, which keeps shares within a thousandth, ...
 constexpr double kMinRoundedBlock = 1000;

@@ -88,7 +88,7 @@ TEST_CASE("new weights apply from the next block on, and each group continues it
   const auto next = continue_mixture(start, after, 141);
   CHECK(next == std::vector{start, MixtureStretch{210, {147, 63}, after}});
   CHECK(continue_mixture(start, after, 210) == next);
-  // Until then the old weights apply: a resume in between gives the same stretches.
+  // The old weights apply until the next block: a resume before it gives the same stretches.
   CHECK(continue_mixture(next[0], after, 209) == next);
   CHECK(continue_mixture(next[1], before, 211) == std::vector{next[1], MixtureStretch{274, {179, 95}, before}});
   // A stretch that was not reached is replaced.

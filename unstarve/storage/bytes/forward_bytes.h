@@ -2,7 +2,7 @@
 // Bytes that are read once, front to back. A format's scan() reads a shard through this interface.
 //
 // The shard may be mapped, remote (fetched in large pieces, a bounded number of them in memory) or compressed (inflated
-// on the fly, with a length unknown until the end); a scan needs no distinction.
+// on the fly, with a length unknown until the end); scan() treats all cases alike.
 //
 // Threads:   one at a time.
 // Failure:   at() throws Error(kIo) if reading fails, Error(kInput) where a compressed stream is damaged (bytes before

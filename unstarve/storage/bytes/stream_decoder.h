@@ -68,8 +68,8 @@ class StreamDecoder {
   [[nodiscard]] bool at_end() const noexcept { return ended_; }
 
   // Writes the next bytes of output to `out` and returns their number: less than out.size() only at the end of the
-  // stream, or at a seek point with `stop_at_points`. Before it throws for damage, it has written the output before the
-  // damage (see position()).
+  // stream, or at a seek point with `stop_at_points`. If produce() throws for damage, the output before the damage was
+  // written (see position()).
   virtual std::size_t produce(std::span<std::uint8_t> out, bool stop_at_points = false) = 0;
   // Whether the last produce() ended at a seek point; seek_point() returns it.
   [[nodiscard]] virtual bool at_seek_point() const noexcept = 0;

@@ -1,8 +1,8 @@
 #pragma once
 // A decoder at a position of a Zstandard stream (RFC 8878): a sequence of frames, including skippable ones.
 //
-// A frame can be decoded only from its start, so a decoder keeps a history of the last kZstdHistory bytes that it read:
-// threads that read neighbouring records nearly in file order need not decode again because another thread was first.
+// A frame can be decoded only from its start, so a decoder keeps a history of its last kZstdHistory bytes of output.
+// Threads that read neighbouring records nearly in file order then use the history instead of decoding again.
 //
 // Ownership: borrows the source; owns libzstd's state.
 // Threads:   one at a time.
@@ -20,7 +20,7 @@ struct ZSTD_DCtx_s;
 
 namespace unstarve {
 
-// 128 MiB: RFC 8878 (3.1.1.1.2) lets decoders refuse more, as the zstd program does without --long=N.
+// 128 MiB: RFC 8878 (3.1.1.1.2) allows decoders to reject larger windows, as the zstd program does without --long=N.
 inline constexpr int kMaxZstdWindowLog = 27;
 inline constexpr std::size_t kZstdHistory = std::size_t{4} << 20;
 

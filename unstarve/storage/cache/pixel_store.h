@@ -39,7 +39,7 @@ class PixelStore {
   // Stores a copy of interleaved pixels if there is room and no other thread is storing this sample.
   virtual void put(std::uint64_t id, std::int64_t label, const PixelView& pixels) const = 0;
   [[nodiscard]] virtual CacheCounts counts() const = 0;
-  // Why the store does not grow any more; empty if it does.
+  // The reason why the store stopped growing; empty if it still grows.
   [[nodiscard]] virtual std::string note() const = 0;
 };
 

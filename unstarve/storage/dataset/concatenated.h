@@ -5,8 +5,8 @@
 //            renumbered accordingly. Datasets without class names keep their numbers.
 // Fields:    image, and label if they have labels. Ownership: shares the datasets. Threads, cost: as theirs.
 // Failure:   concatenate() throws Error(kArgument) if no dataset is given or if only some of them have encoded images,
-//            labels or class names. read() fails as the dataset's own, and throws Error(kInput) for a label that is not
-//            one of its classes.
+//            labels or class names. read() fails as read() of the part, and throws Error(kInput) for a label that is
+//            not one of the part's classes.
 
 #include <memory>
 #include <string>

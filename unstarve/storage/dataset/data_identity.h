@@ -3,10 +3,10 @@
 //
 //   format | class names | where sources begin | names of shards and records
 //
-// The last digest covers, for shards, the file names and the number of records in each, in order; for records, names
-// and offsets of a few: the first and last of every source and some in between. Folders above a shard or class folder,
-// times and sizes are left out, so the identity does not depend on where the data are stored. Equal for equal data; two
-// datasets that differ in only one of the four parts have equal identities with probability 1/65536.
+// The last digest covers, for shards, the file names and the number of records in each, in order; for records, the
+// names and offsets of a few: the first and last of every source and some in between. It does not cover times, sizes
+// and folders above a shard or class folder, so the identity is independent of the location of the data. Equal for
+// equal data; two datasets that differ in only one of the four parts have equal identities with probability 1/65536.
 //
 // Threads: plain functions. Failure: none. Cost: about 20 record locations, and the names of all shards and classes.
 

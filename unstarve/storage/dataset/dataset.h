@@ -99,8 +99,8 @@ class Dataset {
   // The first id of each dataset that this one concatenates, then size() (concatenated.h).
   [[nodiscard]] virtual std::vector<std::uint64_t> parts() const { return {0, size()}; }
 
-  // The shards in record order; empty if each record is a file, if there are no files, or if the format has no use for
-  // the list.
+  // The shards in record order; empty if each record is a file, if there are no files, or if the format does not
+  // provide the list.
   [[nodiscard]] virtual std::vector<DataFile> files() const { return {}; }
 
   // Precondition: id < size().
@@ -108,18 +108,18 @@ class Dataset {
   // Reads several records, for formats that can merge or overlap requests. `ids` and `records` have equal lengths.
   virtual void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const;
   // A hint that this thread reads record `id` next. Formats with small records in memory return the record's bytes, for
-  // the thread to fetch into its CPU cache (core/cache_fetch.h); others start what they can and return nothing. Never
-  // fails or blocks.
+  // the thread to fetch into its CPU cache (core/cache_fetch.h). Other formats may start to read and return nothing.
+  // Never fails or blocks.
   virtual std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept {
     (void)id;
     return {};
   }
 
-  // The number of concurrent reads that pays: 0 if reads hardly wait (generated, in memory, in the page cache), some
+  // The useful number of concurrent reads: 0 if reads hardly wait (generated, in memory, in the page cache), some
   // dozens for a disk or a server. Samples a few records; may take milliseconds.
   [[nodiscard]] virtual int reads_in_flight() const { return 0; }
-  // The number of concurrent reads that could pay if nothing is cached, so that read-ahead may start during a run. 0 if
-  // reads never wait, or if more concurrent reads would not help.
+  // The useful number of concurrent reads if nothing is cached, so that read-ahead may start during a run. 0 if reads
+  // never wait, or if more concurrent reads would not help.
   [[nodiscard]] virtual int most_reads_in_flight() const { return 0; }
 
   // Index of the first field of `kind`; -1 if there is none.

@@ -1,8 +1,8 @@
 #pragma once
-// The index sidecar: a file next to the data with the result of one pass over them, so that later runs need none.
+// The index sidecar: a file next to the data with the result of one pass over them, so that later runs need no pass.
 //
-// It has the location, label and size of each record, and any number of named blobs per record (the bit positions in a
-// JPEG, for example). It is a cache: if it is missing, stale or damaged it is rebuilt, and nothing else depends on it.
+// The sidecar has the location, label and size of each record, and any number of named blobs per record (for example,
+// the bit positions in a JPEG). It is a cache: if it is missing, stale or damaged, it is rebuilt.
 //
 // Layout, version 2, all numbers little-endian, all sections aligned to 8:
 //

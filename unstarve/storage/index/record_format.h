@@ -1,6 +1,6 @@
 #pragma once
-// The interface of a format of records in shards (TFRecord, tar, RecordIO, MDS, ...). RecordFiles (record_files.h) does
-// the rest, from the index to random access.
+// The interface of a format of records in shards (TFRecord, tar, RecordIO, MDS, ...). RecordFiles (record_files.h)
+// implements indexes and random access for all formats.
 //
 //   shard ── scan(), once ──▶ RecordSink ──▶ saved index ──▶ RecordFiles::read(id)
 //                                                               └─ fill(): stored bytes ──▶ image

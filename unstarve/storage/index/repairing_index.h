@@ -48,7 +48,7 @@ class RepairingIndex {
   struct Version {
     std::shared_ptr<const ByteSource> inflated;  // null if the shard is not compressed
     ShardIndex index;
-    mutable std::atomic<bool> sound = false;  // it was checked completely
+    mutable std::atomic<bool> sound = false;  // the whole index was checked
 
     // If it throws, `found` is unchanged.
     Version(ShardIndex&& found, const std::shared_ptr<const ByteSource>& shard);

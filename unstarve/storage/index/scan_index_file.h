@@ -98,8 +98,8 @@ class ScanIndexView {
 
 class ScanIndexFile {
  public:
-  // Null if the local shard has no file, or one that cannot be used: then `why_not` has its path and the reason, else
-  // it is empty.
+  // Null if the local shard has no file, or a file that cannot be used. In the second case `why_not` has the path and
+  // the reason, otherwise it is empty.
   [[nodiscard]] static std::shared_ptr<const ScanIndexFile> open(const std::string& shard, std::uint64_t records,
                                                                  std::string& why_not);
   // Copies the index to `bytes`; nothing if there is none or it is damaged. Precondition: record < records.

@@ -1,11 +1,12 @@
 #pragma once
-// Concurrent reads of local files: the disk always has queued requests, and the CPU waits for none of them.
+// Concurrent reads of local files: many requests are queued, so the disk is never idle.
 //
 //   io_uring    one system call for a batch; used if the kernel and the container allow it
 //   pread pool  one thread per read in flight; works everywhere
 //
 // Threads:   one at a time per reader. Failure: each read has its own result. open_batch_reader() throws
-//            Error(kMissing) if io_uring is requested and refused, Error(kArgument) for a depth outside of 1 .. 1024.
+//            Error(kMissing) if io_uring is requested but not available, Error(kArgument) for a depth outside of
+//            1 .. 1024.
 // Cost:      io_uring: no thread, one ring entry per read; pool: `depth` threads that sleep between batches.
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct FileRead {
 };
 
 enum class BatchReaderKind {
-  kBest,  // io_uring, or the pool if io_uring is refused; see name()
+  kBest,  // io_uring, or the pool if io_uring is not available; see name()
   kUring,
   kThreads,
 };
@@ -38,8 +39,7 @@ class BatchReader {
 
 [[nodiscard]] std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth);
 
-// The error with which the kernel refuses io_uring to this process (io_uring_setup(2)), 0 if it is available. Asks the
-// kernel at every call.
+// The errno of io_uring_setup(2) in this process; 0 if io_uring is available. One system call per call.
 [[nodiscard]] int uring_refusal() noexcept;
 
 // The calling thread's own reader of kind kBest, created at its first use, with kThreadReads in flight: as many as each

@@ -10,8 +10,8 @@
 //   files     AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name others
 //   profile   AWS_PROFILE, else "default"
 //
-// Roles, SSO, web identities, instance metadata and credential_process are not supported. A profile with only those is
-// an Error that names the remedy, instead of a request without a signature.
+// Roles, SSO, web identities, instance metadata and credential_process are not supported. For a profile with only those
+// an Error with instructions is thrown; the request is not sent unsigned.
 //
 // Threads: pure functions, apart from reading the files and the environment.
 // Failure: Error(kInput) with file and line, but never the text of the line; Error(kArgument) for half a key pair or

@@ -38,7 +38,7 @@ class BucketClient {
   [[nodiscard]] HttpRequest request(const std::string& bucket, const std::string& key, std::vector<NameValue> query,
                                     std::vector<NameValue> headers, const std::string& region = "") const;
 
-  // A suffix for messages about refused requests: how to provide credentials if requests are not signed; else empty.
+  // A suffix for messages about rejected requests: how to provide credentials if requests are not signed; else empty.
   [[nodiscard]] std::string why_unsigned() const;
 
  private:

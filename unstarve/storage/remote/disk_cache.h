@@ -10,12 +10,12 @@
 //   FOLDER/ab/ab12.../.partial-PID-N   an entry being written; renamed when it is complete
 //
 // Contents:      exactly the ranges that were read. Other entries that cover a range serve it, wholly or in part.
-// Limit:         space is reserved before an entry is written, in whole 4 KiB blocks. When it is used up, the least
-//                recently used entries are evicted until a tenth is free. A larger entry is not stored.
+// Limit:         space is reserved before an entry is written, in whole 4 KiB blocks. When no space is left, the least
+//                recently used entries are evicted until a tenth of the limit is free. A larger entry is not stored.
 // Failure:       Error(kIo) from the constructor if the folder cannot be created. Later, a damaged entry is removed and
 //                fetched again; on a full disk nothing is stored for a minute, and `on_warning` is called once. A
 //                killed process leaves at most a .partial file and a `usage` that is too high; the next process that
-//                is alone corrects both.
+//                opens the cache alone corrects both.
 // Threads and processes: all functions may be called concurrently.
 // Cost:          a hit is open, two or three preads and close; a miss one failed open.
 

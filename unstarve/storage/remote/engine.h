@@ -96,7 +96,7 @@ class Engine {
   mutable std::mutex mutex_;
   std::vector<JobPtr> submitted_;
   bool stopping_ = false;
-  std::optional<Failure> dead_;  // why the thread ended early
+  std::optional<Failure> dead_;  // the failure that ended the thread
 
   std::atomic<std::uint64_t> requests_{0}, retries_{0}, hedges_{0}, hedges_won_{0}, connections_{0}, received_bytes_{0};
   std::thread thread_;

@@ -46,7 +46,7 @@ struct ContentRange {
 // after a redirect.
 void take_header_line(std::string_view line, ReplyHeaders& headers);
 
-// Why a reply does not belong to the opened version of the object; nothing if it does.
+// The reason why a reply does not belong to the opened version of the object; nothing if it does.
 [[nodiscard]] std::optional<std::string> difference_from(const ObjectPin& pin, const ReplyHeaders& headers);
 
 }  // namespace unstarve::remote

@@ -5,8 +5,8 @@
 //
 // Reads:         exactly the requested ranges. Adjacent ranges are joined up to `join_bytes`, long ones are split at
 //                `split_bytes`. From a server that ignores ranges the object is read up to the end of the range.
-// Consistency:   size, ETag and Last-Modified are recorded at open and required of every later reply: an object that is
-//                replaced meanwhile is an Error, never a mixture.
+// Consistency:   size, ETag and Last-Modified are recorded at open, and every later reply must have the same values: an
+//                object that is replaced meanwhile is an Error; old and new bytes are never mixed.
 // Connections:   kept alive and shared by all sources of a store; HTTP/2 over TLS if offered.
 // Retries:       lost or refused connections, timeouts, HTTP 408, 429, 500, 502, 503, 504 and inconsistent replies,
 //                after a wait that doubles and is jittered, or the one of Retry-After. A truncated reply is continued.
@@ -103,8 +103,8 @@ class RemoteStore {
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const std::string& url) const;
   // A listed object: no round trip if the list has its ETag.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const RemoteObject& listed) const;
-  // As open(url), but null if the object is missing or refused: without the permission to list, servers refuse missing
-  // objects.
+  // As open(url), but null if the object is missing or access is denied: servers deny access to missing objects if the
+  // client may not list the bucket.
   [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url) const;
   // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in key order; 1000 per round trip.
   [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;

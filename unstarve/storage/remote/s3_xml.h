@@ -1,6 +1,6 @@
 #pragma once
-// Parses the XML replies of S3: pages of a bucket's list, and errors. Uses expat, refuses document types (and so custom
-// entities), and allows at most 16 levels of elements.
+// Parses the XML replies of S3: pages of a bucket's list, and errors. Uses expat, rejects document types (and therefore
+// custom entities), and allows at most 16 levels of elements.
 //
 // Threads: pure functions. Failure: Error(kInput) with the name, line and reason.
 

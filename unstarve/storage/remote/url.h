@@ -2,8 +2,7 @@
 // Parses the supported URLs.
 //
 //   http[s]://[user[:password]@]host[:port]/path[?query]      path and query as sent: already percent-encoded
-//   s3://bucket/key, gs://bucket/key                          the key is literal: nothing is decoded, '?' has no
-//   meaning
+//   s3://bucket/key, gs://bucket/key                          the key is literal: no decoding, '?' is part of the key
 //
 // Threads: pure functions. Failure: Error(kArgument) with the reason, without the user part and the query.
 

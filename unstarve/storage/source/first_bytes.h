@@ -1,7 +1,7 @@
 #pragma once
 // The format that a file's first bytes identify: one predicate per format with a magic number or checksum, and a table.
 //
-// Formats recognise their files with these predicates. The index uses the table to refuse a shard of another format,
+// Formats recognise their files with these predicates. The index uses the table to reject a shard of another format,
 // which would otherwise become one damaged record.
 //
 // Threads: pure functions.
@@ -17,11 +17,11 @@ namespace unstarve {
 inline constexpr std::size_t kTarBlockBytes = 512;
 using TarBlock = std::span<const std::uint8_t, kTarBlockBytes>;
 
-// Whether the checksum in a tar header block is that of its bytes, summed as unsigned or, as some old programs did, as
+// Whether the checksum of a tar header block is valid, for bytes summed as unsigned or, as some old programs did, as
 // signed.
 [[nodiscard]] bool has_right_checksum(TarBlock block) noexcept;
 [[nodiscard]] bool is_zero_block(TarBlock block) noexcept;
-// Whether the first block is a header with the right checksum.
+// Whether the first block is a header with a valid checksum.
 [[nodiscard]] bool begins_as_tar(std::span<const std::uint8_t> front) noexcept;
 
 // The length of the TFRecord record that begins at `header`; nothing if its checksum is wrong or it exceeds

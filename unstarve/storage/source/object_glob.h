@@ -1,13 +1,13 @@
 #pragma once
 // Expands a URL with wildcards to the matching objects of a bucket, with few requests.
 //
-//   s3://bucket/20*/shards/train-*.tar     lists the folders "20*", then in each matching folder what begins with
-//                                          "shards/train-"; other objects of the bucket are never listed
+//   s3://bucket/20*/shards/train-*.tar     lists the folders "20*", then in each matching folder the objects that begin
+//                                          with "shards/train-"; other objects of the bucket are never listed
 //   s3://bucket/20*/photos/                with a trailing '/': folders
 //
 // Wildcards match as in file globs (shard_list.h); none matches a '/', so the pattern is expanded level by level, all
-// matching folders of a level before any of the next. If more than kMaxFolders match, listing everything that begins
-// with the text before the first wildcard costs less than one list per folder.
+// matching folders of a level before any of the next. If more than kMaxFolders match, all objects that begin with the
+// text before the first wildcard are listed instead, which costs less than one list per folder.
 // Threads: free functions. Failure: as the lister's; Error(kInput) if nothing matches.
 
 #include <cstddef>

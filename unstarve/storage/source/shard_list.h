@@ -10,11 +10,11 @@
 //   s3://bucket/train-{0..7}.tar braces also work in URLs
 //   s3://bucket/2024/train-*.tar wildcards in keys of s3:// and gs://, as in file globs (a * does not match a
 //                                '/'), expanded after the braces; not in the bucket's name. http(s):// servers list no
-//                                files, so a '*' in the path is refused (write %2A if it belongs to a name)
+//                                files, so a '*' in the path is rejected (write %2A if it belongs to a name)
 //   runs/*/  s3://bucket/runs/*/ folders, each opened as one dataset
 //
-// A text that is the exact name of an existing file, folder or (with wildcards) object is that name, whatever
-// characters it contains. "Folders" of buckets (keys that end in '/') are not shards.
+// A text that is the exact name of an existing file, folder or (with wildcards) object is not expanded. "Folders" of
+// buckets (keys that end in '/') are not shards.
 // Threads: free functions. Failure: Error(kArgument) for unpaired braces, more than kMaxShards files, or wildcards that
 //          are not supported; Error(kInput) for a glob without matches; Error(kIo) for a folder or bucket that cannot
 //          be read; Error(kMissing) for a bucket in a build without libcurl. The files of a brace range need not exist.
@@ -29,7 +29,7 @@
 
 namespace unstarve {
 
-// More than any published dataset has; prevents {0..99999999999} from filling the memory.
+// Larger than the number of shards of any published dataset; keeps {0..99999999999} from exhausting memory.
 inline constexpr std::size_t kMaxShards = 1'000'000;
 
 // Suffix of index sidecars, which are stored next to the data and match "train-*".

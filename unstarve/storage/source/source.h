@@ -1,5 +1,5 @@
 #pragma once
-// What is stored at the path, pattern or URL that the user gave: read once, then examined by every format.
+// The data at a path, pattern or URL given by the user: listed and read once, then examined by every format.
 //
 // Threads: plain data and free functions.
 

@@ -25,7 +25,7 @@ inline std::string zstandard(std::string_view text, const ZstdSettings& settings
   std::string out(::ZSTD_compressBound(text.size()), '\0');
   ZSTD_outBuffer room{out.data(), out.size(), 0};
   ZSTD_inBuffer in{text.data(), text.size(), 0};
-  // In halves, so that the size is unknown at the start and the window is as large as configured.
+  // Compresses in halves, so that the size is unknown at the start and the window is as large as configured.
   in.size = text.size() / 2;
   std::size_t left = ::ZSTD_compressStream2(state, &room, &in, ZSTD_e_continue);
   in.size = text.size();

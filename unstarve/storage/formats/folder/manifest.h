@@ -3,10 +3,10 @@
 //
 // Files:     one, or several given by a glob or braces: their rows in that order, with common splits and classes.
 // Paths:     relative paths are below the folder of the manifest, or below "#root=FOLDER". A relative path that leaves
-//            that folder through ".." is refused (an error of its record), because manifests may come from others.
+//            that folder through ".." is rejected (an error of its record), because manifests may be untrusted.
 //            Absolute paths and URLs are used as written.
 // Labels:    class numbers if every label is an integer (2, or 2.0 as spreadsheets write it), otherwise names, numbered
-//            in sorted order over all splits. Numbers in most rows and names in some are refused: a typo in one number
+//            in sorted order over all splits. Numbers in most rows and names in some are rejected: a typo in one number
 //            would renumber all classes. "#classes=names" reads all labels as names. Other options: "#label=COLUMN",
 //            "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.

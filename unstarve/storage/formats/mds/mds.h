@@ -39,7 +39,7 @@ struct MdsFields {
 [[nodiscard]] std::shared_ptr<const RecordFormat> mds_format(std::vector<MdsColumn> columns, const MdsFields& fields);
 
 // Format table entry: an index.json that lists shards of format mds. A list of files may contain only such files. A
-// shard (*.mds, *.mds.gz, ...) is recognised in order to be refused with a hint to pass its folder.
+// shard (*.mds, *.mds.gz, ...) is recognised only to reject it with a hint to pass its folder.
 [[nodiscard]] bool recognises_mds(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string& split);
 

@@ -34,7 +34,7 @@ struct TarHeader {
   std::uint64_t size = 0;
 };
 
-// Whether the block has the magic "ustar" and a right checksum; used to find the next header after damage.
+// Whether the block has the magic "ustar" and a valid checksum; used to find the next header after damage.
 [[nodiscard]] bool is_tar_header(TarBlock block) noexcept;
 
 // Throws for a wrong checksum or size. The magic may be missing (v7).

@@ -7,10 +7,10 @@
 //
 // Formats:   v7, ustar, GNU (long names, binary sizes), pax. Folders, links and devices are skipped. Sparse files are
 //            reported as damage, because their bytes are not stored contiguously.
-// Damage:    after an invalid header the scan continues at the next block with the magic "ustar" and a right checksum;
+// Damage:    after an invalid header the scan continues at the next block with the magic "ustar" and a valid checksum;
 //            this may be a header inside of a member that is itself an archive. A member that exceeds the file is
-//            damage up to the end of the file: a truncated archive keeps its complete members. A wrong size under a
-//            right checksum makes all following members unreadable.
+//            damage up to the end of the file: a truncated archive keeps its complete members. A wrong size with a
+//            valid checksum makes all following members unreadable.
 // Zeros:     zero blocks are skipped anywhere, so archives joined with `cat` are read completely (like
 //            `tar --ignore-zeros`). Closing zero blocks are optional.
 // Names:     as stored. An absolute name or one with a component ".." is reported as damage: nothing is unpacked here,
@@ -34,7 +34,7 @@ inline constexpr std::uint64_t kMaxTarExtendedBytes = std::uint64_t{1} << 20;
 struct TarEvent {
   enum class Kind { kFile, kDamage, kEnd };
   Kind kind = Kind::kEnd;
-  std::string name;                    // of a file, or of a member refused for its name; else empty
+  std::string name;                    // of a file, or of a member rejected for its name; else empty
   std::uint64_t header = 0;            // offset of the header block, directly before the body
   std::uint64_t data = 0;              // offset of the body
   std::uint64_t bytes = 0;             // size of the body
