@@ -39,7 +39,7 @@ class DeviceOperations {
  public:
   // The output is the spec's but for its type. `device` must outlive it.
   // With a decoder Error(kArgument) for operations before first_on_device() that a device cannot do either.
-  DeviceOperations(const PipelineSpec& spec, gpu::OutputType type, Device& device,
+  DeviceOperations(const PipelineSpec& spec, ElementType type, Device& device,
                    std::unique_ptr<DeviceDecoder> decoder = {});
 
   // Of the batches that the host sends in an epoch, and of those that come of them.
