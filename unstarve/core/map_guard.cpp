@@ -33,7 +33,7 @@ constexpr std::size_t kSlots = 65536;
 Slot slots[kSlots];
 std::atomic<std::size_t> used = 0;  // slots from here on were never filled
 std::uintptr_t map_page_bytes = 4096;
-struct sigaction before;
+struct sigaction previous_action;
 
 Slot* slot_of(std::uintptr_t address) noexcept {
   const std::size_t count = used.load(std::memory_order_acquire);
@@ -64,8 +64,9 @@ void on_bus_error(int number, siginfo_t* info, void* context) {
   const bool ours = info->si_code == BUS_ADRERR && replace_page(reinterpret_cast<std::uintptr_t>(info->si_addr));
   errno = saved_errno;
   if (ours) return;
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(number);
+  if ((previous_action.sa_flags & SA_SIGINFO) != 0) return previous_action.sa_sigaction(number, info, context);
+  if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN)
+    return previous_action.sa_handler(number);
   // Default action: the fault repeats, or a signal sent by a process is raised again, and ends this process.
   ::signal(SIGBUS, SIG_DFL);
   if (info->si_code <= 0) ::raise(SIGBUS);
@@ -85,7 +86,7 @@ Table& table() {
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     ::sigemptyset(&action.sa_mask);
-    ::sigaction(SIGBUS, &action, &before);
+    ::sigaction(SIGBUS, &action, &previous_action);
     return new Table;
   }();
   return *all;
