@@ -30,11 +30,11 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-gpu::OutputType type_of(const std::string& name) {
-  if (name == "uint8") return gpu::OutputType::kUint8;
-  if (name == "float32") return gpu::OutputType::kFloat32;
-  if (name == "bfloat16") return gpu::OutputType::kBfloat16;
-  if (name == "float16") return gpu::OutputType::kFloat16;
+ElementType type_of(const std::string& name) {
+  if (name == "uint8") return ElementType::kUint8;
+  if (name == "float32") return ElementType::kFloat32;
+  if (name == "bfloat16") return ElementType::kBfloat16;
+  if (name == "float16") return ElementType::kFloat16;
   throw Error(ErrorKind::kArgument,
               "operations on a device: found dtype " + name + "; expected uint8, float32, bfloat16 or float16");
 }

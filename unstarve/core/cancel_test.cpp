@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <latch>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/core/thread_pool.h"
 
 namespace unstarve {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/core/write_fully.h"
 
 namespace unstarve {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/file_size_limit.h"
+#include "unstarve/core/testing/file_size_limit.h"
 
 using namespace unstarve;
 namespace fs = std::filesystem;

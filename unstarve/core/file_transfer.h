@@ -2,11 +2,12 @@
 // Complete reads and writes at an offset of an open file: they continue until all bytes are transferred or an error or
 // the end of the file is reached.
 //
-// For callers that handle failures themselves; write_fully.h throws.
+// read_at() and write_at() are for callers that handle failures themselves; write_fully() throws.
 // Threads: free functions; the file's position is neither used nor moved. Interrupted calls are repeated.
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace unstarve {
 
@@ -22,5 +23,10 @@ struct Transfer {
 }
 // A short write always has an error.
 [[nodiscard]] Transfer write_at(int descriptor, std::uint64_t at, std::span<const std::uint8_t> bytes) noexcept;
+
+// Writes `bytes` at offset `at`; `path` names the file in errors. Throws Error(kIo). For a full disk, an exceeded quota
+// or file size limit, the message reports the bytes written so far and the free space or the limit:
+// "write <path>: No space left on device after 8192 bytes; 0 bytes are free".
+void write_fully(int descriptor, const std::string& path, std::uint64_t at, std::span<const std::uint8_t> bytes);
 
 }  // namespace unstarve

@@ -5,6 +5,7 @@
 // Ownership: PixelView borrows. Image owns its memory and never shrinks, so that a worker's scratch image stops
 // allocating after its largest sample.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,6 +13,8 @@
 #include "unstarve/core/size.h"
 
 namespace unstarve {
+
+using Rgb = std::array<std::uint8_t, kChannels>;
 
 // The value of channel c at (x, y) is data[y * row_stride + x * pixel_stride + c * channel_stride].
 // Interleaved: pixel_stride 3, channel_stride 1. Planar: pixel_stride 1, channel_stride >= width * height.

@@ -16,6 +16,4 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::
   return c;
 }
 
-// Key: the seed. Counter: 20 bits for the block number within an operation, 12 bits for the operation, then epoch and
-// sample.
 }  // namespace unstarve

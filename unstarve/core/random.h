@@ -49,6 +49,8 @@ class Random {
   }
 
  private:
+  // Key: the seed. Counter: 20 bits for the block number within an operation, 12 bits for the operation, then epoch and
+  // sample.
   std::array<std::uint32_t, 2> key_;
   std::array<std::uint32_t, 4> counter_;
   std::array<std::uint32_t, 4> block_{};

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "unstarve/core/file.h"
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "unstarve/core/cancel.h"
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/open.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "unstarve/core/file.h"
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 
 namespace unstarve {
 namespace {

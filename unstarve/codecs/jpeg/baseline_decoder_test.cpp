@@ -9,7 +9,7 @@
 #include "unstarve/codecs/testing/jpeg_samples.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/simd_test_support.h"
+#include "unstarve/core/testing/simd_test_support.h"
 
 namespace unstarve {
 namespace {

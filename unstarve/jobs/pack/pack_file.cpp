@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/write_fully.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/crc32c.h"
 
 namespace unstarve {

@@ -12,7 +12,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/write_fully.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/remote/remote.h"

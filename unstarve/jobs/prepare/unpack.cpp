@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/write_fully.h"
+#include "unstarve/core/file_transfer.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/file_descriptor.h"

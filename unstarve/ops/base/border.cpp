@@ -9,8 +9,7 @@
 
 namespace unstarve {
 
-void crop_with_border(Frame& frame, Rect window, Border border, const std::array<std::uint8_t, kChannels>& fill,
-                      Scratch& scratch) {
+void crop_with_border(Frame& frame, Rect window, Border border, const Rgb& fill, Scratch& scratch) {
   const bool beyond =
       window.x < 0 || window.y < 0 || window.x + window.width > frame.width || window.y + window.height > frame.height;
   if (!beyond) return frame.crop(window);

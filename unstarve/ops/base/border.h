@@ -4,7 +4,6 @@
 //
 // Threads: pure; one at a time per scratch.
 
-#include <array>
 #include <cstdint>
 
 #include "unstarve/core/image.h"
@@ -40,7 +39,6 @@ UNSTARVE_HD inline int border_index(Border border, int at, int side) {
 
 // Crops the frame to `window`. Parts of the window beyond the frame show `border` (kConstant: `fill`). The contents of
 // the frame, including its fill, are unchanged.
-void crop_with_border(Frame& frame, Rect window, Border border, const std::array<std::uint8_t, kChannels>& fill,
-                      Scratch& scratch);
+void crop_with_border(Frame& frame, Rect window, Border border, const Rgb& fill, Scratch& scratch);
 
 }  // namespace unstarve

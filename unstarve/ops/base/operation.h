@@ -10,9 +10,7 @@
 // Threads: const after construction; any number of threads. Failure: Error(kArgument) from the factory; Error(kInput)
 // from output_size() and apply() for a sample that the operation would enlarge beyond the decoder's pixel limit.
 //
-// To add one to the library: a file in the folder of its family with the class and make_NAME(), a row in
-// ops/operation_table.inl, a test against Pillow or torchvision. A program adds its own by add_operation()
-// (ops/operations.h).
+// To add one to the library: see HACKING.md. A program adds its own by add_operation() (ops/operations.h).
 
 #include <cstdint>
 #include <memory>

@@ -3,15 +3,12 @@
 //
 // Threads: pure; one at a time per scratch.
 
-#include <array>
 #include <cstdint>
 
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/base/parameters.h"
 
 namespace unstarve {
-
-using Rgb = std::array<std::uint8_t, kChannels>;
 
 struct Paint {
   Rgb colour{};

@@ -17,7 +17,7 @@ constexpr std::int32_t kSectorBits = 12;
 constexpr std::int32_t kSector = 1 << kSectorBits;
 constexpr std::int32_t kCircle = 6 * kSector;
 
-using Pixel = std::array<std::uint8_t, kChannels>;
+using Pixel = Rgb;
 
 UNSTARVE_HD inline std::uint8_t clipped(std::int32_t value) {
   return static_cast<std::uint8_t>(std::clamp(value, 0, 255));

@@ -7,7 +7,6 @@
 //
 // Threads: one at a time. Implemented by gpu/program_recorder.h.
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -18,23 +17,21 @@ namespace unstarve {
 
 class AxisFilter;
 struct Mapping;
-enum class Interpolation;
+struct Warping;
 
 class Recorder {
  public:
-  using Colour = std::array<std::uint8_t, kChannels>;
-
   virtual ~Recorder() = default;
 
   virtual void make_pixels(Frame& frame) = 0;
   virtual void resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) = 0;
-  virtual void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation, const Colour& fill) = 0;
+  virtual void warp(Frame& frame, const Mapping& mapping, const Warping& warping) = 0;
   virtual void sharpen(Frame& frame, std::int32_t weight) = 0;  // adjust_sharpness(), in 1/65536
   // weights[i]: of the pixels at distance i, in 1/65536.
   virtual void blur(Frame& frame, std::span<const std::uint32_t> weights) = 0;
   virtual void extend(Frame& frame, Rect window, Border border) = 0;  // crop_with_border()
   // `noise`: the key of the noise; 0: cover with `colour`.
-  virtual void cover(Frame& frame, Rect rect, const Colour& colour, std::uint64_t noise) = 0;
+  virtual void cover(Frame& frame, Rect rect, const Rgb& colour, std::uint64_t noise) = 0;
   virtual void adjust_contrast(Frame& frame, std::int32_t weight) = 0;
   virtual void equalize(Frame& frame) = 0;
   virtual void auto_contrast(Frame& frame) = 0;

@@ -17,32 +17,29 @@
 #define UNSTARVE_MIXING_DEFINITION
 namespace unstarve::mixing {
 
+using unstarve::write_element;
+
 // Conversion of elements in memory to and from float32.
 inline float value_of(std::uint8_t element) { return static_cast<float>(element); }
 inline float value_of(float element) { return element; }
 inline float value_of(Bfloat16 element) { return from_bfloat16(static_cast<std::uint16_t>(element)); }
 inline float value_of(Float16 element) { return from_float16(static_cast<std::uint16_t>(element)); }
-inline void write(float value, std::uint8_t& to) { to = static_cast<std::uint8_t>(std::nearbyint(value)); }
-inline void write(float value, float& to) { to = value; }
-inline void write(float value, Bfloat16& to) { to = Bfloat16{bfloat16_bits(value)}; }
-inline void write(float value, Float16& to) { to = Float16{float16_bits(value)}; }
+inline void write_element(float value, std::uint8_t& to) { to = static_cast<std::uint8_t>(std::nearbyint(value)); }
 
 // The scalar loop over elements [first, count).
 template <class T>
 void blend(const T* from, float weight, std::size_t first, std::size_t count, T* to) {
   const float rest = 1 - weight;
-  for (std::size_t i = first; i < count; ++i) write(weight * value_of(to[i]) + rest * value_of(from[i]), to[i]);
+  for (std::size_t i = first; i < count; ++i) write_element(weight * value_of(to[i]) + rest * value_of(from[i]), to[i]);
 }
 
 // work(from, to) with the elements' own type.
 template <class Work>
 void with_type(ElementType type, const std::uint8_t* from, std::uint8_t* to, const Work& work) {
-  switch (type) {
-    case ElementType::kUint8: return work(from, to);
-    case ElementType::kFloat32: return work(reinterpret_cast<const float*>(from), reinterpret_cast<float*>(to));
-    case ElementType::kBfloat16: return work(reinterpret_cast<const Bfloat16*>(from), reinterpret_cast<Bfloat16*>(to));
-    case ElementType::kFloat16: return work(reinterpret_cast<const Float16*>(from), reinterpret_cast<Float16*>(to));
-  }
+  with_element(type, [&](auto element) {
+    using T = decltype(element);
+    work(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
+  });
 }
 
 }  // namespace unstarve::mixing

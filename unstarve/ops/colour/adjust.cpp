@@ -1,9 +1,8 @@
 // The adjustments that color_jitter combines, each as an operation, and grayscale.
 
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/recorder.h"
-#include "unstarve/ops/colour/colour_operation.h"
+#include "unstarve/ops/base/same_size_operation.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/colour/counts.h"
 #include "unstarve/ops/colour/tables.h"
@@ -31,35 +30,36 @@ void make_grey(Frame& frame, Scratch& scratch) { chain_of(frame, scratch).add_bl
 // torchvision's ColorJitter(brightness), Pillow's ImageEnhance.Brightness.
 std::unique_ptr<Operation> make_brightness(const OpParams& params) {
   const Parameters p("brightness", params, {"factor", "probability"});
-  return std::make_unique<DrawnColour>(adjust_brightness, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
-                                       p.number("probability", 1, 0, 1));
+  return drawn_change(adjust_brightness, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
+                      {.probability = p.number("probability", 1, 0, 1)});
 }
 
 // torchvision's ColorJitter(contrast), Pillow's ImageEnhance.Contrast.
 std::unique_ptr<Operation> make_contrast(const OpParams& params) {
   const Parameters p("contrast", params, {"factor", "probability"});
-  return std::make_unique<DrawnColour>(adjust_contrast, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
-                                       p.number("probability", 1, 0, 1));
+  return drawn_change(adjust_contrast, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
+                      {.probability = p.number("probability", 1, 0, 1)});
 }
 
 // torchvision's ColorJitter(saturation), Pillow's ImageEnhance.Color.
 std::unique_ptr<Operation> make_saturation(const OpParams& params) {
   const Parameters p("saturation", params, {"factor", "probability"});
-  return std::make_unique<DrawnColour>(adjust_saturation, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
-                                       p.number("probability", 1, 0, 1));
+  return drawn_change(adjust_saturation, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
+                      {.probability = p.number("probability", 1, 0, 1)});
 }
 
 // torchvision's ColorJitter(hue).
 std::unique_ptr<Operation> make_hue(const OpParams& params) {
   const Parameters p("hue", params, {"shift", "probability"});
-  return std::make_unique<DrawnColour>(adjust_hue, p.interval("shift", {-0.1, 0.1}, -0.5, 0.5),
-                                       p.number("probability", 1, 0, 1));
+  return drawn_change(adjust_hue, p.interval("shift", {-0.1, 0.1}, -0.5, 0.5),
+                      {.probability = p.number("probability", 1, 0, 1)});
 }
 
 // torchvision's RandomGrayscale.
 std::unique_ptr<Operation> make_grayscale(const OpParams& params) {
   const Parameters p("grayscale", params, {"probability"});
-  return std::make_unique<PlainColour>(make_grey, p.number("probability", 0.1, 0, 1));
+  return change_operation({.probability = p.number("probability", 0.1, 0, 1)},
+                          [](Frame& frame, Random&, Scratch& scratch) { make_grey(frame, scratch); });
 }
 
 }  // namespace unstarve

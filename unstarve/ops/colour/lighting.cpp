@@ -5,9 +5,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/colour/colour_operation.h"
+#include "unstarve/ops/base/same_size_operation.h"
 #include "unstarve/ops/colour/colours.h"
 
 namespace unstarve {
@@ -24,23 +23,6 @@ double normal(Random& random) {
   return radius * std::cos(2 * std::numbers::pi * random.uniform());
 }
 
-class Lighting final : public ColourOperation {
- public:
-  Lighting(double deviation, double probability) : ColourOperation(probability, true), deviation_(deviation) {}
-
- private:
-  void change(Frame& frame, Random& random, Scratch& scratch) const override {
-    std::array<double, kChannels> more{};
-    for (std::size_t i = 0; i < kChannels; ++i) {
-      const double amount = 255 * deviation_ * normal(random) * kValues[i];
-      for (std::size_t c = 0; c < kChannels; ++c) more[c] += amount * kVectors[c][i];
-    }
-    add_colour(frame, more, scratch);
-  }
-
-  double deviation_;
-};
-
 }  // namespace
 
 void add_colour(Frame& frame, std::array<double, kChannels> more, Scratch& scratch) {
@@ -56,7 +38,16 @@ void add_colour(Frame& frame, std::array<double, kChannels> more, Scratch& scrat
 
 std::unique_ptr<Operation> make_lighting(const OpParams& params) {
   const Parameters p("lighting", params, {"std", "probability"});
-  return std::make_unique<Lighting>(p.number("std", 0.1, 0, 10), p.number("probability", 1, 0, 1));
+  const double deviation = p.number("std", 0.1, 0, 10);
+  return change_operation({.probability = p.number("probability", 1, 0, 1), .draws = true},
+                          [deviation](Frame& frame, Random& random, Scratch& scratch) {
+                            std::array<double, kChannels> more{};
+                            for (std::size_t i = 0; i < kChannels; ++i) {
+                              const double amount = 255 * deviation * normal(random) * kValues[i];
+                              for (std::size_t c = 0; c < kChannels; ++c) more[c] += amount * kVectors[c][i];
+                            }
+                            add_colour(frame, more, scratch);
+                          });
 }
 
 }  // namespace unstarve

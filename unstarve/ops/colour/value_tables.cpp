@@ -1,8 +1,7 @@
 // Operations that are one function of 8 bits for all channels: posterize, solarize, invert.
 
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
-#include "unstarve/ops/colour/colour_operation.h"
+#include "unstarve/ops/base/same_size_operation.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/colour/tables.h"
 
@@ -24,20 +23,25 @@ void invert(Frame& frame, Scratch& scratch) {
 // Pillow's ImageOps.posterize, torchvision's RandomPosterize.
 std::unique_ptr<Operation> make_posterize(const OpParams& params) {
   const Parameters p("posterize", params, {"bits", "probability"});
-  return std::make_unique<FixedColour>(posterize, p.integer("bits", 4, 1, 8), p.number("probability", 0.5, 0, 1));
+  const int bits = p.integer("bits", 4, 1, 8);
+  return change_operation({.probability = p.number("probability", 0.5, 0, 1)},
+                          [bits](Frame& frame, Random&, Scratch& scratch) { posterize(frame, bits, scratch); });
 }
 
 // Pillow's ImageOps.solarize, torchvision's RandomSolarize.
 std::unique_ptr<Operation> make_solarize(const OpParams& params) {
   const Parameters p("solarize", params, {"threshold", "probability"});
-  return std::make_unique<FixedColour>(solarize, p.integer("threshold", 128, 0, 256),
-                                       p.number("probability", 0.5, 0, 1));
+  const int threshold = p.integer("threshold", 128, 0, 256);
+  return change_operation(
+      {.probability = p.number("probability", 0.5, 0, 1)},
+      [threshold](Frame& frame, Random&, Scratch& scratch) { solarize(frame, threshold, scratch); });
 }
 
 // Pillow's ImageOps.invert, torchvision's RandomInvert.
 std::unique_ptr<Operation> make_invert(const OpParams& params) {
   const Parameters p("invert", params, {"probability"});
-  return std::make_unique<PlainColour>(invert, p.number("probability", 0.5, 0, 1));
+  return change_operation({.probability = p.number("probability", 0.5, 0, 1)},
+                          [](Frame& frame, Random&, Scratch& scratch) { invert(frame, scratch); });
 }
 
 }  // namespace unstarve

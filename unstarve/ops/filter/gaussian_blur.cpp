@@ -6,11 +6,10 @@
 #include <span>
 
 #include "unstarve/ops/base/border.h"
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/recorder.h"
+#include "unstarve/ops/base/same_size_operation.h"
 #include "unstarve/ops/base/window.h"
-#include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/filter/blur_rows.h"
 #include "unstarve/ops/filter/filter_kernels.h"
 #include "unstarve/ops/filter/filters.h"
@@ -18,12 +17,11 @@
 namespace unstarve {
 namespace {
 
-class GaussianBlur final : public ColourOperation {
+class GaussianBlur final : public SameSizeOperation {
  public:
   GaussianBlur(std::pair<double, double> sigma, int radius, double probability)
-      : ColourOperation(probability, sigma.first < sigma.second), sigma_(sigma), radius_(radius) {}
+      : SameSizeOperation({probability, sigma.first < sigma.second, true}), sigma_(sigma), radius_(radius) {}
 
-  [[nodiscard]] bool writes_pixels() const override { return true; }
   [[nodiscard]] std::uint64_t scratch_bytes(Size input) const override {
     return BlurRows::bytes(static_cast<std::size_t>(input.width) * kChannels, radius_of(sigma_.second));
   }

@@ -4,12 +4,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/point_chain.h"
 #include "unstarve/ops/base/recorder.h"
+#include "unstarve/ops/base/same_size_operation.h"
 #include "unstarve/ops/base/window.h"
-#include "unstarve/ops/colour/colour_operation.h"
 #include "unstarve/ops/filter/filter_kernels.h"
 #include "unstarve/ops/filter/filters.h"
 
@@ -40,8 +39,8 @@ void adjust_sharpness(Frame& frame, double factor, Scratch& scratch) {
 
 std::unique_ptr<Operation> make_sharpness(const OpParams& params) {
   const Parameters p("sharpness", params, {"factor", "probability"});
-  return std::make_unique<DrawnColour>(adjust_sharpness, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
-                                       p.number("probability", 1, 0, 1), true);
+  return drawn_change(adjust_sharpness, p.interval("factor", {0.6, 1.4}, 0, kMaxBlend),
+                      {.probability = p.number("probability", 1, 0, 1), .writes_pixels = true});
 }
 
 }  // namespace unstarve

@@ -32,7 +32,7 @@ HWY_INLINE hn::VFromD<DI> to_fixed_positions(VF pixels) {
   return hn::DemoteTo(DI(), hn::Sub(hn::Floor(positions), hn::Set(d, kPositive * (1 << kPositionBits))));
 }
 
-std::size_t vectors(const Mapping& m, int first, int row, std::size_t count, std::int32_t* to_x, std::int32_t* to_y) {
+std::size_t vectors(const Mapping& m, int first, int row, std::size_t count, Positions& to) {
   const DF d;
   constexpr std::size_t kLanes = hn::MaxLanes(DF());
   const VF half = hn::Set(d, 0.5), one = hn::Set(d, 1), y = hn::Set(d, row + 0.5);
@@ -46,26 +46,25 @@ std::size_t vectors(const Mapping& m, int first, int row, std::size_t count, std
     const VF nearness = hn::Div(one, sum(m.g, hy, one));
     const VF u = hn::Sub(hn::Mul(sum(m.a, by, hn::Set(d, m.c)), nearness), half);
     const VF v = hn::Sub(hn::Mul(sum(m.d, ey, hn::Set(d, m.f)), nearness), half);
-    hn::StoreU(to_fixed_positions(u), DI(), to_x + i);
-    hn::StoreU(to_fixed_positions(v), DI(), to_y + i);
+    hn::StoreU(to_fixed_positions(u), DI(), to.x + i);
+    hn::StoreU(to_fixed_positions(v), DI(), to.y + i);
   }
   return end;
 }
 
 #else
 
-std::size_t vectors(const Mapping&, int, int, std::size_t, std::int32_t*, std::int32_t*) { return 0; }
+std::size_t vectors(const Mapping&, int, int, std::size_t, Positions&) { return 0; }
 
 #endif
 
 }  // namespace
 
-void perspective_positions_on_target(const Mapping& m, int first, int row, std::size_t count, std::int32_t* x,
-                                     std::int32_t* y) {
-  for (std::size_t i = vectors(m, first, row, count, x, y); i < count; ++i) {
+void perspective_positions_on_target(const Mapping& m, int first, int row, std::size_t count, Positions& to) {
+  for (std::size_t i = vectors(m, first, row, count, to); i < count; ++i) {
     const Position position = perspective_position(m, first + static_cast<int>(i), row);
-    x[i] = position.x;
-    y[i] = position.y;
+    to.x[i] = position.x;
+    to.y[i] = position.y;
   }
 }
 
@@ -77,9 +76,8 @@ namespace unstarve {
 
 HWY_EXPORT(perspective_positions_on_target);
 
-void perspective_positions(const Mapping& mapping, int first, int row, std::size_t count, std::int32_t* x,
-                           std::int32_t* y) {
-  HWY_DYNAMIC_DISPATCH(perspective_positions_on_target)(mapping, first, row, count, x, y);
+void perspective_positions(const Mapping& mapping, int first, int row, std::size_t count, Positions& to) {
+  HWY_DYNAMIC_DISPATCH(perspective_positions_on_target)(mapping, first, row, count, to);
 }
 
 }  // namespace unstarve

@@ -4,14 +4,12 @@
 // Threads: pure. Bit-equal to perspective_position() on every instruction set.
 
 #include <cstddef>
-#include <cstdint>
 
 #include "unstarve/ops/geometry/warp.h"
 
 namespace unstarve {
 
 // Of pixels (first + i, row) for i < count.
-void perspective_positions(const Mapping& mapping, int first, int row, std::size_t count, std::int32_t* x,
-                           std::int32_t* y);
+void perspective_positions(const Mapping& mapping, int first, int row, std::size_t count, Positions& to);
 
 }  // namespace unstarve

@@ -13,9 +13,8 @@
 
 namespace unstarve {
 
-// Pixels of a row whose positions are added up from that of the first.
-inline constexpr int kPositionsRun = 1024;
-// Affine positions are added up in 1/2^32 of a pixel, so that the end of a row is as exact as its start.
+// Affine positions of a run of pixels are added up from that of the first, in 1/2^32 of a pixel, so that the end of a
+// row is as exact as its start.
 inline constexpr int kStepBits = 32;
 // Positions further away than this are clamped to it: they are outside anyway.
 inline constexpr double kFar = 2.0 * kMaxSampledSide;

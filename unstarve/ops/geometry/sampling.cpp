@@ -19,15 +19,11 @@ struct ViewedImage {
   const Image& image;
   int width = image.size().width, height = image.size().height;
 
-  [[nodiscard]] Pixel pixel(int column, int row) const {
+  [[nodiscard]] Rgb pixel(int column, int row) const {
     const std::uint8_t* const pixel = image.row(row) + std::ptrdiff_t{column} * kChannels;
     return {pixel[0], pixel[1], pixel[2]};
   }
 };
-
-inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolation interpolation, const Pixel& fill) {
-  return at(ViewedImage{image}, x, y, interpolation, fill);
-}
 
 }  // namespace unstarve::sampling
 #endif
@@ -35,14 +31,6 @@ inline Pixel at(const Image& image, std::int32_t x, std::int32_t y, Interpolatio
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
-
-void sample_plainly(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t first,
-                    std::size_t count, Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
-  for (std::size_t i = first; i < count; ++i) {
-    const sampling::Pixel pixel = sampling::at(image, x[i], y[i], interpolation, fill);
-    std::copy(pixel.begin(), pixel.end(), rgb + kChannels * i);
-  }
-}
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2  // instruction sets with gather
 
@@ -81,8 +69,8 @@ HWY_INLINE V32 mixed(const Corners& in) {
 }
 
 template <Interpolation kInterpolation>
-std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                           const sampling::Pixel& fill, std::uint8_t* rgb) {
+std::size_t sample_vectors(const Image& image, const Positions& at, std::size_t count, const Rgb& fill,
+                           std::uint8_t* rgb) {
   const D32 d;
   const V32 zero = hn::Zero(d), one = hn::Set(d, 1), half = hn::Set(d, sampling::kHalf),
             weight = hn::Set(d, (1 << sampling::kWeightBits) - 1);
@@ -90,7 +78,7 @@ std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std:
   const V32 background = hn::Set(d, fill[0] | fill[1] << 8 | fill[2] << 16);
   const std::size_t end = count - count % kLanes;
   for (std::size_t i = 0; i < end; i += kLanes) {
-    const V32 position_x = hn::LoadU(d, x + i), position_y = hn::LoadU(d, y + i);
+    const V32 position_x = hn::LoadU(d, at.x + i), position_y = hn::LoadU(d, at.y + i);
     const V32 column = hn::ShiftRight<kPositionBits>(hn::Add(position_x, half));
     const V32 row = hn::ShiftRight<kPositionBits>(hn::Add(position_y, half));
     const V32 inside_column = hn::Min(hn::Max(column, zero), last_column);
@@ -124,31 +112,28 @@ std::size_t sample_vectors(const Image& image, const std::int32_t* x, const std:
   return end;
 }
 
-void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-            Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
-  std::size_t done = 0;
-  if (image.bytes() < INT32_MAX) {
-    done = interpolation == Interpolation::kNearest
-               ? sample_vectors<Interpolation::kNearest>(image, x, y, count, fill, rgb)
-               : sample_vectors<Interpolation::kBilinear>(image, x, y, count, fill, rgb);
-  }
-  sample_plainly(image, x, y, done, count, interpolation, fill, rgb);
+std::size_t sample_vectors(const Image& image, const Positions& at, std::size_t count, const Warping& warping,
+                           std::uint8_t* rgb) {
+  if (image.bytes() >= INT32_MAX) return 0;
+  return warping.interpolation == Interpolation::kNearest
+             ? sample_vectors<Interpolation::kNearest>(image, at, count, warping.fill, rgb)
+             : sample_vectors<Interpolation::kBilinear>(image, at, count, warping.fill, rgb);
 }
 
 #else
 
-void sample(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-            Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
-  sample_plainly(image, x, y, 0, count, interpolation, fill, rgb);
-}
+std::size_t sample_vectors(const Image&, const Positions&, std::size_t, const Warping&, std::uint8_t*) { return 0; }
 
 #endif
 
 }  // namespace
 
-void sample_positions_on_target(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                                Interpolation interpolation, const sampling::Pixel& fill, std::uint8_t* rgb) {
-  sample(image, x, y, count, interpolation, fill, rgb);
+void sample_positions_on_target(const Image& image, const Positions& at, std::size_t count, const Warping& warping,
+                                std::uint8_t* rgb) {
+  for (std::size_t i = sample_vectors(image, at, count, warping, rgb); i < count; ++i) {
+    const Rgb pixel = sampling::at(sampling::ViewedImage{image}, at.x[i], at.y[i], warping);
+    std::copy(pixel.begin(), pixel.end(), rgb + kChannels * i);
+  }
 }
 
 }  // namespace unstarve::HWY_NAMESPACE
@@ -159,15 +144,13 @@ namespace unstarve {
 
 HWY_EXPORT(sample_positions_on_target);
 
-void sample_positions(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                      Interpolation interpolation, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb) {
-  HWY_DYNAMIC_DISPATCH(sample_positions_on_target)(image, x, y, count, interpolation, fill, rgb);
+void sample_positions(const Image& image, const Positions& at, std::size_t count, const Warping& warping,
+                      std::uint8_t* rgb) {
+  HWY_DYNAMIC_DISPATCH(sample_positions_on_target)(image, at, count, warping, rgb);
 }
 
-std::array<std::uint8_t, kChannels> sample_position(const Image& image, std::int32_t x, std::int32_t y,
-                                                    Interpolation interpolation,
-                                                    const std::array<std::uint8_t, kChannels>& fill) {
-  return sampling::at(image, x, y, interpolation, fill);
+Rgb sample_position(const Image& image, std::int32_t x, std::int32_t y, const Warping& warping) {
+  return sampling::at(sampling::ViewedImage{image}, x, y, warping);
 }
 
 }  // namespace unstarve

@@ -7,7 +7,6 @@
 //
 // Integer arithmetic: every machine gives the same bits. Threads: pure.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,13 +20,24 @@ inline constexpr int kMaxSampledSide = 16'000;
 
 enum class Interpolation { kNearest, kBilinear };
 
-// Writes `count` interleaved pixels to `rgb`: `image` sampled at (x[i], y[i]). Its sides are 1 to kMaxSampledSide; the
-// kernels read a few of the padding bytes after the last pixel of an Image.
-void sample_positions(const Image& image, const std::int32_t* x, const std::int32_t* y, std::size_t count,
-                      Interpolation interpolation, const std::array<std::uint8_t, kChannels>& fill, std::uint8_t* rgb);
+// How a warp samples, and the colour of pixels from outside of the image.
+struct Warping {
+  Interpolation interpolation = Interpolation::kNearest;
+  Rgb fill{};
+};
+
+// Up to kPositionsRun positions.
+inline constexpr int kPositionsRun = 1024;
+struct Positions {
+  alignas(64) std::int32_t x[kPositionsRun];
+  alignas(64) std::int32_t y[kPositionsRun];
+};
+
+// Writes `count` interleaved pixels to `rgb`: `image` sampled at the first positions. Its sides are 1 to
+// kMaxSampledSide; the kernels read a few of the padding bytes after the last pixel of an Image.
+void sample_positions(const Image& image, const Positions& at, std::size_t count, const Warping& warping,
+                      std::uint8_t* rgb);
 // One pixel: the reference that the kernels are tested against.
-[[nodiscard]] std::array<std::uint8_t, kChannels> sample_position(const Image& image, std::int32_t x, std::int32_t y,
-                                                                  Interpolation interpolation,
-                                                                  const std::array<std::uint8_t, kChannels>& fill);
+[[nodiscard]] Rgb sample_position(const Image& image, std::int32_t x, std::int32_t y, const Warping& warping);
 
 }  // namespace unstarve

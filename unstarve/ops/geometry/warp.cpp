@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/base/paint.h"
+#include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/window.h"
 #include "unstarve/ops/geometry/perspective_positions.h"
@@ -31,11 +33,6 @@ struct Linear {
     const double determinant = xx * yy - xy * yx;
     return {yy / determinant, -xy / determinant, -yx / determinant, xx / determinant};
   }
-};
-
-struct Positions {
-  alignas(64) std::int32_t x[kRun];
-  alignas(64) std::int32_t y[kRun];
 };
 
 void affine_positions(const Mapping& m, int first, int row, std::size_t count, Positions& positions) {
@@ -93,13 +90,12 @@ Mapping perspective_mapping(const std::array<std::array<double, 2>, 4>& from,
   return {solved(0), solved(1), solved(2), solved(3), solved(4), solved(5), solved(6), solved(7)};
 }
 
-void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation,
-          const std::array<std::uint8_t, kChannels>& fill, Scratch& scratch) {
+void warp(Frame& frame, const Mapping& mapping, const Warping& warping, Scratch& scratch) {
   if (frame.width > kMaxSampledSide || frame.height > kMaxSampledSide) {
     throw Error(ErrorKind::kInput, fmt::format("warp an image: {}x{} pixels; expected sides up to {}. Resize it first.",
                                                frame.width, frame.height, kMaxSampledSide));
   }
-  if (Recorder* recorder = scratch.recorder()) return recorder->warp(frame, mapping, interpolation, fill);
+  if (Recorder* recorder = scratch.recorder()) return recorder->warp(frame, mapping, warping);
   const Image& in = make_pixels(frame, scratch);
   Image& out = scratch.other_than(frame);
   out.resize(frame.size());
@@ -112,12 +108,18 @@ void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation,
       if (affine) {
         affine_positions(mapping, static_cast<int>(x), y, count, positions);
       } else {
-        perspective_positions(mapping, static_cast<int>(x), y, count, positions.x, positions.y);
+        perspective_positions(mapping, static_cast<int>(x), y, count, positions);
       }
-      sample_positions(in, positions.x, positions.y, count, interpolation, fill, out.row(y) + x * kChannels);
+      sample_positions(in, positions, count, warping, out.row(y) + x * kChannels);
     }
   }
   frame = Frame(out.view());
+}
+
+Warping read_warping(const Parameters& parameters, Interpolation fallback) {
+  // In the order of Interpolation.
+  const auto chosen = parameters.choice("interpolation", static_cast<std::size_t>(fallback), {"nearest", "bilinear"});
+  return {static_cast<Interpolation>(chosen), read_fill(parameters)};
 }
 
 }  // namespace unstarve

@@ -12,6 +12,8 @@
 
 namespace unstarve {
 
+class Parameters;
+
 struct Mapping {
   double a = 1, b = 0, c = 0;
   double d = 0, e = 1, f = 0;
@@ -34,7 +36,8 @@ struct AffineTransform {
                                           const std::array<std::array<double, 2>, 4>& to);
 
 // Points `frame` to an image of `scratch` of the same size. Throws Error(kInput) for sides over kMaxSampledSide.
-void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation,
-          const std::array<std::uint8_t, kChannels>& fill, Scratch& scratch);
+void warp(Frame& frame, const Mapping& mapping, const Warping& warping, Scratch& scratch);
+// "interpolation" and "fill".
+[[nodiscard]] Warping read_warping(const Parameters& parameters, Interpolation fallback = Interpolation::kBilinear);
 
 }  // namespace unstarve

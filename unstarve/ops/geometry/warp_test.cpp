@@ -15,7 +15,7 @@ namespace {
 
 using testing::between;
 
-constexpr std::array<std::uint8_t, kChannels> kFill{3, 250, 90};
+constexpr Rgb kFill{3, 250, 90};
 
 Image noise(Size size, Random& random) {
   Image image(size);
@@ -31,23 +31,23 @@ TEST_CASE("sampling equals its reference on every instruction set", "[ops]") {
       Random random(81, 0, round, 0);
       const Image image = noise({between(random, 1, 70), between(random, 1, 50)}, random);
       const std::size_t count = random.below(80);
-      std::vector<std::int32_t> x(count), y(count);
+      Positions at{};
       const auto position = [&](int side) {
         return static_cast<std::int32_t>(random.uniform(-2, side + 1) * (1 << kPositionBits));
       };
       for (std::size_t i = 0; i < count; ++i) {
         const bool far = random.below(10) == 0;
-        x[i] = far ? between(random, -kMaxSampledSide, kMaxSampledSide) * 2 << kPositionBits
-                   : position(image.size().width);
-        y[i] = random.below(5) == 0 ? between(random, -1, image.size().height) << kPositionBits
-                                    : position(image.size().height);
+        at.x[i] = far ? between(random, -kMaxSampledSide, kMaxSampledSide) * 2 << kPositionBits
+                      : position(image.size().width);
+        at.y[i] = random.below(5) == 0 ? between(random, -1, image.size().height) << kPositionBits
+                                       : position(image.size().height);
       }
       for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kBilinear}) {
         INFO(target << ", round " << round);
         std::vector<std::uint8_t> rgb(count * kChannels + 1, 77);
-        sample_positions(image, x.data(), y.data(), count, interpolation, kFill, rgb.data());
+        sample_positions(image, at, count, {interpolation, kFill}, rgb.data());
         for (std::size_t i = 0; i < count; ++i) {
-          const auto expected = sample_position(image, x[i], y[i], interpolation, kFill);
+          const auto expected = sample_position(image, at.x[i], at.y[i], {interpolation, kFill});
           for (std::size_t c = 0; c < kChannels; ++c) REQUIRE(rgb[kChannels * i + c] == expected[c]);
         }
         REQUIRE(rgb.back() == 77);
@@ -71,14 +71,15 @@ TEST_CASE("positions of a perspective equal their reference on every instruction
       if (round % 11 == 0) m = {1, 0, 0x1p-17, 0, 1, -0x1p-17, 0, 0};
       const std::size_t count = random.below(70);
       const int first = between(random, 0, 900), row = between(random, 0, 900);
-      std::vector<std::int32_t> x(count + 1, 77), y(count + 1, 77);
-      perspective_positions(m, round % 7 == 0 ? 0 : first, row, count, x.data(), y.data());
+      Positions to;
+      to.x[count] = to.y[count] = 77;
+      perspective_positions(m, round % 7 == 0 ? 0 : first, row, count, to);
       for (std::size_t i = 0; i < count; ++i) {
         const Position position = perspective_position(m, (round % 7 == 0 ? 0 : first) + static_cast<int>(i), row);
-        REQUIRE(x[i] == position.x);
-        REQUIRE(y[i] == position.y);
+        REQUIRE(to.x[i] == position.x);
+        REQUIRE(to.y[i] == position.y);
       }
-      REQUIRE((x.back() == 77 && y.back() == 77));
+      REQUIRE((to.x[count] == 77 && to.y[count] == 77));
     }
   });
 }
@@ -89,7 +90,7 @@ TEST_CASE("mappings of rotations by 90 and 180 degrees, translations and mirrors
   const auto moved = [&](const Mapping& mapping, Interpolation interpolation) {
     Scratch scratch;
     Frame frame(image.view());
-    warp(frame, mapping, interpolation, kFill, scratch);
+    warp(frame, mapping, {interpolation, kFill}, scratch);
     Image out(frame.size());
     copy_window(frame, 0, frame.height, {out.data(), static_cast<std::ptrdiff_t>(out.row_bytes()), 1});
     return out;
@@ -129,13 +130,13 @@ TEST_CASE("degenerate mappings give fill, and images that are too large an error
                                  Mapping{0, 0, 1, 0, 0, 1, -1, -1}, Mapping{1, 0, 0, 0, 1, 0, 1e300, -1e300}}) {
     Scratch scratch;
     Frame frame(image.view());
-    warp(frame, mapping, Interpolation::kBilinear, kFill, scratch);
+    warp(frame, mapping, {Interpolation::kBilinear, kFill}, scratch);
     REQUIRE(frame.size() == image.size());
   }
   Scratch scratch;
   Frame wide(image.view());
   wide.crop({0, 0, kMaxSampledSide + 1, 1});
-  CHECK_THROWS_AS(warp(wide, {}, Interpolation::kNearest, kFill, scratch), Error);
+  CHECK_THROWS_AS(warp(wide, {}, {Interpolation::kNearest, kFill}, scratch), Error);
 }
 
 }  // namespace unstarve

@@ -11,21 +11,15 @@
 
 #include "unstarve/ops/base/host_device.h"
 #include "unstarve/ops/base/point_pixel.h"
+#include "unstarve/ops/store/convert.h"
 #include "unstarve/ops/store/element_bits.h"
-#include "unstarve/ops/store/store.h"
 
 namespace unstarve::gpu {
-
-enum class OutputType : std::int32_t { kUint8, kFloat32, kBfloat16, kFloat16 };
-
-[[nodiscard]] constexpr std::int64_t output_bytes(OutputType type) {
-  return type == OutputType::kUint8 ? 1 : type == OutputType::kFloat32 ? 4 : 2;
-}
 
 // The output of a batch: consecutive samples without gaps.
 struct Output {
   void* pixels = nullptr;
-  OutputType type = OutputType::kUint8;
+  ElementType type = ElementType::kUint8;
   Layout layout = Layout::kNchw;
   Size size;
   std::array<float, kChannels> scale{1, 1, 1}, bias{};
@@ -36,7 +30,10 @@ struct Output {
 };
 
 // Everything except pixels and size. Throws Error(kArgument) as Storer.
-[[nodiscard]] Output make_output(const StoreFormat& format);
+[[nodiscard]] inline Output make_output(const StoreFormat& format) {
+  const auto map = make_map(format.normalisation);
+  return {nullptr, format.type, format.layout, {}, map->scale, map->bias};
+}
 
 // Writes the pixel at (x, y) of sample `sample`.
 UNSTARVE_HD inline void store_pixel(const Output& output, std::int64_t sample, int x, int y,
@@ -47,14 +44,14 @@ UNSTARVE_HD inline void store_pixel(const Output& output, std::int64_t sample, i
   const std::int64_t first = sample * output.sample_values() + (planar ? index : index * kChannels);
   for (std::size_t c = 0; c < kChannels; ++c) {
     const std::int64_t at = first + static_cast<std::int64_t>(c) * (planar ? plane : 1);
-    if (output.type == OutputType::kUint8) {
+    if (output.type == ElementType::kUint8) {
       static_cast<std::uint8_t*>(output.pixels)[at] = pixel[c];
       continue;
     }
     const float value = fmaf(static_cast<float>(pixel[c]), output.scale[c], output.bias[c]);
     switch (output.type) {
-      case OutputType::kFloat32: static_cast<float*>(output.pixels)[at] = value; break;
-      case OutputType::kBfloat16: static_cast<std::uint16_t*>(output.pixels)[at] = bfloat16_bits(value); break;
+      case ElementType::kFloat32: static_cast<float*>(output.pixels)[at] = value; break;
+      case ElementType::kBfloat16: static_cast<std::uint16_t*>(output.pixels)[at] = bfloat16_bits(value); break;
       default: static_cast<std::uint16_t*>(output.pixels)[at] = float16_bits(value);
     }
   }

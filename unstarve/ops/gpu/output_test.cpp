@@ -44,7 +44,7 @@ TEST_CASE("float16 rounds to nearest even") {
 TEST_CASE("float16 of a pixel is that of the float32 the host stores") {
   const StoreFormat format{ElementType::kFloat32, Layout::kNhwc, kImagenetNormalisation};
   Output output = make_output(format);
-  output.type = OutputType::kFloat16;
+  output.type = ElementType::kFloat16;
   output.size = {1, 1};
   const Storer storer(format);
   for (int value = 0; value < 256; ++value) {

@@ -87,13 +87,13 @@ void ProgramRecorder::resize(Frame& frame, const AxisFilter& across, const AxisF
   frame.mirrored = mirrored;
 }
 
-void ProgramRecorder::warp(Frame& frame, const Mapping& mapping, Interpolation interpolation, const Colour& fill) {
+void ProgramRecorder::warp(Frame& frame, const Mapping& mapping, const Warping& warping) {
   make_readable(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kWarp, frame.size()))];
   layer.view = view_of(frame);
   layer.mapping = mapping;
-  layer.interpolation = interpolation;
-  layer.fill = fill;
+  layer.interpolation = warping.interpolation;
+  layer.fill = warping.fill;
   read_from_layer(frame, layer.size, true);
 }
 
@@ -119,7 +119,7 @@ void ProgramRecorder::blur(Frame& frame, std::span<const std::uint32_t> weights)
   read_from_layer(frame, size, true);
 }
 
-void ProgramRecorder::cover(Frame& frame, Rect rect, const Colour& colour, std::uint64_t noise) {
+void ProgramRecorder::cover(Frame& frame, Rect rect, const Rgb& colour, std::uint64_t noise) {
   make_pixels(frame);
   gpu::Layer& layer = recording_.layers[static_cast<std::size_t>(add_layer(gpu::LayerKind::kCover, frame.size()))];
   layer.rect = rect;

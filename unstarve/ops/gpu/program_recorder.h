@@ -56,11 +56,11 @@ class ProgramRecorder final : public Recorder {
 
   void make_pixels(Frame& frame) override;
   void resize(Frame& frame, const AxisFilter& across, const AxisFilter& down) override;
-  void warp(Frame& frame, const Mapping& mapping, Interpolation interpolation, const Colour& fill) override;
+  void warp(Frame& frame, const Mapping& mapping, const Warping& warping) override;
   void sharpen(Frame& frame, std::int32_t weight) override;
   void blur(Frame& frame, std::span<const std::uint32_t> weights) override;
   void extend(Frame& frame, Rect window, Border border) override;
-  void cover(Frame& frame, Rect rect, const Colour& colour, std::uint64_t noise) override;
+  void cover(Frame& frame, Rect rect, const Rgb& colour, std::uint64_t noise) override;
   void adjust_contrast(Frame& frame, std::int32_t weight) override;
   void equalize(Frame& frame) override;
   void auto_contrast(Frame& frame) override;

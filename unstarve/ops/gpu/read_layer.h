@@ -98,7 +98,7 @@ UNSTARVE_HD inline Pixel resized(const Task& task, const Layer& layer, int x, in
 UNSTARVE_HD inline Pixel warped(const Task& task, const Layer& layer, int x, int y) {
   const Position position = position_of(layer.mapping, x, y, layer.size.width);
   return sampling::at(ViewedInput{task, layer, layer.size.width, layer.size.height}, position.x, position.y,
-                      layer.interpolation, layer.fill);
+                      {layer.interpolation, layer.fill});
 }
 
 // adjust_sharpness(): the outermost pixels are unchanged.

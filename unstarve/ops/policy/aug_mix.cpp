@@ -8,10 +8,11 @@
 #include <cmath>
 
 #include "unstarve/ops/base/gamma.h"
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/recorder.h"
+#include "unstarve/ops/base/same_size_operation.h"
 #include "unstarve/ops/base/window.h"
+#include "unstarve/ops/geometry/warp.h"
 #include "unstarve/ops/policy/magnitudes.h"
 #include "unstarve/ops/policy/mix_images.h"
 
@@ -31,18 +32,21 @@ void draw_weights(double alpha, Random& random, double* weights, int count) {
   for (int i = 0; i < count; ++i) weights[i] /= sum;
 }
 
-class AugMix final : public Operation {
+class AugMix final : public SameSizeOperation {
  public:
   AugMix(int severity, int chains, int depth, double alpha, bool all, const Warping& warping)
-      : severity_(severity), chains_(chains), depth_(depth), alpha_(alpha), all_(all), warping_(warping) {}
+      : SameSizeOperation({.draws = true, .writes_pixels = true}),
+        severity_(severity),
+        chains_(chains),
+        depth_(depth),
+        alpha_(alpha),
+        all_(all),
+        warping_(warping) {}
 
-  [[nodiscard]] bool random() const override { return true; }
-  [[nodiscard]] bool writes_pixels() const override { return true; }
-  [[nodiscard]] bool runs_on_gpu() const override { return true; }
-  Size output_size(Size selected) const override { return selected; }
   [[nodiscard]] std::uint64_t scratch_bytes(Size input) const override { return MixImages::bytes(input); }
 
-  void apply(Frame& frame, Random& random, Scratch& scratch) const override {
+ private:
+  void change(Frame& frame, Random& random, Scratch& scratch) const override {
     if (Recorder* recorder = scratch.recorder()) {
       recorder->save(frame);
       const std::uint32_t rest = each_chain(
@@ -78,7 +82,6 @@ class AugMix final : public Operation {
     frame = Frame(out.view());
   }
 
- private:
   // For each chain: takes an image from begin(), changes it and calls add(image, weight, first). Returns the weight
   // left for the original.
   template <class Begin, class Add>
@@ -91,21 +94,20 @@ class AugMix final : public Operation {
       const auto weight = static_cast<std::uint32_t>(std::ldexp(parts[1] * shares[chain], kMixBits));
       rest -= weight;
       Frame changed = begin();
-      change(changed, random, scratch);
+      apply_chain(changed, random, scratch);
       add(changed, weight, chain == 0);
     }
     return rest;
   }
 
-  void change(Frame& frame, Random& random, Scratch& scratch) const {
+  void apply_chain(Frame& frame, Random& random, Scratch& scratch) const {
     const int depth = depth_ > 0 ? depth_ : 1 + static_cast<int>(random.below(kMaxDrawnDepth));
     for (int i = 0; i < depth; ++i) {
       const Change change =
           kMixChanges[random.below(all_ ? static_cast<std::uint32_t>(kMixChanges.size()) : kMixWithoutFactors)];
       const auto bin = static_cast<int>(random.below(static_cast<std::uint32_t>(severity_)));
       const double magnitude = magnitude_at(change, bin, kBins, kMixSpace, frame.size());
-      const bool negative = is_signed(change) && random.below(2) == 1;
-      change_by(frame, change, negative ? -magnitude : magnitude, warping_, scratch);
+      change_by(frame, change, with_sign(change, magnitude, random), warping_, scratch);
     }
   }
 

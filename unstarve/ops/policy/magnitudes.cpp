@@ -7,7 +7,6 @@
 #include "unstarve/ops/base/border.h"
 #include "unstarve/ops/colour/colours.h"
 #include "unstarve/ops/filter/filters.h"
-#include "unstarve/ops/geometry/read_interpolation.h"
 #include "unstarve/ops/geometry/warp.h"
 
 namespace unstarve {
@@ -16,7 +15,7 @@ namespace {
 // Shears about the upper left corner, as the original policies do: (x, y) comes from (x + along_x * y, y + along_y *
 // x).
 void shear(Frame& frame, double along_x, double along_y, const Warping& warping, Scratch& scratch) {
-  warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, warping.interpolation, warping.fill, scratch);
+  warp(frame, {1, along_x, 0, along_y, 1, 0, 0, 0}, warping, scratch);
 }
 
 void move(Frame& frame, double x, double y, const Warping& warping, Scratch& scratch) {
@@ -48,10 +47,6 @@ double magnitude_at(Change change, int bin, int bins, const MagnitudeSpace& spac
   }
 }
 
-Warping read_warping(const Parameters& parameters, Interpolation fallback) {
-  return {read_interpolation(parameters, fallback), read_fill(parameters)};
-}
-
 int read_bins(const Parameters& parameters) { return parameters.integer("num_magnitude_bins", 31, 2, kMaxBins); }
 
 void change_by(Frame& frame, Change change, double magnitude, const Warping& warping, Scratch& scratch) {
@@ -61,9 +56,7 @@ void change_by(Frame& frame, Change change, double magnitude, const Warping& war
     case Change::kShearY: return shear(frame, 0, magnitude, warping, scratch);
     case Change::kTranslateX: return move(frame, magnitude, 0, warping, scratch);
     case Change::kTranslateY: return move(frame, 0, magnitude, warping, scratch);
-    case Change::kRotate:
-      return warp(frame, affine_mapping(frame.size(), {.degrees = -magnitude}), warping.interpolation, warping.fill,
-                  scratch);
+    case Change::kRotate: return warp(frame, affine_mapping(frame.size(), {.degrees = -magnitude}), warping, scratch);
     case Change::kBrightness: return adjust_brightness(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kSaturation: return adjust_saturation(frame, std::max(0.0, 1 + magnitude), scratch);
     case Change::kContrast: return adjust_contrast(frame, std::max(0.0, 1 + magnitude), scratch);

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "unstarve/ops/base/frame.h"
-#include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/geometry/sampling.h"
 
@@ -35,6 +34,9 @@ enum class Change {
 // True if the sign of the magnitude is random.
 [[nodiscard]] constexpr bool is_signed(Change change) {
   return change >= Change::kShearX && change <= Change::kSharpness;
+}
+[[nodiscard]] inline double with_sign(Change change, double magnitude, Random& random) {
+  return is_signed(change) && random.below(2) == 1 ? -magnitude : magnitude;
 }
 
 // The largest magnitude of each change in a policy's space. The smallest is 0; for posterize `posterize_most` bits, for
@@ -66,13 +68,6 @@ inline constexpr std::array kMixChanges = {
     Change::kSaturation, Change::kContrast, Change::kSharpness};
 inline constexpr std::uint32_t kMixWithoutFactors = 9;
 
-// How rotations and shears resample, and the fill of uncovered pixels.
-struct Warping {
-  Interpolation interpolation = Interpolation::kNearest;
-  Rgb fill{};
-};
-// "interpolation" and "fill".
-[[nodiscard]] Warping read_warping(const Parameters& parameters, Interpolation fallback);
 // "num_magnitude_bins", 31 as in torchvision if absent.
 [[nodiscard]] int read_bins(const Parameters& parameters);
 inline constexpr int kMaxBins = 1000;

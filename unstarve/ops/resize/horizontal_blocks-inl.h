@@ -3,7 +3,7 @@
 
 namespace blocks {
 
-// At most 32 bytes: see wide_vectors.h.
+// At most 32 bytes: see wide_vectors_pay().
 constexpr std::size_t kBytes = HWY_MAX_BYTES < 32 ? HWY_MAX_BYTES : 32;
 constexpr std::size_t kBlocks = kBytes / 16;
 constexpr std::size_t kGroup = 4 * kBlocks;  // output pixels per step

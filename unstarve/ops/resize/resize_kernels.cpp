@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "unstarve/core/simd_targets.h"
-#include "unstarve/core/wide_vectors.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/ops/resize/resize_kernels.cpp"

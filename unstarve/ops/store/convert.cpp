@@ -16,16 +16,12 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE void write_one(float value, float* to) { *to = value; }
-HWY_INLINE void write_one(float value, Bfloat16* to) { *to = Bfloat16{bfloat16_bits(value)}; }
-HWY_INLINE void write_one(float value, Float16* to) { *to = Float16{float16_bits(value)}; }
-
 // kPeriod 1: all values are of `channel`; 3: interleaved, starting with `channel`.
 template <std::size_t kPeriod, class T>
 HWY_INLINE void convert_by_table(const ValueMap& map, std::size_t channel, const std::uint8_t* from, std::size_t count,
                                  T* to) {
   for (std::size_t i = 0; i < count; ++i) {
-    write_one(map.table[channel][from[i]], to + i);
+    write_element(map.table[channel][from[i]], to[i]);
     if (kPeriod == kChannels && ++channel == kChannels) channel = 0;
   }
 }
@@ -75,40 +71,30 @@ HWY_INLINE void convert(const ValueMap& map, std::size_t channel, const std::uin
 
 #endif
 
-}  // namespace
-
 template <std::size_t kPeriod, class T>
-void convert_to(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, T* to, Destination how) {
+void convert_to(const ValueMap& map, std::size_t channel, std::span<const std::uint8_t> from, T* to, Destination how) {
   if (how == Destination::kMemory) {
-    convert<kPeriod, true>(map, static_cast<std::size_t>(channel), from, count, to);
+    convert<kPeriod, true>(map, channel, from.data(), from.size(), to);
   } else {
-    convert<kPeriod, false>(map, static_cast<std::size_t>(channel), from, count, to);
+    convert<kPeriod, false>(map, channel, from.data(), from.size(), to);
   }
 }
 
-void plane_to_float(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
-                    Destination how) {
-  convert_to<1>(map, channel, from, count, to, how);
+template <std::size_t kPeriod>
+void convert_any(const ValueMap& map, std::size_t channel, std::span<const std::uint8_t> from, const Elements& to) {
+  with_element(to.type, [&](auto element) {
+    using T = decltype(element);
+    if constexpr (sizeof(T) > 1) convert_to<kPeriod>(map, channel, from, static_cast<T*>(to.data), to.how);
+  });
 }
-void plane_to_bfloat16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Bfloat16* to,
-                       Destination how) {
-  convert_to<1>(map, channel, from, count, to, how);
+
+}  // namespace
+
+void convert_plane_on_target(const ValueMap& map, int channel, std::span<const std::uint8_t> from, const Elements& to) {
+  convert_any<1>(map, static_cast<std::size_t>(channel), from, to);
 }
-void plane_to_float16(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Float16* to,
-                      Destination how) {
-  convert_to<1>(map, channel, from, count, to, how);
-}
-void interleaved_to_float(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to,
-                          Destination how) {
-  convert_to<kChannels>(map, 0, from, count, to, how);
-}
-void interleaved_to_bfloat16(const ValueMap& map, const std::uint8_t* from, std::size_t count, Bfloat16* to,
-                             Destination how) {
-  convert_to<kChannels>(map, 0, from, count, to, how);
-}
-void interleaved_to_float16(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
-                            Destination how) {
-  convert_to<kChannels>(map, 0, from, count, to, how);
+void convert_interleaved_on_target(const ValueMap& map, std::span<const std::uint8_t> from, const Elements& to) {
+  convert_any<kChannels>(map, 0, from, to);
 }
 
 void copy_bypassing_cache_on_target(const std::uint8_t* HWY_RESTRICT from, std::size_t count,
@@ -136,36 +122,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace unstarve {
 
-HWY_EXPORT(plane_to_float);
-HWY_EXPORT(plane_to_bfloat16);
-HWY_EXPORT(plane_to_float16);
-HWY_EXPORT(interleaved_to_float);
-HWY_EXPORT(interleaved_to_bfloat16);
-HWY_EXPORT(interleaved_to_float16);
+HWY_EXPORT(convert_plane_on_target);
+HWY_EXPORT(convert_interleaved_on_target);
 HWY_EXPORT(copy_bypassing_cache_on_target);
 
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
-                   Destination how) {
-  HWY_DYNAMIC_DISPATCH(plane_to_float)(map, channel, from, count, to, how);
+void convert_plane(const ValueMap& map, int channel, std::span<const std::uint8_t> from, const Elements& to) {
+  HWY_DYNAMIC_DISPATCH(convert_plane_on_target)(map, channel, from, to);
 }
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Bfloat16* to,
-                   Destination how) {
-  HWY_DYNAMIC_DISPATCH(plane_to_bfloat16)(map, channel, from, count, to, how);
-}
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Float16* to,
-                   Destination how) {
-  HWY_DYNAMIC_DISPATCH(plane_to_float16)(map, channel, from, count, to, how);
-}
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to, Destination how) {
-  HWY_DYNAMIC_DISPATCH(interleaved_to_float)(map, from, count, to, how);
-}
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Bfloat16* to,
-                         Destination how) {
-  HWY_DYNAMIC_DISPATCH(interleaved_to_bfloat16)(map, from, count, to, how);
-}
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
-                         Destination how) {
-  HWY_DYNAMIC_DISPATCH(interleaved_to_float16)(map, from, count, to, how);
+void convert_interleaved(const ValueMap& map, std::span<const std::uint8_t> from, const Elements& to) {
+  HWY_DYNAMIC_DISPATCH(convert_interleaved_on_target)(map, from, to);
 }
 
 void copy_bypassing_cache(const std::uint8_t* from, std::size_t count, std::uint8_t* to) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "unstarve/core/image.h"
 #include "unstarve/ops/store/element_bits.h"
@@ -31,19 +32,17 @@ enum class Destination {
   kMemory,  // streaming stores that bypass the cache; call finish_streaming() before another thread reads them
 };
 
-// `count` values of one channel.
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, float* to,
-                   Destination how);
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Bfloat16* to,
-                   Destination how);
-void convert_plane(const ValueMap& map, int channel, const std::uint8_t* from, std::size_t count, Float16* to,
-                   Destination how);
-// `count` values of interleaved channels, starting with the first.
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, float* to, Destination how);
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Bfloat16* to,
-                         Destination how);
-void convert_interleaved(const ValueMap& map, const std::uint8_t* from, std::size_t count, Float16* to,
-                         Destination how);
+// Where values are written, and as what. Not kUint8.
+struct Elements {
+  ElementType type;
+  void* data;
+  Destination how;
+};
+
+// Of one channel.
+void convert_plane(const ValueMap& map, int channel, std::span<const std::uint8_t> from, const Elements& to);
+// Of interleaved channels, starting with the first.
+void convert_interleaved(const ValueMap& map, std::span<const std::uint8_t> from, const Elements& to);
 
 // Copies `count` bytes as with Destination::kMemory.
 void copy_bypassing_cache(const std::uint8_t* from, std::size_t count, std::uint8_t* to);

@@ -1,10 +1,12 @@
 #pragma once
-// Conversion to and from 16-bit floating-point bits, rounded to nearest even, on the host and on GPUs. Threads: pure.
+// The elements of a batch in memory; conversion to and from 16-bit floating-point bits, rounded to nearest even, on the
+// host and on GPUs. Threads: pure.
 
 #include <bit>
 #include <cstdint>
 
 #include "unstarve/ops/base/host_device.h"
+#include "unstarve/ops/store/store_format.h"
 
 namespace unstarve {
 
@@ -40,6 +42,21 @@ UNSTARVE_HD inline float from_float16(std::uint16_t bits) {
   // The exponent bias differs by 112; the multiplication also handles subnormals.
   const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
+}
+
+inline void write_element(float value, float& to) { to = value; }
+inline void write_element(float value, Bfloat16& to) { to = Bfloat16{bfloat16_bits(value)}; }
+inline void write_element(float value, Float16& to) { to = Float16{float16_bits(value)}; }
+
+// Calls work(T{}) with the type T of an element in memory.
+template <class Work>
+auto with_element(ElementType type, const Work& work) {
+  switch (type) {
+    case ElementType::kUint8: return work(std::uint8_t{});
+    case ElementType::kFloat32: return work(float{});
+    case ElementType::kBfloat16: return work(Bfloat16{});
+    default: return work(Float16{});
+  }
 }
 
 }  // namespace unstarve

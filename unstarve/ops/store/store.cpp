@@ -52,14 +52,19 @@ Frame columns(const Frame& frame, int x, int width) {
   return part;
 }
 
-template <class T>
-void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* dst, CacheFetch& prefetch) {
-  if (layout == Layout::kNchw && store_small(frame, map, dst, prefetch)) return;
+void convert_frame(const Frame& frame, const ValueMap& map, const StoreFormat& format, void* dst,
+                   CacheFetch& prefetch) {
+  const bool planar = format.layout == Layout::kNchw;
+  if (planar && store_small(frame, map, format.type, dst, prefetch)) return;
   prefetch.finish();
   const auto width = static_cast<std::size_t>(frame.width);
   const std::size_t plane = width * static_cast<std::size_t>(frame.height);
   alignas(64) std::uint8_t stage[kStageStride * kChannels + 64];
-  const auto how = plane * kChannels * sizeof(T) >= kStreamBytes ? Destination::kMemory : Destination::kCache;
+  const auto how =
+      plane * kChannels * element_bytes(format.type) >= kStreamBytes ? Destination::kMemory : Destination::kCache;
+  const auto elements_at = [&](std::size_t index) {
+    return Elements{format.type, static_cast<std::uint8_t*>(dst) + index * element_bytes(format.type), how};
+  };
   // Wide frames are processed in strips of columns, others in as many whole rows as fit.
   const int strip = std::min(frame.width, kStagePixels);
   const int rows_per_step = strip == frame.width ? kStagePixels / strip : 1;
@@ -70,15 +75,15 @@ void convert_frame(const Frame& frame, const ValueMap& map, Layout layout, T* ds
       const int rows = std::min(rows_per_step, frame.height - y);
       const auto pixels = static_cast<std::size_t>(part_width) * static_cast<std::size_t>(rows);
       const std::size_t at = static_cast<std::size_t>(y) * width + static_cast<std::size_t>(x);
-      if (layout == Layout::kNchw) {
+      if (planar) {
         copy_window(part, y, rows, {stage, part_width, kStageStride});
         for (int c = 0; c < kChannels; ++c) {
-          T* const to = dst + static_cast<std::size_t>(c) * plane + at;
-          convert_plane(map, c, stage + c * kStageStride, pixels, to, how);
+          const auto first = static_cast<std::size_t>(c) * plane + at;
+          convert_plane(map, c, {stage + c * kStageStride, pixels}, elements_at(first));
         }
       } else {
         copy_window(part, y, rows, {stage, std::ptrdiff_t{part_width} * kChannels, 1});
-        convert_interleaved(map, stage, pixels * kChannels, dst + at * kChannels, how);
+        convert_interleaved(map, {stage, pixels * kChannels}, elements_at(at * kChannels));
       }
     }
   }
@@ -103,28 +108,19 @@ void Storer::store(const Frame& frame, void* dst, CacheFetch* prefetch) const {
   CacheFetch nothing;
   CacheFetch& fetch = prefetch ? *prefetch : nothing;
   if (frame.width <= 0 || frame.height <= 0) return;
+  if (format_.type != ElementType::kUint8) return convert_frame(frame, *map_, format_, dst, fetch);
+  fetch.finish();
   const std::ptrdiff_t width = frame.width;
-  switch (format_.type) {
-    case ElementType::kUint8: {
-      fetch.finish();
-      auto* to = static_cast<std::uint8_t*>(dst);
-      if (format_.layout == Layout::kNchw) {
-        // The planes of a 1 x 1 image have distance 1, as interleaved channels do; the result is the same.
-        copy_window(frame, 0, frame.height, {to, width, width * frame.height});
-      } else if (const std::uint8_t* const run = as_one_run(frame);
-                 run != nullptr && sample_bytes(frame.size()) >= kStreamBytes) {
-        copy_bypassing_cache(run, sample_bytes(frame.size()), to);
-        finish_streaming();
-      } else {
-        copy_window(frame, 0, frame.height, {to, width * kChannels, 1});
-      }
-      return;
-    }
-    case ElementType::kFloat32: convert_frame(frame, *map_, format_.layout, static_cast<float*>(dst), fetch); return;
-    case ElementType::kBfloat16:
-      convert_frame(frame, *map_, format_.layout, static_cast<Bfloat16*>(dst), fetch);
-      return;
-    case ElementType::kFloat16: convert_frame(frame, *map_, format_.layout, static_cast<Float16*>(dst), fetch); return;
+  auto* to = static_cast<std::uint8_t*>(dst);
+  if (format_.layout == Layout::kNchw) {
+    // The planes of a 1 x 1 image have distance 1, as interleaved channels do; the result is the same.
+    copy_window(frame, 0, frame.height, {to, width, width * frame.height});
+  } else if (const std::uint8_t* const run = as_one_run(frame);
+             run != nullptr && sample_bytes(frame.size()) >= kStreamBytes) {
+    copy_bypassing_cache(run, sample_bytes(frame.size()), to);
+    finish_streaming();
+  } else {
+    copy_window(frame, 0, frame.height, {to, width * kChannels, 1});
   }
 }
 
@@ -137,12 +133,13 @@ void Storer::store_reference(const Frame& frame, void* dst) const {
         const float value = std::fma(static_cast<float>(pixel), map_->scale[c], map_->bias[c]);
         const std::size_t at =
             format_.layout == Layout::kNchw ? (c * height + y) * width + x : (y * width + x) * kChannels + c;
-        switch (format_.type) {
-          case ElementType::kUint8: static_cast<std::uint8_t*>(dst)[at] = pixel; break;
-          case ElementType::kFloat32: static_cast<float*>(dst)[at] = value; break;
-          case ElementType::kBfloat16: static_cast<std::uint16_t*>(dst)[at] = bfloat16_bits(value); break;
-          case ElementType::kFloat16: static_cast<std::uint16_t*>(dst)[at] = float16_bits(value); break;
-        }
+        with_element(format_.type, [&](auto element) {
+          auto& to = static_cast<decltype(element)*>(dst)[at];
+          if constexpr (sizeof(to) == 1)
+            to = pixel;
+          else
+            write_element(value, to);
+        });
       }
     }
   }

@@ -90,14 +90,14 @@ bool store_small_as(const Frame&, const ValueMap&, T*, CacheFetch&) {
 
 }  // namespace
 
-bool store_small_float(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& fetch) {
-  return store_small_as(frame, map, dst, fetch);
-}
-bool store_small_bfloat16(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& fetch) {
-  return store_small_as(frame, map, dst, fetch);
-}
-bool store_small_float16(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& fetch) {
-  return store_small_as(frame, map, dst, fetch);
+bool store_small_on_target(const Frame& frame, const ValueMap& map, ElementType type, void* dst, CacheFetch& fetch) {
+  return with_element(type, [&](auto element) {
+    using T = decltype(element);
+    if constexpr (sizeof(T) == 1)
+      return false;
+    else
+      return store_small_as(frame, map, static_cast<T*>(dst), fetch);
+  });
 }
 
 }  // namespace unstarve::HWY_NAMESPACE
@@ -106,18 +106,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace unstarve {
 
-HWY_EXPORT(store_small_float);
-HWY_EXPORT(store_small_bfloat16);
-HWY_EXPORT(store_small_float16);
+HWY_EXPORT(store_small_on_target);
 
-bool store_small(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& fetch) {
-  return HWY_DYNAMIC_DISPATCH(store_small_float)(frame, map, dst, fetch);
-}
-bool store_small(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& fetch) {
-  return HWY_DYNAMIC_DISPATCH(store_small_bfloat16)(frame, map, dst, fetch);
-}
-bool store_small(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& fetch) {
-  return HWY_DYNAMIC_DISPATCH(store_small_float16)(frame, map, dst, fetch);
+bool store_small(const Frame& frame, const ValueMap& map, ElementType type, void* dst, CacheFetch& fetch) {
+  return HWY_DYNAMIC_DISPATCH(store_small_on_target)(frame, map, type, dst, fetch);
 }
 
 }  // namespace unstarve

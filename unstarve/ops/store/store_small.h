@@ -3,7 +3,7 @@
 // mirroring, normalisation and the write. Private to ops.
 //
 // Only on instruction sets whose masked loads never touch masked-out bytes (AVX-512). Otherwise, and for other frames,
-// the functions return false and write and prefetch nothing.
+// store_small() returns false and writes and prefetches nothing.
 
 #include <cstdint>
 
@@ -15,8 +15,6 @@ namespace unstarve {
 
 // Writes planes (NCHW) as convert_plane() would and prefetches all of `fetch` between their rows. False if the
 // pixels are not planar, the frame has a colour chain, the width is not 32 or 64, or `dst` is not at a cache line.
-[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, float* dst, CacheFetch& fetch);
-[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, Bfloat16* dst, CacheFetch& fetch);
-[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, Float16* dst, CacheFetch& fetch);
+[[nodiscard]] bool store_small(const Frame& frame, const ValueMap& map, ElementType type, void* dst, CacheFetch& fetch);
 
 }  // namespace unstarve

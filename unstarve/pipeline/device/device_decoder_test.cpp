@@ -50,7 +50,7 @@ Made run_with_files(const PipelineSpec& spec, const std::shared_ptr<const Datase
   options.decode = balance;
   const auto host = open_device("cpu");
   Loader loader(before, dataset, *host, options);
-  const gpu::OutputType type = gpu::make_output(spec.output).type;
+  const ElementType type = gpu::make_output(spec.output).type;
   DeviceOperations operations(
       spec, type, device,
       std::make_unique<DeviceDecoder>(DeviceDecoder::Options{std::move(library), 1, balance, dataset}, device));

@@ -54,7 +54,7 @@ Size size_after_first(const Operations& operations, std::size_t count) {
 
 }  // namespace
 
-DeviceOperations::DeviceOperations(const PipelineSpec& spec, gpu::OutputType type, Device& device,
+DeviceOperations::DeviceOperations(const PipelineSpec& spec, ElementType type, Device& device,
                                    std::unique_ptr<DeviceDecoder> decoder)
     : specs_(spec.operations),
       seed_(spec.order.seed),

@@ -40,7 +40,7 @@ class DeviceOperations {
  public:
   // The output has the settings of the spec, except for `type`. `device` must outlive this object. With a decoder,
   // throws Error(kArgument) for operations before first_on_device() without a GPU kernel.
-  DeviceOperations(const PipelineSpec& spec, gpu::OutputType type, Device& device,
+  DeviceOperations(const PipelineSpec& spec, ElementType type, Device& device,
                    std::unique_ptr<DeviceDecoder> decoder = {});
 
   // Image sizes of the batches that the host sends in an epoch, and of the resulting batches.

@@ -35,7 +35,7 @@ std::vector<Seen> run_in_two(const PipelineSpec& spec, const std::shared_ptr<con
   before.operations.resize(first);
   before.output = {ElementType::kUint8, Layout::kNhwc, spec.output.normalisation};
   std::vector<Seen> seen = run(before, dataset, options);
-  const gpu::OutputType type = gpu::make_output(spec.output).type;
+  const ElementType type = gpu::make_output(spec.output).type;
   DeviceOperations operations(spec, type, device);
   const auto stream = device.make_stream();
   for (Seen& batch : seen) {
@@ -123,7 +123,7 @@ TEST_CASE("explain() lists the operations on the device", "[gpu]") {
   PipelineSpec spec = augmented_spec(8);
   spec.operations.push_back({"resize", {{"size", {20, 30}}}});
   const auto device = open_device("cpu");
-  CHECK(DeviceOperations(spec, gpu::OutputType::kFloat32, *device).explain() ==
+  CHECK(DeviceOperations(spec, ElementType::kFloat32, *device).explain() ==
         "bus         48x48 uint8; then one kernel per batch, with the host's draws\n"
         "device      horizontal_flip: 48x48 -> 48x48, random\n"
         "device      color_jitter: 48x48 -> 48x48, random\n"
@@ -131,7 +131,7 @@ TEST_CASE("explain() lists the operations on the device", "[gpu]") {
         "device      erasing: 48x48 -> 48x48, random\n"
         "device      resize: 48x48 -> 30x20\n");
   spec.operations.back().params["size"] = scheduled({{0, {20, 30}}, {2, {40}}, {7, {50}}});
-  const DeviceOperations changing(spec, gpu::OutputType::kFloat32, *device);
+  const DeviceOperations changing(spec, ElementType::kFloat32, *device);
   CHECK_THAT(changing.explain(),
              EndsWith("resize: 48x48 -> 30x20\n"
                       "device      same schedule as on the host: 2 changes, the last in epoch 7\n"));

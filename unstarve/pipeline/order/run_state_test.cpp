@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 
 namespace unstarve {
 namespace {

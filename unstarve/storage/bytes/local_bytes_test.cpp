@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
 #include "unstarve/storage/source/open_bytes.h"
 #include "unstarve/storage/testing/memory_bytes.h"

@@ -5,7 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/testing/compressed_text.h"
 #include "unstarve/storage/testing/damaged_points.h"
 #include "unstarve/storage/testing/zstd_text.h"

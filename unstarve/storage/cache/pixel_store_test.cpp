@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/file_size_limit.h"
 #include "unstarve/core/random.h"
+#include "unstarve/core/testing/file_size_limit.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 

@@ -10,7 +10,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/index/record_index.h"
 #include "unstarve/storage/testing/memory_bytes.h"
 #include "unstarve/storage/testing/temporary_folder.h"

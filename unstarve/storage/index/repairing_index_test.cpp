@@ -8,7 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/source/open_bytes.h"
 #include "unstarve/storage/testing/temporary_folder.h"

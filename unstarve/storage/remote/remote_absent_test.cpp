@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/source/open_bytes.h"

@@ -12,7 +12,7 @@
 #include "unstarve/codecs/jpeg/entropy/huffman_test_support.h"
 #include "unstarve/codecs/jpeg/entropy/mcu_row.h"
 #include "unstarve/core/guarded_memory.h"
-#include "unstarve/core/simd_test_support.h"
+#include "unstarve/core/testing/simd_test_support.h"
 
 namespace unstarve {
 namespace {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/random.h"
-#include "unstarve/core/simd_test_support.h"
+#include "unstarve/core/testing/simd_test_support.h"
 
 namespace unstarve {
 namespace {

@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 256 bits: wider vectors pay only for long runs (core/wide_vectors.h), and memory is the limit.
+// At most 256 bits: wider vectors pay only for long runs (wide_vectors_pay()), and memory is the limit.
 using D = hn::CappedTag<std::uint64_t, ChecksumLanes::kCount>;
 using V = hn::Vec<D>;
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unstarve/core/random.h"
-#include "unstarve/core/simd_test_support.h"
+#include "unstarve/core/testing/simd_test_support.h"
 
 namespace unstarve {
 namespace {

@@ -13,7 +13,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/simd_test_support.h"
+#include "unstarve/core/testing/simd_test_support.h"
 
 namespace unstarve {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "unstarve/codecs/jpeg/transform/idct_test_support.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/simd_test_support.h"
+#include "unstarve/core/testing/simd_test_support.h"
 
 namespace unstarve {
 TEST_CASE("the reduced IDCT of every instruction set equals the reference", "[codecs]") {

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/formats/arrays/array_images.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/byte_text.h"

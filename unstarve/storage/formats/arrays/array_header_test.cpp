@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/formats/arrays/array_header.h"
 #include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/testing/byte_text.h"

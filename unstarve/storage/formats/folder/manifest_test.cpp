@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/conformance.h"

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/fixtures_folder.h"

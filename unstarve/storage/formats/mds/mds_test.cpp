@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/byte_text.h"

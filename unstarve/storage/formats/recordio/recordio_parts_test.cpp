@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/fixtures_folder.h"
 #include "unstarve/storage/testing/recordio_text.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"

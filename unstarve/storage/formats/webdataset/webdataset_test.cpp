@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "unstarve/core/refusal.h"
+#include "unstarve/core/testing/refusal.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/source/source.h"
 #include "unstarve/storage/testing/byte_text.h"

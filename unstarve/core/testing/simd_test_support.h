@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "unstarve/core/simd_targets.h"
-#include "unstarve/core/wide_vectors.h"
 
 #include <hwy/highway.h>
 #include <hwy/targets.h>

@@ -1,4 +1,4 @@
-#include "unstarve/core/wide_vectors.h"
+#include "unstarve/core/simd_targets.h"
 
 namespace unstarve {
 namespace {
