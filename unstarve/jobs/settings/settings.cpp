@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
@@ -154,7 +156,9 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
   pipeline.batch.size = 256;
   train.learning_rate = 0.1;
   train.label_smoothing = thumbnails ? 0.1 : 0;
-  set_batch(settings, starting_batch(choice.device, train.image_size));
+  const std::uint64_t samples = std::max<std::uint64_t>(1, dataset.size());  // fewer than a batch: one full batch
+  set_batch(settings, static_cast<int>(std::min<std::uint64_t>(
+                          samples, static_cast<std::uint64_t>(starting_batch(choice.device, train.image_size)))));
   return settings;
 }
 
