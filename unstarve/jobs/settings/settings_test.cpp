@@ -36,10 +36,13 @@ TEST_CASE("defaults depend on the data") {
   CHECK(small.train.image_size == 32);
   CHECK(small.train.classes == 7);
   CHECK(small.pipeline.operations[0].name == "pad_crop");
-  const auto photographs = open_dataset("synthetic:classes=3,images=20,size=300,seed=1");
+  const auto photographs = open_dataset("synthetic:classes=3,images=2000,size=300,seed=1");
   const Settings large = default_settings({"p", ""}, *photographs, {"", "emulated:h100-resnet50"});
   CHECK(large.train.image_size == 224);
   CHECK(large.pipeline.batch.size == 400);
+  // A dataset smaller than the usual batch is one batch.
+  const auto few = open_dataset("synthetic:classes=3,images=20,size=300,seed=1");
+  CHECK(default_settings({"p", ""}, *few, {"", "emulated:h100-resnet50"}).pipeline.batch.size == 20);
   CHECK(large.pipeline.operations[0].name == "random_resized_crop");
 }
 
