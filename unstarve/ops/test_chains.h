@@ -71,8 +71,8 @@ class TwoWays {
     gpu::write_packet(recording_, packet_.data());
     memory_.reserve_discard(static_cast<std::size_t>(recording_.scratch.bytes()));
     device_.assign(host_.size(), 0xEE);
-    gpu::run_on_host(gpu::read_packet(recording_, packet_.data()), pixels.data,
-                     output_of(format, size_, device_.data()), memory_.data(), order);
+    gpu::run_on_host(gpu::read_packet(recording_, packet_.data()), {pixels.data, memory_.data()},
+                     output_of(format, size_, device_.data()), order);
     return host_ == device_;
   }
   [[nodiscard]] const Recording& recording() const { return recording_; }

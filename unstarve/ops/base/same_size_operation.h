@@ -3,7 +3,6 @@
 //
 // Threads: as any Operation, const after construction.
 
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -39,20 +38,19 @@ class SameSizeOperation : public Operation {
   ChangeTraits traits_;
 };
 
-// An operation whose change is a function; the function follows the rules of SameSizeOperation::change().
-[[nodiscard]] inline std::unique_ptr<Operation> change_operation(
-    const ChangeTraits& traits, std::function<void(Frame& frame, Random& random, Scratch& scratch)> change) {
+// An operation whose change is function(frame, random, scratch), by the rules of SameSizeOperation::change().
+template <class Function>
+[[nodiscard]] std::unique_ptr<Operation> change_operation(const ChangeTraits& traits, const Function& function) {
   class FunctionOperation final : public SameSizeOperation {
    public:
-    FunctionOperation(const ChangeTraits& of, std::function<void(Frame&, Random&, Scratch&)> function)
-        : SameSizeOperation(of), function_(std::move(function)) {}
+    FunctionOperation(const ChangeTraits& of, const Function& what) : SameSizeOperation(of), what_(what) {}
 
    private:
-    void change(Frame& frame, Random& random, Scratch& scratch) const override { function_(frame, random, scratch); }
+    void change(Frame& frame, Random& random, Scratch& scratch) const override { what_(frame, random, scratch); }
 
-    std::function<void(Frame&, Random&, Scratch&)> function_;
+    Function what_;
   };
-  return std::make_unique<FunctionOperation>(traits, std::move(change));
+  return std::make_unique<FunctionOperation>(traits, function);
 }
 
 // Changes by an amount that is uniform in `range`, or fixed.

@@ -65,13 +65,12 @@ class BlockTeam {
 };
 
 // For batches of one pass: blocks in x share the pixels of a sample, blocks in y the samples.
-__global__ void __launch_bounds__(256)
-    single_pass_kernel(BatchProgram program, const std::uint8_t* source, Output output) {
+__global__ void __launch_bounds__(256) single_pass_kernel(BatchProgram program, BatchMemory memory, Output output) {
   const auto width = static_cast<std::uint32_t>(output.size.width);
   const std::uint32_t pixels = width * static_cast<std::uint32_t>(output.size.height);
   for (std::int64_t sample = blockIdx.y; sample < program.count; sample += gridDim.y) {
     const SampleProgram& of = program.samples[sample];
-    const Task task{program, source + of.source, nullptr};
+    const Task task{program, memory.source + of.source, nullptr};
     const std::int32_t layer = program.commands[of.first_command].layer;
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < pixels; i += gridDim.x * blockDim.x) {
       const auto x = static_cast<std::int32_t>(i % width), y = static_cast<std::int32_t>(i / width);
@@ -81,12 +80,12 @@ __global__ void __launch_bounds__(256)
 }
 
 // Each block is a team with its own scratch memory and processes sample after sample.
-__global__ void __launch_bounds__(512, 2)
-    team_kernel(BatchProgram program, const std::uint8_t* source, Output output, std::uint8_t* scratch) {
+__global__ void __launch_bounds__(512, 2) team_kernel(BatchProgram program, BatchMemory memory, Output output) {
   __shared__ Shared shared;
   BlockTeam team(shared);
   for (std::int64_t sample = blockIdx.x; sample < program.count; sample += gridDim.x) {
-    const Task task{program, source + program.samples[sample].source, scratch + blockIdx.x * program.scratch.bytes()};
+    const Task task{program, memory.source + program.samples[sample].source,
+                    memory.scratch + blockIdx.x * program.scratch.bytes()};
     run_sample(task, sample, output, team);
   }
 }
@@ -100,17 +99,17 @@ int cuda_multiprocessors(Stream& stream) {
   return count;
 }
 
-void launch_cuda(const Launch& launch, const BatchProgram& program, const std::uint8_t* source, const Output& output,
-                 std::uint8_t* scratch, Stream& stream) {
+void launch_cuda(const Launch& launch, const BatchProgram& program, const BatchMemory& memory, const Output& output,
+                 Stream& stream) {
   const auto native = static_cast<cudaStream_t>(stream.native());
   (void)make_current(native);
   const auto threads = static_cast<unsigned>(launch.threads);
   if (launch.teams) {
-    team_kernel<<<static_cast<unsigned>(launch.blocks), threads, 0, native>>>(program, source, output, scratch);
+    team_kernel<<<static_cast<unsigned>(launch.blocks), threads, 0, native>>>(program, memory, output);
   } else {
     const auto samples = static_cast<unsigned>(std::min<std::int64_t>(program.count, kMaxBlocksY));
     const dim3 grid(static_cast<unsigned>(launch.blocks_per_sample), samples);
-    single_pass_kernel<<<grid, threads, 0, native>>>(program, source, output);
+    single_pass_kernel<<<grid, threads, 0, native>>>(program, memory, output);
   }
   check(cudaGetLastError(), "launch the kernel of a batch's operations");
 }

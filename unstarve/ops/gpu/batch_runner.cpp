@@ -85,11 +85,11 @@ void BatchRunner::run(const Recording& recording, const std::uint8_t* source, co
   gpu::write_packet(recording, packet.pinned->data());
   device_.copy_to_device(packet.on_device->data(), packet.pinned->data(), bytes, stream);
   const gpu::BatchProgram program = gpu::read_packet(recording, packet.on_device->data());
-  std::uint8_t* const scratch = scratch_ ? scratch_->data() : nullptr;
+  const gpu::BatchMemory memory{source, scratch_ ? scratch_->data() : nullptr};
   if (host) {
-    gpu::run_on_host(program, source, output, scratch);
+    gpu::run_on_host(program, memory, output);
   } else {
-    gpu::launch_cuda(launch, program, source, output, scratch, stream);
+    gpu::launch_cuda(launch, program, memory, output, stream);
   }
   packet.used = stream.record();
 }

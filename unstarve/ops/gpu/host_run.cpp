@@ -43,16 +43,15 @@ class HostTeam {
 
 }  // namespace
 
-void run_on_host(const BatchProgram& program, const std::uint8_t* source, const Output& output, std::uint8_t* scratch,
-                 TeamOrder order) {
+void run_on_host(const BatchProgram& program, const BatchMemory& memory, const Output& output, TeamOrder order) {
   const auto bytes = static_cast<std::size_t>(program.scratch.bytes());
   Counts counts;
   HostTeam team(counts, order);
   for (std::int64_t sample = 0; sample < program.count; ++sample) {
     // Commands read only what earlier ones wrote: leftovers must not show.
-    if (bytes > 0) std::memset(scratch, static_cast<int>(0xA5 + sample), bytes);
+    if (bytes > 0) std::memset(memory.scratch, static_cast<int>(0xA5 + sample), bytes);
     std::memset(&counts, 0x5A, sizeof counts);
-    const Task task{program, source + program.samples[sample].source, scratch};
+    const Task task{program, memory.source + program.samples[sample].source, memory.scratch};
     run_sample(task, sample, output, team);
   }
 }

@@ -278,8 +278,8 @@ TEST_CASE("batches of photographs give the host's bits", "[gpu]") {
     packet.reserve_discard(gpu::packet_bytes(recorder.recording()));
     gpu::write_packet(recorder.recording(), packet.data());
     memory.reserve_discard(static_cast<std::size_t>(recorder.recording().scratch.bytes()));
-    gpu::run_on_host(gpu::read_packet(recorder.recording(), packet.data()), source.data(),
-                     testing::output_of(format, size, device.data()), memory.data());
+    gpu::run_on_host(gpu::read_packet(recorder.recording(), packet.data()), {source.data(), memory.data()},
+                     testing::output_of(format, size, device.data()));
     CHECK(host == device);
   }
 }

@@ -4,8 +4,6 @@
 // Threads: any, one at a time per stream. Failure: Error(kMemory) or Error(kInternal) with CUDA's message,
 // Error(kMissing) in a build without CUDA.
 
-#include <cstdint>
-
 #include "unstarve/device/device.h"
 #include "unstarve/ops/gpu/batch_runner.h"
 #include "unstarve/ops/gpu/output.h"
@@ -15,8 +13,8 @@ namespace unstarve::gpu {
 
 // Of the device of `stream`.
 [[nodiscard]] int cuda_multiprocessors(Stream& stream);
-// Queues the batch. All device memory; `scratch`: launch.scratch_bytes.
-void launch_cuda(const Launch& launch, const BatchProgram& program, const std::uint8_t* source, const Output& output,
-                 std::uint8_t* scratch, Stream& stream);
+// Queues the batch. All device memory.
+void launch_cuda(const Launch& launch, const BatchProgram& program, const BatchMemory& memory, const Output& output,
+                 Stream& stream);
 
 }  // namespace unstarve::gpu

@@ -6,7 +6,7 @@ namespace unstarve::gpu {
 
 int cuda_multiprocessors(Stream&) { throw Error(ErrorKind::kMissing, "operations on a GPU: this build has no CUDA"); }
 
-void launch_cuda(const Launch&, const BatchProgram&, const std::uint8_t*, const Output&, std::uint8_t*, Stream&) {
+void launch_cuda(const Launch&, const BatchProgram&, const BatchMemory&, const Output&, Stream&) {
   throw Error(ErrorKind::kMissing, "operations on a GPU: this build has no CUDA");
 }
 

@@ -82,10 +82,13 @@ void convert_to(const ValueMap& map, std::size_t channel, std::span<const std::u
 
 template <std::size_t kPeriod>
 void convert_any(const ValueMap& map, std::size_t channel, std::span<const std::uint8_t> from, const Elements& to) {
-  with_element(to.type, [&](auto element) {
-    using T = decltype(element);
-    if constexpr (sizeof(T) > 1) convert_to<kPeriod>(map, channel, from, static_cast<T*>(to.data), to.how);
-  });
+  switch (to.type) {
+    case ElementType::kUint8: return;
+    case ElementType::kFloat32: return convert_to<kPeriod>(map, channel, from, static_cast<float*>(to.data), to.how);
+    case ElementType::kBfloat16:
+      return convert_to<kPeriod>(map, channel, from, static_cast<Bfloat16*>(to.data), to.how);
+    case ElementType::kFloat16: return convert_to<kPeriod>(map, channel, from, static_cast<Float16*>(to.data), to.how);
+  }
 }
 
 }  // namespace

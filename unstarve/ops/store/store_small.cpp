@@ -91,13 +91,12 @@ bool store_small_as(const Frame&, const ValueMap&, T*, CacheFetch&) {
 }  // namespace
 
 bool store_small_on_target(const Frame& frame, const ValueMap& map, ElementType type, void* dst, CacheFetch& fetch) {
-  return with_element(type, [&](auto element) {
-    using T = decltype(element);
-    if constexpr (sizeof(T) == 1)
-      return false;
-    else
-      return store_small_as(frame, map, static_cast<T*>(dst), fetch);
-  });
+  switch (type) {
+    case ElementType::kUint8: return false;
+    case ElementType::kFloat32: return store_small_as(frame, map, static_cast<float*>(dst), fetch);
+    case ElementType::kBfloat16: return store_small_as(frame, map, static_cast<Bfloat16*>(dst), fetch);
+    default: return store_small_as(frame, map, static_cast<Float16*>(dst), fetch);
+  }
 }
 
 }  // namespace unstarve::HWY_NAMESPACE
