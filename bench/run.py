@@ -178,9 +178,10 @@ class Bench:
             first, second = (start_peer, start_ours) if start % 2 == 0 else (start_ours, start_peer)
             with first() as one, second() as other:
                 ours, peer = (other, one) if start % 2 == 0 else (one, other)
+                done = len(rates[0])
                 more = compare.interleave(
                     ours, peer, pairs, self.options.seconds,
-                    lambda _: say(f"  pair {len(rates[0]) + 1} of {self.options.pairs}")
+                    lambda pair, done=done: say(f"  pair {done + pair + 1} of {self.options.pairs}")
                     if sys.stderr.isatty() else None)
             for side, measured in zip(rates, more, strict=True):
                 side.extend(measured)

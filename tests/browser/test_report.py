@@ -95,11 +95,11 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
     def count(kind: str, selector: str) -> object:
         return browser.evaluate(f"({COUNT})('{kind}', '{selector}')")
 
-    assert count("ladder", ".bar") == [7 + 4, 5 + 2]  # rungs measured, and the legend's
+    assert count("ladder", ".bar") == [8 + 5, 6 + 3]  # rungs measured, and the legend's
     assert count("ladder", "[data-status=absent]") == [2, 1]
     assert count("ladder", "[data-status=reverted] .bar") == [1, 0]
     assert count("ladder", "[data-status=undecided] .bar") == [1, 0]
-    assert count("ladder", "g .whisker") == [6, 4]
+    assert count("ladder", "g .whisker") == [7, 5]
     assert count("step", ".segment") == [10, 4]
     assert count("stages", ".segment") == [8]
     painted = browser.evaluate(PAINTED)
@@ -109,10 +109,10 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)
 def test_statuses_differ_without_colour(browser: Chromium, reports: dict[str, Path], width: int, scheme: str) -> None:
     browser.show(reports["plain"], width, scheme)
-    looks = browser.evaluate("""['base', 'kept', 'reverted', 'undecided', 'absent'].map(status => {
+    looks = browser.evaluate("""['base', 'kept', 'reverted', 'undecided', 'absent', 'final'].map(status => {
         const row = document.querySelector(`[data-status=${status}]`);
-        return [...row.querySelectorAll('text')].map(text => text.textContent).join(' ').match(/[•✓↩?–]/)[0]; })""")
-    assert looks == ["•", "✓", "↩", "?", "–"]
+        return [...row.querySelectorAll('text')].map(text => text.textContent).join(' ').match(/[•✓↩?–★]/)[0]; })""")
+    assert looks == ["•", "✓", "↩", "?", "–", "★"]
 
 
 @pytest.mark.parametrize("name", ["plain", "hostile"])
@@ -156,7 +156,7 @@ def test_tables_say_what_the_charts_draw(browser: Chromium, reports: dict[str, P
     browser.show(reports["plain"], 1280, "light")
     rows = browser.evaluate("""[...document.querySelectorAll('#part-1 table.cards tbody tr')].map(row =>
         [...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ').trim()))""")
-    assert len(rows) == 9  # type: ignore[arg-type]
+    assert len(rows) == 10  # type: ignore[arg-type]
     first, *rest = rows[2]  # type: ignore[index]
     assert first.startswith("mixed precision float32 -> bfloat16 affects learning: loss 2.318 → 2.317")
     assert rest == ["128", "635 MB", "260.2", "492", "", "1.44 [1.42, 1.46]", "✓ kept"]

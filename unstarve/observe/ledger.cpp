@@ -40,7 +40,7 @@ Row table_row(const LedgerEntry& entry) {
   row[2] = format_bytes(entry.memory_bytes);
   row[3] = fmt::format("{:.1f}", entry.step_ms);
   row[4] = format_rate(entry.samples_per_s);
-  if (has_relative(entry)) row[5] = fmt::format("{:.0f} %", entry.relative * 100);
+  if (has_relative(entry)) row[5] = fmt::format("{:.0f} %", entry.ratio.ratio * 100);
   if (entry.verdict != Verdict::kBase) {
     row[6] = entry.ratio.pairs > 1 ? format_interval(entry.ratio.ratio, entry.ratio.low, entry.ratio.high) : "-";
   }
@@ -157,7 +157,7 @@ std::string to_json(const Ledger& ledger) {
                      {"memory_bytes", entry.memory_bytes},
                      {"step_ms", entry.step_ms},
                      {"samples_per_s", entry.samples_per_s},
-                     {"relative", has_relative(entry) ? json(entry.relative) : json()},
+                     {"relative", has_relative(entry) ? json(entry.ratio.ratio) : json()},
                      {"ratio", entry.ratio.ratio},
                      {"low", entry.ratio.low},
                      {"high", entry.ratio.high},

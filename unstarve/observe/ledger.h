@@ -32,8 +32,7 @@ struct LedgerEntry {
   std::size_t memory_bytes = 0;
   double step_ms = 0;
   double samples_per_s = 0;
-  double relative = 1;     // to the base; base and final entry only, from one comparison
-  RatioInterval ratio;     // to the step before; for the base: 1, without pairs
+  RatioInterval ratio;     // to the step before; final entry: to the base; for the base: 1, without pairs
   double loss_before = 0;  // mean over the first steps, without and with the change; only if affects_learning
   double loss_after = 0;
 };
@@ -43,7 +42,7 @@ struct Ledger {
   std::vector<LedgerEntry> entries;
 };
 
-// Whether the entry has a figure relative to the base.
+// Whether `ratio` is relative to the base.
 [[nodiscard]] inline bool has_relative(const LedgerEntry& entry) noexcept {
   return entry.verdict == Verdict::kBase || entry.verdict == Verdict::kFinal;
 }

@@ -65,8 +65,8 @@ std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval
   std::string html = "<div class=\"tiles\">\n";
   const int kept = count(ledger, Verdict::kKept);
   if (total)
-    html +=
-        tile(fmt::format("{:.2f} ×", total->ratio), fmt::format("the base [{:.2f}, {:.2f}]", total->low, total->high));
+    html += tile(fmt::format("{:.2f} ×", total->ratio),
+                 fmt::format("the plain baseline [{:.2f}, {:.2f}]", total->low, total->high));
   html += tile(gain_text(ledger), "before and after");
   const auto steps = std::ranges::count_if(
       ledger.entries, [](const LedgerEntry& entry) { return measured(entry) && !has_relative(entry); });

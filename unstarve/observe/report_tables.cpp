@@ -103,7 +103,7 @@ std::string ladder_table(const Ledger& ledger) {
       cells[2] = entry.memory_bytes > 0 ? format_bytes(entry.memory_bytes) : "";
       cells[3] = ms_text(entry.step_ms);
       cells[4] = format_rate(entry.samples_per_s);
-      if (has_relative(entry)) cells[5] = fmt::format("{:.0f} %", entry.relative * 100);
+      if (has_relative(entry)) cells[5] = fmt::format("{:.0f} %", entry.ratio.ratio * 100);
       cells[6] = ratio_cell(entry);
     }
     cells[7] = status_cell(entry);

@@ -62,9 +62,11 @@ TEST_CASE("the tiles count measured steps and show the final comparison", "[repo
   ledger.entries.back().name = "not enough time";
   ledger.entries.back().verdict = Verdict::kUndecided;
   report.sections[0].total = RatioInterval{1.04, 0.96, 1.13, 8};
-  CHECK_THAT(render_report(report), Catch::Contains("<b>1 of 1</b>") && Catch::Contains("the base [0.96, 1.13]"));
+  CHECK_THAT(render_report(report),
+             Catch::Contains("<b>1 of 1</b>") && Catch::Contains("the plain baseline [0.96, 1.13]"));
   ledger.entries[1].verdict = Verdict::kReverted;
-  CHECK_THAT(render_report(report), Catch::Contains("<b>0 of 1</b>") && Catch::Contains("the base [0.96, 1.13]"));
+  CHECK_THAT(render_report(report),
+             Catch::Contains("<b>0 of 1</b>") && Catch::Contains("the plain baseline [0.96, 1.13]"));
 }
 
 TEST_CASE("the page contains figures, text, scripts and styles, and fetches nothing", "[report]") {

@@ -268,6 +268,33 @@ std::vector<Drawn> all_drawn() {
   return list;
 }
 
+TEST_CASE("an operation gives different pixels for different samples if and only if it reports to be random", "[ops]") {
+  // A cache of pixels relies on it (pipeline/plan/pixel_cache_file.h).
+  const Pixels pixels = noise({24, 20});
+  std::set<std::string_view> fixed;
+  for (const OperationInfo& info : operations()) {
+    std::vector<OpSpec> specs{defaults(info.name)};
+    if (std::ranges::any_of(parameters_of(info.name), [](const auto& p) { return p.name == "probability"; })) {
+      for (const double probability : {0.0, 0.5, 1.0}) {
+        specs.push_back(defaults(info.name));
+        specs.back().params["probability"] = {probability};
+      }
+    }
+    for (const OpSpec& spec : specs) {
+      INFO(spec.name << ' ' << to_text(spec.params));
+      const auto operation = make_operation(spec);
+      Scratch scratch;
+      std::set<std::string> outputs;
+      for (std::uint64_t sample = 0; sample < 200; ++sample)
+        outputs.insert(made_of(*operation, pixels.view, sample, scratch));
+      CHECK((outputs.size() > 1) == operation->random());
+      if (!operation->random()) fixed.insert(info.name);
+    }
+  }
+  for (const char* name : {"horizontal_flip", "vertical_flip", "brightness", "equalize", "cutout", "center_crop"})
+    CHECK(fixed.contains(name));
+}
+
 TEST_CASE("every amount is uniform in its range and reaches both ends", "[ops]") {
   std::set<std::pair<std::string, std::string>> tested;
   Scratch scratch;

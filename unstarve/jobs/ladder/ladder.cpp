@@ -278,7 +278,6 @@ class LadderRun {
     last.samples_per_s = comparison.rate();
     last.step_ms = comparison.step_ms;
     last.ratio = result_.over_base;
-    last.relative = last.ratio.ratio;
     last.reason = "compared with the base";
     result_.ledger.entries.push_back(std::move(last));
   }

@@ -58,7 +58,7 @@ TEST_CASE("a rung that helps is kept, the others are reverted") {
   // The table shows the final comparison.
   const LedgerEntry& last = result.ledger.entries.back();
   CHECK(last.verdict == Verdict::kFinal);
-  CHECK(last.relative == result.over_base.ratio);
+  CHECK(last.ratio.ratio == result.over_base.ratio);
   CHECK(final_entry(result.ledger) == &last);
   CHECK_FALSE(result.before.step.empty());
   CHECK_FALSE(result.after.utilisation.empty());

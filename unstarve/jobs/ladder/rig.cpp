@@ -25,7 +25,8 @@ constexpr double kProbeRateShare = 0.1;
 PipelineSpec with_full_batches(PipelineSpec pipeline, std::uint64_t samples) {
   std::uint64_t& repeat = pipeline.order.repeat;
   if (pipeline.order.epoch > 0) samples = pipeline.order.epoch;
-  const auto batch = static_cast<std::uint64_t>(pipeline.batch.size);
+  const std::uint64_t batch = static_cast<std::uint64_t>(pipeline.batch.size) *
+                              static_cast<std::uint64_t>(pipeline.order.world);  // of all ranks
   if (samples > 0 && samples * repeat < batch) repeat = (batch + samples - 1) / samples;
   return pipeline;
 }

@@ -39,7 +39,7 @@ struct Block {
   }
 };
 
-// `pipeline` with enough passes per epoch that `samples` fill a batch: a batch may exceed a small dataset.
+// `pipeline` with enough passes per epoch that `samples` fill a batch of every rank: it may exceed a small dataset.
 [[nodiscard]] PipelineSpec with_full_batches(PipelineSpec pipeline, std::uint64_t samples);
 
 class Rig {

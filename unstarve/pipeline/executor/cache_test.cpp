@@ -59,6 +59,23 @@ TEST_CASE("a cache changes no bit of any batch, and the second epoch reads nothi
   fs::remove_all(folder);
 }
 
+TEST_CASE("a cache of pixels with operations of probability 0 and 1 changes no bit of any batch") {
+  PipelineSpec spec = small_spec(8);
+  spec.operations = {{"resize", {{"size", {60}}}},
+                     {"center_crop", {{"size", {48}}}},
+                     {"horizontal_flip", {{"probability", {1.0}}}},
+                     {"brightness", {{"probability", {0.0}}}},
+                     {"vertical_flip", {{"probability", {0.5}}}}};
+  Loader::Options three_epochs;
+  three_epochs.epochs = 3;
+  const auto expected = run(spec, std::make_shared<JpegSet>(40), three_epochs);
+  spec.cache = CacheSpec{CacheWhat::kPixels, "", 100};
+  spec.execution.threads = 1;
+  const auto data = std::make_shared<CountedJpegs>(40);
+  CHECK(run(spec, data, three_epochs) == expected);
+  CHECK(data->reads == 41);
+}
+
 TEST_CASE("a cache too small for the data set keeps a part, and the batches stay the same") {
   PipelineSpec spec = small_spec(8);
   const auto expected = run(spec, std::make_shared<JpegSet>(300), {{}, 2});
