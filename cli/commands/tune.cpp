@@ -39,8 +39,9 @@ Command tune_command() {
       "Starts from plain settings (one loader thread, no prefetch; for a network also batch 32, float32, NCHW; all "
       "else is kept from the defaults or the spec) and tries one optimisation after another. Each is measured against "
       "the best settings so far in an interleaved A/B run, and kept only if the 95 % confidence interval of the ratio "
-      "is above 1. At the end, the defaults with the kept optimisations are compared with the defaults. The faster of "
-      "the two is written. For an emulated accelerator the file is a pipeline spec without settings of a network.",
+      "is above 1. At the end, the defaults with the kept optimisations are compared with the defaults, and written "
+      "only if they are faster; otherwise the defaults are written. For an emulated accelerator the file is a pipeline "
+      "spec without settings of a network.",
       "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
       "  unstarve train photos/ --config tuned.yaml",
       {data_option(),

@@ -278,7 +278,7 @@ class LadderRun {
     last.samples_per_s = comparison.rate();
     last.step_ms = comparison.step_ms;
     last.ratio = result_.over_base;
-    last.reason = "compared with the base";
+    last.reason = "the settings to use, compared with the base";
     result_.ledger.entries.push_back(std::move(last));
   }
 
