@@ -27,24 +27,13 @@ bool is_error(const std::exception& error) { return dynamic_cast<const Error*>(&
 
 SampleProgram::SampleProgram(const Plan& plan, const Resources& resources, Decoding decoding)
     : plan_(plan), resources_(resources), decoding_(decoding), storer_(plan.output) {
-  draws_.resize(plan.spec.operations.size(), {Random(0, 0, 0, 0)});
+  draws_.resize(plan.spec.operations.size(), Random(0, 0, 0, 0));
   enter(0);
 }
 
 void SampleProgram::enter(std::uint32_t epoch) {
   stage_ = &plan_.stage(epoch);
   size_ = plan_.size_at(epoch);
-}
-
-void SampleProgram::set_pixels(const PixelView& pixels) {
-  current_.frame.reset(pixels);
-  current_.has_pixels = true;
-}
-
-SampleProgram::Draws& SampleProgram::draws_of(OpIndex op) {
-  Draws& draws = draws_[op];
-  if (!draws.selected) draws.random = Random(plan_.spec.order.seed, current_.sample.draw, current_.sample.id, op);
-  return draws;
 }
 
 template <class Work>
@@ -87,9 +76,7 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
   clock_.emplace(totals, timed);
   if (timed) ++totals.timed_samples;
   current_.file = {};
-  current_.has_pixels = false;
-  current_.selection.part.reset();  // the rest is set by OpenStep
-  for (Draws& draws : draws_) draws.selected = false;
+  current_.selected = 0;
   for (StepIndex at = 0, end = last(); at < end;)
     at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
   if (current_.file[0] > 0) {
@@ -111,7 +98,7 @@ StepIndex SampleProgram::run(const ReadStep&, StepIndex at) {
 }
 
 StepIndex SampleProgram::run(const UsePixelsStep&, StepIndex at) {
-  set_pixels(image().pixels);
+  current_.frame.reset(image().pixels);
   return at + 1;
 }
 
@@ -125,24 +112,18 @@ StepIndex SampleProgram::run(const OpenStep&, StepIndex at) {
 }
 
 StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
-  Draws& draws = draws_of(step.op);
-  if (draws.selected) return at + 1;  // by SelectThroughStep
-  const Operation& operation = *stage_->operations[step.op];
-  locate_operation(step.op, [&] {
-    if (current_.has_pixels)
-      current_.frame.crop(operation.select(current_.frame.size(), draws.random));
-    else
-      current_.selection = select_for(operation, current_.header.size, draws.random);
-  });
-  draws.selected = true;
+  Random& random = draws_[step.op] = draws_of(step.op);
+  locate_operation(
+      step.op, [&] { current_.selection = select_for(*stage_->operations[step.op], current_.header.size, random); });
+  current_.selected = step.op + 1;
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
-  Draws& draws = draws_of(step.op);
+  Random& random = draws_[step.op] = draws_of(step.op);
   locate_operation(step.op, [&] {
-    draws.selected =
-        select_through({step, stage_->operations}, current_.header, current_.selection, draws.random, buffers_.scratch);
+    if (select_through({step, stage_->operations}, current_.header, current_.selection, random, buffers_.scratch))
+      current_.selected = step.op + 1;
   });
   return at + 1;
 }
@@ -169,7 +150,7 @@ bool SampleProgram::decode(const DecodePlan& how, RowSink* rows) {
 
 // Crops away what was decoded beyond the selected region.
 void SampleProgram::use_decoded(const DecodePlan& how) {
-  set_pixels(buffers_.decoded.view());
+  current_.frame.reset(buffers_.decoded.view());
   const bool cropped = how.crop.width > 0;
   const Rect& region = current_.selection.region;
   const int r = how.reduction;
@@ -226,7 +207,7 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
   locate_image([&] { resized = decode(how, &rows); });
   measure_decoding(how, start_ns);
   if (resized) {
-    set_pixels(rows.pixels());
+    current_.frame.reset(rows.pixels());
     clock_->lap(WorkStage::kDecode, rgb_bytes(rows.taken()), rows.spent_ns());
     return at + 1;
   }
@@ -236,12 +217,17 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
 }
 
 StepIndex SampleProgram::run(const ApplyStep& step, StepIndex at) {
+  const Operation& operation = *stage_->operations[step.op];
   locate_operation(step.op, [&] {
-    // Before decoding, SelectThroughStep may have narrowed the first operation to a part of its output.
-    if (step.op == 0 && current_.selection.part)
+    if (step.op >= current_.selected) {
+      Random random = draws_of(step.op);
+      current_.frame.crop(operation.select(current_.frame.size(), random));
+      operation.apply(current_.frame, random, buffers_.scratch);
+    } else if (step.op == 0 && current_.selection.part) {  // narrowed by SelectThroughStep
       resize_part(current_.frame, *current_.selection.part, buffers_.scratch);
-    else
-      stage_->operations[step.op]->apply(current_.frame, draws_[step.op].random, buffers_.scratch);
+    } else {
+      operation.apply(current_.frame, draws_[step.op], buffers_.scratch);
+    }
   });
   return at + 1;
 }
@@ -254,7 +240,7 @@ StepIndex SampleProgram::run(const MaterialiseStep&, StepIndex at) {
 StepIndex SampleProgram::run(const CacheLookupStep& step, StepIndex at) {
   const auto cached = resources_.pixel_cache->find(current_.sample.id);
   if (!cached) return at + 1;
-  set_pixels(cached->pixels);
+  current_.frame.reset(cached->pixels);
   current_.label = cached->label;
   const PixelView& pixels = cached->pixels;
   clock_->lap(WorkStage::kRead, static_cast<std::size_t>(pixels.row_stride) * static_cast<std::size_t>(pixels.height));

@@ -61,11 +61,6 @@ class SampleProgram {
   [[nodiscard]] std::size_t output_bytes() const { return storer_.sample_bytes(output_size()); }
 
  private:
-  // An operation's random numbers, and whether its region has been drawn.
-  struct Draws {
-    Random random;
-    bool selected = false;
-  };
   // Memory that grows with the largest image.
   struct Buffers {
     RecordBuffer record;
@@ -81,8 +76,8 @@ class SampleProgram {
     std::int64_t label = 0;
     ImageHeader header;
     Selection selection;
-    bool has_pixels = false;  // the frame holds the image
-    Frame frame;              // borrows from the buffers or a cache
+    OpIndex selected = 0;  // operations whose region was drawn before decoding, the first ones
+    Frame frame;           // borrows from the buffers or a cache
     FileExtent file{};
   };
 
@@ -105,8 +100,10 @@ class SampleProgram {
     return buffers_.record.values[static_cast<std::size_t>(plan_.data.image_field)];
   }
   [[nodiscard]] StepIndex last() const { return static_cast<StepIndex>(plan_.steps.size()) - 1; }
-  void set_pixels(const PixelView& pixels);
-  Draws& draws_of(OpIndex op);
+  // The random numbers of an operation, from the first on.
+  [[nodiscard]] Random draws_of(OpIndex op) const {
+    return {plan_.spec.order.seed, current_.sample.draw, current_.sample.id, op};
+  }
   // Decodes to `rows` if that is possible, otherwise to buffers_.decoded; returns whether to `rows`.
   bool decode(const DecodePlan& how, RowSink* rows);
   void use_decoded(const DecodePlan& how);
@@ -132,7 +129,7 @@ class SampleProgram {
   CacheFetch fetch_;
   Buffers buffers_;
   std::uint64_t borrowed_ = 0;
-  std::vector<Draws> draws_;  // by operation
+  std::vector<Random> draws_;  // by operation; of those that are selected before decoding
   Current current_;
   std::optional<StageClock> clock_;  // of the current sample
 };

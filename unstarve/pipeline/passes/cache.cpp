@@ -14,7 +14,7 @@ constexpr std::uint64_t kTableBytesPerRecord = 40;
 // Looks the sample up first, and inserts its pixels after the first `operations` operations.
 void add_cache_steps(Plan& plan, std::size_t operations) {
   const auto next =
-      operations < plan.spec.operations.size() ? Step(SelectStep{static_cast<OpIndex>(operations)}) : Step(StoreStep{});
+      operations < plan.spec.operations.size() ? Step(ApplyStep{static_cast<OpIndex>(operations)}) : Step(StoreStep{});
   insert_step(plan, index_of(plan, next), CacheInsertStep{});
   insert_step(plan, 0, CacheLookupStep{index_of(plan, next) + 1});
 }

@@ -69,35 +69,32 @@ TEST_CASE("each pass rewrites the program as documented") {
   spec.operations = {{"random_resized_crop", {{"size", {48}}}}, {"horizontal_flip", {}}};
   for (const PassSwitch& pass : pass_switches()) spec.passes[std::string(pass.name)] = false;
   CHECK(program_of(spec, dataset) ==
-        "Read, Open, Decode(whole), Select(0 random_resized_crop), Apply(0 random_resized_crop), Materialise, "
-        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Materialise, Store");
+        "Read, Open, Decode(whole), Apply(0 random_resized_crop), Materialise, Apply(1 horizontal_flip), "
+        "Materialise, Store");
   spec.passes["operation_fusion"] = true;
   CHECK(program_of(spec, dataset) ==
-        "Read, Open, Decode(whole), Select(0 random_resized_crop), Apply(0 random_resized_crop), "
-        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Store");
+        "Read, Open, Decode(whole), Apply(0 random_resized_crop), Apply(1 horizontal_flip), Store");
   spec.passes["crop_into_decode"] = true;
   CHECK(program_of(spec, dataset) ==
         "Read, Open, Select(0 random_resized_crop), Decode(selected), Apply(0 random_resized_crop), "
-        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Store");
+        "Apply(1 horizontal_flip), Store");
   spec.passes["scale_into_decode"] = true;
   CHECK(program_of(spec, dataset) ==
         "Read, Open, Select(0 random_resized_crop), Decode(selected, reduced), Apply(0 random_resized_crop), "
-        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Store");
+        "Apply(1 horizontal_flip), Store");
   spec.passes["resize_into_decode"] = true;
   CHECK(program_of(spec, dataset) ==
         "Read, Open, Select(0 random_resized_crop), DecodeResize(selected, reduced; 0 random_resized_crop), "
-        "Select(1 horizontal_flip), Apply(1 horizontal_flip), Store");
+        "Apply(1 horizontal_flip), Store");
   spec.operations = {{"resize", {{"size", {56}}}}, {"center_crop", {{"size", {48}}}}, {"horizontal_flip", {}}};
   spec.passes["crop_into_resize"] = true;
   CHECK(program_of(spec, dataset) ==
         "Read, Open, Select(0 resize), SelectThrough(1 center_crop through 0), "
-        "DecodeResize(selected, reduced; 0 resize), Select(1 center_crop), Apply(1 center_crop), "
-        "Select(2 horizontal_flip), Apply(2 horizontal_flip), Store");
+        "DecodeResize(selected, reduced; 0 resize), Apply(1 center_crop), Apply(2 horizontal_flip), Store");
   spec.passes["cache"] = true;
   spec.cache.what = CacheWhat::kPixels;
   CHECK(program_of(spec, dataset) ==
-        "CacheLookup(hit: step 9), Read, Open, Decode(whole), Select(0 resize), Apply(0 resize), "
-        "Select(1 center_crop), Apply(1 center_crop), CacheInsert, Select(2 horizontal_flip), "
+        "CacheLookup(hit: step 7), Read, Open, Decode(whole), Apply(0 resize), Apply(1 center_crop), CacheInsert, "
         "Apply(2 horizontal_flip), Store");
 }
 

@@ -23,7 +23,6 @@ std::vector<Step> sample_program(bool encoded, std::size_t operations) {
     steps.push_back(UsePixelsStep{});
   }
   for (OpIndex op = 0; op < operations; ++op) {
-    steps.push_back(SelectStep{op});
     steps.push_back(ApplyStep{op});
     steps.push_back(MaterialiseStep{});
   }

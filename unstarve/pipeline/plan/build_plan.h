@@ -1,7 +1,7 @@
 #pragma once
 // The plan before any pass: a program that follows the spec literally.
 //
-//   Read, Open, Decode(whole), then Select(i), Apply(i), Materialise for each operation, Store
+//   Read, Open, Decode(whole), then Apply(i), Materialise for each operation, Store
 //
 // Threads: pure. Failure: Error(kArgument) naming the node of the spec that does not fit the data.
 

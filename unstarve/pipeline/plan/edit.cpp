@@ -27,12 +27,10 @@ void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition) 
 }
 
 DecodeStep& select_before_decode(Plan& plan) {
-  const Step select = SelectStep{0};
   const auto decode = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
     return std::holds_alternative<DecodeStep>(step) || std::holds_alternative<DecodeResizeStep>(step);
   });
-  const auto found = std::find(plan.steps.begin(), plan.steps.end(), select);
-  if (found > decode) std::rotate(decode, found, found + 1);
+  if (find_step<SelectStep>(plan) == nullptr) plan.steps.insert(decode, SelectStep{0});
   return *decode_step(plan);
 }
 

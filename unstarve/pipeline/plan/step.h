@@ -2,10 +2,10 @@
 // The steps of a sample's program, from record to batch slot. Plain data: comparable, printable, without state.
 //
 //   random_resized_crop, flip      program
-//   without passes                 Read, Open, Decode(whole), Select(0), Apply(0), Select(1), Apply(1), Store
-//   crop_into_decode               Read, Open, Select(0), Decode(selected), Apply(0), Select(1), Apply(1), Store
-//   + resize_into_decode           Read, Open, Select(0), DecodeResize(selected, 0), Select(1), Apply(1), Store
-//   cache of pixels                CacheLookup, Read, Open, Decode(whole), CacheInsert, Select(0), Apply(0), ..., Store
+//   without passes                 Read, Open, Decode(whole), Apply(0), Apply(1), Store
+//   crop_into_decode               Read, Open, Select(0), Decode(selected), Apply(0), Apply(1), Store
+//   + resize_into_decode           Read, Open, Select(0), DecodeResize(selected, 0), Apply(1), Store
+//   cache of pixels                CacheLookup, Read, Open, Decode(whole), CacheInsert, Apply(0), ..., Store
 //
 // Operations are referred to by their index in the pipeline. Random numbers are keyed by that index, not by the
 // position of a step, so that a pass may reorder steps without changing what is drawn.
@@ -35,8 +35,7 @@ struct UsePixelsStep : NoParameters {};
 // Parses the header of the encoded image; its logical size is known from here on.
 struct OpenStep : NoParameters {};
 
-// Draws the region that operation `op` reads, unless an earlier SelectThroughStep has drawn it. With pixels at hand the
-// image is cropped to the region; before decoding, the region is what the decode step has to produce.
+// Draws the region that operation `op` reads before the image is decoded: the region that the decode step produces.
 struct SelectStep {
   OpIndex op = 0;
   friend bool operator==(const SelectStep&, const SelectStep&) = default;
@@ -47,7 +46,7 @@ enum class Reduction { kNever, kAllowed };
 
 // Draws the region that `op` reads of the output of `resize`, and narrows the selection of `resize` to the pixels that
 // this region depends on. Does nothing for an image where that is impossible: one decoded at a reduced scale, or a
-// region beyond the image's edges. SelectStep(op) draws it then.
+// region beyond the image's edges. ApplyStep(op) draws it then.
 struct SelectThroughStep {
   OpIndex op = 0;
   OpIndex resize = 0;
@@ -76,7 +75,7 @@ struct DecodeResizeStep {
   friend bool operator==(const DecodeResizeStep&, const DecodeResizeStep&) = default;
 };
 
-// Applies operation `op` to the region that its SelectStep selected.
+// Applies operation `op` to the region that it reads, and draws that region first unless an earlier step has.
 struct ApplyStep {
   OpIndex op = 0;
   friend bool operator==(const ApplyStep&, const ApplyStep&) = default;

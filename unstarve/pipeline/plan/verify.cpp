@@ -50,15 +50,16 @@ class Walk {
     opened_ = true;
   }
   void visit(const SelectStep& step) {
-    expect(opened_ || pixels_, "selects a region before the size of the image is known");
-    expect(step.op == applied_, "selects an operation whose predecessor is not applied");
-    expect(selected_ != step.op, "selects an operation a second time");
-    selected_ = step.op;
+    expect(opened_, "selects a region before the size of the image is known");
+    expect(!pixels_, "selects a region after the image is decoded");
+    expect(step.op == 0 && operations() > 0, "selects another operation than the first");
+    expect(!selected_, "selects an operation a second time");
+    selected_ = true;
   }
   void visit(const SelectThroughStep& step) {
     expect(opened_ && !pixels_, "selects through a resize after the image is decoded");
-    expect(step.op == step.resize + 1, "selects through an operation that does not come directly before");
-    expect(selected_ == step.resize, "selects through a resize that is not selected");
+    expect(step.resize == 0 && selected_, "selects through a resize that is not selected");
+    expect(step.op == 1, "selects through an operation that does not come directly before");
     expect(step.op < operations(), "selects an operation that does not exist");
   }
   void visit(const DecodeStep& step) {
@@ -76,10 +77,8 @@ class Walk {
   }
   void visit(const ApplyStep& step) {
     expect(pixels_, "applies an operation before there are pixels");
-    expect(selected_ == step.op, "applies an operation that is not selected");
     expect(step.op == applied_ && step.op < operations(), "applies an operation out of order");
     ++applied_;
-    selected_.reset();
   }
   void visit(const MaterialiseStep&) { expect(pixels_, "materialises before there are pixels"); }
   void visit(const CacheLookupStep& step) {
@@ -102,9 +101,8 @@ class Walk {
 
   const Plan& plan_;
   const bool cache_hit_;
-  bool read_ = false, opened_ = false, pixels_ = false, stored_ = false;
+  bool read_ = false, opened_ = false, selected_ = false, pixels_ = false, stored_ = false;
   std::size_t applied_ = 0;  // operations, the first ones
-  std::optional<OpIndex> selected_;
   std::optional<StepIndex> jump_;
   std::string problem_;
 };
