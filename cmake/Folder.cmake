@@ -22,6 +22,10 @@ function(unstarve_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
+# main() of the test programs. Compiled once: Catch2's own code takes longer than most tests.
+add_library(unstarve_test_main STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
+target_link_libraries(unstarve_test_main PUBLIC unstarve_options Catch2::Catch2)
+
 # unstarve_folder(NAME [USES folders...] [LINK targets...] [TORCH] [CUDA])
 #
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
@@ -108,9 +112,9 @@ function(unstarve_folder name)
   endif()
 
   if(tests)
-    add_executable(unstarve_${name}_test ${tests} ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
+    add_executable(unstarve_${name}_test ${tests})
     unstarve_unity(unstarve_${name}_test)
-    target_link_libraries(unstarve_${name}_test PRIVATE unstarve_${name} Catch2::Catch2)
+    target_link_libraries(unstarve_${name}_test PRIVATE unstarve_${name} unstarve_test_main)
     if(arg_TORCH)
       target_link_libraries(unstarve_${name}_test PRIVATE ${TORCH_LIBRARIES})
       target_compile_definitions(unstarve_${name}_test PRIVATE FMT_HEADER_ONLY=1)
