@@ -13,7 +13,7 @@ build=build-$mode
 [ -f "$build/build.ninja" ] || cmake --preset "$mode"
 
 targets=()
-for source in fuzz/*_fuzz.cpp; do
+for source in fuzz/*/*_fuzz.cpp; do
   name=$(basename "$source" _fuzz.cpp)
   if [[ $name =~ ${ONLY:-.} ]]; then targets+=("$name"); fi
 done
@@ -26,7 +26,6 @@ for name in "${targets[@]}"; do
   mkdir -p "$build/corpus/$name"
   echo "fuzz: $name, $mode, $seconds s"
   options=()
-  [ ! -f "fuzz/$name.dict" ] || options+=(-dict="fuzz/$name.dict")
   # Photographs have long scans, which are read in other steps than short ones.
   case $name in jpeg*) options+=(-max_len=65536) ;; esac
   "$build/fuzz/${name}_fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \

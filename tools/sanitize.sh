@@ -11,7 +11,7 @@ export CTEST_OUTPUT_ON_FAILURE=1
 export UBSAN_OPTIONS=print_stacktrace=1
 
 # Their names: what includes a header of codecs.
-decoders=($(grep -l '"unstarve/codecs/' fuzz/*_fuzz.cpp | xargs -n 1 basename -s _fuzz.cpp))
+decoders=($(grep -l '"unstarve/codecs/' fuzz/*/*_fuzz.cpp | xargs -n 1 basename -s _fuzz.cpp))
 case "${1:-all}" in
   core)
     asan_targets=(unstarve_core_test "${decoders[@]/%/_fuzz}")

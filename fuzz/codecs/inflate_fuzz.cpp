@@ -2,7 +2,7 @@
 //
 // stream_checks.h defines the layout of an input. Without points, random reads must equal sequential reads; the
 // checksums of points are corrected.
-#include "fuzz/stream_checks.h"
+#include "fuzz/codecs/stream_checks.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/crc32.h"
 

@@ -1,5 +1,5 @@
 // Arbitrary bytes as a PNG file: whole images and crops.
-#include "fuzz/crop_checks.h"
+#include "fuzz/codecs/crop_checks.h"
 #include "unstarve/codecs/decoder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

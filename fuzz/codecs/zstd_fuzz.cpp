@@ -4,7 +4,7 @@
 // libzstd decodes the stream in one call, its output. The checksums of points are corrected.
 #include <zstd.h>
 
-#include "fuzz/stream_checks.h"
+#include "fuzz/codecs/stream_checks.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/zstd_decoder.h"
 

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fuzz/shard_checks.h"
+#include "fuzz/formats/shard_checks.h"
 #include "unstarve/storage/formats/mds/mds.h"
 
 namespace {

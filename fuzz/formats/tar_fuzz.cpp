@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fuzz/tar_checksums.h"
+#include "fuzz/formats/tar_checksums.h"
 #include "unstarve/storage/formats/webdataset/tar_scanner.h"
 #include "unstarve/storage/testing/forward_memory.h"
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fuzz/shard_checks.h"
-#include "fuzz/tar_checksums.h"
+#include "fuzz/formats/shard_checks.h"
+#include "fuzz/formats/tar_checksums.h"
 #include "unstarve/storage/formats/webdataset/webdataset.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -381,7 +381,7 @@ TEST_CASE("the indexes in the fuzz corpus have the current version", "[codecs]")
   int seeds = 0;
   for (const auto& seed : std::filesystem::directory_iterator("fuzz/corpus/jpeg_index")) {
     const std::string bytes = read_text_file(seed.path());
-    INFO(seed.path().string() << ": fuzz/jpeg_index_fuzz.cpp documents how they are created");
+    INFO(seed.path().string() << ": fuzz/codecs/jpeg_index_fuzz.cpp documents how they are created");
     REQUIRE_FALSE(bytes.empty());
     CHECK(static_cast<std::uint8_t>(bytes[0]) == written[0]);
     ++seeds;
