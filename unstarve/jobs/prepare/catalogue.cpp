@@ -74,8 +74,8 @@ PublishedArchive archive_from(const Json& json, const std::string& where) {
   archive.inside = inner_path(reader, "inside");
   archive.to = inner_path(reader, "to");
   archive.each = reader.optional_flag("each");
-  reader.each("leave_out", [&](const Json& name, const std::string& where) {
-    if (!name.is_string()) throw Error(ErrorKind::kInput, where + ": not a string");
+  reader.each("leave_out", [&](const Json& name, const std::string& item) {
+    if (!name.is_string()) throw Error(ErrorKind::kInput, item + ": not a string");
     archive.leave_out.push_back(name.get<std::string>());
   });
   return archive;
@@ -125,12 +125,12 @@ CatalogueEntry entry_from(const Json& json, const std::string& where) {
   entry.classes = reader.optional_number("classes");
   entry.splits = splits_from(reader);
   entry.layout = layout_from(reader);
-  reader.each("archives", [&](const Json& archive, const std::string& where) {
-    entry.archives.push_back(archive_from(archive, where));
+  reader.each("archives", [&](const Json& archive, const std::string& item) {
+    entry.archives.push_back(archive_from(archive, item));
   });
   if (entry.archives.empty()) reader.refuse("no archives");
-  reader.each("other_forms", [&](const Json& form, const std::string& where) {
-    const JsonReader other(form, where);
+  reader.each("other_forms", [&](const Json& form, const std::string& item) {
+    const JsonReader other(form, item);
     other.only({"file", "md5", "reason"});
     entry.other_forms.push_back({file_name(other), checksum(other, "md5", 32), required_text(other, "reason")});
   });

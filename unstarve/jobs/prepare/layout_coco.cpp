@@ -84,7 +84,7 @@ Instances read_instances(const fs::path& file) {
     return false;
   };
   try {
-    (void)json::parse(in, take);
+    [[maybe_unused]] const json empty = json::parse(in, take);
   } catch (const json::exception& error) {
     throw Error(ErrorKind::kInput, file.string() + ": " + error.what());
   }
