@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
@@ -32,6 +35,15 @@ int exit_code(ErrorKind kind) {
     case ErrorKind::kInternal: return kCheckFailed;
   }
   return kCheckFailed;
+}
+
+// The argument as a shell reads it.
+std::string shell_quoted(std::string_view argument) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_@%+=:,./-", c); };
+  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return std::string(argument);
+  std::string quoted = "'";
+  for (const char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 int report(bool json, const char* kind, const std::string& message, int code) {
@@ -109,7 +121,7 @@ int main(int argc, char** argv) {
   }
 
   std::string command_line = "unstarve";
-  for (int i = 1; i < argc; ++i) command_line += std::string(" ") + argv[i];
+  for (int i = 1; i < argc; ++i) command_line += " " + shell_quoted(argv[i]);
   const Notices notices;
   try {
     for (Binding& binding : bindings) {

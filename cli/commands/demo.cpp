@@ -21,6 +21,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
     ProgressBar bar;
     results = run_demo(options, bar.callback());
   }
+  describe_noise(results, command_line, options.minutes);
   std::string text;
   for (const TuneResult& result : results)
     text += arguments.has("--json") ? (text.empty() ? "[" : ",") + to_json(result)

@@ -16,16 +16,18 @@ int run(const Arguments& arguments, const std::string& command_line) {
   options.device = device_from(arguments, options.settings);
   if (arguments.has("--out")) check_utf8(options.settings.pipeline);  // fail before tuning, which may take hours
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
-  TuneResult result;
+  std::vector<TuneResult> results;
   {
     ProgressBar bar;
-    result = run_tune(options, bar.callback());
+    results.push_back(run_tune(options, bar.callback()));
   }
+  describe_noise(results, command_line, options.minutes);
+  const TuneResult& result = results[0];
   // Print the table first: if a file cannot be written, the measurements are not lost.
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result, terminal_width()));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), winner_yaml(result, command_line));
   if (arguments.has("--report"))
-    write_report(report_of({result}, "unstarve tune " + name_of_sources(options.settings.pipeline), command_line),
+    write_report(report_of(results, "unstarve tune " + name_of_sources(options.settings.pipeline), command_line),
                  arguments.text("--report"));
   return kDone;
 }

@@ -28,6 +28,8 @@ class SteadyClock final : public Clock {
 
 // The process's SteadyClock; never destroyed before the program ends.
 [[nodiscard]] Clock& steady_clock();
+// Seconds of steady_clock().
+[[nodiscard]] inline double seconds_now() { return static_cast<double>(steady_clock().now_ns()) * 1e-9; }
 
 // Nanoseconds since 1970 from the clock that file systems use for time stamps. Not monotonic.
 [[nodiscard]] std::int64_t wall_clock_ns() noexcept;

@@ -24,6 +24,8 @@ namespace unstarve {
 namespace {
 
 constexpr int kRounds = 3;
+// Training steps of a round if each part runs as briefly as possible.
+constexpr int kRoundSteps = 3;
 // Shares of the time of one round.
 constexpr double kStorageShare = 0.08, kLoaderShare = 0.27, kCopyShare = 0.05, kNetworkShare = 0.25,
                  kTogetherShare = 0.35;
@@ -102,7 +104,8 @@ struct LoaderRate {
 LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset, Device& device,
                        double seconds) {
   Loader loader(with_full_batches(spec, dataset->size()), dataset, device, {});
-  for (int i = 0; i <= spec.execution.prefetch; ++i) (void)loader.next();
+  const double begin = seconds_now();
+  for (int i = 0; i <= spec.execution.prefetch && (i == 0 || seconds_now() - begin < seconds); ++i) (void)loader.next();
   std::int64_t samples = 0;
   const std::int64_t start = steady_clock().now_ns(), cpu = process_cpu_ns(), deadline = after(seconds);
   do {
@@ -137,29 +140,31 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   figures.usable_cores = read_topology().usable();
 
   report("warming up", 0.02);
-  rig.run(0, 2);
+  const double begin = seconds_now();
+  result.step_s = rig.run(0, 1).step_ms() / 1e3;
+  result.rounds = options.seconds < kRounds * kRoundSteps * result.step_s ? 1 : kRounds;
   std::vector<double> storage, loader, copy, network, together, wait, cores, busy;
   std::vector<StepParts> steps;
   std::int64_t samples = 0, wall = 0;
   double together_cpu = 0;
-  const double slice = options.seconds / kRounds;
-  for (int round = 0; round < kRounds; ++round) {
-    const double done = static_cast<double>(round) / kRounds;
+  const double slice = options.seconds / result.rounds;
+  for (int round = 0; round < result.rounds; ++round) {
+    const double part = 1.0 / result.rounds, done = round * part;
     report("storage alone", done);
     storage.push_back(storage_rate(*dataset, rig.loader(), slice * kStorageShare));
-    report("loader alone", done + kStorageShare / kRounds);
+    report("loader alone", done + kStorageShare * part);
     LoaderRate alone = loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
     loader.push_back(alone.samples_per_s);
     cores.push_back(alone.cores_busy);
     figures.stages = std::move(alone.stages);
-    report("copy alone", done + (kStorageShare + kLoaderShare) / kRounds);
+    report("copy alone", done + (kStorageShare + kLoaderShare) * part);
     copy.push_back(copy_rate(rig, slice * kCopyShare, result.copy_gb_per_s));
-    report("network alone", done + (kStorageShare + kLoaderShare + kCopyShare) / kRounds);
-    network.push_back(rig.run_resident(slice * kNetworkShare, 2).samples_per_s());
-    report("all together", done + (1 - kTogetherShare) / kRounds);
+    report("network alone", done + (kStorageShare + kLoaderShare + kCopyShare) * part);
+    network.push_back(rig.run_resident(slice * kNetworkShare, 1).samples_per_s());
+    report("all together", done + (1 - kTogetherShare) * part);
     if (rig.trainer()) rig.trainer()->enable_timing(true);
     const std::int64_t cpu_before = process_cpu_ns();
-    const Block block = rig.run(slice * kTogetherShare, 2, &steps);
+    const Block block = rig.run(slice * kTogetherShare, 1, &steps);
     together_cpu += static_cast<double>(process_cpu_ns() - cpu_before);
     if (rig.trainer()) rig.trainer()->enable_timing(false);
     together.push_back(block.samples_per_s());
@@ -177,6 +182,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   figures.utilisation = median(busy);
   figures.loader_cores = median(cores);
   result.verdict = judge_bench(figures);
+  result.seconds = seconds_now() - begin;
 
   result.profile = rig.loader().profile();
   result.profile.wall_ns = wall;
@@ -205,6 +211,11 @@ std::string to_text(const BenchResult& r) {
       fmt::format("overlap {:.1f} %, utilisation {:.1f} %, data wait {:.1f} %", 100 * r.verdict.overlap,
                   100 * f.utilisation, 100 * f.data_wait));
   text += "  verdict      " + r.verdict.sentence + "\n";
+  if (r.rounds < kRounds)
+    text += fmt::format(
+        "  note         a step takes {:.1f} s: one round of measurements instead of {}, in {:.0f} s. "
+        "Use a smaller --batch or a longer --seconds.\n",
+        r.step_s, kRounds, r.seconds);
   return text;
 }
 
@@ -216,6 +227,8 @@ std::string to_json(const BenchResult& r) {
   json["device"] = r.target.name;
   json["model"] = r.target.emulated() ? r.target.accelerator() : r.settings.train.model;
   json["batch"] = r.settings.pipeline.batch.size;
+  json["rounds"] = r.rounds;
+  json["seconds"] = r.seconds;
   json["storage"] = f.storage;
   json["loader"] = f.loader;
   json["copy"] = f.copy;

@@ -6,6 +6,8 @@
 // affects all of them; each figure is the median over the rounds. The loader is idle while the network is measured: its
 // threads stop when all batch slots are full.
 //
+// Time:    `seconds`, divided among three rounds; one round if three steps of each do not fit. Slow steps may exceed
+//          it: a run has at least four steps of the network, one of them for warming up.
 // Threads: one caller. Failure: as Rig.
 
 #include <string>
@@ -32,7 +34,10 @@ struct BenchResult {
   BenchFigures figures;
   BenchVerdict verdict;
   double copy_gb_per_s = 0;
-  Profile profile;  // of the joint runs
+  int rounds = 0;
+  double seconds = 0;  // that the measurement took
+  double step_s = 0;   // of the first training step after warming up
+  Profile profile;     // of the joint runs
 };
 
 [[nodiscard]] BenchResult run_bench(const BenchOptions& options, const Progress& progress = {});

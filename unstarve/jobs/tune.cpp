@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "unstarve/core/version.h"
 #include "unstarve/jobs/ladder/ladder.h"
@@ -28,6 +30,10 @@ std::string title_of(const Settings& settings, const Target& target) {
 
 // Ratios within this distance of 1 count as equal.
 constexpr double kEqual = 0.01;
+// high / low of an interval that is too wide to decide, and of one that is narrow enough.
+constexpr double kWide = 1.10, kNarrow = 1.05;
+// Longest duration that is recommended, in minutes.
+constexpr double kLongest = 120;
 
 // The part of a step with the largest mean time, and its share.
 std::string largest_part(const Profile& profile) {
@@ -56,6 +62,32 @@ std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over
   return fmt::format("defaults are best: the kept steps reach {} times the defaults{}; the defaults reach {}",
                      text(over_defaults),
                      equal || slower ? "" : ", an interval too wide to decide (more --minutes narrow it)", base);
+}
+
+Undecided undecided(const TuneResult& result) {
+  Undecided found;
+  const auto add = [&](const std::string& name, const RatioInterval& r) {
+    if (r.pairs < 2 || r.low > 1 || r.high < 1 || r.high < kWide * r.low) return;
+    found.names.push_back(name);
+    // The width of an interval falls with the square root of the time.
+    const double widths = r.low > 0 ? std::log(r.high / r.low) / std::log(kNarrow) : kLongest;
+    found.times_longer = std::max(found.times_longer, widths * widths);
+  };
+  for (const LedgerEntry& entry : result.ledger.entries)
+    if (!has_relative(entry)) add(entry.name, entry.ratio);
+  add("the comparison with the defaults", result.over_defaults);
+  return found;
+}
+
+void describe_noise(std::vector<TuneResult>& results, const std::string& command, double minutes) {
+  for (TuneResult& result : results) {
+    const Undecided found = undecided(result);
+    if (found.names.empty()) continue;
+    const double longer = std::min(std::ceil(minutes * found.times_longer), std::max(kLongest, minutes));
+    static const std::regex given(" --minutes[ =][^ ]+");
+    result.noise = fmt::format("the machine was too noisy to decide on {}; measure longer with: {} --minutes {:.0f}",
+                               fmt::join(found.names, ", "), std::regex_replace(command, given, ""), longer);
+  }
 }
 
 TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
@@ -99,14 +131,14 @@ Report report_of(const std::vector<TuneResult>& results, const std::string& titl
     section.total = result.total;
     section.before = result.before;
     section.after = result.after;
-    section.verdict = result.verdict;
+    section.verdict = result.verdict + (result.noise.empty() ? "" : ". Note: " + result.noise);
     report.sections.push_back(std::move(section));
   }
   return report;
 }
 
 std::string to_text(const TuneResult& result, int width) {
-  return to_table(result.ledger, width) + result.verdict + "\n";
+  return to_table(result.ledger, width) + result.verdict + "\n" + (result.noise.empty() ? "" : result.noise + "\n");
 }
 
 std::string to_json(const TuneResult& result) {
@@ -117,6 +149,7 @@ std::string to_json(const TuneResult& result) {
   json["total"] = interval(result.total);
   json["over_defaults"] = result.over_defaults.pairs > 0 ? interval(result.over_defaults) : nlohmann::ordered_json();
   json["verdict"] = result.verdict;
+  json["noise"] = result.noise;
   json["before"] = nlohmann::ordered_json::parse(to_json(result.before));
   json["after"] = nlohmann::ordered_json::parse(to_json(result.after));
   return json.dump();

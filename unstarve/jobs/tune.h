@@ -31,6 +31,7 @@ struct TuneResult {
   RatioInterval over_defaults;  // of the tuned settings to the defaults; no pairs if no step was kept
   Profile before, after;        // of base and winner
   std::string verdict;          // one sentence
+  std::string noise;            // what the machine was too noisy to decide, one sentence; empty: nothing
 };
 
 [[nodiscard]] TuneResult run_tune(const TuneOptions& options, const Progress& progress = {});
@@ -38,14 +39,25 @@ struct TuneResult {
 // One sentence with both ratios. `tuned`: the kept steps are faster than the defaults.
 [[nodiscard]] std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, bool tuned);
 
+// Comparisons whose interval contains 1 and spans more than 10 %, and how many times longer `tune` has to run to narrow
+// the widest to 5 % (at most kLongest minutes); 1 if there are none.
+struct Undecided {
+  std::vector<std::string> names;
+  double times_longer = 1;
+};
+[[nodiscard]] Undecided undecided(const TuneResult& result);
+// Sets `noise` of results that leave something undecided. `command`: the command that produced them, which took
+// `minutes`; the sentence contains it with the --minutes that it needs.
+void describe_noise(std::vector<TuneResult>& results, const std::string& command, double minutes);
+
 // The text of the file for `--config`, with a comment that names its origin. For an emulated accelerator it is a
 // pipeline spec: the measurement says nothing about the precision and memory layout of a network.
 [[nodiscard]] std::string winner_yaml(const TuneResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const std::vector<TuneResult>& results, const std::string& title,
                                const std::string& command);
-// The table and the verdict.
+// The table, the verdict and the noise.
 [[nodiscard]] std::string to_text(const TuneResult& result, int width);
-// The object of the ledger with total, over_defaults, verdict, before and after.
+// The object of the ledger with total, over_defaults, verdict, noise, before and after.
 [[nodiscard]] std::string to_json(const TuneResult& result);
 
 }  // namespace unstarve

@@ -52,5 +52,40 @@ TEST_CASE("the verdict recommends the defaults unless the kept steps are faster"
   CHECK_THAT(tuned, Catch::Contains("2.00 [1.90, 2.10] times the plain baseline"));
 }
 
+TEST_CASE("a comparison that noise leaves open is named with a command that measures longer") {
+  TuneResult result;
+  const auto add = [&](const char* name, RatioInterval ratio, Verdict verdict) {
+    LedgerEntry entry;
+    entry.name = name;
+    entry.ratio = ratio;
+    entry.verdict = verdict;
+    result.ledger.entries.push_back(entry);
+  };
+  add("base", {}, Verdict::kBase);
+  add("kept", {1.5, 1.1, 1.9, 8}, Verdict::kKept);
+  add("no change", {1.0, 0.99, 1.01, 8}, Verdict::kReverted);
+  add("slower", {0.7, 0.5, 0.9, 8}, Verdict::kReverted);
+  result.over_defaults = {1.3, 1.1, 1.5, 8};
+  CHECK(undecided(result).names.empty());
+  std::vector<TuneResult> results{result};
+  describe_noise(results, "unstarve tune photos --minutes 2", 2);
+  CHECK(results[0].noise.empty());
+
+  add("threads", {1.0, 0.9, 1.1, 8}, Verdict::kReverted);
+  add("final", {2.0, 0.5, 8.0, 8}, Verdict::kFinal);  // compared with the base: nothing is decided by it
+  result.over_defaults = {1.0, 0.97, 1.06, 8};
+  CHECK(undecided(result).names == std::vector<std::string>{"threads"});
+  results = {result};
+  describe_noise(results, "unstarve tune 'my photos' --minutes 2 --json", 2);
+  // ln(1.1 / 0.9) / ln(1.05) = 4.11 widths; 4.11 squared times 2 minutes.
+  CHECK(results[0].noise ==
+        "the machine was too noisy to decide on threads; measure longer with: unstarve tune 'my photos' --json "
+        "--minutes 34");
+  result.over_defaults = {1.0, 0.5, 2.0, 8};
+  results = {result};
+  describe_noise(results, "unstarve demo", 200);
+  CHECK_THAT(results[0].noise, Catch::Contains("the comparison with the defaults") && Catch::EndsWith("--minutes 200"));
+}
+
 }  // namespace
 }  // namespace unstarve

@@ -29,8 +29,6 @@ constexpr double kShortestBlock = 0.1;
 // If the loss after equal samples grows by this factor, learning is broken.
 constexpr double kBrokenLoss = 1.5;
 
-double seconds_now() { return static_cast<double>(steady_clock().now_ns()) / 1e9; }
-
 // A rig and its first measurements.
 struct Measured {
   std::unique_ptr<Rig> rig;
@@ -43,7 +41,7 @@ Measured build(const Settings& settings, const std::shared_ptr<const Dataset>& d
   Measured measured;
   measured.rig = std::make_unique<Rig>(settings, dataset, target);
   measured.rig->run(0, 1);  // warm-up: allocations, primitive caches, page faults
-  const Block block = measured.rig->run(0, 2);
+  const Block block = measured.rig->run(kShortestBlock, 1);
   measured.step_s = static_cast<double>(block.wall_ns) / 1e9 / static_cast<double>(block.steps);
   if (target.cuda())
     measured.memory_bytes = measured.rig->trainer()->peak_memory_bytes();
@@ -64,17 +62,20 @@ struct Comparison {
   [[nodiscard]] double rate() const { return mean(b); }
 };
 
-// Time of a block including its untimed steps: the prefetched batches and one more.
+// Time of a block of `seconds` without its untimed steps, which consume the prefetched batches (Rig::run).
+double untimed_cost(const Measured& side, double seconds) {
+  const double prefetched = side.step_s * (side.rig->settings().pipeline.execution.prefetch + 1);
+  return std::clamp(prefetched, side.step_s, side.step_s + seconds);
+}
 double block_cost(const Measured& side, double seconds) {
-  const int untimed = side.rig->settings().pipeline.execution.prefetch + 1;
-  return std::max(seconds, side.step_s) + untimed * side.step_s;
+  return std::max(seconds, side.step_s) + untimed_cost(side, seconds);
 }
 
 // Runs pairs of blocks for `budget` seconds, at least kMinPairs pairs.
 Comparison compare(Measured& a, Measured& b, double budget, std::vector<StepParts>* parts_a = nullptr,
                    std::vector<StepParts>* parts_b = nullptr) {
-  const double overhead = block_cost(a, 0) + block_cost(b, 0);
-  const double block = std::max(kShortestBlock, (budget / kPairs - overhead) / 2);
+  const double each = budget / kPairs / 2;
+  const double block = std::max(kShortestBlock, each - std::max(untimed_cost(a, each), untimed_cost(b, each)));
   const double end = seconds_now() + budget;
   Comparison comparison;
   Block all_a, all_b;
@@ -189,7 +190,7 @@ class LadderRun {
   void measure(const Rung& rung, double budget, const Settings& before, LedgerEntry& entry) {
     const double begin = seconds_now();
     const double needed = 2 * kMinPairs * block_cost(current_, kShortestBlock);
-    const double left = options_.seconds - elapsed();
+    const double left = options_.seconds - elapsed() - kFinalWeight * needed;  // the final comparisons come after
     if (needed > left) {
       entry.verdict = Verdict::kUndecided;
       entry.reason = fmt::format("{} pairs take about {:.0f} s, but only {:.0f} s are left; increase --minutes",

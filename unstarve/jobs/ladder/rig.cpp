@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/observe/accelerator.h"
@@ -76,7 +77,11 @@ StepParts Rig::step() {
 }
 
 Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts) {
-  for (int i = 0; i <= settings_.pipeline.execution.prefetch; ++i) step();
+  const double begin = seconds_now();
+  for (int i = 0; i <= settings_.pipeline.execution.prefetch; ++i) {
+    if (i > 0 && seconds_now() - begin >= seconds) break;
+    step();
+  }
   if (trainer_) trainer_->synchronise();
   Block block;
   const std::int64_t nominal_before = accelerator_ ? accelerator_->nominal_compute_ns() : 0;
@@ -97,7 +102,7 @@ Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts) {
 }
 
 Block Rig::run_resident(double seconds, int min_steps) {
-  step();
+  if (!held_) step();
   if (trainer_) {
     trainer_->load(host_batch(*held_, loader_->plan().output));
     trainer_->synchronise();

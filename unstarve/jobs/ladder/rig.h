@@ -49,11 +49,13 @@ class Rig {
 
   // One training step with a fresh batch.
   StepParts step();
-  // Runs steps for `seconds`, at least `min_steps`. Prefetched batches are consumed first, untimed, so that a block
-  // shows the steady state.
+  // Runs steps for `seconds`, at least `min_steps`. Before that, untimed steps consume the prefetched batches, so that
+  // a block shows the steady state: at least one step, and none that starts later than `seconds` after the first. A
+  // consumer that slow does not wait for data, and prefetched batches do not change its rate.
   Block run(double seconds, int min_steps, std::vector<StepParts>* parts = nullptr);
 
-  // Computes on one resident batch: the rate of the consumer without waiting for data.
+  // Computes on one resident batch, that of the last step or a new one: the rate of the consumer without waiting for
+  // data.
   Block run_resident(double seconds, int min_steps);
 
   // Mean loss of the latest batch. Throws Error(kArgument) on an emulated accelerator.
