@@ -149,3 +149,36 @@ def test_resident_memory_stays_within_the_limit(tmp_path):
     assert limited < 230 * MB  # stacks, the index and the allocator's own besides
     # Without it the cache takes them all; of those only the rows that crops read count as resident.
     assert resident_growth(tmp_path / "photos", "") > 300 * MB
+
+
+def mixed_sizes(folder, **options):
+    """150 small photographs and one of 2400x1600 that is not among those from which the limit is divided."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    noise = Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8))
+    small = folder / "one" / "000.jpg"
+    small.parent.mkdir(parents=True)
+    noise.resize((200, 150)).save(small, quality=80)
+    for number in range(1, 150):
+        os.link(small, small.with_name(f"{number:03}.jpg"))
+    noise.resize((2400, 1600)).save(small.with_name("070x.jpg"), quality=80, **options)
+    return folder
+
+
+@pytest.mark.parametrize("limit", [60, 100, 200, 700])
+def test_one_ordinary_photograph_among_small_ones_fits(tmp_path, limit):
+    data = un.open(mixed_sizes(tmp_path / "photos")).shuffle(0).random_resized_crop(224)
+    loader = data.options(threads=2, memory_limit=limit * MB).batch(32, last="keep")
+    assert sum(len(ids) for _, _, ids in loader.batches()) == 151
+
+
+def test_the_error_of_an_image_that_does_not_fit_names_a_limit_at_which_it_does(tmp_path):
+    data = un.open(mixed_sizes(tmp_path / "photos", progressive=True)).shuffle(0).random_resized_crop(224)
+    loader = data.options(threads=2, memory_limit=60 * MB).batch(32, last="keep")
+    with pytest.raises(un.Error, match=r"2400x1600 pixels needs .* execution.memory_limit_mb: 60 leaves") as failure:
+        for _ in loader:
+            pass
+    enough = int(re.search(r"Set it to (\d+) or more", str(failure.value))[1])
+    loader = data.options(threads=2, memory_limit=enough * MB).batch(32, last="keep")
+    assert sum(len(ids) for _, _, ids in loader.batches()) == 151

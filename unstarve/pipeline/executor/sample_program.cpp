@@ -103,10 +103,7 @@ StepIndex SampleProgram::run(const UsePixelsStep&, StepIndex at) {
 }
 
 StepIndex SampleProgram::run(const OpenStep&, StepIndex at) {
-  locate_image([&] {
-    current_.header = buffers_.decoder.open(image().bytes, plan_.spec.decode.max_pixels);
-    if (resources_.larger_images) borrow_for(current_.header.size);
-  });
+  locate_image([&] { current_.header = buffers_.decoder.open(image().bytes, plan_.spec.decode.max_pixels); });
   current_.selection = select_all(current_.header.size);
   return at + 1;
 }
@@ -129,6 +126,7 @@ StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
 }
 
 bool SampleProgram::decode(const DecodePlan& how, RowSink* rows) {
+  if (resources_.larger_images) borrow_for(how);
   DecodeRequest request{how.crop, how.reduction};
   ScanIndexStore* const store = how.index ? resources_.scan_index.get() : nullptr;
   if (store != nullptr && store->find(current_.sample.id, buffers_.index)) request.index = buffers_.index;
@@ -303,19 +301,23 @@ Size SampleProgram::store(std::uint8_t* pixels, StageTotals& totals, bool timed)
   return size;
 }
 
-void SampleProgram::borrow_for(Size image) {
-  const WorkerLoad load{buffers_.record.storage.capacity(), image, plan_.data.encoded,
-                        resources_.pixel_cache != nullptr};
+void SampleProgram::borrow_for(const DecodePlan& how) {
+  const Size image = current_.header.size;
+  // Decoders read baseline JPEG row by row, other files as a whole.
+  const JpegKind kind = current_.header.jpeg;
+  const bool in_rows = kind == JpegKind::kBaseline || kind == JpegKind::kColour || kind == JpegKind::kSampling;
+  const WorkerLoad load{buffers_.record.storage.capacity(), current_.selection.region.size(), how.stored.size(),
+                        in_rows ? Size{} : image, resources_.pixel_cache != nullptr};
   const std::uint64_t needed = worker_bytes(load, stage_->operations), share = plan_.memory.worker;
   if (needed <= share) return;
   MemoryPool& pool = *resources_.larger_images;
   if (needed - share > pool.size())
-    throw Error(
-        ErrorKind::kMemory,
-        fmt::format("an image of {}x{} pixels needs {:.1f} MB while it is processed; expected at most {:.1f} MB, what "
-                    "execution.memory_limit_mb leaves for an image. Raise it, or reduce batch, cache or threads.",
-                    image.width, image.height, static_cast<double>(needed) / 1e6,
-                    static_cast<double>(share + pool.size()) / 1e6));
+    throw Error(ErrorKind::kMemory,
+                fmt::format("an image of {}x{} pixels needs {:.1f} MB while it is processed; expected at most {:.1f} "
+                            "MB, what execution.memory_limit_mb: {} leaves for an image. Set it to {} or more.",
+                            image.width, image.height, static_cast<double>(needed) / 1e6,
+                            static_cast<double>(share + pool.size()) / 1e6, plan_.memory.limit / 1'000'000,
+                            limit_for_larger_image(plan_.memory.needs, needed - share)));
   pool.borrow(needed - share);
   borrowed_ = needed - share;
 }

@@ -116,8 +116,9 @@ class SampleProgram {
   template <class Work>
   void locate_operation(OpIndex op, const Work& work);
   void check_size() const;
-  // Borrows memory for an image beyond the worker's share. give_back() returns it, and frees the buffers.
-  void borrow_for(Size image);
+  // Borrows what decoding and the operations need beyond the worker's share. give_back() returns it, and frees the
+  // buffers.
+  void borrow_for(const DecodePlan& how);
   void give_back();
 
   const Plan& plan_;

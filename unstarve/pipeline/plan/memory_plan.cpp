@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t kWorkerBase = std::uint64_t{1} << 20;
 // Parts of the memory that the minimum leaves.
 constexpr std::uint64_t kLargerImagesPart = 8;
+// Half of a small rest, up to a progressive photograph of five megapixels.
+constexpr std::uint64_t kOneLargerImage = 64'000'000;
 constexpr std::uint64_t kReadAheadPart = 4;
 // Read-ahead of fewer records does not justify its threads.
 constexpr std::uint64_t kLeastRecordsAhead = 8;
@@ -28,7 +30,9 @@ std::uint64_t worker_bytes(const WorkerLoad& load, std::span<const std::shared_p
   const auto pixels = [](Size size) {
     return static_cast<std::uint64_t>(size.width) * static_cast<std::uint64_t>(size.height) * kChannels;
   };
-  std::uint64_t largest = pixels(load.image), scratch = 0;
+  // An operation that resamples reads the decoded image through its window; others may copy it first.
+  const bool copies = operations.empty() || !operations.front()->resamples();
+  std::uint64_t largest = copies ? pixels(load.image) : 0, scratch = 0;
   try {
     Size size = load.image;
     for (const auto& operation : operations) {
@@ -42,7 +46,8 @@ std::uint64_t worker_bytes(const WorkerLoad& load, std::span<const std::shared_p
   }
   // The decoded image and two-byte coefficients (progressive files); the two images that operations alternate between,
   // and a copy for the cache. Buffers grow by half.
-  const std::uint64_t images = (load.encoded ? 3 : 0) * pixels(load.image) + (load.pixel_cache ? 3 : 2) * largest;
+  const std::uint64_t images =
+      pixels(load.decoded) + 2 * pixels(load.coefficients) + (load.pixel_cache ? 3 : 2) * largest;
   return kWorkerBase + (load.record_bytes + images + scratch) * 3 / 2;
 }
 
@@ -51,6 +56,7 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
     return slots_kept({.prefetch = prefetch, .grow = needs.grow, .relaxed = needs.relaxed});
   };
   MemoryPlan plan;
+  plan.needs = needs;
   plan.limit = needs.limit;
   plan.batch = needs.batch;
   plan.worker = needs.worker;
@@ -78,7 +84,7 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
                     needs.device > 0 ? fmt::format(", and {:.1f} MB on the device", megabytes(needs.device)) : ""));
   while (plan.prefetch > least_ahead && working_set(plan.threads, plan.prefetch) > needs.limit) --plan.prefetch;
   std::uint64_t left = needs.limit - working_set(plan.threads, plan.prefetch);
-  plan.larger_images = left / kLargerImagesPart;
+  plan.larger_images = std::max(left / kLargerImagesPart, std::min(left / 2, kOneLargerImage));
   left -= plan.larger_images;
   if (needs.read_ahead) {
     plan.read_ahead = std::min(kReadAheadBytes, left / kReadAheadPart);
@@ -90,6 +96,22 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
   plan.kept_batches = slots(plan.prefetch);
   plan.most_batches = plan.kept_batches + left / std::max<std::uint64_t>(needs.batch, 1);
   return plan;
+}
+
+std::uint64_t limit_for_larger_image(MemoryNeeds needs, std::uint64_t bytes) {
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  // A higher limit may first add prefetched batches and threads, so that the part is not monotonic below this.
+  std::uint64_t low = needs.limit / kMegabyte, high = low + 1;
+  const auto fits = [&](std::uint64_t limit) {
+    needs.limit = limit * kMegabyte;
+    return plan_memory(needs).larger_images >= bytes;
+  };
+  while (!fits(high)) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) (fits(low + (high - low) / 2) ? high : low) = low + (high - low) / 2;
+  return high;
 }
 
 void leave_room_for_threads(MemoryPlan& plan) {

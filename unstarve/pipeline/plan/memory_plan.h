@@ -6,7 +6,7 @@
 // The first three are the minimum: one prefetched batch, the batches that a consumer holds while it requests the next
 // (slot_count.h), and one share per worker, which fits the largest image of a sample of the data. The others divide
 // the rest. A consumer that keeps more batches than fit waits until it releases one. An image that exceeds its worker's
-// share borrows from the part for larger images.
+// share borrows from the part for larger images what its header and its selected region require.
 //
 // Not counted: mapped files (data, a cache in a folder), the dataset's index, the list of a filter (4 bytes per
 // sample), the program and the stacks of its threads.
@@ -45,6 +45,7 @@ struct MemoryNeeds {
 };
 
 struct MemoryPlan {
+  MemoryNeeds needs;
   std::uint64_t limit = 0;  // 0: none; the other members then are the requirements
   std::uint64_t batch = 0;
   std::uint64_t worker = 0;
@@ -63,11 +64,15 @@ struct MemoryPlan {
 // For autotuned threads: moves half of the memory for additional batches to additional workers.
 void leave_room_for_threads(MemoryPlan& plan);
 
+// The smallest limit in megabytes at which plan_memory() reserves `bytes` for larger images; at least needs.limit.
+[[nodiscard]] std::uint64_t limit_for_larger_image(MemoryNeeds needs, std::uint64_t bytes);
+
 // The images that a worker holds.
 struct WorkerLoad {
   std::uint64_t record_bytes = 0;
-  Size image;
-  bool encoded = false;      // decoded by the worker
+  Size image;                // input of the first operation
+  Size decoded;              // written by the decoder; empty: pixels are stored
+  Size coefficients;         // whole image of which the decoder holds coefficients (progressive JPEG) or rows (PNG)
   bool pixel_cache = false;  // written to a cache of pixels
 };
 // Memory of a worker that applies `operations` to such images: decoder state, record, images, scratch memory.

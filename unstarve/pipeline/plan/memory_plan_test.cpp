@@ -97,7 +97,7 @@ TEST_CASE("a loader counts the values of its batches on the device") {
 std::uint64_t worker_with(const std::vector<OpSpec>& specs) {
   std::vector<std::shared_ptr<const Operation>> operations;
   for (const OpSpec& spec : specs) operations.push_back(make_operation(spec));
-  return worker_bytes({kMb, {4000, 3000}, true, false}, operations);
+  return worker_bytes({kMb, {4000, 3000}, {4000, 3000}, {4000, 3000}, false}, operations);
 }
 
 TEST_CASE("a worker's share includes the scratch memory of operations, and images that they enlarge") {
@@ -261,13 +261,13 @@ class OneLarge final : public JpegSet {
   std::vector<std::uint8_t> bytes_;
 };
 
-TEST_CASE("an image larger than expected borrows memory, or is refused by name") {
+TEST_CASE("an image larger than expected borrows memory, or the error names it and a limit") {
   PipelineSpec spec = limited_spec(20);
   const auto fits = std::make_shared<OneLarge>(Size{300, 300});
   CHECK(run(spec, fits, {{}, 2}) == run(small_spec(8, 2), fits, {{}, 2}));
   const auto too_large = std::make_shared<OneLarge>(Size{2000, 2000});
   CHECK_THROWS_WITH(run(spec, too_large, {{}, 1}), Catch::Contains("file-1: an image of 2000x2000 pixels needs") &&
-                                                       Catch::Contains("execution.memory_limit_mb leaves"));
+                                                       Catch::Contains("execution.memory_limit_mb: 20 leaves"));
   spec.errors.policy = OnError::kSkip;
   std::size_t samples = 0;
   for (const Seen& seen : run(spec, too_large, {{}, 1})) samples += seen.ids.size();
