@@ -1,9 +1,14 @@
 #include "unstarve/jobs/tune.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/random.h"
 #include "unstarve/jobs/ladder/rung.h"
+#include "unstarve/observe/report.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/storage/open.h"
 
@@ -24,6 +29,7 @@ TEST_CASE("the JSON of tune contains the documented keys") {
   REQUIRE(json["rungs"].size() == 2 + rungs().size());
   CHECK(json.contains("over_defaults"));
   CHECK(json["total"]["ratio"] == json["rungs"].back()["relative"]);
+  CHECK(json["final"].get<double>() / json["base"].get<double>() == Approx(json["total"]["ratio"].get<double>()));
   for (const auto& rung : json["rungs"])
     for (const char* key :
          {"name", "status", "reason", "batch", "memory_bytes", "step_ms", "samples_per_s", "ratio", "low", "high"})
@@ -50,6 +56,61 @@ TEST_CASE("the verdict recommends the defaults unless the kept steps are faster"
   const std::string tuned = verdict_of(base, {1.2, 1.1, 1.3, 8}, true);
   CHECK_THAT(tuned, Catch::Contains("1.20 [1.10, 1.30] times the defaults"));
   CHECK_THAT(tuned, Catch::Contains("2.00 [1.90, 2.10] times the plain baseline"));
+}
+
+// A made-up result: `kept` steps were kept, `tuned` of them won against the defaults.
+TuneResult made_up(Random& random) {
+  TuneResult result;
+  const auto interval = [&] {
+    const double ratio = random.uniform(0.4, 3), width = random.uniform(0, 0.5);
+    return RatioInterval{ratio, ratio * (1 - width), ratio * (1 + width), 8};
+  };
+  LedgerEntry entry;
+  entry.name = "base";
+  entry.samples_per_s = random.uniform(100, 5000);
+  result.ledger.entries.push_back(entry);
+  bool any_kept = false;
+  for (int i = 0; i < 5; ++i) {
+    entry = {};
+    entry.name = "step " + std::to_string(i);
+    entry.ratio = random.below(4) == 0 ? RatioInterval{} : interval();
+    entry.verdict = entry.ratio.pairs > 0 ? judge(entry.ratio) : Verdict::kNotApplicable;
+    entry.samples_per_s = entry.ratio.pairs > 0 ? random.uniform(100, 5000) : 0;
+    any_kept |= entry.verdict == Verdict::kKept;
+    result.ledger.entries.push_back(entry);
+  }
+  if (any_kept) result.over_defaults = interval();
+  result.total = interval();
+  entry = {};
+  entry.name = "final";
+  entry.verdict = Verdict::kFinal;
+  entry.ratio = result.total;
+  entry.samples_per_s = result.ledger.entries[0].samples_per_s * result.total.ratio;
+  result.ledger.entries.push_back(entry);
+  const bool tuned = any_kept && judge(result.over_defaults) == Verdict::kKept;
+  result.verdict = verdict_of(result.total, result.over_defaults, tuned);
+  return result;
+}
+
+TEST_CASE("verdict, table, JSON and report of any ledger agree") {
+  for (std::uint32_t draw = 0; draw < 200; ++draw) {
+    Random random(1, draw, 0, 0);
+    const TuneResult result = made_up(random);
+    INFO(to_text(result, 200));
+    const auto& entries = result.ledger.entries;
+    const bool kept = std::ranges::any_of(entries, [](const auto& e) { return e.verdict == Verdict::kKept; });
+    const bool defaults = result.verdict.starts_with("defaults are best");
+    if (!kept) CHECK(result.verdict.starts_with("defaults are best: no step was kept"));
+    if (kept) CHECK(defaults == (result.over_defaults.low <= 1));
+    const std::string ratio = fmt::format("{:.2f}", result.total.ratio);
+    CHECK_THAT(result.verdict, Catch::Contains(ratio + " ["));
+    CHECK_THAT(to_text(result, 200), Catch::Contains(fmt::format("{:.0f} %", 100 * result.total.ratio)));
+    CHECK_THAT(render_report(report_of({result}, "", "")), Catch::Contains("<b>" + ratio + " ×</b>"));
+    const auto json = nlohmann::json::parse(to_json(result));
+    CHECK(json["final"].get<double>() / json["base"].get<double>() == Approx(result.total.ratio));
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      CHECK(json["rungs"][i]["relative"].is_null() == !has_relative(entries[i]));
+  }
 }
 
 TEST_CASE("a comparison that noise leaves open is named with a command that measures longer") {

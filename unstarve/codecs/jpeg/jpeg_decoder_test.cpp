@@ -257,4 +257,15 @@ TEST_CASE("a progressive JPEG of thousands of scans is rejected", "[codecs]") {
   CHECK(message.find("more than 500 scans") != std::string::npos);
 }
 
+TEST_CASE("an error names a row of the image that failed, not one of the image before", "[codecs]") {
+  Decoder decoder;
+  const auto kind = [](bool progressive) { return JpegSample{"", 2, 2, SampleColour::kYcc, progressive}; };
+  REQUIRE(failure_of(decoder, make_jpeg(sample_image({40, 480}, 4), kind(true))).empty());
+  auto cut = make_jpeg(sample_image({40, 71}, 4), kind(true));
+  cut.resize(cut.size() / 2);
+  const std::string message = failure_of(decoder, cut);
+  CHECK_FALSE(message.empty());
+  CHECK(message.find("at row") == std::string::npos);  // the scans are read before the first row
+}
+
 }  // namespace unstarve

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
@@ -50,8 +49,11 @@ Measured build(const Settings& settings, const std::shared_ptr<const Dataset>& d
   return measured;
 }
 
-double mean(const std::vector<double>& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+// The mean of rates whose quotient is the ratio that ratio_interval() returns.
+double geometric_mean(const std::vector<double>& rates) {
+  double logs = 0;
+  for (const double rate : rates) logs += std::log(rate);
+  return rates.empty() ? 0 : std::exp(logs / static_cast<double>(rates.size()));
 }
 
 struct Comparison {
@@ -59,7 +61,7 @@ struct Comparison {
   double step_ms = 0;        // mean of b
   double step_ms_a = 0;
   [[nodiscard]] RatioInterval interval() const { return ratio_interval(b, a); }
-  [[nodiscard]] double rate() const { return mean(b); }
+  [[nodiscard]] double rate() const { return geometric_mean(b); }
 };
 
 // Time of a block of `seconds` without its untimed steps, which consume the prefetched batches (Rig::run).
@@ -269,7 +271,7 @@ class LadderRun {
     result_.after = profile_of(*winner.rig, winner_steps);
     // The first and the last entry show this comparison, so that table, headline and profiles agree.
     LedgerEntry& first = result_.ledger.entries.front();
-    first.samples_per_s = mean(comparison.a);
+    first.samples_per_s = geometric_mean(comparison.a);
     first.step_ms = comparison.step_ms_a;
     LedgerEntry last;
     last.name = result_.tuned ? "kept steps on the defaults" : "defaults";

@@ -30,6 +30,7 @@ struct LibjpegSession {
   Rect rect;
   std::uint8_t* out = nullptr;
   std::size_t out_stride = 0;
+  bool started = false;  // rows are being read
 
   ~LibjpegSession() { close(); }
   void close() noexcept {
@@ -157,7 +158,9 @@ void decode_step(void* context) {
   cinfo.dct_method = JDCT_ISLOW;
   cinfo.do_fancy_upsampling = TRUE;
   if (jpeg_has_multiple_scans(&cinfo)) cinfo.progress = &session.progress;
-  jpeg_start_decompress(&cinfo);
+  session.started = false;
+  jpeg_start_decompress(&cinfo);  // reads all scans of a progressive file
+  session.started = true;
 
   const bool part_of_width = rect.width < static_cast<int>(cinfo.output_width);
   const JDIMENSION first = part_of_width && !smooths_blocks(cinfo) ? crop_columns(cinfo, rect) : 0;
@@ -208,7 +211,7 @@ void run(LibjpegSession& session, void (*step)(void*)) {
   if (guarded_call(session.failure.jump, step, &session)) return;
   const jpeg_decompress_struct& cinfo = session.cinfo;
   std::string where = "file of " + std::to_string(session.bytes.size()) + " bytes";
-  if (step == decode_step) {
+  if (step == decode_step && session.started) {
     where += ", at row " + std::to_string(cinfo.output_scanline) + " of " + std::to_string(cinfo.output_height);
   }
   const Error error = jpeg_error(session.failure, where);
