@@ -180,12 +180,16 @@ std::string to_text(const IndexResult& result) {
   text += result.records < result.all_records
               ? fmt::format(" of {} (filter and take of the spec)\n", result.all_records)
               : "\n";
-  text += fmt::format("  built      {}, {}", result.built, format_bytes(result.bytes_built));
-  if (result.bytes_indexed > 0)
-    text += fmt::format(", {:.2f} % of their images,",
-                        100 * static_cast<double>(result.bytes_built) / static_cast<double>(result.bytes_indexed));
-  text += fmt::format(" in {:.1f} s: {} records/s\n", result.seconds,
-                      format_rate(static_cast<double>(result.records) / std::max(result.seconds, 1e-3)));
+  text += fmt::format("  built      {}", result.built);
+  if (result.built > 0) {
+    text += ", " + format_bytes(result.bytes_built);
+    if (result.bytes_indexed > 0)
+      text += fmt::format(", {:.2f} % of their images,",
+                          100 * static_cast<double>(result.bytes_built) / static_cast<double>(result.bytes_indexed));
+    text += fmt::format(" in {:.1f} s: {} records/s", result.seconds,
+                        format_rate(static_cast<double>(result.built) / std::max(result.seconds, 1e-3)));
+  }
+  text += "\n";
   text += fmt::format("  existing   {}\n", result.existing);
   if (result.without > 0)
     text += fmt::format("  none       {}: not JPEG, or JPEGs that do not support an index\n", result.without);

@@ -25,7 +25,7 @@ namespace {
 // A row of the table of formats. A new format is one file with `recognises` and `open`, and one row.
 struct Format {
   const char* name;     // in messages: "image folder"
-  const char* expects;  // the files that it reads, in a few words
+  const char* expects;  // the files that it reads, in a few words; empty: for measurements, not listed
   // Cheap: checks names, lengths and first bytes. Must not throw. A source that two formats recognise is ambiguous.
   bool (*recognises)(const Source& source);
   // Throws as open_dataset(). `split` is "" for all samples.
@@ -34,8 +34,6 @@ struct Format {
 };
 
 constexpr std::array<Format, 12> kFormats = {{
-    {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
-    {"sleep", "sleep:ms=5,images=100,size=32", recognises_sleep, open_sleep},
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
     {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true},
     {"webdataset", "*.tar, also .tar.gz and .tar.zst", recognises_webdataset, open_webdataset, true},
@@ -47,11 +45,14 @@ constexpr std::array<Format, 12> kFormats = {{
     {"manifest", "a CSV or JSON-lines file of paths and labels", recognises_manifest, open_manifest, true},
     {"image folder", "one folder of *.jpg, *.jpeg, *.png or *.webp per class", recognises_image_folder,
      open_image_folder},
+    {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
+    {"sleep", "", recognises_sleep, open_sleep},
 }};
 
 std::string known_formats() {
   std::string text;
   for (const Format& format : kFormats) {
+    if (*format.expects == '\0') continue;
     text += (text.empty() ? "" : "; ") + std::string(format.name) + " (" + format.expects + ")";
   }
   return text;
@@ -109,8 +110,9 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
   if (source.listing.folders.empty() && source.listing.files.empty()) {
     throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": the folder is empty; known: " + known_formats());
   }
-  throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": no known format; found " + describe(source.listing) +
-                                     "; known: " + known_formats());
+  const std::string hint = describe_unknown_folder(source.listing);
+  throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": " + (hint.empty() ? "no known format" : hint) +
+                                     "; found " + describe(source.listing) + "; known: " + known_formats());
 }
 
 }  // namespace unstarve

@@ -26,16 +26,39 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   check_refused("", ErrorKind::kArgument, "the path of the dataset is empty");
 
   folder.folder("empty");
-  check_refused(folder.str("empty"), ErrorKind::kInput, "the folder is empty; known: synthetic");
+  check_refused(folder.str("empty"), ErrorKind::kInput, "the folder is empty; known: CIFAR binary");
 
   folder.write("flat/1.jpg", "x");
   check_refused(folder.str("flat"), ErrorKind::kInput, "found 0 folders, 1 file (1.jpg); known: ");
+
+  check_refused(folder.str("flat"), ErrorKind::kInput, "1 image without labels: move them to one folder per class");
+  folder.write("saved/state.json", "{}");
+  folder.write("saved/data-00000-of-00001.arrow", "x");
+  check_refused(folder.str("saved"), ErrorKind::kInput, "saved by Hugging Face datasets");
+  folder.write("pickles/data_batch_1", "\x80\x02}");
+  check_refused(folder.str("pickles"), ErrorKind::kInput, "the Python version of CIFAR");
+  folder.write("optimised/index.json", "{\"chunks\": []}");
+  folder.write("optimised/chunk-0-0.bin", "x");
+  check_refused(folder.str("optimised"), ErrorKind::kInput, "written by LitData");
 
   folder.write("imageless/a/notes.txt", "x");
   check_refused(folder.str("imageless"), ErrorKind::kInput, "no image in the class folders; found 1 folder (a)");
 
   folder.write("file.txt", "x");
   check_refused(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
+
+  folder.write("empty.txt", "");
+  check_refused(folder.str("empty.txt"), ErrorKind::kInput, "no known format: it is empty");
+  folder.write("empty.tar", std::string(10240, '\0'));
+  check_refused(folder.str("empty.tar"), ErrorKind::kInput, "only zeros, as a tar without members");
+  folder.write("one.jpg", "\xff\xd8\xff\xe0 and more");
+  check_refused(folder.str("one.jpg"), ErrorKind::kInput, "it is one image");
+  folder.write("data.arrow", "\xff\xff\xff\xff");
+  check_refused(folder.str("data.arrow"), ErrorKind::kInput, "Dataset.to_parquet()");
+  folder.write("data.beton", "x");
+  check_refused(folder.str("data.beton"), ErrorKind::kInput, "an FFCV file");
+  folder.write("data_batch_1", "\x80\x02}");
+  check_refused(folder.str("data_batch_1"), ErrorKind::kInput, "a Python pickle");
 
   folder.write("a.tar.bz2", "BZh91AY&SY");
   check_refused(folder.str("a.tar.bz2"), ErrorKind::kInput,

@@ -1,6 +1,6 @@
 #pragma once
-// A hint for messages about a file of unknown format: an archive that is not unpacked, an HTML page from a server, a
-// list with other column names.
+// Hints for messages about data of unknown format: what it is, and what to do. Archives that are not unpacked, formats of
+// other libraries, single images, folders without classes, web pages, lists with other column names.
 //
 // Threads: a pure function. Failure: none.
 
@@ -8,9 +8,12 @@
 #include <span>
 #include <string>
 
+#include "unstarve/storage/source/folder_scan.h"
+
 namespace unstarve {
 
 // ": it is ..., <how to fix it>", or empty. `name`: path or URL; `head`: the first bytes.
 [[nodiscard]] std::string describe_unknown_file(const std::string& name, std::span<const std::uint8_t> head);
+[[nodiscard]] std::string describe_unknown_folder(const FolderListing& listing);
 
 }  // namespace unstarve

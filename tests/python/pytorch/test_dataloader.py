@@ -228,3 +228,19 @@ def test_in_any_order(load):
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
+
+
+class Seeds(torch.utils.data.Dataset):
+    """Samples are torch's seed."""
+
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        return torch.initial_seed()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_seeds_of_samples_can_be_collated(workers):
+    for seeds in un.DataLoader(Seeds(), batch_size=16, num_workers=workers):
+        assert seeds.dtype == torch.int64 and len(set(seeds.tolist())) == 16 and seeds.min() >= 0

@@ -54,6 +54,7 @@ bool fits_budgets(const Choice& choice, const Load& load, const Limits& limits) 
 }
 
 std::string time_text(double seconds) {
+  if (seconds < 1e-9) return "0 us";
   if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
   return fmt::format("{:.3g} s", seconds);

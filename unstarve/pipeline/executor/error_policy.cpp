@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "unstarve/pipeline/executor/resources.h"
 #include "unstarve/pipeline/executor/slot_pool.h"
 
@@ -12,10 +14,11 @@ ErrorPolicy::ErrorPolicy(const ErrorSpec& spec, const Resources& resources, cons
     : spec_(spec), resources_(resources), order_(epoch_order), deliver_epoch_ends_(deliver_epoch_ends) {}
 
 // Once there are too many, all workers throw the same error, so that it does not depend on which batch is taken first.
-void ErrorPolicy::note_bad(std::uint64_t id, const std::string& reason) {
+void ErrorPolicy::note_bad(std::uint64_t id, std::uint32_t epoch, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (too_many_) throw Error(*too_many_);
-  bad_.emplace(id, reason);
+  Bad& bad = bad_.try_emplace(id, epoch, reason).first->second;
+  bad.epoch = std::min(bad.epoch, epoch);
   const std::int64_t tried = tried_.load(std::memory_order_relaxed);
   if (bad_.size() > spec_.limit) {
     too_many_.emplace(ErrorKind::kInput, fmt::format("{} bad sample{}, more than the limit of {}; the latest: {}",
@@ -42,7 +45,7 @@ std::optional<Error> ErrorPolicy::failure_of_empty(const Slot& slot) const {
   const std::string reason = [&] {
     const std::lock_guard lock(mutex_);
     const auto first = bad_.find(slot.ids.front());
-    return first == bad_.end() ? resources_.dataset->location(slot.ids.front()) : first->second;
+    return first == bad_.end() ? resources_.dataset->location(slot.ids.front()) : first->second.reason;
   }();
   if (world == 1)
     return Error(ErrorKind::kInput, fmt::format("every sample of epoch {} is bad, and errors: skip leaves none; "
@@ -64,9 +67,10 @@ bool ErrorPolicy::leaves_out(const Slot& slot) const {
 std::vector<BadSample> ErrorPolicy::bad_samples(std::size_t most) const {
   const std::lock_guard lock(mutex_);
   std::vector<BadSample> list;
-  for (const auto& [id, reason] : bad_) {
+  for (const auto& [id, bad] : bad_) {
     if (list.size() == most) break;
-    list.push_back({id, resources_.dataset->record_location(id), reason});
+    if (bad.epoch > delivered_epoch_.load(std::memory_order_relaxed)) continue;
+    list.push_back({id, resources_.dataset->record_location(id), bad.reason});
   }
   return list;
 }

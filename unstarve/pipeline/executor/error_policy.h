@@ -39,16 +39,16 @@ class ErrorPolicy {
     std::int64_t label = 0;
     bool good = true;  // false: skipped
   };
-  // Makes a sample. `make(candidate, first)` returns its label or throws Error if it is bad; `first` is false for
-  // replacements. Throws if the run fails.
+  // Makes a sample of an epoch. `make(candidate, first)` returns its label or throws Error if it is bad; `first` is
+  // false for replacements. Throws if the run fails.
   template <class Make>
-  Outcome make(Sample sample, const Make& make) {
+  Outcome make(Sample sample, std::uint32_t epoch, const Make& make) {
     for (std::uint64_t attempts = 0;; ++attempts) {
       try {
         return {sample.id, make(sample, attempts == 0)};
       } catch (const Error& error) {
         if (spec_.policy == OnError::kFail) throw;
-        note_bad(sample.id, error.what());
+        note_bad(sample.id, epoch, error.what());
       }
       if (spec_.policy == OnError::kSkip) return {sample.id, 0, false};
       sample.id = replacement(sample.id, attempts);
@@ -62,14 +62,21 @@ class ErrorPolicy {
   // The error of a complete batch without samples; none if it may be left out.
   [[nodiscard]] std::optional<Error> failure_of_empty(const Slot& slot) const;
   [[nodiscard]] bool leaves_out(const Slot& slot) const;
-  void note_batch(bool empty) { empty_batches_ = empty ? empty_batches_ + 1 : 0; }
+  void note_batch(std::uint32_t epoch, bool empty) {
+    empty_batches_ = empty ? empty_batches_ + 1 : 0;
+    delivered_epoch_.store(epoch, std::memory_order_relaxed);
+  }
 
-  // The first `most` bad samples by id.
+  // The first `most` bad samples by id, without those of epochs of which no batch was delivered yet.
   [[nodiscard]] std::vector<BadSample> bad_samples(std::size_t most) const;
   [[nodiscard]] std::uint64_t bad_count() const;
 
  private:
-  void note_bad(std::uint64_t id, const std::string& reason);
+  struct Bad {
+    std::uint32_t epoch = 0;  // the first
+    std::string reason;
+  };
+  void note_bad(std::uint64_t id, std::uint32_t epoch, const std::string& reason);
   [[nodiscard]] std::uint64_t replacement(std::uint64_t id, std::uint64_t attempts) const;
 
   const ErrorSpec spec_;
@@ -78,10 +85,11 @@ class ErrorPolicy {
   const bool deliver_epoch_ends_;
   std::uint64_t empty_batches_ = 0;  // consecutive, up to now
   std::atomic<std::int64_t> tried_{0};
+  std::atomic<std::uint32_t> delivered_epoch_{UINT32_MAX};  // of the latest batch; before the first batch: all
 
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::string> bad_;  // id to reason; up to errors.limit + 1
-  std::optional<Error> too_many_;             // fails the run
+  std::map<std::uint64_t, Bad> bad_;  // by id; up to errors.limit + 1
+  std::optional<Error> too_many_;     // fails the run
 };
 
 }  // namespace unstarve

@@ -24,8 +24,8 @@ struct Policy {
     spec.world = world;
     return spec;
   }
-  ErrorPolicy::Outcome make(std::uint64_t id) {
-    return policy.make({id, 0}, [&](Sample sample, bool first) {
+  ErrorPolicy::Outcome make(std::uint64_t id, std::uint32_t epoch = 0) {
+    return policy.make({id, 0}, epoch, [&](Sample sample, bool first) {
       CHECK(first == (sample.id == id));
       if (bad.contains(sample.id)) throw Error(ErrorKind::kInput, "sample " + std::to_string(sample.id));
       return static_cast<std::int64_t>(sample.id) + 100;
@@ -95,14 +95,30 @@ TEST_CASE("error policy: an empty batch is left out unless it is needed") {
   good.kept = 1;
   CHECK_FALSE(p.policy.leaves_out(good));
   // The whole epoch is empty.
-  for (int i = 0; i < 3; ++i) p.policy.note_batch(true);
+  for (int i = 0; i < 3; ++i) p.policy.note_batch(0, true);
   CHECK_FALSE(p.policy.leaves_out(empty_batch(3, true)));
   CHECK_THAT(p.policy.failure_of_empty(empty_batch(3, true))->what(), Contains("every sample of epoch 0 is bad"));
-  p.policy.note_batch(false);
+  p.policy.note_batch(0, false);
   CHECK(p.policy.leaves_out(empty_batch(3, true)));
   // Other ranks have the batch.
   Policy ranks(OnError::kSkip, {}, 100, 2);
   CHECK_THAT(ranks.policy.failure_of_empty(empty_batch(0, false))->what(), Contains("each of 2 ranks"));
+}
+
+TEST_CASE("error policy: bad samples of an epoch that is made ahead are listed when its first batch is delivered") {
+  Policy p(OnError::kSkip, {1, 5, 6});
+  (void)p.make(5, 3);
+  CHECK(p.policy.bad_samples(10).size() == 1);  // before the first batch
+  p.policy.note_batch(3, false);
+  (void)p.make(6, 4);
+  (void)p.make(1, 4);
+  (void)p.make(1, 3);  // by a slower thread
+  const auto listed = p.policy.bad_samples(10);
+  REQUIRE(listed.size() == 2);
+  CHECK(listed[0].id == 1);
+  CHECK(listed[1].id == 5);
+  p.policy.note_batch(4, false);
+  CHECK(p.policy.bad_samples(10).size() == 3);
 }
 
 }  // namespace

@@ -129,8 +129,8 @@ bool Loader::State::ready(std::chrono::milliseconds timeout) {
   while (delivery->wait(timeout)) {
     const Slot* const next = delivery->peek();
     if (next == nullptr || !errors.leaves_out(*next)) return true;
+    errors.note_batch(next->epoch, true);
     delivery->release(*delivery->take());
-    errors.note_batch(true);
   }
   notify_if_all_held();
   return false;
@@ -170,7 +170,7 @@ std::optional<Batch> Loader::next() {
   }
   const bool empty = slot->kept == 0;
   if (const auto failure = empty ? s.errors.failure_of_empty(*slot) : std::nullopt) throw Error(*failure);
-  s.errors.note_batch(empty);
+  s.errors.note_batch(slot->epoch, empty);
   s.consumption.batches.fetch_add(1, std::memory_order_relaxed);
   s.consumption.samples.fetch_add(static_cast<std::int64_t>(slot->valid), std::memory_order_relaxed);
   return batch;

@@ -103,7 +103,7 @@ class Worker {
   }
 
   ErrorPolicy::Outcome make(const Claim& claim, std::size_t i, Sample sample, bool timed) {
-    return shared_.errors.make(sample, [&](Sample candidate, bool first) {
+    return shared_.errors.make(sample, claim.epoch, [&](Sample candidate, bool first) {
       const bool is_read = first && fetch(claim, i, timed);
       return program_.make(candidate, timer_.totals(), timed, is_read);
     });
