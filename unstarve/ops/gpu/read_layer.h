@@ -137,7 +137,7 @@ UNSTARVE_HD inline std::array<std::uint16_t, kChannels> blurred_across(const Tas
   return blurred;
 }
 
-// Its second half.
+// gaussian_blur()'s second half.
 UNSTARVE_HD inline Pixel blurred_down(const Task& task, const Layer& layer, int x, int y) {
   const std::uint32_t* const weights = task.program.blur_weights + layer.first_blur_weight;
   const auto at = [&](int row) {

@@ -76,7 +76,7 @@ class ErrorPolicy {
   const Resources& resources_;
   const Order& order_;
   const bool deliver_epoch_ends_;
-  std::uint64_t empty_batches_ = 0;  // consecutive, up to now
+  std::uint64_t empty_batches_ = 0;  // consecutive, up to the present batch
   std::atomic<std::int64_t> tried_{0};
 
   mutable std::mutex mutex_;

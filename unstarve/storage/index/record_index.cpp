@@ -74,7 +74,7 @@ Compression compression_of(const ByteSource& shard, const RecordFormat& format) 
   shard.read(0, front);
   if (format.begins_plain(front)) return Compression::kNone;
   const Compression compression = detect_compression(front);
-  // Its four bytes leave no doubt; that it is damaged is for the scan to say.
+  // The magic has four bytes, so it is never a coincidence. The scan reports damage.
   if (compression == Compression::kZstd) return compression;
   return inflate_head(shard, front, kProbeBytes) ? compression : Compression::kNone;
 }

@@ -146,7 +146,7 @@ std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shar
 
 FoundIndex ScanIndexFile::find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const {
   const ScanIndexView::Found found = view_.find(record);
-  bytes.assign(found.bytes.begin(), found.bytes.end());  // lost pages read as zeros, which the decoder refuses
+  bytes.assign(found.bytes.begin(), found.bytes.end());  // lost pages read as zeros, which the decoder rejects
   return found.what;
 }
 

@@ -10,7 +10,7 @@
 namespace unstarve::remote {
 namespace {
 
-// Such files have a few hundred bytes; a larger one is something else.
+// Configuration files have a few hundred bytes; a larger file is not one.
 constexpr std::size_t kLargestIniFile = std::size_t{1} << 20;
 
 using Section = std::map<std::string, std::string>;

@@ -78,7 +78,7 @@ void Transfer::start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::
   set(curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(time_left.count()))));
 }
 
-// Options common to all requests. Set once, without curl_easy_reset() later: libcurl refuses a new buffer size while a
+// Options common to all requests. Set once, without curl_easy_reset() later: libcurl rejects a new buffer size while a
 // used handle has a buffer.
 void Transfer::set_constants(const RemoteOptions& options) {
   set(curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L));  // "a/../b" is a valid key and is signed unchanged

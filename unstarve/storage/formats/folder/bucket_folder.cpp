@@ -17,7 +17,7 @@ namespace unstarve {
 namespace {
 
 constexpr int kListers = 16;                                                    // classes listed concurrently
-constexpr std::uint32_t kTooLarge = std::numeric_limits<std::uint32_t>::max();  // above kMaxImageBytes: refused
+constexpr std::uint32_t kTooLarge = std::numeric_limits<std::uint32_t>::max();  // above kMaxImageBytes: rejected
 static_assert(kMaxImageBytes < kTooLarge);
 
 // `key`: the part of the object key below the class folder.

@@ -28,7 +28,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return parse_number<std::int64_t>(text);
 }
 
-// Why the path is refused; empty if it is accepted.
+// Why the path is rejected; empty if it is accepted.
 std::string problem_of_path(const std::string& path) {
   if (path.find('\0') != std::string::npos) return "the path contains a NUL";
   if (path[0] == '/' || is_url(path) || !leaves_folder(path)) return "";

@@ -46,7 +46,7 @@ class Mds final : public RecordFormat {
 
   void scan(ForwardBytes& bytes, RecordSink& sink) const override {
     const std::vector<std::uint32_t> offsets = read_table(bytes);
-    // Offsets must increase; an offset that does not is an error of its own sample only.
+    // Offsets must increase; an offset that does not is an error of that sample only.
     std::uint64_t end = table_bytes(static_cast<std::uint32_t>(offsets.size() - 1));
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const std::uint64_t begin = offsets[i], after = offsets[i + 1];

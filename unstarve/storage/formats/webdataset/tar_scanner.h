@@ -15,7 +15,7 @@
 //            `tar --ignore-zeros`). Closing zero blocks are optional.
 // Names:     as stored. An absolute name or one with a component ".." is reported as damage: nothing is unpacked here,
 //            but names become keys, and keys become paths when samples are written.
-// Cost:      for a mapped archive, the headers and the last byte of each member are touched. Memory: extended headers
+// Cost:      for a mapped archive, the headers and the last byte of each member are read. Memory: extended headers
 //            of at most kMaxTarExtendedBytes.
 // Threads:   one at a time. Failure: Error(kIo) of the source; problems of the archive are reported as events.
 

@@ -184,8 +184,8 @@ class SampleScan {
     sample_.extensions.push_back(std::move(extension));
   }
 
-  // Damage may have removed members of the sample before it and of the sample after it. Members refused for their names
-  // are samples of their own, grouped by key.
+  // Damage may have removed members of the sample before it and of the sample after it. Members rejected for their
+  // names are separate samples, grouped by key.
   void take_damage(const TarEvent& event) {
     sample_.near_damage = true;
     close();
