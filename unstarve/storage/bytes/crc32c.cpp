@@ -106,11 +106,11 @@ __attribute__((target("sse4.2,pclmul"))) std::uint32_t crc32c_instruction(std::s
   return ~static_cast<std::uint32_t>(crc);
 }
 
-bool ask_processor() { return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0; }
+bool cpu_supports_crc32c() { return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0; }
 
 #else
 
-bool ask_processor() { return false; }
+bool cpu_supports_crc32c() { return false; }
 std::uint32_t crc32c_instruction(std::span<const std::uint8_t> bytes, std::uint32_t before) {
   return crc32c_scalar(bytes, before);
 }
@@ -132,7 +132,7 @@ std::uint32_t crc32c_scalar(std::span<const std::uint8_t> bytes, std::uint32_t c
 }
 
 bool has_crc32c_instruction() noexcept {
-  static const bool has = ask_processor();
+  static const bool has = cpu_supports_crc32c();
   return has;
 }
 

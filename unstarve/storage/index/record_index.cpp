@@ -80,7 +80,7 @@ Compression compression_of(const ByteSource& shard, const RecordFormat& format) 
 }
 
 // A shard of another known format would become one damaged record.
-void refuse_other_format(const ByteSource& shard, const RecordFormat& format, ForwardBytes& bytes) {
+void reject_other_format(const ByteSource& shard, const RecordFormat& format, ForwardBytes& bytes) {
   std::string_view found;
   try {
     found = format_of_first_bytes(bytes.at(0, kFirstBytes));
@@ -256,7 +256,7 @@ std::string build_index(const ByteSource& shard, const RecordFormat& format) {
     inflating = inflate_forward(shard, compression);
   }
   ForwardBytes& bytes = inflating ? *inflating : *plain;
-  refuse_other_format(shard, format, bytes);
+  reject_other_format(shard, format, bytes);
   RecordIndexBuilder builder;
   try {
     format.scan(bytes, builder);

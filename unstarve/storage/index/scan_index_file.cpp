@@ -70,7 +70,7 @@ bool is_empty(const std::uint8_t* entry) {
 
 }  // namespace scan_index_layout
 
-std::string scan_index_beside(const std::string& shard) { return index_path(shard + ".jpeg"); }
+std::string scan_index_path(const std::string& shard) { return index_path(shard + ".jpeg"); }
 
 void ScanIndexBuilder::add(std::span<const std::uint8_t> index) {
   lengths_.push_back(static_cast<std::uint32_t>(index.size()));
@@ -122,7 +122,7 @@ ScanIndexView::Found ScanIndexView::find(std::uint64_t record) const {
 std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shard, std::uint64_t records,
                                                          std::string& why_not) {
   why_not.clear();
-  const std::string path = scan_index_beside(shard);
+  const std::string path = scan_index_path(shard);
   std::error_code failed;
   const fs::file_type type = fs::status(path, failed).type();
   if (type == fs::file_type::not_found || failed == std::errc::filename_too_long) return nullptr;

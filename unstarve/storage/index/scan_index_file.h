@@ -56,7 +56,7 @@ enum class Head {
 }  // namespace scan_index_layout
 
 // The path of a shard's file of scan indexes.
-[[nodiscard]] std::string scan_index_beside(const std::string& shard);
+[[nodiscard]] std::string scan_index_path(const std::string& shard);
 
 // Collects the scan indexes of a shard while it is written.
 class ScanIndexBuilder {

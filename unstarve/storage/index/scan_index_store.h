@@ -74,9 +74,9 @@ class ScanIndexStore {
 
  private:
   ScanIndexStore() = default;
-  [[nodiscard]] FoundIndex find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes);
+  [[nodiscard]] FoundIndex find_stored(std::uint64_t id, std::vector<std::uint8_t>& bytes);
   [[nodiscard]] FoundIndex read_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
-  [[nodiscard]] FoundIndex find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
+  [[nodiscard]] FoundIndex find_packed(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
   void count_once(std::uint64_t id, std::atomic<std::uint64_t>& counter);
 
   FileDescriptor file_;

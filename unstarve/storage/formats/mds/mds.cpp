@@ -332,7 +332,7 @@ bool recognises_mds(const Source& source) {
 std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string& split) {
   SourceOptions options = source.options;
   std::string image = options.take_text("image", ""), label = options.take_text("label", "");
-  options.refuse_rest();
+  options.reject_unknown();
   if (!split.empty()) {
     throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": split '" + split +
                                           "' is not available: an MDS folder is one split. Pass the folder of the "

@@ -62,7 +62,7 @@ class TarScanner {
   bool step(TarEvent& event);
   bool take_extended(const TarHeader& header, TarEvent& event);
   bool take_member(const TarHeader& header, TarEvent& event);
-  std::uint64_t touch_body(std::uint64_t size, TarEvent& event);
+  std::uint64_t find_body(std::uint64_t size, TarEvent& event);
   [[nodiscard]] std::string name_of(const TarHeader& header, const Pending& extended) const;
   bool damaged(std::uint64_t begin, std::uint64_t end, std::string reason, TarEvent& event);
   void skip_sparse_map();
