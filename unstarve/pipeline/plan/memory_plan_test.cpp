@@ -56,7 +56,7 @@ TEST_CASE("the parts of a memory limit never exceed it, and equal the requiremen
   }
 }
 
-TEST_CASE("memory on a device counts towards the limit, and is refused if it does not fit") {
+TEST_CASE("memory on a device counts towards the limit, and is rejected if it does not fit") {
   MemoryNeeds wanted = needs(300 * kMb);
   const MemoryPlan without = plan_memory(wanted);
   wanted.device = 120 * kMb;
@@ -126,7 +126,7 @@ TEST_CASE("without a limit the plan equals the requirements") {
   CHECK(explain(plan).empty());
 }
 
-TEST_CASE("a limit below the minimum is refused with the required number") {
+TEST_CASE("a limit below the minimum is rejected with the required number") {
   // Three batches and four workers.
   CHECK_THROWS_WITH(plan_memory(needs(49 * kMb)),
                     Catch::Contains("execution.memory_limit_mb: 49, expected at least 50: 3 batches of 10.0 MB and 4 "
@@ -261,7 +261,7 @@ class OneLarge final : public JpegSet {
   std::vector<std::uint8_t> bytes_;
 };
 
-TEST_CASE("an image larger than expected borrows memory, or is refused by name") {
+TEST_CASE("an image larger than expected borrows memory, or is rejected by name") {
   PipelineSpec spec = limited_spec(20);
   const auto fits = std::make_shared<OneLarge>(Size{300, 300});
   CHECK(run(spec, fits, {{}, 2}) == run(small_spec(8, 2), fits, {{}, 2}));
