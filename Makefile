@@ -1,7 +1,7 @@
-# The commands of this tree. They are thin: CMake presets, ctest and the scripts of tools/ do the work.
+# The commands of this repository. CMake presets, ctest and the scripts in tools/ do the work.
 #
-#   JOBS=N        how many compilers run at once (all processors this process may use)
-#   SETUP=no      do not install anything; take what is there
+#   JOBS=N        number of concurrent compiler processes (default: all CPUs that this process may use)
+#   SETUP=no      install nothing; use the installed packages
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 JOBS ?= $(shell nproc)
@@ -14,52 +14,52 @@ else
 setup_for = @tools/setup.sh $(1)
 endif
 
-# Configures once; ninja does it again whenever a CMake file or the set of sources changes.
+# Configures once; ninja configures again when a CMake file or the set of sources changes.
 configure = @test -f build/build.ninja || cmake --preset release
 
 .PHONY: help setup setup-build build demo test test-long test-frameworks bench sanitize fuzz arm64 format lint clean
 
-help:  ## this list
+help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup:  ## install what building and testing need (tells the size first)
+setup:  ## install the packages for building and testing (prints the download size first)
 	$(call setup_for,build test)
 
 setup-build:
 	$(call setup_for,build)
 
-build: setup-build  ## build/unstarve
+build: setup-build  ## build the program build/unstarve
 	$(configure)
 	@cmake --build build --target unstarve -j $(JOBS)
 
-demo: build  ## three minutes: two ladders and an HTML report
+demo: build  ## run two tuning runs of three minutes in all and write an HTML report
 	@tools/demo.sh
 
-test: setup  ## build everything and run every test
+test: setup  ## build everything and run the tests, except the long ones
 	$(configure)
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release
 
-test-long: setup  ## the tests that take minutes each, those of arm64 at their end
+test-long: setup  ## run the tests that take minutes each, and those of arm64
 	$(configure)
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release -C long -R '[.]long$$'
 	@$(MAKE) arm64
 
-test-frameworks: setup  ## Lightning, Hugging Face, JAX, TensorFlow: their tests, in an environment of their own (3.5 GB)
+test-frameworks: setup  ## run the tests with Lightning, Hugging Face, JAX and TensorFlow in a separate environment (3.5 GB)
 	$(configure)
 	@cmake --build build --target unstarve --target _core -j $(JOBS)
 	@tools/test_frameworks.sh build
 
-bench: build  ## compare with other loaders side by side: make bench [ONLY=regex]
+bench: build  ## compare with other loaders in interleaved runs: make bench [ONLY=regex]
 	@cmake --build build --target unstarve_peer_bench -j $(JOBS)
 	@if ninja -C build -t targets all | grep -q 'tests/tools/remote_probe:'; then cmake --build build --target tests/tools/remote_probe -j $(JOBS); fi
 	@.venv/bin/python bench/run.py --only '$(ONLY)'
 
-sanitize: setup  ## tests and fuzz corpora under ASan+UBSan, threads under TSan
+sanitize: setup  ## run tests and fuzz corpora under ASan and UBSan, threaded tests under TSan
 	@JOBS=$(JOBS) tools/sanitize.sh
 
-fuzz:  ## a minute of libFuzzer per target: make fuzz [ONLY=regex] [SECONDS_EACH=60] [MODE=fuzz-guard]
+fuzz:  ## run libFuzzer for a minute per target: make fuzz [ONLY=regex] [SECONDS_EACH=60] [MODE=fuzz-guard]
 	$(call setup_for,build dev)
 	@JOBS=$(JOBS) ONLY='$(ONLY)' MODE='$(MODE)' tools/fuzz.sh $(or $(SECONDS_EACH),60)
 
@@ -67,13 +67,13 @@ arm64:  ## compile the SIMD folders for 64-bit ARM and run their tests under emu
 	$(call setup_for,build dev)
 	@JOBS=$(JOBS) tools/arm64.sh
 
-format:  ## rewrite the sources by clang-format
+format:  ## format the sources with clang-format
 	$(call setup_for,lint)
 	@tools/format.sh
 
-lint:  ## clang-tidy, format, length of lines and layers, without changing anything: make lint [ONLY=regex]
+lint:  ## check layers, words, line lengths, format and clang-tidy without changing files: make lint [ONLY=regex]
 	$(call setup_for,build lint)
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 
-clean:  ## remove every build folder; .venv stays
+clean:  ## remove all build folders, but not .venv
 	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64

@@ -13,8 +13,8 @@
 
 #include "command.h"
 #include "help.h"
-#include "misspelt.h"
 #include "notices.h"
+#include "unknown_name.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
 
@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string_view> words(argv + 1, argv + argc);
-    const std::string wrong = misspelt(words);
+    const std::string wrong = unknown_name(words);
     return report(
         json, "argument",
         fmt::format("{}\nRun unstarve --help, or unstarve COMMAND --help.", wrong.empty() ? error.what() : wrong),

@@ -1,7 +1,6 @@
 # Arrow C++ with its Parquet library, from the pyarrow wheel in .venv or the one of UNSTARVE_ARROW_PYTHON: sets
-# UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_INCLUDE, UNSTARVE_ARROW_FOLDER (of the libraries) and makes the target
-# unstarve_arrow, which brings both libraries by file and, as CMake does for libraries that are files, their folder in
-# the run path.
+# UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_INCLUDE, UNSTARVE_ARROW_FOLDER (of the libraries) and defines the target
+# unstarve_arrow, which links both library files. CMake adds their folder to the run path.
 #
 # The wheel's libraries are named by version (libarrow.so.2600) and have no CMake package; both must come from one
 # wheel. Built for manylinux_2_28: the C++11 ABI of libstdc++, as this build and libtorch's wheel.
@@ -43,6 +42,6 @@ if(arrow_places)
   endif()
 endif()
 if(UNSTARVE_PARQUET STREQUAL "ON" AND NOT UNSTARVE_HAS_PARQUET)
-  message(FATAL_ERROR "UNSTARVE_PARQUET=ON, but no pyarrow with its C++ libraries: run `make setup`, or set UNSTARVE_ARROW_PYTHON")
+  message(FATAL_ERROR "UNSTARVE_PARQUET=ON, but no pyarrow with its C++ libraries was found: run `make setup`, or set UNSTARVE_ARROW_PYTHON")
 endif()
 message(STATUS "unstarve: Parquet ${UNSTARVE_HAS_PARQUET}")

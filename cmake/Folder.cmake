@@ -1,7 +1,7 @@
-# unstarve_unity(TARGET): compiles the sources of each subfolder together, which parses shared headers once per subfolder.
-# Names in unnamed namespaces are therefore unique within a subfolder. Compiled alone are Highway's files, which include
-# themselves once per instruction set, and the files of tables (passes, verbs), which use the same names on
-# purpose, and core/aligned.cpp, which fuzz/ replaces. -DCMAKE_UNITY_BUILD=OFF compiles every file alone.
+# unstarve_unity(TARGET): compiles the sources of each subfolder together, so that shared headers are parsed once per
+# subfolder. Names in unnamed namespaces are therefore unique within a subfolder. -DCMAKE_UNITY_BUILD=OFF compiles every
+# file alone. Always compiled alone are files that use Highway (they include themselves once per instruction set), the
+# files of tables (passes, verbs), which use the same names on purpose, and core/aligned.cpp, which fuzz/ replaces.
 set(unstarve_tables unstarve/pipeline/passes cli/commands)
 function(unstarve_unity target)
   get_target_property(sources ${target} SOURCES)
@@ -29,11 +29,12 @@ target_link_libraries(unstarve_test_main PUBLIC unstarve_options Catch2::Catch2)
 # unstarve_folder(NAME [USES folders...] [LINK targets...] [TORCH] [CUDA])
 #
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
-# Files are found by glob, so that no test can be orphaned. TORCH links libtorch. CUDA adds
-# the folder cuda/ when the build has CUDA. Files named *_absent.cpp stand in for a missing component and are taken
-# instead of the component's own files: train/trainer_absent.cpp without libtorch, device/cuda_absent.cpp and
-# ops/gpu/launch_absent.cpp without CUDA, storage/remote/remote_absent.cpp instead of storage/remote/ without libcurl,
-# storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp without Arrow.
+# Files are found by glob, so no test is left out. TORCH links libtorch. CUDA adds the folder cuda/ if the build has CUDA.
+#
+# Files named *_absent.cpp replace the files of a component that the build lacks: train/trainer_absent.cpp without
+# libtorch; device/cuda_absent.cpp and ops/gpu/launch_absent.cpp without CUDA; storage/remote/remote_absent.cpp instead
+# of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp without
+# Arrow.
 function(unstarve_folder name)
   cmake_parse_arguments(arg "TORCH;CUDA" "" "USES;LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/unstarve/${name})
@@ -42,8 +43,8 @@ function(unstarve_folder name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "/cuda/")
-  list(FILTER tests EXCLUDE REGEX "_alloc_test\\.cpp$")  # programs of their own: tests/CMakeLists.txt
-  list(FILTER sources EXCLUDE REGEX "/module\\.cpp$")  # the entry of a module that is loaded: TorchModule.cmake
+  list(FILTER tests EXCLUDE REGEX "_alloc_test\\.cpp$")  # separate programs: tests/CMakeLists.txt
+  list(FILTER sources EXCLUDE REGEX "/module\\.cpp$")  # the entry of the trainer module: TorchModule.cmake
 
   if(name STREQUAL "train")
     set(without "trainer_module(_test)?|trainer_test")
@@ -86,7 +87,7 @@ function(unstarve_folder name)
 
   list(LENGTH sources count)
   if(count EQUAL 0)
-    message(FATAL_ERROR "unstarve/${name} has no source for this build: whatever links it would fail")
+    message(FATAL_ERROR "unstarve/${name} has no source file for this build; programs that link it would fail")
   endif()
   add_library(unstarve_${name} STATIC ${sources})
   unstarve_unity(unstarve_${name})
@@ -98,13 +99,13 @@ function(unstarve_folder name)
     target_link_libraries(unstarve_${name} PRIVATE CUDA::cudart_static)
   endif()
   if(name STREQUAL "storage" AND UNSTARVE_HAS_PARQUET)
-    # The headers for the files that include them only: no other file is compiled anew for another pyarrow.
+    # Only the files that include Arrow get its headers, so that another pyarrow does not cause others to be compiled.
     target_link_libraries(unstarve_${name} PRIVATE $<LINK_ONLY:unstarve_arrow>)
     set_source_files_properties(${arrow_sources} PROPERTIES COMPILE_OPTIONS "-isystem;${UNSTARVE_ARROW_INCLUDE}")
   endif()
   if(arg_TORCH)
-    # PRIVATE: libtorch's include folder holds a newer fmt that must not shadow ours in folders without libtorch. Where
-    # it is in, fmt is taken header-only, so that either version is complete in itself.
+    # PRIVATE: libtorch's include folder contains a newer fmt, which must not shadow ours in folders without libtorch.
+    # With libtorch, fmt is used header-only, so that both versions can exist in one program.
     target_link_libraries(unstarve_${name} PRIVATE ${TORCH_LIBRARIES})
     target_compile_definitions(unstarve_${name} PRIVATE FMT_HEADER_ONLY=1)
     target_include_directories(unstarve_${name} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
@@ -121,7 +122,7 @@ function(unstarve_folder name)
       target_include_directories(unstarve_${name}_test SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
       target_compile_options(unstarve_${name}_test PRIVATE ${TORCH_CXX_FLAGS})
     endif()
-    # One entry per file: Catch2 tags every test with the name of its file; hidden tests ([.]) are not run.
+    # One ctest entry per file: Catch2 tags every test with the name of its file. Hidden tests ([.]) are not run.
     foreach(test ${tests})
       get_filename_component(stem ${test} NAME_WE)
       file(RELATIVE_PATH entry ${PROJECT_SOURCE_DIR}/unstarve ${test})

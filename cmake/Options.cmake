@@ -1,4 +1,4 @@
-# Compiler settings, third-party packages and what this build has: UNSTARVE_HAS_TORCH, UNSTARVE_HAS_CUDA,
+# Compiler settings, third-party packages and the components of this build: UNSTARVE_HAS_TORCH, UNSTARVE_HAS_CUDA,
 # UNSTARVE_HAS_REMOTE.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -7,21 +7,21 @@ find_package(yaml-cpp REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(LibArchive REQUIRED)  # unpacks published archives,
-find_package(OpenSSL REQUIRED)     # whose checksums are MD5 and SHA-256
+find_package(LibArchive REQUIRED)  # unpacks published archives
+find_package(OpenSSL REQUIRED)     # MD5 and SHA-256 of these archives
 find_package(CLI11 REQUIRED)
 find_package(Catch2 2.13 REQUIRED)
 
 find_package(hwy REQUIRED)
 
-# Not every distribution's libzstd brings a CMake package.
+# Some distributions' libzstd has no CMake package.
 find_path(UNSTARVE_ZSTD_INCLUDE zstd_errors.h REQUIRED)
 find_library(UNSTARVE_ZSTD_LIBRARY zstd REQUIRED)
 add_library(unstarve_zstd INTERFACE)
 target_include_directories(unstarve_zstd SYSTEM INTERFACE ${UNSTARVE_ZSTD_INCLUDE})
 target_link_libraries(unstarve_zstd INTERFACE ${UNSTARVE_ZSTD_LIBRARY})
 
-# Debian's libwebp brings no CMake package.
+# Debian's libwebp has no CMake package.
 find_path(UNSTARVE_WEBP_INCLUDE webp/decode.h REQUIRED)
 find_library(UNSTARVE_WEBP_LIBRARY webp REQUIRED)
 add_library(unstarve_webp INTERFACE)
@@ -38,9 +38,9 @@ add_library(unstarve_options INTERFACE)
 target_include_directories(unstarve_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(unstarve_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
-  # std::string + const char* trips -Wrestrict falsely: GCC bug 105651.
+  # -Wrestrict reports false positives for std::string + const char*: GCC bug 105651.
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>
-  # Kernels have to make the host's bits: products and sums stay apart, as they do there.
+  # Kernels must be bit-equal to the host, so products and sums are not contracted.
   $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
 if(UNSTARVE_SANITIZE)
@@ -51,7 +51,7 @@ if(UNSTARVE_GUARD_PAGES)
   target_compile_definitions(unstarve_options INTERFACE UNSTARVE_GUARD_PAGES)
 endif()
 if(UNSTARVE_FUZZ)
-  target_compile_options(unstarve_options INTERFACE -fsanitize=fuzzer-no-link)  # coverage, which leads libFuzzer
+  target_compile_options(unstarve_options INTERFACE -fsanitize=fuzzer-no-link)  # coverage for libFuzzer
 endif()
 
 # libtorch comes from the PyPI wheel in .venv (or wherever Torch_DIR points).
@@ -66,12 +66,12 @@ if(NOT UNSTARVE_TORCH STREQUAL "OFF")
   if(Torch_FOUND)
     set(UNSTARVE_HAS_TORCH TRUE)
   elseif(UNSTARVE_TORCH STREQUAL "ON")
-    message(FATAL_ERROR "UNSTARVE_TORCH=ON, but no libtorch: run `make setup`, or set Torch_DIR")
+    message(FATAL_ERROR "UNSTARVE_TORCH=ON, but libtorch was not found: run `make setup`, or set Torch_DIR")
   endif()
 endif()
 
 set(UNSTARVE_HAS_CUDA FALSE)
-if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_FUZZ)  # nvcc knows neither's options
+if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_FUZZ)  # nvcc does not accept these options
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
@@ -81,7 +81,7 @@ if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_F
     enable_language(CUDA)
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it since 12.0
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # supported since nvcc 12.0, unknown to CMake 3.25
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     endif()
@@ -95,10 +95,11 @@ if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_F
   endif()
 endif()
 
-# Reads in flight: liburing talks to io_uring; where the kernel refuses that at run time, threads read.
+# Concurrent reads: liburing is the interface to io_uring. If the kernel does not permit it at run time, threads read.
 find_library(UNSTARVE_URING_LIBRARY uring REQUIRED)
 
-# Remote objects: HTTP by libcurl (7.85 names the protocols it may follow), signatures by OpenSSL, lists by expat.
+# Remote objects: HTTP by libcurl (from 7.85 on, redirects can be limited to named protocols), signatures by OpenSSL,
+# lists by expat.
 set(UNSTARVE_HAS_REMOTE FALSE)
 set(UNSTARVE_REMOTE_LIBRARIES)
 if(NOT UNSTARVE_REMOTE STREQUAL "OFF")
@@ -130,11 +131,11 @@ if(NOT UNSTARVE_PYTHON STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE
     message(FATAL_ERROR "UNSTARVE_PYTHON=ON, but Python's headers or nanobind are missing: run `make setup`")
   endif()
 endif()
-# Every machine rounds alike: a product and a sum are two roundings also where the processor has one instruction for both,
-# which compilers for 64-bit ARM, and kernels for AVX2, would take.
+# All machines round in the same way: a product and a sum are rounded separately. Compilers for 64-bit ARM and kernels
+# for AVX2 would otherwise use a fused instruction.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(UNSTARVE_HAS_PYTHON OR UNSTARVE_HAS_TORCH)
-  # Shared modules are linked of the static libraries; without semantic interposition that costs no inlining.
+  # Shared modules are linked from the static libraries. Without semantic interposition, functions can still be inlined.
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-semantic-interposition>)
 endif()

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Cross-compiles the folders with SIMD kernels (core, ops, codecs; device is used by ops) for 64-bit ARM and runs their
-# tests under emulation, so that the NEON code is at least compiled and bit-equal where no such machine is at hand.
-# Tells nothing about speed.
-# The libraries come from Debian's arm64 packages, unpacked under build-arm64/root and installed nowhere.
+# tests under emulation, which checks that the NEON code compiles and is bit-equal. It does not measure speed.
+# The libraries come from Debian's arm64 packages, which are unpacked to build-arm64/root and not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folders=(core device ops codecs)
@@ -12,7 +11,7 @@ libraries=$root/usr/lib/aarch64-linux-gnu
 mkdir -p "$out/objects" "$out/apt/lists/partial" "$out/apt/archives/partial" "$out/include"
 
 if [ ! -f "$out/unpacked" ]; then
-  : > "$out/apt/status"  # apt's own state, beside the machine's
+  : > "$out/apt/status"  # a separate state of apt, next to that of the machine
   cat > "$out/apt/conf" <<END
 APT::Architecture "arm64";
 APT::Architectures { "arm64"; };
@@ -43,13 +42,13 @@ done
 
 compile() {
   local object=$out/objects/${1//\//_}.o
-  # Contraction is off as in cmake/Options.cmake: here compilers would take it for granted.
+  # Contraction is off as in cmake/Options.cmake; compilers for this architecture use it by default.
   $launcher aarch64-linux-gnu-g++ -std=c++20 -O2 -ffp-contract=off -Wno-psabi -I. \
     -isystem "$root/usr/include" \
     -isystem "$libraries/../../include/aarch64-linux-gnu" -isystem "$out/include" -c "$1" -o "$object"
 }
 export -f compile
-launcher=$(command -v ccache || true)  # everything is compiled each time: what is unchanged comes from its cache
+launcher=$(command -v ccache || true)  # all files are compiled each time; ccache provides unchanged ones
 export out root libraries launcher
 printf '%s\0' "${sources[@]}" tests/catch_main.cpp | xargs -0 -P "${JOBS:-$(nproc)}" -I '{}' bash -c 'compile {}'
 

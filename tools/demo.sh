@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job of `make demo`: two ladders and the report, from data that is made on the spot and kept for the next
-# time.
+# Runs `unstarve demo` for `make demo`: two tuning runs and the report. Missing data is generated and kept for later
+# runs.
 #   THUMBNAILS=DATA PHOTOGRAPHS=DATA DEVICE=cuda MINUTES=3 make demo
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# clang-format over every C++ file that git knows or would add.
+# Runs clang-format on every C++ file that git tracks or would add.
 #
-#   tools/format.sh            rewrites them
-#   tools/format.sh --check    changes nothing; prints what is not formatted and exits with 1
+#   tools/format.sh            formats the files
+#   tools/format.sh --check    changes nothing; prints the differences and exits with 1
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=(-i)

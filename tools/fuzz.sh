@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets with clang's libFuzzer and runs each for SECONDS (60); ONLY is a regular expression of names.
-# MODE: fuzz (AddressSanitizer, the default), or fuzz-guard: the assembly that releases run, which AddressSanitizer does
-# not see and is left out with it, and buffers that end at a page that must not be touched.
-# What it finds new goes to build-MODE/corpus/NAME, an input that crashes to build-MODE/crashes/NAME-*: add that to
-# fuzz/corpus/NAME together with the repair, and every test run replays it.
+# Builds the fuzz targets with clang's libFuzzer and runs each for SECONDS (60). ONLY is a regular expression of names.
+#
+#   MODE=fuzz          with AddressSanitizer (default); without the assembly, which AddressSanitizer cannot check
+#   MODE=fuzz-guard    the assembly of release builds, with buffers that end at an inaccessible page
+#
+# New inputs are written to build-MODE/corpus/NAME, inputs that crash to build-MODE/crashes/NAME-*. Add a crashing input
+# to fuzz/corpus/NAME together with the fix; every test run replays it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -26,7 +28,7 @@ for name in "${targets[@]}"; do
   mkdir -p "$build/corpus/$name"
   echo "fuzz: $name, $mode, $seconds s"
   options=()
-  # Photographs have long scans, which are read in other steps than short ones.
+  # Photographs have long scans, which the decoder reads in different steps.
   case $name in jpeg*) options+=(-max_len=65536) ;; esac
   "$build/fuzz/${name}_fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
     -verbosity=0 -artifact_prefix="$build/crashes/$name-" "${options[@]}" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Layers, words, columns, format, and clang-tidy (.clang-tidy) over the library and the program without libtorch. The
-# first failure of each is printed; all run. ONLY is a regular expression of paths for clang-tidy, of the files that are
-# compiled: a subfolder's unit or a file (cmake/Folder.cmake).
+# Checks layers, words, columns, format and clang-tidy (.clang-tidy) of the library and the program without libtorch.
+# All checks run; the first failure of each is printed. ONLY is a regular expression of paths for clang-tidy. The paths
+# are those of compiled files: the unit of a subfolder, or a file that is compiled alone (cmake/Folder.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 status=0

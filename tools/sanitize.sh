@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the parts without libtorch under sanitizers: unit tests and fuzz corpora under AddressSanitizer and
-# UndefinedBehaviorSanitizer, then the threaded parts (core, pipeline) under ThreadSanitizer.
+# Runs the folders without libtorch under sanitizers: unit tests and fuzz corpora under AddressSanitizer and
+# UndefinedBehaviorSanitizer, then the threaded folders (core, pipeline) under ThreadSanitizer.
 #
 #   tools/sanitize.sh [core]      core, for continuous integration: the tests of core and the corpora of the decoders
 #                                 under ASan and UBSan, the tests of core and of the executor's threads under TSan
@@ -10,7 +10,7 @@ jobs=${JOBS:-$(nproc)}
 export CTEST_OUTPUT_ON_FAILURE=1
 export UBSAN_OPTIONS=print_stacktrace=1
 
-# Their names: what includes a header of codecs.
+# The fuzz targets that include a header of codecs.
 decoders=($(grep -l '"unstarve/codecs/' fuzz/*/*_fuzz.cpp | xargs -n 1 basename -s _fuzz.cpp))
 case "${1:-all}" in
   core)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is missing: Debian packages of tools/packages.txt, and PyPI's packages of requirements.txt into .venv.
+# Installs missing packages: the Debian packages of tools/packages.txt, and the PyPI packages of requirements.txt into
+# .venv.
 #
-#   tools/setup.sh [GROUP...]     groups of tools/packages.txt; build and test when none is named
+#   tools/setup.sh [GROUP...]     groups of tools/packages.txt (default: build test)
 #
-# Says first how much it will download. Packages are installed by apt-get, as root or by sudo; where that cannot be done
-# it prints the exact list and command and exits with 4. Does nothing, in milliseconds, when the lists have not changed
-# since they were last satisfied. PYTHON names the interpreter to use (tools/venv.sh).
+# Prints the download size first. Packages are installed with apt-get, as root or through sudo. If that is not possible,
+# the script prints the list of packages and the command, and exits with 4. If the lists have not changed since the last
+# successful run, it exits within milliseconds. PYTHON selects the interpreter (tools/venv.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,22 +40,22 @@ missing_packages() {
   done
 }
 
-cannot_install() {  # $1: why
+cannot_install() {  # $1: the reason
   {
     echo "setup: these Debian packages are missing: ${missing[*]}"
-    echo "setup: they cannot be installed from here: $1"
-    echo "setup: run this as root, then the same command again:"
+    echo "setup: they cannot be installed: $1"
+    echo "setup: run the following as root, then repeat this command:"
     echo "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
   } >&2
   exit 4
 }
 
-# True when some list of packages is there and was fetched within the last week.
+# Whether a list of packages exists that was fetched within the last week.
 lists_are_fresh() {
   [ -n "$(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' -mtime -7 -print -quit 2>/dev/null)" ]
 }
 
-# How much installing ${missing[@]} would download, as text.
+# The download size of ${missing[@]}, as text.
 apt_size() {
   apt-get install --print-uris -qq -y --no-install-recommends "${missing[@]}" 2>/dev/null |
     awk '{ bytes += $3; ++files } END { if (files) printf "%.1f MB in %d files", bytes / 1e6, files
@@ -62,14 +63,14 @@ apt_size() {
 }
 
 install_packages() {
-  command -v apt-get >/dev/null || cannot_install "there is no apt-get"
+  command -v apt-get >/dev/null || cannot_install "apt-get is not available"
   local root=()
   if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || cannot_install "not root, and there is no sudo"
+    command -v sudo >/dev/null || cannot_install "not root, and sudo is not available"
     root=(sudo)
-    # Ask for a password only where somebody can give one.
+    # Ask for a password only in an interactive terminal.
     if [ ! -t 0 ] || [ "${CI:-}" = true ]; then root+=(-n); fi
-    "${root[@]}" true 2>/dev/null || cannot_install "not root, and sudo refuses"
+    "${root[@]}" true 2>/dev/null || cannot_install "not root, and sudo is not permitted"
   fi
   local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q)
   local updated=no
@@ -85,7 +86,7 @@ install_packages() {
   local install=("${apt[@]}" install -y --no-install-recommends "${missing[@]}")
   if ! "${install[@]}" >/dev/null; then
     [ $updated = no ] || cannot_install "apt-get install failed (see above)"
-    say "once more with fresh lists of packages"
+    say "retrying with new lists of packages"
     "${apt[@]}" update >/dev/null || cannot_install "apt-get update failed (see above)"
     "${install[@]}" >/dev/null || cannot_install "apt-get install failed (see above)"
   fi
@@ -93,14 +94,14 @@ install_packages() {
 
 if ! command -v dpkg-query >/dev/null; then
   missing=("${needed[@]}")
-  cannot_install "this is no Debian (make SETUP=no takes what is there)"
+  cannot_install "this is not Debian (make SETUP=no uses the installed packages)"
 fi
 read -ra missing <<<"$(missing_packages | tr '\n' ' ')"
 [ ${#missing[@]} = 0 ] || install_packages
 
-# --- PyPI's packages -----------------------------------------------------------------------------------------------
+# --- PyPI packages -------------------------------------------------------------------------------------------------
 
 tools/venv.sh .venv requirements.txt
 
 echo "$lists_hash" >"$stamp"
-say "all there (${groups[*]})"
+say "all packages are installed (${groups[*]})"

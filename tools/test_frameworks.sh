@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Runs the tests that want Lightning, transformers, JAX, TensorFlow, webdataset or datasets with the real packages,
-# which are too large for .venv: requirements-frameworks.txt is installed into .venv-frameworks (770 MB to download, 3.5
-# GB on disk).
+# Runs the tests that require Lightning, transformers, JAX, TensorFlow, webdataset or datasets. These packages are too
+# large for .venv: requirements-frameworks.txt is installed into .venv-frameworks (770 MB to download, 3.5 GB on disk).
 #
-#   tools/test_frameworks.sh [BUILD]     build tree of the program and the module; build
+#   tools/test_frameworks.sh [BUILD]     build folder of the program and the module (default: build)
 #
-# The module is loaded by .venv's Python, so that .venv-frameworks has the same.
+# The module was built for .venv's Python, so .venv-frameworks uses the same interpreter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$(realpath "${1:-build}")

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing of PyPI's packages into an environment.
+# Installs missing PyPI packages into a virtual environment.
 #
 #   tools/venv.sh FOLDER REQUIREMENTS     for example .venv requirements.txt
 #
-# Says first how much it will download; exits with 4 where it cannot be done. An environment whose Python does not run
-# is made anew. PYTHON names the interpreter to use (3.11 or newer).
+# Prints the download size first; exits with 4 on failure. An environment whose Python does not run is created again.
+# PYTHON selects the interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$1 requirements=$2
@@ -20,12 +20,12 @@ find_python() {
     if new_enough "$candidate"; then echo "$candidate"; return; fi
   done
   fail "Python 3.11 or newer is needed; found: $(${PYTHON:-python3} --version 2>&1 || echo none)." \
-    "Set PYTHON to one."
+    "Set PYTHON to such an interpreter."
 }
 
 if ! new_enough "$folder/bin/python"; then
   python=$(find_python)
-  [ ! -e "$folder" ] || say "making $folder anew: its Python does not run, or is older than 3.11"
+  [ ! -e "$folder" ] || say "creating $folder again: its Python does not run, or is older than 3.11"
   "$python" -m venv --clear "$folder" ||
     fail "'$python -m venv $folder' failed (see above); python3-venv may be missing"
 fi
@@ -35,9 +35,9 @@ by_hand="$folder/bin/python -m pip install -r $requirements"
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 "${pip[@]}" install -q --dry-run --report "$report" -r "$requirements" ||
-  fail "pip cannot find what $requirements names (see above); run by hand: $by_hand"
+  fail "pip cannot find the packages of $requirements (see above); run it manually: $by_hand"
 plan=$("$folder/bin/python" tools/download_size.py "$report")
 if [ -n "$plan" ]; then
   while IFS= read -r line; do say "$line"; done <<<"$plan"
-  "${pip[@]}" install -q -r "$requirements" || fail "pip failed (see above); run by hand: $by_hand"
+  "${pip[@]}" install -q -r "$requirements" || fail "pip failed (see above); run it manually: $by_hand"
 fi

@@ -52,7 +52,7 @@ Image mosaic(const std::filesystem::path& folder) {
   return image;
 }
 
-struct Way {
+struct Timed {
   JpegDecoder decoder;
   Image out;
   double best_ms = 1e9;
@@ -73,13 +73,13 @@ void compare(const std::vector<std::uint8_t>& file, const std::vector<std::uint8
   const Size size{reduced(kSize.width), reduced(kSize.height)};
   const Rect rect = crop ? Rect{size.width / 4, size.height / 4, size.width / 2, size.height / 2}
                          : Rect{0, 0, size.width, size.height};
-  Way theirs, plain, indexed;
+  Timed theirs, plain, indexed;
   theirs.decoder.use_own_decoder(false);
   for (int pass = 0; pass < passes; ++pass) {
     theirs.decode(file, reduction, rect, {});
     plain.decode(file, reduction, rect, {});
     indexed.decode(file, reduction, rect, index);
-    for (const Way* way : {&plain, &indexed}) {
+    for (const Timed* way : {&plain, &indexed}) {
       if (!way->decoder.used_own_decoder()) throw Error(ErrorKind::kInternal, "our decoder was not used");
       if (std::memcmp(way->out.data(), theirs.out.data(), theirs.out.bytes()) != 0)
         throw Error(ErrorKind::kInternal, "the pixels differ");

@@ -26,8 +26,8 @@ void drop_pages(const fs::path& folder) {
     if (!entry.is_regular_file()) continue;
     const FileDescriptor file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
     if (!file.valid()) throw io_error("open", entry.path().string(), errno);
-    const int refused = ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
-    if (refused != 0) throw io_error("drop the pages of", entry.path().string(), refused);
+    const int rejected = ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+    if (rejected != 0) throw io_error("drop the pages of", entry.path().string(), rejected);
   }
 }
 

@@ -24,7 +24,7 @@ PackOptions options_from(const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments, const std::string&) {
-  refuse_spec("pack", arguments.text("SRC"));
+  reject_spec("pack", arguments.text("SRC"));
   const PackOptions options = options_from(arguments);
   const std::string folder = arguments.text("DST");
   PackResult result;

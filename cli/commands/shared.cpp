@@ -105,7 +105,7 @@ PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const 
   return spec;
 }
 
-void refuse_spec(const std::string& verb, const std::string& data) {
+void reject_spec(const std::string& verb, const std::string& data) {
   if (detect_spec(data).kind == SpecKind::kNone) return;
   const PipelineSpec spec = load_pipeline(data);
   throw Error(ErrorKind::kArgument,

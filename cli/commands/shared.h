@@ -94,7 +94,7 @@ inline Option config_option() {
 }
 
 // Throws Error(kArgument) if `data` is a spec, for a verb that accepts only data.
-void refuse_spec(const std::string& verb, const std::string& data);
+void reject_spec(const std::string& verb, const std::string& data);
 
 // Opens a source. If that fails for a file that looks like a spec, the error explains why it is not one. Throws Error.
 [[nodiscard]] std::shared_ptr<const Dataset> open_source(const SourceSpec& source);

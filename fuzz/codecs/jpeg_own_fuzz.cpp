@@ -1,5 +1,5 @@
 // Arbitrary bytes as a JPEG file: compares our decoder, with and without two-symbol table entries, with libjpeg-turbo.
-// Both accept or both refuse the whole image, and the pixels are equal, at full and at reduced size. The same holds for
+// Both accept or both reject the whole image, and the pixels are equal, at full and at reduced size. The same holds for
 // crops, unless libjpeg-turbo finds damage in data that our decoder does not read. A crop must also be equal if an
 // index is built while decoding (row by row) and if it is decoded with that index; only files without damage have an
 // index.

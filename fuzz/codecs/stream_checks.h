@@ -58,7 +58,7 @@ inline void check_reads(const ByteSource& output, const std::string& whole) {
 }
 
 // Reads at several offsets of at most `max_offset`, without checking the bytes.
-inline void read_about(const ByteSource& output, std::size_t max_offset) {
+inline void read_unchecked(const ByteSource& output, std::size_t max_offset) {
   for (const std::uint64_t part : {0u, 3u, 1u, 2u}) {
     const std::uint64_t offset = std::min<std::uint64_t>(output.size() / 4 * part, max_offset);
     (void)read_text(output, offset, static_cast<std::size_t>(std::min<std::uint64_t>(output.size() - offset, 1000)));

@@ -22,7 +22,7 @@ void check_stream(const std::shared_ptr<const ByteSource>& source, const std::st
   if (complete && begins_as_zstd(bytes_of(stored))) {
     std::string reference(kMaxOutput, '\0');
     const std::size_t got = ::ZSTD_decompress(reference.data(), reference.size(), stored.data(), stored.size());
-    // libzstd refuses empty compressed blocks when decoding in one call, and skips them when streaming.
+    // libzstd rejects empty compressed blocks when decoding in one call, and skips them when streaming.
     if (::ZSTD_isError(got) == 0 && whole != reference.substr(0, got)) std::abort();
   }
   const std::string points = forward->take_points();
@@ -38,7 +38,7 @@ void check_points(const std::shared_ptr<const ByteSource>& source, std::string p
     append_little(sum, crc32(bytes_of(points).subspan(entry, kChecked)));
     points.replace(entry + kChecked, sum.size(), sum);
   }
-  read_about(*open_inflated(source, Compression::kZstd, bytes_of(points)), kMaxOutput);
+  read_unchecked(*open_inflated(source, Compression::kZstd, bytes_of(points)), kMaxOutput);
 }
 
 }  // namespace

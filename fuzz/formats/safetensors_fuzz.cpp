@@ -1,4 +1,4 @@
-// Arbitrary bytes as a safetensors file: parsed into spans inside of the file, or refused with Error(kInput).
+// Arbitrary bytes as a safetensors file: parsed into spans inside of the file, or rejected with Error(kInput).
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Arbitrary bytes as the JSON of a Profile: refused with Error(kInput), or equal after writing and reading it again.
+// Arbitrary bytes as the JSON of a Profile: rejected with Error(kInput), or equal after writing and reading it again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Arbitrary bytes as the YAML of a pipeline: refused with Error(kInput), or equal after writing and reading it again.
+// Arbitrary bytes as the YAML of a pipeline: rejected with Error(kInput), or equal after writing and reading it again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

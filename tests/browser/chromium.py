@@ -1,4 +1,4 @@
-"""Headless Chromium, driven over its debugging pipe: no port, no further package.
+"""Headless Chromium, controlled over its debugging pipe: no port and no further package.
 
 Chromium reads commands from file descriptor 3 and writes answers and events to 4, each JSON ended by a zero byte
 (https://chromedevtools.github.io/devtools-protocol/, flag --remote-debugging-pipe).
@@ -31,7 +31,7 @@ FLAGS = [
 
 
 def find_chromium() -> str | None:
-    """The browser's program, or None where it is not installed."""
+    """The browser's program, or None if it is not installed."""
     for name in ("chromium", "chromium-browser"):
         if path := shutil.which(name):
             return path
@@ -39,7 +39,7 @@ def find_chromium() -> str | None:
 
 
 class Chromium:
-    """One browser process with one page. Use as a context manager; errors of the page gather in `problems`."""
+    """One browser process with one page. Use as a context manager; errors of the page are collected in `problems`."""
 
     def __init__(self, program: str, timeout_s: float = 60) -> None:
         self._timeout_s = timeout_s
@@ -70,7 +70,7 @@ class Chromium:
 
     @staticmethod
     def _pipe() -> tuple[int, int]:
-        # Away from 3 and 4, which the child needs for itself.
+        # Other numbers than 3 and 4, which the child uses.
         ends = os.pipe()
         moved = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
         for end in ends:
@@ -92,7 +92,7 @@ class Chromium:
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def call(self, method: str, **parameters: object) -> dict:
-        """Sends a command and returns its result; events that arrive meanwhile are noted."""
+        """Sends a command and returns its result; events that arrive meanwhile are stored."""
         self._next_id += 1
         wanted = self._next_id
         message: dict = {"id": wanted, "method": method, "params": parameters}
@@ -152,7 +152,7 @@ class Chromium:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def settle(self) -> None:
-        """Waits for two frames: observers have run and what they drew is on the screen."""
+        """Waits for two frames, after which observers have run and their output is drawn."""
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def evaluate(self, expression: str) -> object:

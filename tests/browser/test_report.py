@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing goes wrong, every chart has its marks, and it fits wide and narrow windows."""
+"""The report in a real browser: no errors, every chart has its marks, and it fits wide and narrow windows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ pytestmark = [
 
 VIEWS = [(width, scheme) for width in (1280, 400) for scheme in ("light", "dark")]
 
-# Marks of the sample: what a reader must be able to see in each chart.
+# The marks of the sample report that each chart must show.
 COUNT = """(kind, selector) => [...document.querySelectorAll(`.plot[data-chart=${kind}]`)]
     .map(box => [...box.querySelectorAll(selector)].filter(mark => {
         const area = mark.getBoundingClientRect(); return area.width > 0 && area.height > 0; }).length)"""
 
-# Share of the canvas's pixels that are painted at all, by opacity.
+# Share of the canvas's pixels that are not transparent.
 PAINTED = """[...document.querySelectorAll('.plot[data-chart=utilisation] canvas')].map(canvas => {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     let painted = 0;
@@ -32,7 +32,7 @@ PAINTED = """[...document.querySelectorAll('.plot[data-chart=utilisation] canvas
     return painted / (pixels.length / 4);
 })"""
 
-# Elements that reach past the right edge of the window, but for what scrolls inside a box of its own.
+# Elements that exceed the right edge of the window, except those that scroll inside a box.
 OVERFLOW = """(() => {
     const edge = document.documentElement.clientWidth + 1;
     return [...document.body.querySelectorAll('*')]
@@ -40,7 +40,7 @@ OVERFLOW = """(() => {
         .map(e => `${e.tagName}.${e.className}`).slice(0, 5);
 })()"""
 
-# WCAG contrast of every text with its background, least first.
+# WCAG contrast of every text with its background, smallest first.
 CONTRAST = """(() => {
     const channel = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
     const numbers = colour => colour.match(/[0-9.]+/g).map(Number);
@@ -81,7 +81,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture(autouse=True)
 def no_problems(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After every test: the page threw nothing, logged nothing, fetched nothing."""
+    """Checks after every test that the page threw no exception, logged nothing and fetched nothing."""
     chromium = request.getfixturevalue("browser")
     chromium.problems.clear()
     yield
@@ -95,7 +95,7 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
     def count(kind: str, selector: str) -> object:
         return browser.evaluate(f"({COUNT})('{kind}', '{selector}')")
 
-    assert count("ladder", ".bar") == [8 + 5, 6 + 3]  # rungs measured, and the legend's
+    assert count("ladder", ".bar") == [8 + 5, 6 + 3]  # steps measured, and the legend's
     assert count("ladder", "[data-status=absent]") == [2, 1]
     assert count("ladder", "[data-status=reverted] .bar") == [1, 0]
     assert count("ladder", "[data-status=undecided] .bar") == [1, 0]

@@ -3,7 +3,7 @@
 
     prepare_archives.py make DIR            writes DIR/published/NAME/... for every known set and DIR/catalogue.json,
                                             the catalogue of $UNSTARVE with the samples of the small archives
-    prepare_archives.py bad DIR             writes archives that must be refused to DIR/bad, and DIR/bad.json
+    prepare_archives.py bad DIR             writes archives that must be rejected to DIR/bad, and DIR/bad.json
     prepare_archives.py serve DIR [OPTIONS] serves DIR over HTTP on loopback with ranges; writes its URL to DIR/url
         --break-every N     end a response after N bytes
         --seconds S         delay between pieces of 64 KiB

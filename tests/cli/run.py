@@ -54,7 +54,7 @@ class Script:
 
 
 class Malformed(Exception):
-    """The script itself is wrong: file, line and reason."""
+    """An error in the script itself, with file, line and reason."""
 
 
 def parse(path: Path) -> Script:
@@ -109,8 +109,8 @@ def line_pattern(expected: str) -> re.Pattern[str]:
 
 
 def matches(expected: list[str], actual: list[str]) -> bool:
-    """Whether the lines fit, `...` lines taking any number of them."""
-    # reachable[a]: the expected lines so far can take exactly the first `a` actual lines.
+    """Whether the lines match; a `...` line matches any number of lines."""
+    # reachable[a]: the expected lines so far can match exactly the first `a` actual lines.
     reachable = [True] + [False] * len(actual)
     for line in expected:
         if line == "...":
@@ -125,8 +125,8 @@ def matches(expected: list[str], actual: list[str]) -> bool:
 
 
 def run(command: str, cwd: str, env: dict[str, str], timeout: float) -> tuple[int | str, str, str]:
-    """Exit code (or what happened instead), standard output, standard error."""
-    # A session of its own, so that a timeout ends what the shell started, too.
+    """Exit code (or the reason why there is none), standard output, standard error."""
+    # A separate session, so that a timeout also ends processes that the shell started.
     process = subprocess.Popen(
         ["bash", "-c", command], cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, errors="backslashreplace", start_new_session=True,

@@ -1,7 +1,7 @@
-"""Writes models.json: torchvision's state_dict shapes and its logits for weights that a formula gives.
+"""Writes models.json: torchvision's state_dict shapes and its logits for weights computed by a formula.
 
 Run by hand with torchvision installed (`pip install --no-deps torchvision`); tests read the file. The formula is exact
-in C++ and NumPy alike (unstarve/models/zoo_test.cpp), so no weights need to be stored.
+in both C++ and NumPy (unstarve/models/zoo_test.cpp), so no weights need to be stored.
 """
 
 from __future__ import annotations

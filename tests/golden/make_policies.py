@@ -19,7 +19,7 @@ WIDTH, HEIGHT = 64, 48
 GOLDEN = Path(__file__).with_name("policies.json")
 # Bins of each policy's magnitudes: AutoAugment's and AugMix's are fixed, the others' are torchvision's defaults.
 BINS = {"AutoAugment": 10, "RandAugment": 31, "TrivialAugmentWide": 31, "AugMix": 10}
-OTHER_BINS = (2, 10, 21)  # num_magnitude_bins, of those that take it
+OTHER_BINS = (2, 10, 21)  # num_magnitude_bins, of policies with this parameter
 FILL = [9, 130, 250]
 AFFINE = [dict(angle=angle, translate=[x, y], scale=scale, shear=[shear_x, shear_y])
           for angle, x, y, scale, shear_x, shear_y in (
@@ -31,7 +31,7 @@ RESIZES = [(256, 224, 300, 260), (256, 224, 101, 57), (40, 36, 64, 48), (17, 12,
 
 
 def picture(width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
-    """Different everywhere, with edges; neither black nor white, so that stretching its contrast shows."""
+    """An image without equal areas, with edges, without black and white, so that stretching its contrast changes it."""
     y, x = np.mgrid[:height, :width]
     pixels = np.stack([(x * 5 + y) % 256, (y * 7 + x * y // 9) % 256, (x * 3 + 255 - y * 2) % 256], axis=2)
     pixels[height // 5 : height // 2, width // 3 : width * 3 // 4] //= 3
@@ -53,7 +53,7 @@ def main() -> None:
         made = {}
         for name, (make, signed) in space.items():
             values = make(bins, HEIGHT, WIDTH)
-            unit = 255 if name == "Solarize" else 1  # torchvision's is a part of the largest value
+            unit = 255 if name == "Solarize" else 1  # torchvision's threshold is a fraction of the largest value
             made[name] = {"signed": signed, "values": [] if values is None else [float(v) * unit for v in values]}
         return made
 

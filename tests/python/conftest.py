@@ -30,7 +30,7 @@ def photographs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pools():
-    """Idle helpers handed from test to test: starting them means importing torch, seconds on a busy machine."""
+    """Idle helpers shared by the tests, because starting them imports torch, which takes seconds on a busy machine."""
     kept = {}
     yield kept
     for pool in kept.values():

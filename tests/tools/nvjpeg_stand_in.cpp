@@ -1,5 +1,5 @@
-// A library that stands in for nvJPEG in tests, where there is no GPU: $UNSTARVE_NVJPEG names it. It decodes into the
-// host's memory, by libjpeg-turbo, and says so.
+// A library that replaces nvJPEG in tests without a GPU; $UNSTARVE_NVJPEG contains its path. It decodes with
+// libjpeg-turbo into host memory, and declares this by a symbol.
 #include "unstarve/codecs/nvjpeg/host_functions.h"
 
 namespace {

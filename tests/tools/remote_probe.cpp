@@ -1,4 +1,4 @@
-// What tests/python asks of remote reading. Reads one JSON command per line from stdin, answers one JSON object per
+// Remote reading for tests/python. Reads one JSON command per line from stdin and answers with one JSON object per
 // line.
 //
 //   remote_probe OPTIONS-AS-JSON        names as in RemoteOptions; times in ms (stall_timeout in s)
@@ -8,7 +8,7 @@
 //   {"open": url}                                                                  -> {"source": n, "size", "stamp",
 //   "name"}
 //   {"read": n, "ranges": [[offset, length], ...], "threads": t, "to": path}       -> {"sha256": of all, "seconds"}
-//       threads > 1: that many call read() one by one; else one read_many()
+//       threads > 1: concurrent calls of read(); else one read_many()
 //   {"list": url}                                                                  -> {"objects": [[url, bytes], ...]}
 //   {"close": n}, {"statistics": true}
 // A failure is answered with {"error": kind, "message": text}.

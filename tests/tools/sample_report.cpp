@@ -1,4 +1,4 @@
-// Writes a report of recorded figures for the tests in the browser: sample_report OUT [hostile]
+// Writes a report of recorded figures for the browser tests: sample_report OUT [hostile]
 //
 // `hostile` makes the same report with names that try to be markup, overlong words and figures that are not finite.
 
@@ -14,8 +14,8 @@ using namespace unstarve;
 
 namespace {
 
-LedgerEntry rung(const char* name, const char* change, Verdict verdict, int batch, double memory_gb, double rate,
-                 RatioInterval ratio) {
+LedgerEntry entry(const char* name, const char* change, Verdict verdict, int batch, double memory_gb, double rate,
+                  RatioInterval ratio) {
   LedgerEntry e;
   e.name = name;
   e.change = change;
@@ -53,24 +53,24 @@ ReportSection training() {
   ReportSection s;
   s.ledger.title = "Training on cpu, resnet18 at 32 px";
   auto& all = s.ledger.entries;
-  all.push_back(rung("base", "batch 32, float32, NCHW, one loader thread", Verdict::kBase, 32, 0.61, 273, {}));
-  all.push_back(rung("batch size", "batch 32 -> 128", Verdict::kKept, 128, 0.94, 341, {1.25, 1.22, 1.28, 8}));
+  all.push_back(entry("base", "batch 32, float32, NCHW, one loader thread", Verdict::kBase, 32, 0.61, 273, {}));
+  all.push_back(entry("batch size", "batch 32 -> 128", Verdict::kKept, 128, 0.94, 341, {1.25, 1.22, 1.28, 8}));
   all.back().affects_learning = true;
   all.back().loss_before = 2.301;
   all.back().loss_after = 2.318;
-  all.push_back(rung("mixed precision", "float32 -> bfloat16", Verdict::kKept, 128, 0.62, 492, {1.44, 1.42, 1.46, 9}));
+  all.push_back(entry("mixed precision", "float32 -> bfloat16", Verdict::kKept, 128, 0.62, 492, {1.44, 1.42, 1.46, 9}));
   all.back().affects_learning = true;
   all.back().loss_before = 2.318;
   all.back().loss_after = 2.317;
-  all.push_back(rung("channels last", "NCHW -> NHWC", Verdict::kReverted, 128, 0.63, 482, {0.98, 0.96, 1.0, 8}));
+  all.push_back(entry("channels last", "NCHW -> NHWC", Verdict::kReverted, 128, 0.63, 482, {0.98, 0.96, 1.0, 8}));
   all.push_back(
-      rung("fused optimiser", "per-parameter -> fused SGD", Verdict::kKept, 128, 0.62, 522, {1.06, 1.03, 1.09, 7}));
+      entry("fused optimiser", "per-parameter -> fused SGD", Verdict::kKept, 128, 0.62, 522, {1.06, 1.03, 1.09, 7}));
   all.push_back(absent("uint8 over the bus", "the device is the host: there is no bus to cross"));
   all.push_back(absent("pinned memory", "the device is the host: there is no copy to speed up"));
-  all.push_back(rung("loader threads", "1 -> 2", Verdict::kUndecided, 128, 0.64, 548, {1.05, 0.94, 1.17, 4}));
+  all.push_back(entry("loader threads", "1 -> 2", Verdict::kUndecided, 128, 0.64, 548, {1.05, 0.94, 1.17, 4}));
   all.back().reason = "time ran out after 4 of 6 pairs";
-  all.push_back(rung("prefetch depth", "0 -> 2 batches", Verdict::kKept, 128, 0.66, 614, {1.18, 1.12, 1.24, 8}));
-  all.push_back(rung("kept steps on the defaults", "", Verdict::kFinal, 128, 0.66, 614, {2.25, 2.17, 2.33, 8}));
+  all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, 128, 0.66, 614, {1.18, 1.12, 1.24, 8}));
+  all.push_back(entry("kept steps on the defaults", "", Verdict::kFinal, 128, 0.66, 614, {2.25, 2.17, 2.33, 8}));
   s.verdict =
       "the network is the bottleneck; the loader can feed 3.8 such devices, and 1 core of 2 would be enough for one";
   s.before = profile(32, 273, 24,
@@ -94,15 +94,15 @@ ReportSection feeding() {
   ReportSection s;
   s.ledger.title = "Feeding emulated:h100-resnet50 from JPEG photographs";
   auto& all = s.ledger.entries;
-  all.push_back(rung("base", "one loader thread, no prefetch, full decode", Verdict::kBase, 64, 0.21, 212, {}));
-  all.push_back(rung("loader threads", "1 -> 2", Verdict::kKept, 64, 0.24, 418, {1.97, 1.93, 2.01, 8}));
-  all.push_back(rung("prefetch depth", "0 -> 2 batches", Verdict::kKept, 64, 0.29, 447, {1.07, 1.05, 1.09, 8}));
-  all.push_back(rung("crop-only decode", "whole image -> crop", Verdict::kKept, 64, 0.29, 803, {1.80, 1.74, 1.86, 8}));
-  all.push_back(rung("reduced decode scale", "1/1 -> 1/2 where the crop allows", Verdict::kKept, 64, 0.28, 1264,
-                     {1.57, 1.52, 1.62, 8}));
+  all.push_back(entry("base", "one loader thread, no prefetch, full decode", Verdict::kBase, 64, 0.21, 212, {}));
+  all.push_back(entry("loader threads", "1 -> 2", Verdict::kKept, 64, 0.24, 418, {1.97, 1.93, 2.01, 8}));
+  all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, 64, 0.29, 447, {1.07, 1.05, 1.09, 8}));
+  all.push_back(entry("crop-only decode", "whole image -> crop", Verdict::kKept, 64, 0.29, 803, {1.80, 1.74, 1.86, 8}));
+  all.push_back(entry("reduced decode scale", "1/1 -> 1/2 where the crop allows", Verdict::kKept, 64, 0.28, 1264,
+                      {1.57, 1.52, 1.62, 8}));
   all.back().approximate = true;
   all.push_back(absent("mixed precision", "an emulated accelerator computes nothing"));
-  all.push_back(rung("defaults", "", Verdict::kFinal, 64, 0.28, 1230, {5.80, 5.62, 5.98, 8}));
+  all.push_back(entry("defaults", "", Verdict::kFinal, 64, 0.28, 1230, {5.80, 5.62, 5.98, 8}));
   s.verdict =
       "the loader is the bottleneck: decode takes 71 % of its time; it can feed 0.71 such devices, and about "
       "3 cores would keep one busy (2 usable here)";
@@ -162,7 +162,7 @@ void make_hostile(Report& r) {
   s.ledger.entries[7].ratio = {1.05, 0, std::numeric_limits<double>::infinity(), 1};
   s.before->step[0].name = attack;
   s.after->utilisation.resize(1);
-  r.sections.push_back({});  // nothing at all was measured
+  r.sections.push_back({});  // nothing was measured
   r.sections.back().before = Profile{};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // A block of bytes, aligned to 64 (a cache line, an AVX-512 register), that grows and never shrinks.
 //
-// Each large block is an mmap() of its own, so that freeing it from any thread returns the memory to the system
+// Each large block is a separate mmap(), so that freeing it from any thread returns the memory to the system
 // immediately. The heap would retain freed memory per arena, and resident memory would stay far above the memory in
 // use.
 // Large blocks request huge pages: one page fault per 2 MiB instead of 512.

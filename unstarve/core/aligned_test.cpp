@@ -48,7 +48,7 @@ TEST_CASE("a moved-from block is empty and can be reused") {
 }
 
 // Bytes inside and outside of [begin, begin + bytes) for which huge pages were requested ("hg", proc_pid_smaps(5)).
-std::pair<std::size_t, std::size_t> asked_for_huge_pages(const void* memory, std::size_t bytes) {
+std::pair<std::size_t, std::size_t> huge_page_bytes(const void* memory, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
   std::pair<std::size_t, std::size_t> huge;
   std::uintptr_t first = 0, last = 0;
@@ -65,12 +65,12 @@ std::pair<std::size_t, std::size_t> asked_for_huge_pages(const void* memory, std
 }
 
 // Whether smaps reports this flag; qemu-user's own smaps does not.
-bool tells_of_huge_pages() {
+bool reports_huge_pages() {
   constexpr std::size_t kBytes = std::size_t{8} << 20;
   void* const memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);
   const bool reported =
-      ::madvise(memory, kBytes, MADV_HUGEPAGE) == 0 && asked_for_huge_pages(memory, kBytes).first == kBytes;
+      ::madvise(memory, kBytes, MADV_HUGEPAGE) == 0 && huge_page_bytes(memory, kBytes).first == kBytes;
   ::munmap(memory, kBytes);
   return reported;
 }
@@ -79,7 +79,7 @@ TEST_CASE("a mapped block requests huge pages only completely within itself") {
 #if UNSTARVE_ASAN
   return;  // nothing is mapped there
 #endif
-  if (!tells_of_huge_pages()) {
+  if (!reports_huge_pages()) {
     WARN("SKIPPED, this kernel does not report requests for huge pages");
     return;
   }
@@ -87,7 +87,7 @@ TEST_CASE("a mapped block requests huge pages only completely within itself") {
   for (const std::size_t bytes : {AlignedBytes::kMapped, kHuge - 4096, kHuge, kHuge + 4096, 5 * kHuge + 8192}) {
     CAPTURE(bytes);
     const AlignedBytes block(bytes);
-    const auto [inside, outside] = asked_for_huge_pages(block.data(), block.capacity());
+    const auto [inside, outside] = huge_page_bytes(block.data(), block.capacity());
     CHECK(inside % kHuge == 0);
     CHECK(inside + 2 * kHuge > bytes);
     CHECK(inside <= bytes);

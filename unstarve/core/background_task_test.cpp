@@ -31,15 +31,15 @@ TEST_CASE("a background task runs at the lowest priority, and its creator's prio
 }
 
 TEST_CASE("a background task runs concurrently with its creator, and its destructor waits") {
-  std::latch gone_on(1);
+  std::latch continued(1);
   std::atomic<bool> ended = false;
   {
     BackgroundTask task([&] {
-      gone_on.wait();
+      continued.wait();
       ended = true;
     });
     CHECK(!ended);
-    gone_on.count_down();
+    continued.count_down();
   }
   CHECK(ended);
 }

@@ -4,13 +4,13 @@
 #include <catch2/catch.hpp>
 #include <latch>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/core/thread_pool.h"
 
 namespace unstarve {
 namespace {
 
-using testing::refusal;
+using testing::error_message;
 
 TEST_CASE("without a scope nothing is cancelled, and scopes nest") {
   throw_if_cancelled();
@@ -22,9 +22,9 @@ TEST_CASE("without a scope nothing is cancelled, and scopes nest") {
       outer.request_stop();
       throw_if_cancelled();
       inner.request_stop();
-      CHECK(refusal([] { throw_if_cancelled(); }, ErrorKind::kCancelled) == "stopped");
+      CHECK(error_message([] { throw_if_cancelled(); }, ErrorKind::kCancelled) == "stopped");
     }
-    CHECK(refusal([] { throw_if_cancelled(); }, ErrorKind::kCancelled) == "stopped");
+    CHECK(error_message([] { throw_if_cancelled(); }, ErrorKind::kCancelled) == "stopped");
   }
   throw_if_cancelled();
 }
@@ -47,7 +47,7 @@ TEST_CASE("a pool's tasks inherit their submitter's token, and those that have n
   begun.wait();
   stop.request_stop();
   checked.count_down();
-  CHECK(refusal([&] { pool.wait(); }, ErrorKind::kCancelled) == "stopped");
+  CHECK(error_message([&] { pool.wait(); }, ErrorKind::kCancelled) == "stopped");
   CHECK(later == 100);
 }
 

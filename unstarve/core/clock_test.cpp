@@ -18,7 +18,7 @@ TEST_CASE("the manual clock wakes a sleeper at its deadline and not before") {
   clock.advance(1);
   sleeper.join();
   CHECK(woke_at == 100);
-  clock.sleep_until(50);  // long past: returns at once
+  clock.sleep_until(50);  // in the past: returns immediately
 }
 
 TEST_CASE("the steady clock does not return before the deadline") {

@@ -64,7 +64,7 @@ TEST_CASE("for threads that hardly ever sleep, all time without a CPU is run del
   }
   worker.delay(700);
   const auto delay = [&] { return counters.run_delay_ns(then, counters.totals()); };
-  CHECK(delay() == 700);  // nobody watched
+  CHECK(delay() == 700);  // the delay was not measured
   worker.sleeps(1024, 3);
   CHECK(delay() == 10'000);
   worker.sleeps(0, 1);

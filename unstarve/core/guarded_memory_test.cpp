@@ -11,7 +11,7 @@ namespace unstarve {
 namespace {
 
 // Whether a process that reads this byte crashes.
-bool ends_who_reads(const volatile std::uint8_t* byte) {
+bool read_crashes(const volatile std::uint8_t* byte) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -38,8 +38,8 @@ TEST_CASE("reading the byte after guarded memory crashes, reading the last one d
       REQUIRE(byte == 0);
       byte = 1;
     }
-    CHECK_FALSE(ends_who_reads(memory.bytes().data() + bytes - 1));
-    CHECK(ends_who_reads(memory.bytes().data() + bytes));
+    CHECK_FALSE(read_crashes(memory.bytes().data() + bytes - 1));
+    CHECK(read_crashes(memory.bytes().data() + bytes));
   }
 }
 

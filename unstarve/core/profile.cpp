@@ -12,12 +12,12 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void refuse(const std::string& where, const std::string& found, const char* expected) {
+[[noreturn]] void reject(const std::string& where, const std::string& found, const char* expected) {
   throw Error(ErrorKind::kInput, fmt::format("profile: {} is {}, expected {}", where, found, expected));
 }
 
 const json& field(const json& object, const std::string& where, const char* name) {
-  if (!object.is_object()) refuse(where, object.type_name(), "an object");
+  if (!object.is_object()) reject(where, object.type_name(), "an object");
   const auto found = object.find(name);
   if (found == object.end()) {
     throw Error(ErrorKind::kInput, fmt::format("profile: {} has no field \"{}\"", where, name));
@@ -30,30 +30,30 @@ void read(const json& object, const std::string& where, const char* name, std::i
   const json& value = field(object, where, name);
   const bool fits =
       value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
-  if (!fits) refuse(where + "." + name, value.dump(), "an integer");
+  if (!fits) reject(where + "." + name, value.dump(), "an integer");
   into = value.get<std::int64_t>();
 }
 void read(const json& object, const std::string& where, const char* name, int& into) {
   std::int64_t wide = 0;
   read(object, where, name, wide);
-  if (wide < INT32_MIN || wide > INT32_MAX) refuse(where + "." + name, std::to_string(wide), "a 32-bit integer");
+  if (wide < INT32_MIN || wide > INT32_MAX) reject(where + "." + name, std::to_string(wide), "a 32-bit integer");
   into = static_cast<int>(wide);
 }
 void read(const json& object, const std::string& where, const char* name, double& into) {
   const json& value = field(object, where, name);
-  if (!value.is_number()) refuse(where + "." + name, value.type_name(), "a number");
+  if (!value.is_number()) reject(where + "." + name, value.type_name(), "a number");
   into = value.get<double>();
 }
 void read(const json& object, const std::string& where, const char* name, std::string& into) {
   const json& value = field(object, where, name);
-  if (!value.is_string()) refuse(where + "." + name, value.type_name(), "a string");
+  if (!value.is_string()) reject(where + "." + name, value.type_name(), "a string");
   into = value.get<std::string>();
 }
 
 template <class T, class ReadOne>
 void read_list(const json& object, const char* name, std::vector<T>& into, ReadOne read_one) {
   const json& list = field(object, "top level", name);
-  if (!list.is_array()) refuse(name, list.type_name(), "a list");
+  if (!list.is_array()) reject(name, list.type_name(), "a list");
   for (const json& item : list) {
     const std::string where = fmt::format("{}[{}]", name, into.size());
     read_one(item, where, into.emplace_back());

@@ -73,7 +73,7 @@ inline void check_empty(Device& device) {
   CHECK(event->done());
 }
 
-inline void check_refusal(Device& device) {
+inline void check_error(Device& device) {
   for (const bool pinned : {false, true}) {
     CAPTURE(pinned);
     try {
@@ -133,7 +133,7 @@ inline void check_threads(Device& device) {
 inline void check_device(Device& device) {
   check_memory(device);
   check_empty(device);
-  check_refusal(device);
+  check_error(device);
   check_order_between_streams(device);
   check_threads(device);
 }

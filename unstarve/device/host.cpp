@@ -21,7 +21,8 @@ class HostMemory final : public Memory {
       if (bytes > kAddressSpace) throw std::bad_alloc();
       memory_ = AlignedBytes(bytes);
     } catch (const std::bad_alloc&) {
-      throw Error(ErrorKind::kMemory, "allocate host memory: " + std::to_string(bytes) + " bytes were refused");
+      throw Error(ErrorKind::kMemory,
+                  "allocate host memory: " + std::to_string(bytes) + " bytes exceed the available memory");
     }
     // Touched now, so that page faults do not affect the first timed step.
     if (touched && bytes > 0) std::memset(memory_.data(), 0, bytes);

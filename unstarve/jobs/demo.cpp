@@ -13,8 +13,8 @@ constexpr int kThumbnailSize = 32, kPhotographSize = 500;
 constexpr double kMakingShare = 0.08;
 
 // `data`, or the folder of a generated dataset if it is empty.
-std::string given_or_made(const std::string& data, const SynthOptions& options, const std::filesystem::path& folder,
-                          const Progress& progress) {
+std::string existing_or_generated(const std::string& data, const SynthOptions& options,
+                                  const std::filesystem::path& folder, const Progress& progress) {
   if (!data.empty()) return data;
   (void)run_synth(folder, options, progress);
   return folder.string();
@@ -30,11 +30,11 @@ std::vector<TuneResult> run_demo(const DemoOptions& options, const Progress& pro
   std::filesystem::create_directories(options.folder);
   const double middle = (1 + kMakingShare) / 2;
   const std::string thumbnails =
-      given_or_made(options.thumbnails, {.images = kThumbnails, .size = kThumbnailSize, .seed = kSeed},
-                    options.folder / "thumbnails", part(0, kMakingShare / 3));
+      existing_or_generated(options.thumbnails, {.images = kThumbnails, .size = kThumbnailSize, .seed = kSeed},
+                            options.folder / "thumbnails", part(0, kMakingShare / 3));
   const std::string photographs =
-      given_or_made(options.photographs, {.images = kPhotographs, .size = kPhotographSize, .seed = kSeed},
-                    options.folder / "photographs", part(kMakingShare / 3, kMakingShare));
+      existing_or_generated(options.photographs, {.images = kPhotographs, .size = kPhotographSize, .seed = kSeed},
+                            options.folder / "photographs", part(kMakingShare / 3, kMakingShare));
   const auto tune = [&](const std::string& data, const std::string& device) {
     return TuneOptions{default_settings({data, ""}, *open_dataset(data), {"", device}), device, options.minutes / 2};
   };

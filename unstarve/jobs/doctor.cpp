@@ -22,7 +22,7 @@ constexpr std::uint64_t kEnoughMemory = 2 * kGigabyte;
 
 using Findings = std::vector<DoctorFinding>;
 
-void look_at_cores(const Topology& t, Findings& findings) {
+void check_cores(const Topology& t, Findings& findings) {
   if (t.quota > 0 && t.quota < t.affinity) {
     findings.push_back({"cores",
                         fmt::format("the cgroup quota is {:.4g} cores, but {} CPUs are visible", t.quota, t.affinity),
@@ -42,7 +42,7 @@ void look_at_cores(const Topology& t, Findings& findings) {
   }
 }
 
-void look_at_instructions(const MachineFacts& machine, Findings& findings) {
+void check_instructions(const MachineFacts& machine, Findings& findings) {
   if (machine.instruction_sets.empty()) return;  // unknown
   if (!machine.has("avx2") && !machine.has("neon")) {
     findings.push_back({"instructions", "the CPU has neither AVX2 nor NEON",
@@ -54,7 +54,7 @@ void look_at_instructions(const MachineFacts& machine, Findings& findings) {
   }
 }
 
-void look_at_memory(const MachineFacts& machine, Findings& findings) {
+void check_memory(const MachineFacts& machine, Findings& findings) {
   if (machine.memory_available_bytes > 0 && machine.memory_available_bytes < kEnoughMemory) {
     const std::string limit = machine.memory_limit_bytes > 0
                                   ? fmt::format(" under a limit of {}", format_bytes(machine.memory_limit_bytes))
@@ -75,7 +75,7 @@ void look_at_memory(const MachineFacts& machine, Findings& findings) {
   }
 }
 
-void look_at_frequency(const MachineFacts& machine, Findings& findings) {
+void check_frequency(const MachineFacts& machine, Findings& findings) {
   if (machine.governor != "powersave" && machine.governor != "conservative") return;
   findings.push_back({"governor", "the frequency governor is " + machine.governor,
                       "cores may run below their full frequency, and measurements vary",
@@ -83,8 +83,8 @@ void look_at_frequency(const MachineFacts& machine, Findings& findings) {
 }
 
 // The fix for an error of io_uring_setup(2).
-std::string uring_remedy(int refusal) {
-  switch (refusal) {
+std::string uring_remedy(int error) {
+  switch (error) {
     case EPERM:
       return "sudo sysctl kernel.io_uring_disabled=0   (docker: a seccomp profile that allows io_uring_setup)";
     case ENOSYS:
@@ -96,14 +96,14 @@ std::string uring_remedy(int refusal) {
   }
 }
 
-void look_at_reading(int uring_refusal, Findings& findings) {
-  if (uring_refusal == 0) return;
+void check_reading(int uring_error, Findings& findings) {
+  if (uring_error == 0) return;
   findings.push_back(
-      {"io_uring", std::string("the kernel or the container does not allow io_uring: ") + std::strerror(uring_refusal),
-       "uncached files are read by a thread pool instead, which uses more CPU time", uring_remedy(uring_refusal)});
+      {"io_uring", std::string("the kernel or the container does not allow io_uring: ") + std::strerror(uring_error),
+       "uncached files are read by a thread pool instead, which uses more CPU time", uring_remedy(uring_error)});
 }
 
-void look_at_devices(const BuildFacts& build, const DeviceReport& devices, Findings& findings) {
+void check_devices(const BuildFacts& build, const DeviceReport& devices, Findings& findings) {
   if (!devices.reason.empty()) {
     findings.push_back({"gpu", devices.reason, "an emulated accelerator shows how well this machine would feed a GPU",
                         "unstarve bench DATA --device emulated:h100-resnet50"});
@@ -160,14 +160,14 @@ std::string compiler_name() {
 }
 
 std::vector<DoctorFinding> find_problems(const BuildFacts& build, const MachineFacts& machine,
-                                         const DeviceReport& devices, int uring_refusal) {
+                                         const DeviceReport& devices, int uring_error) {
   Findings findings;
-  look_at_devices(build, devices, findings);
-  look_at_cores(machine.topology, findings);
-  look_at_instructions(machine, findings);
-  look_at_memory(machine, findings);
-  look_at_frequency(machine, findings);
-  look_at_reading(uring_refusal, findings);
+  check_devices(build, devices, findings);
+  check_cores(machine.topology, findings);
+  check_instructions(machine, findings);
+  check_memory(machine, findings);
+  check_frequency(machine, findings);
+  check_reading(uring_error, findings);
   return findings;
 }
 
@@ -177,7 +177,7 @@ DoctorResult run_doctor(const BuildFacts& build) {
   if (result.build.compiler.empty()) result.build.compiler = compiler_name();
   result.machine = read_machine_facts();
   result.devices = report_devices();
-  result.findings = find_problems(result.build, result.machine, result.devices, uring_refusal());
+  result.findings = find_problems(result.build, result.machine, result.devices, uring_error());
   return result;
 }
 

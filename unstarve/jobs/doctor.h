@@ -39,9 +39,9 @@ struct DoctorResult {
 // The compiler that compiled this library.
 [[nodiscard]] std::string compiler_name();
 
-// The problems that follow from the facts. `uring_refusal`: errno of storage's function of that name.
+// The problems that follow from the facts. `uring_error`: errno of storage's function of that name.
 [[nodiscard]] std::vector<DoctorFinding> find_problems(const BuildFacts& build, const MachineFacts& machine,
-                                                       const DeviceReport& devices, int uring_refusal);
+                                                       const DeviceReport& devices, int uring_error);
 
 [[nodiscard]] DoctorResult run_doctor(const BuildFacts& build);
 

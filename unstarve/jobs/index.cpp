@@ -109,12 +109,12 @@ void add(const IndexChunk& chunk, IndexResult& result) {
 // Opens the index store for the records of `spec`.
 std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Dataset& data) {
   const auto [locations, why_none] = scan_index_files(spec);
-  BroughtIndexes brought = brought_indexes(data);
-  for (const std::string& why : brought.not_used) emit_notice(why);
+  PackedIndexes packed = packed_indexes_of(data);
+  for (const std::string& why : packed.not_used) emit_notice(why);
   std::uint64_t covered = 0;
-  for (const ScanIndexPart& part : brought.parts) covered += part.records;
+  for (const ScanIndexPart& part : packed.parts) covered += part.records;
   if (locations.empty() && covered < data.size()) throw Error(ErrorKind::kArgument, "index: " + why_none);
-  auto store = ScanIndexStore::open(locations, data.size(), 0, std::move(brought.parts));
+  auto store = ScanIndexStore::open(locations, data.size(), 0, std::move(packed.parts));
   // A read-only store is sufficient if it contains all indexes.
   if (store->place().empty() && covered < data.size())
     throw Error(ErrorKind::kIo, "index: " + why_not_writable(*store));

@@ -34,18 +34,18 @@ constexpr std::uint64_t kPackChunk = 8;  // records; a few milliseconds of photo
 constexpr std::uint64_t kEstimateRecords = 64, kLeastEstimateRecords = 16, kEstimatePart = 64;
 
 void check_options(const PackOptions& options) {
-  const auto refuse = [](const std::string& what) { throw Error(ErrorKind::kArgument, "pack: " + what); };
-  if (options.resize < 0) refuse(fmt::format("resize {}; expected a side length in pixels", options.resize));
+  const auto reject = [](const std::string& what) { throw Error(ErrorKind::kArgument, "pack: " + what); };
+  if (options.resize < 0) reject(fmt::format("resize {}; expected a side length in pixels", options.resize));
   if (options.quality < 0 || options.quality > 100)
-    refuse(fmt::format("quality {}; expected 1 to 100", options.quality));
-  if (!(options.shard_mb > 0)) refuse(fmt::format("shard size of {} MB; expected more than 0", options.shard_mb));
-  if (options.threads < 0) refuse(fmt::format("{} threads; expected 0 or more", options.threads));
+    reject(fmt::format("quality {}; expected 1 to 100", options.quality));
+  if (!(options.shard_mb > 0)) reject(fmt::format("shard size of {} MB; expected more than 0", options.shard_mb));
+  if (options.threads < 0) reject(fmt::format("{} threads; expected 0 or more", options.threads));
   if (options.part.of < 1 || options.part.number > options.part.of)
-    refuse("invalid part; expected i/n with i from 0 to n");
+    reject("invalid part; expected i/n with i from 0 to n");
 }
 
 // The output must not become part of the input.
-void refuse_inside(const std::string& source, const fs::path& folder) {
+void reject_inside(const std::string& source, const fs::path& folder) {
   std::error_code failed;
   if (is_url(source) || !fs::is_directory(source, failed)) return;
   const fs::path outer = fs::weakly_canonical(source, failed), inner = fs::weakly_canonical(folder, failed);
@@ -177,7 +177,7 @@ class ShardWriter {
       }
       if (!shard->scan_index.empty()) {
         scan_index = shard->scan_index.file(shard->entry.shard.bytes);
-        shard->entry.scan_index = sum_of(scan_index_beside(shard->entry.shard.file), scan_index);
+        shard->entry.scan_index = sum_of(scan_index_path(shard->entry.shard.file), scan_index);
       }
       folder_.publish(*shard->file, shard->entry, index, scan_index);
     });
@@ -359,8 +359,8 @@ PackResult run_pack(const std::string& source, const fs::path& folder, const Pac
                     const Progress& progress, std::stop_token stop) {
   check_options(options);
   if (folder.empty()) throw Error(ErrorKind::kArgument, "pack: the folder name is empty");
-  refuse_url_as_folder("pack", folder);
-  refuse_inside(source, folder);
+  reject_url_as_folder("pack", folder);
+  reject_inside(source, folder);
   if (progress) progress("opening " + shown_name(source), 0);
   return Packing(source, options, std::move(stop)).run(folder, progress);
 }

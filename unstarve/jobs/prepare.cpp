@@ -151,7 +151,7 @@ class Preparation {
 
   PrepareResult run() {
     const std::string plan = plan_of(entry_, options_);
-    if (there_already(plan)) return result_;
+    if (read_earlier_result(plan)) return result_;
     const PrepareFolder work(out_, plan);
     try {
       make(work, plan);
@@ -187,7 +187,7 @@ class Preparation {
   }
 
   // Fills the result from the record of an earlier run.
-  bool there_already(const std::string& plan) {
+  bool read_earlier_result(const std::string& plan) {
     const fs::path file = out_ / kMarker;
     if (!fs::exists(file)) {
       const bool free = !fs::exists(out_) || (fs::is_directory(out_) && fs::is_empty(out_));
@@ -340,7 +340,7 @@ PrepareResult run_prepare(const CatalogueEntry& entry, const fs::path& out, cons
                           const Progress& progress, std::stop_token stop) {
   const fs::path clean = out.has_filename() ? out : out.parent_path();  // "DST/"
   if (clean.empty()) throw Error(ErrorKind::kArgument, "prepare: --out is empty");
-  refuse_url_as_folder("prepare", out);
+  reject_url_as_folder("prepare", out);
   try {
     return Preparation(entry, clean, options, progress, std::move(stop)).run();
   } catch (const fs::filesystem_error& error) {

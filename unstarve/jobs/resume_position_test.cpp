@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sources.h"
@@ -105,16 +105,15 @@ TEST_CASE("a resume position of other data or another order is rejected with the
   Run first(resume_spec(8));
   (void)first.train(2);
   const TrainProgress done = first.after(2);
-  const auto refusal_of = [&](const auto& change) {
+  const auto error_of = [&](const auto& change) {
     PipelineSpec spec = resume_spec(8);
     change(spec);
-    return testing::refusal([&] { Run(spec, done); }, ErrorKind::kArgument);
+    return testing::error_message([&] { Run(spec, done); }, ErrorKind::kArgument);
   };
-  CHECK_THAT(refusal_of([](PipelineSpec& s) { s.order.seed = 5; }),
+  CHECK_THAT(error_of([](PipelineSpec& s) { s.order.seed = 5; }),
              Contains("resume from a.safetensors: state: seed 4, but this loader has 5"));
-  CHECK_THAT(refusal_of([](PipelineSpec& s) { s.source.path = "synthetic:images=99,size=8"; }),
-             Contains("dataset 120"));
-  CHECK_THAT(refusal_of([](PipelineSpec& s) { s.source.take = 50; }),
+  CHECK_THAT(error_of([](PipelineSpec& s) { s.source.path = "synthetic:images=99,size=8"; }), Contains("dataset 120"));
+  CHECK_THAT(error_of([](PipelineSpec& s) { s.source.take = 50; }),
              Contains("expected the data, seed, filters and order"));
 }
 
@@ -129,7 +128,12 @@ TEST_CASE("a checkpoint of an earlier version continues after its steps, with a 
   CHECK_THAT(notices[0], Contains("a.safetensors has no resume position") && Contains("after 17 batches of 8"));
   PipelineSpec relaxed = resume_spec(8);
   relaxed.execution.order = ExecutionOrder::kRelaxed;
-  CHECK_THAT(testing::refusal([&] { Run(relaxed, {17, ""}); }, ErrorKind::kArgument), Contains("Use exact order"));
+  CHECK_THAT(testing::error_message(
+                 [&] {
+                   Run(relaxed, {17, ""});
+                 },
+                 ErrorKind::kArgument),
+             Contains("Use exact order"));
 }
 
 }  // namespace unstarve

@@ -60,16 +60,16 @@ FileLook look_of(const SynthOptions& options, std::uint64_t id) {
 }
 
 void check_synth_options(const SynthOptions& options) {
-  const auto refuse = [](const std::string& what) { throw Error(ErrorKind::kArgument, "synth: " + what); };
+  const auto reject = [](const std::string& what) { throw Error(ErrorKind::kArgument, "synth: " + what); };
   if (options.classes < 1 || options.classes > kSyntheticMaxClasses) {
-    refuse(fmt::format("{} classes; expected 1 to {}", options.classes, kSyntheticMaxClasses));
+    reject(fmt::format("{} classes; expected 1 to {}", options.classes, kSyntheticMaxClasses));
   }
-  if (options.size < 8 || options.size > 8192) refuse(fmt::format("size {}; expected 8 to 8192", options.size));
+  if (options.size < 8 || options.size > 8192) reject(fmt::format("size {}; expected 8 to 8192", options.size));
   const auto classes = static_cast<std::uint64_t>(options.classes);
   if (options.images < classes)
-    refuse(fmt::format("{} images; expected at least one for each of {} classes", options.images, options.classes));
+    reject(fmt::format("{} images; expected at least one for each of {} classes", options.images, options.classes));
   if (options.images >= kSyntheticTestBegin || options.test_images >= kSyntheticTestBegin)
-    refuse("too many images; expected fewer than 2^40");
+    reject("too many images; expected fewer than 2^40");
 }
 
 // Describes the files; equal text means equal files.
@@ -217,7 +217,7 @@ SynthResult run_synth(const fs::path& given, const SynthOptions& options, const 
   check_synth_options(options);
   const fs::path folder = given.has_filename() ? given : given.parent_path();  // "photos/" is "photos"
   if (folder.empty()) throw Error(ErrorKind::kArgument, "synth: the folder name is empty");
-  refuse_url_as_folder("synth", given);
+  reject_url_as_folder("synth", given);
   SynthResult result;
   result.images = options.images + options.test_images;
   const std::string marker = marker_text(options);

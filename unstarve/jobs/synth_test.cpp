@@ -7,7 +7,7 @@
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
@@ -106,9 +106,9 @@ TEST_CASE("progress reaches the end") {
   CHECK(last == 1);
 }
 
-void check_refused(const fs::path& folder, const SynthOptions& options, const std::string& part,
-                   ErrorKind kind = ErrorKind::kArgument) {
-  CHECK_THAT(testing::refusal([&] { return run_synth(folder, options); }, kind), Catch::Contains(part));
+void check_rejected(const fs::path& folder, const SynthOptions& options, const std::string& part,
+                    ErrorKind kind = ErrorKind::kArgument) {
+  CHECK_THAT(testing::error_message([&] { return run_synth(folder, options); }, kind), Catch::Contains(part));
 }
 
 TEST_CASE("a folder with the same dataset is left unchanged, any other folder is rejected") {
@@ -120,12 +120,12 @@ TEST_CASE("a folder with the same dataset is left unchanged, any other folder is
   const SynthResult again = run_synth(folder.str("set") + "/", small());
   CHECK(again.already_there);
   CHECK(again.bytes == first.bytes);
-  check_refused(set, small(50), "contains another synthetic dataset");
+  check_rejected(set, small(50), "contains another synthetic dataset");
   CHECK(synth_contents(set) == before);
 
   folder.write("mine/letter.txt", "dear");
-  check_refused(folder.path() / "mine", small(), "is not empty");
-  check_refused(folder.path() / "mine/letter.txt", small(), "is not a folder");
+  check_rejected(folder.path() / "mine", small(), "is not empty");
+  check_rejected(folder.path() / "mine/letter.txt", small(), "is not a folder");
   CHECK(synth_contents(folder.path() / "mine").size() == 1);
 }
 
@@ -136,14 +136,14 @@ TEST_CASE("the partial folder of a stopped run is replaced, other content is not
   (void)run_synth(folder.path() / "set", small());
   CHECK(synth_contents(folder.path() / "set").size() == 41);
   folder.write("other.partial/letter.txt", "dear");
-  check_refused(folder.path() / "other", small(), "not from an earlier run");
+  check_rejected(folder.path() / "other", small(), "not from an earlier run");
   CHECK(fs::exists(folder.path() / "other.partial/letter.txt"));
 }
 
 TEST_CASE("a failing write leaves no files") {
   TemporaryFolder folder;
   folder.write("file", "x");
-  check_refused(folder.path() / "file/set", small(), "file", ErrorKind::kIo);
+  check_rejected(folder.path() / "file/set", small(), "file", ErrorKind::kIo);
   // An exception of the caller simulates any failure.
   CHECK_THROWS_AS(run_synth(folder.path() / "set", small(),
                             [](std::string_view, double share) {
@@ -162,12 +162,12 @@ TEST_CASE("options out of range are rejected") {
     return options;
   };
   const fs::path set = folder.path() / "set";
-  check_refused(set, with([](SynthOptions& o) { o.classes = 0; }), "0 classes; expected 1 to 1000");
-  check_refused(set, with([](SynthOptions& o) { o.classes = 1001; }), "1001 classes");
-  check_refused(set, with([](SynthOptions& o) { o.images = 9; }),
-                "9 images; expected at least one for each of 10 classes");
-  check_refused(set, with([](SynthOptions& o) { o.size = 7; }), "size 7; expected 8 to 8192");
-  check_refused("", small(), "the folder name is empty");
+  check_rejected(set, with([](SynthOptions& o) { o.classes = 0; }), "0 classes; expected 1 to 1000");
+  check_rejected(set, with([](SynthOptions& o) { o.classes = 1001; }), "1001 classes");
+  check_rejected(set, with([](SynthOptions& o) { o.images = 9; }),
+                 "9 images; expected at least one for each of 10 classes");
+  check_rejected(set, with([](SynthOptions& o) { o.size = 7; }), "size 7; expected 8 to 8192");
+  check_rejected("", small(), "the folder name is empty");
   CHECK_FALSE(fs::exists(set));
 }
 

@@ -94,7 +94,7 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   const Target target = parse_target(options.device);
   notify_done_on_host(options.settings.pipeline);
   const auto dataset = open_sources(options.settings.pipeline);
-  LadderResult tuned = run_ladder({options.settings, target, options.minutes * 60}, dataset, rungs(), progress);
+  LadderResult tuned = run_ladder({options.settings, target, options.minutes * 60}, dataset, ladder_steps(), progress);
 
   TuneResult result;
   result.ledger = std::move(tuned.ledger);

@@ -51,7 +51,7 @@ struct Undecided {
 void describe_noise(std::vector<TuneResult>& results, const std::string& command, double minutes);
 
 // The text of the file for `--config`, with a comment that names its origin. For an emulated accelerator it is a
-// pipeline spec: the measurement says nothing about the precision and memory layout of a network.
+// pipeline spec: nothing was measured about the precision and memory layout of a network.
 [[nodiscard]] std::string winner_yaml(const TuneResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const std::vector<TuneResult>& results, const std::string& title,
                                const std::string& command);

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/random.h"
-#include "unstarve/jobs/ladder/rung.h"
+#include "unstarve/jobs/ladder/ladder_step.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/storage/open.h"
@@ -26,15 +26,15 @@ TEST_CASE("the JSON of tune contains the documented keys") {
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["base"].get<double>() > 0);
   CHECK(json["final"].get<double>() > 0);
-  REQUIRE(json["rungs"].size() == 2 + rungs().size());
+  REQUIRE(json["rungs"].size() == 2 + ladder_steps().size());
   CHECK(json.contains("over_defaults"));
   CHECK(json["total"]["ratio"] == json["rungs"].back()["relative"]);
   CHECK(json["final"].get<double>() / json["base"].get<double>() == Approx(json["total"]["ratio"].get<double>()));
-  for (const auto& rung : json["rungs"])
+  for (const auto& step : json["rungs"])
     for (const char* key :
          {"name", "status", "reason", "batch", "memory_bytes", "step_ms", "samples_per_s", "ratio", "low", "high"})
-      CHECK(rung.contains(key));
-  // The file has the pipeline only: an emulated accelerator says nothing about precision and layout of a network.
+      CHECK(step.contains(key));
+  // The file has the pipeline only: an emulated accelerator does not determine precision and layout of a network.
   const std::string yaml = winner_yaml(result, "unstarve tune");
   CHECK(yaml.find("train:") == std::string::npos);
   CHECK(read_spec_document(yaml, "tuned.yaml").pipeline == result.winner.pipeline);

@@ -135,7 +135,7 @@ std::vector<WrongFile> strangers(const fs::path& folder, const PackManifest& man
 }
 
 PackManifest read_manifest(const fs::path& folder) {
-  refuse_url_as_folder("verify", folder);
+  reject_url_as_folder("verify", folder);
   const fs::path path = folder / kManifestName;
   std::error_code failed;
   if (fs::exists(folder, failed) && !fs::is_directory(folder, failed))

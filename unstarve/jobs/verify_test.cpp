@@ -125,7 +125,7 @@ TEST_CASE("problems of a Parquet pack are found") {
   CHECK(whole.ok());
   CHECK(whole.manifest.records() == 60);
   REQUIRE(whole.manifest.shards.size() > 3);
-  SECTION("a changed bit, a cut, a loss and a stranger") {
+  SECTION("a changed bit, a truncated, a missing and an unknown shard") {
     const std::size_t bytes = whole.manifest.shards[0].shard.bytes;
     flip(dst / "data-00000.parquet", bytes / 2);
     fs::resize_file(dst / "data-00001.parquet", whole.manifest.shards[1].shard.bytes - 1);
@@ -139,7 +139,7 @@ TEST_CASE("problems of a Parquet pack are found") {
     CHECK(result.wrong[2].reason == "missing");
     CHECK_THAT(result.wrong[3].reason, Catch::Contains("not in the manifest"));
   }
-  SECTION("a count that the shard does not have") {
+  SECTION("a wrong record count") {
     PackManifest manifest = whole.manifest;
     ++manifest.shards[1].records;
     write_file_atomically(dst / kManifestName, to_json(manifest));
@@ -147,7 +147,7 @@ TEST_CASE("problems of a Parquet pack are found") {
     REQUIRE(result.wrong.size() == 1);
     CHECK_THAT(result.wrong[0].reason, Catch::Contains("records; the manifest says"));
   }
-  SECTION("a damaged page, though the checksum of its shard is right") {
+  SECTION("a damaged page in a shard with a matching checksum") {
     const VerifyResult result = verified_after_flip(dst, 1, whole.manifest.shards[1].shard.bytes / 3);
     REQUIRE(result.wrong.size() == 1);
     CHECK(result.wrong[0].file == "data-00001.parquet");

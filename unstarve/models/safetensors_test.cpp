@@ -22,7 +22,7 @@ std::string with_header(const std::string& json, const std::string& data = "") {
   return file + json + data;
 }
 
-std::string refusal(const std::string& file) {
+std::string error_message(const std::string& file) {
   try {
     (void)parse_safetensors(bytes_of(file), "x.safetensors");
   } catch (const Error& error) {
@@ -74,30 +74,32 @@ TEST_CASE("the order of safetensors data may differ from the order of names") {
 
 TEST_CASE("inconsistent safetensors are rejected with the reason") {
   using Catch::Contains;
-  CHECK_THAT(refusal(""), Contains("too short"));
-  CHECK_THAT(refusal(std::string(8, '\xff') + "{}"), Contains("is it a safetensors file"));
-  CHECK_THAT(refusal(with_header("[1]      ")), Contains("does not start with"));
-  CHECK_THAT(refusal(with_header("{\"a\":")), Contains("not valid JSON"));
-  CHECK_THAT(refusal(with_header("{}", "1")), Contains("1 bytes follow the last tensor"));
-  CHECK_THAT(refusal(with_header(kTwo, "0123456789")), Contains("\"b\" ends 1 bytes after the end"));
-  CHECK(refusal(with_header(kTwo, "01234567890")) == "accepted");
-  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", "1234")),
+  CHECK_THAT(error_message(""), Contains("too short"));
+  CHECK_THAT(error_message(std::string(8, '\xff') + "{}"), Contains("is it a safetensors file"));
+  CHECK_THAT(error_message(with_header("[1]      ")), Contains("does not start with"));
+  CHECK_THAT(error_message(with_header("{\"a\":")), Contains("not valid JSON"));
+  CHECK_THAT(error_message(with_header("{}", "1")), Contains("1 bytes follow the last tensor"));
+  CHECK_THAT(error_message(with_header(kTwo, "0123456789")), Contains("\"b\" ends 1 bytes after the end"));
+  CHECK(error_message(with_header(kTwo, "01234567890")) == "accepted");
+  CHECK_THAT(error_message(with_header(R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", "1234")),
              Contains("unknown dtype \"F33\""));
-  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234")),
+  CHECK_THAT(error_message(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234")),
              Contains("expected [0, 8)"));
-  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", "1234")),
+  CHECK_THAT(error_message(with_header(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", "1234")),
              Contains("expected [0, 2)"));
-  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})")),
-             Contains("impossible shape"));
-  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})")),
+  CHECK_THAT(
+      error_message(with_header(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})")),
+      Contains("impossible shape"));
+  CHECK_THAT(error_message(with_header(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})")),
              Contains("invalid header: the number -1 near"));
-  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
-                                 R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})")),
+  CHECK_THAT(error_message(with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
+                                       R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})")),
              Contains("invalid header: a duplicate name near"));
-  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0]}})")), Contains("lacks one of"));
-  CHECK_THAT(refusal(with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0]}})")), Contains("lacks one of"));
-  CHECK_THAT(refusal(with_header(R"({"__metadata__":{"a":1}})")), Contains("the number 1"));
-  CHECK_THAT(refusal(with_header(R"({"a":)" + std::string(1000, '{') + "}")), Contains("not valid JSON"));
+  CHECK_THAT(error_message(with_header(R"({"a":{"dtype":"U8","shape":[0]}})")), Contains("lacks one of"));
+  CHECK_THAT(error_message(with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0]}})")),
+             Contains("lacks one of"));
+  CHECK_THAT(error_message(with_header(R"({"__metadata__":{"a":1}})")), Contains("the number 1"));
+  CHECK_THAT(error_message(with_header(R"({"a":)" + std::string(1000, '{') + "}")), Contains("not valid JSON"));
 }
 
 TEST_CASE("safetensors with a wrong size or a duplicate name are not written") {

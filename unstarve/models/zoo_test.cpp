@@ -147,7 +147,7 @@ TEST_CASE("an unknown model is rejected with the known names") {
 TEST_CASE("weights with a wrong shape or a missing or unknown tensor are rejected by name and change nothing") {
   const NetworkPtr network = find_model("cifar_net").make(kClasses);
   const auto before = network_state(*network)[0].tensor.clone();
-  const auto refusal = [&](const std::vector<StateEntry>& entries) -> std::string {
+  const auto error_message = [&](const std::vector<StateEntry>& entries) -> std::string {
     std::vector<torch::Tensor> kept;
     std::vector<TensorToStore> tensors;
     for (const StateEntry& entry : entries) {
@@ -171,18 +171,18 @@ TEST_CASE("weights with a wrong shape or a missing or unknown tensor are rejecte
   auto entries = network_state(*network);
   entries.back() = {entries.back().name, torch::zeros({3})};
   const std::string last = entries.back().name;
-  CHECK_THAT(refusal(entries), Catch::Contains(last) && Catch::Contains("[3]"));
+  CHECK_THAT(error_message(entries), Catch::Contains(last) && Catch::Contains("[3]"));
   entries = network_state(*network);
   entries.push_back({"extra.weight", torch::zeros({1})});
-  CHECK_THAT(refusal(entries), Catch::Contains("extra.weight"));
+  CHECK_THAT(error_message(entries), Catch::Contains("extra.weight"));
   entries = network_state(*network);
   entries.erase(entries.begin());
-  CHECK_THAT(refusal(entries), Catch::Contains("features.0.0.weight") && Catch::Contains("missing"));
+  CHECK_THAT(error_message(entries), Catch::Contains("features.0.0.weight") && Catch::Contains("missing"));
   CHECK(torch::equal(network_state(*network)[0].tensor, before));
 
   entries = network_state(*network);
   std::erase_if(entries, [](const StateEntry& e) { return e.optional; });
-  CHECK(refusal(entries) == "accepted");
+  CHECK(error_message(entries) == "accepted");
   CHECK(torch::equal(network_state(*network)[0].tensor, before + 1));
 }
 

@@ -29,7 +29,7 @@ namespace unstarve {
 [[nodiscard]] std::string clip(std::string_view utf8, std::size_t width);
 [[nodiscard]] std::string pad_right(std::string_view utf8, std::size_t width);
 [[nodiscard]] std::string pad_left(std::string_view utf8, std::size_t width);
-// Wraps words into lines of at most `width` columns; a longer word gets a line of its own. The first line starts at
+// Wraps words into lines of at most `width` columns; a longer word gets a separate line. The first line starts at
 // column `indent` (the caller has printed a prefix), the following lines are indented by `indent` blanks. Runs of
 // blanks become one; no newline at the end.
 [[nodiscard]] std::string wrap(std::string_view utf8, std::size_t width, std::size_t indent = 0);

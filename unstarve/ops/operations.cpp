@@ -44,18 +44,18 @@ std::vector<OperationInfo> operations() {
 }
 
 void add_operation(const OperationInfo& info) {
-  const auto refuse = [&](const char* why) {
+  const auto reject = [&](const char* why) {
     throw Error(ErrorKind::kArgument, fmt::format("add operation '{}': {}", info.name, why));
   };
   if (info.name.empty() || info.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
-    refuse("expected a name of lower-case letters, digits and underscores");
-  if (info.make == nullptr) refuse("no factory; expected `make`");
+    reject("expected a name of lower-case letters, digits and underscores");
+  if (info.make == nullptr) reject("no factory; expected `make`");
   const auto taken = [&](const OperationInfo& other) { return other.name == info.name; };
   AddedOperations& added = added_operations();
   const std::lock_guard lock(added.mutex);
   if (std::any_of(kOperations.begin(), kOperations.end(), taken) ||
       std::any_of(added.list.begin(), added.list.end(), taken))
-    refuse("the name is taken; expected a unique name");
+    reject("the name is taken; expected a unique name");
   added.list.push_back(info);
 }
 

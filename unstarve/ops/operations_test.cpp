@@ -182,7 +182,7 @@ TEST_CASE("a crop after a flip is the crop of the flipped image") {
   for (int x = 0; x < 5; ++x) REQUIRE(window_value(frame, x, 0, 0) == pixels.view.at(20 - 1 - (x + 3), 1, 0));
 }
 
-TEST_CASE("a resize that would enlarge a thin image beyond the pixel limit is refused") {
+TEST_CASE("a resize that would enlarge a thin image beyond the pixel limit is rejected") {
   const auto resize = make_operation({"resize", {{"size", {256}}}});
   REQUIRE(resize->output_size({100, 1000}) == Size{256, 2560});
   REQUIRE_THROWS_WITH(resize->output_size({1, 60'000}), Contains("1x60000 would become 15360000x256"));
@@ -201,8 +201,8 @@ TEST_CASE("a resize with max_size rounds both sides as torchvision does, to at l
   CHECK(bounded(256, 400, {60'000, 1}) == Size{400, 1});
 }
 
-TEST_CASE("invalid operations and parameters are refused with the expected values") {
-  const auto refused = [](const OpSpec& spec, const std::string& said) {
+TEST_CASE("invalid operations and parameters are rejected with the expected values") {
+  const auto rejected = [](const OpSpec& spec, const std::string& said) {
     INFO(said);
     REQUIRE_THROWS_WITH(make_operation(spec), Contains(said));
     try {
@@ -211,30 +211,30 @@ TEST_CASE("invalid operations and parameters are refused with the expected value
       REQUIRE(error.kind() == ErrorKind::kArgument);
     }
   };
-  refused({"random_crop", {}}, "unknown operation 'random_crop'; known: random_resized_crop, resize, center_crop");
-  refused({"resize", {}}, "operation resize: parameter 'size' is missing");
-  refused({"resize", {{"size", {0}}}}, "parameter 'size' is [0]; expected one side, or height and width, from 1");
-  refused({"resize", {{"size", {1.5}}}}, "[1.5]");
-  refused({"resize", {{"size", {1, 2, 3}}}}, "[1, 2, 3]");
-  refused({"resize", {{"size", {}}}}, "[]");
-  refused({"resize", {{"size", {std::nan("")}}}}, "[nan]");
-  refused({"resize", {{"size", {8}}, {"sise", {8}}}}, "unknown parameter 'sise'; it takes: size");
-  refused({"random_resized_crop", {{"size", {8}}, {"scale", {0.5, 0.1}}}}, "two numbers, the first not above");
-  refused({"random_resized_crop", {{"size", {8}}, {"scale", {0, 1}}}}, "over 0 and up to 1");
-  refused({"random_resized_crop", {{"size", {8}}, {"ratio", {1}}}}, "parameter 'ratio' is [1]");
-  refused({"resize", {{"size", {"wide"}}}}, "parameter 'size' is \"wide\"; expected one side");
-  refused({"resize", {{"size", {8}}, {"interpolation", {"cubic"}}}},
-          "parameter 'interpolation' is \"cubic\"; expected one of nearest, bilinear, bicubic, box, area, lanczos");
-  refused({"resize", {{"size", {8}}, {"interpolation", {2}}}}, "parameter 'interpolation' is [2]; expected one of");
-  refused({"resize", {{"size", {8}}, {"antialias", {"no"}}}},
-          "parameter 'antialias' is \"no\"; expected true or false");
-  refused({"pad_crop", {{"size", {8}}, {"padding", {-1}}}}, "expected 1 or 2 or 4 integers from 0 to 10000");
-  refused({"horizontal_flip", {{"probability", {1.1}}}}, "a number from 0 to 1");
-  refused({"resize", {{"size", {8}}, {"max_size", {8}}}}, "'max_size' is [8]; expected more than size, which is 8");
-  refused({"resize", {{"size", {8, 8}}, {"max_size", {9}}}}, "'max_size' is [9]; expected none, as size is a height");
-  refused({"rand_augment", {{"magnitude", {10}}, {"num_magnitude_bins", {10}}}},
-          "parameter 'magnitude' is [10]; expected 0 to 9, as num_magnitude_bins is 10");
-  refused({"trivial_augment", {{"num_magnitude_bins", {1}}}}, "expected an integer from 2 to 1000");
+  rejected({"random_crop", {}}, "unknown operation 'random_crop'; known: random_resized_crop, resize, center_crop");
+  rejected({"resize", {}}, "operation resize: parameter 'size' is missing");
+  rejected({"resize", {{"size", {0}}}}, "parameter 'size' is [0]; expected one side, or height and width, from 1");
+  rejected({"resize", {{"size", {1.5}}}}, "[1.5]");
+  rejected({"resize", {{"size", {1, 2, 3}}}}, "[1, 2, 3]");
+  rejected({"resize", {{"size", {}}}}, "[]");
+  rejected({"resize", {{"size", {std::nan("")}}}}, "[nan]");
+  rejected({"resize", {{"size", {8}}, {"sise", {8}}}}, "unknown parameter 'sise'; it takes: size");
+  rejected({"random_resized_crop", {{"size", {8}}, {"scale", {0.5, 0.1}}}}, "two numbers, the first not above");
+  rejected({"random_resized_crop", {{"size", {8}}, {"scale", {0, 1}}}}, "over 0 and up to 1");
+  rejected({"random_resized_crop", {{"size", {8}}, {"ratio", {1}}}}, "parameter 'ratio' is [1]");
+  rejected({"resize", {{"size", {"wide"}}}}, "parameter 'size' is \"wide\"; expected one side");
+  rejected({"resize", {{"size", {8}}, {"interpolation", {"cubic"}}}},
+           "parameter 'interpolation' is \"cubic\"; expected one of nearest, bilinear, bicubic, box, area, lanczos");
+  rejected({"resize", {{"size", {8}}, {"interpolation", {2}}}}, "parameter 'interpolation' is [2]; expected one of");
+  rejected({"resize", {{"size", {8}}, {"antialias", {"no"}}}},
+           "parameter 'antialias' is \"no\"; expected true or false");
+  rejected({"pad_crop", {{"size", {8}}, {"padding", {-1}}}}, "expected 1 or 2 or 4 integers from 0 to 10000");
+  rejected({"horizontal_flip", {{"probability", {1.1}}}}, "a number from 0 to 1");
+  rejected({"resize", {{"size", {8}}, {"max_size", {8}}}}, "'max_size' is [8]; expected more than size, which is 8");
+  rejected({"resize", {{"size", {8, 8}}, {"max_size", {9}}}}, "'max_size' is [9]; expected none, as size is a height");
+  rejected({"rand_augment", {{"magnitude", {10}}, {"num_magnitude_bins", {10}}}},
+           "parameter 'magnitude' is [10]; expected 0 to 9, as num_magnitude_bins is 10");
+  rejected({"trivial_augment", {{"num_magnitude_bins", {1}}}}, "expected an integer from 2 to 1000");
 }
 
 }  // namespace

@@ -52,20 +52,20 @@ bool follows_schedule(const OpSpec& spec) {
 void check_schedules(const OpSpec& spec) {
   for (const auto& [name, value] : spec.params) {
     if (!value.scheduled()) continue;
-    const auto refuse = [&, &name = name](const std::string& what) {
+    const auto reject = [&, &name = name](const std::string& what) {
       throw Error(ErrorKind::kArgument, fmt::format("operation {}: parameter '{}': {}", spec.name, name, what));
     };
     const auto& points = value.schedule.points;
     if (points.begin()->first != 0)
-      refuse(fmt::format("its schedule starts at epoch {}; expected a value for epoch 0", points.begin()->first));
+      reject(fmt::format("its schedule starts at epoch {}; expected a value for epoch 0", points.begin()->first));
     if (points.rbegin()->first > kMaxScheduledEpoch)
-      refuse(fmt::format("its schedule has a value for epoch {}; expected epochs up to {}", points.rbegin()->first,
+      reject(fmt::format("its schedule has a value for epoch {}; expected epochs up to {}", points.rbegin()->first,
                          kMaxScheduledEpoch));
     if (!(value.schedule.multiple >= 0 && std::isfinite(value.schedule.multiple)))
-      refuse(fmt::format("multiple is {}; expected a number of 0 or more", value.schedule.multiple));
+      reject(fmt::format("multiple is {}; expected a number of 0 or more", value.schedule.multiple));
     for (const auto& [epoch, numbers] : points)
       if (value.schedule.linear && numbers.size() != points.begin()->second.size())
-        refuse(fmt::format("{} numbers for epoch {}, {} for epoch 0; expected the same count, to interpolate",
+        reject(fmt::format("{} numbers for epoch {}, {} for epoch 0; expected the same count, to interpolate",
                            numbers.size(), epoch, points.begin()->second.size()));
   }
 }

@@ -45,14 +45,14 @@ TEST_CASE("a linear schedule is a ramp, in whole numbers for integer parameters"
   CHECK(changing_epochs(std::vector{policy, sizes}) == std::vector<std::uint32_t>{1, 3, 4, 5, 7, 9, 12});
 }
 
-TEST_CASE("invalid schedules are refused with the expected values") {
-  const auto refused = [](const OpValue& value, const char* said) {
+TEST_CASE("invalid schedules are rejected with the expected values") {
+  const auto rejected = [](const OpValue& value, const char* said) {
     CHECK_THROWS_WITH(check_schedules({"resize", {{"size", value}}}), Catch::Contains(said));
   };
-  refused(scheduled({{1, {8}}}), "operation resize: parameter 'size': its schedule starts at epoch 1");
-  refused(scheduled({{0, {8}}, {10'001, {9}}}), "epochs up to 10000");
-  refused(scheduled({{0, {8}}, {1, {9, 9}}}, true), "2 numbers for epoch 1, 1 for epoch 0");
-  refused(scheduled({{0, {8}}}, true, -1), "multiple is -1");
+  rejected(scheduled({{1, {8}}}), "operation resize: parameter 'size': its schedule starts at epoch 1");
+  rejected(scheduled({{0, {8}}, {10'001, {9}}}), "epochs up to 10000");
+  rejected(scheduled({{0, {8}}, {1, {9, 9}}}, true), "2 numbers for epoch 1, 1 for epoch 0");
+  rejected(scheduled({{0, {8}}}, true, -1), "multiple is -1");
   check_schedules({"resize", {{"size", scheduled({{0, {8}}, {1, {9, 9}}})}}});
   CHECK_THROWS_WITH(make_operation({"resize", {{"size", scheduled({{0, {8}}})}}}),
                     Catch::Contains("parameter 'size' is a schedule; expected one side"));

@@ -43,7 +43,7 @@ inline Frame run_operations(const Chain& chain, Frame frame, const Key& key, Scr
   return frame;
 }
 
-// The constants that make Storer's values.
+// The constants with which Storer computes its values.
 inline gpu::Output output_of(const StoreFormat& format, Size size, void* pixels) {
   gpu::Output output = gpu::make_output(format);
   output.size = size;
@@ -51,8 +51,8 @@ inline gpu::Output output_of(const StoreFormat& format, Size size, void* pixels)
   return output;
 }
 
-// The chain on one image both ways, to uint8 rows; whether they are equal.
-class TwoWays {
+// Runs a chain on one image on the host and with the kernels, to uint8 rows, and compares the results.
+class HostAndDevice {
  public:
   bool equal(const Chain& chain, const PixelView& pixels, const Key& key,
              gpu::TeamOrder order = gpu::TeamOrder::kForwards) {

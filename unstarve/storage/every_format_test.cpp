@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "unstarve/core/file.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
@@ -115,7 +115,7 @@ TEST_CASE("every format opens several shards by a glob and by braces") {
   }
 }
 
-TEST_CASE("a shard of another format is refused by name, with both formats") {
+TEST_CASE("a shard of another format is rejected by name, with both formats") {
   const TemporaryFolder folder;
   const auto put = [&](const char* from, const char* to) { fs::copy(fixture(from), folder.path() / to); };
   put("webdataset/cls.tar", "a.tar");
@@ -127,7 +127,7 @@ TEST_CASE("a shard of another format is refused by name, with both formats") {
   const auto check = [&](const std::string& list, const std::string& file, const std::string& is,
                          const std::string& expected) {
     INFO(list);
-    CHECK_THAT(testing::refusal([&] { return open_dataset(folder.str(list)); }),
+    CHECK_THAT(testing::error_message([&] { return open_dataset(folder.str(list)); }),
                Catch::Contains(folder.str(file) + ": it begins as " + is + "; expected " + expected));
   };
   for (int twice = 0; twice < 2; ++twice) {  // the second time the first shard has an index

@@ -30,7 +30,7 @@ struct Format {
   bool (*recognises)(const Source& source);
   // Throws as open_dataset(). `split` is "" for all samples.
   std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
-  bool takes_options = false;  // open() reads source.options and refuses unknown ones; otherwise there must be none
+  bool takes_options = false;  // open() reads source.options and rejects unknown ones; otherwise options are an error
 };
 
 constexpr std::array<Format, 12> kFormats = {{

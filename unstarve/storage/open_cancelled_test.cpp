@@ -7,7 +7,7 @@
 #include <string>
 
 #include "unstarve/core/cancel.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/open.h"
@@ -18,7 +18,7 @@
 namespace unstarve {
 namespace {
 
-using testing::MemoryBytes, testing::refusal, testing::TarText, testing::TemporaryFolder;
+using testing::MemoryBytes, testing::error_message, testing::TarText, testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
 TEST_CASE("cancelling before opening returns no dataset and writes no index") {
@@ -30,7 +30,7 @@ TEST_CASE("cancelling before opening returns no dataset and writes no index") {
   stop.request_stop();
   for (const char* const name : {"photos", "train.tar"}) {
     const CancelScope scope(stop.get_token());
-    CHECK(refusal([&] { (void)open_dataset(folder.str(name)); }, ErrorKind::kCancelled) == "stopped");
+    CHECK(error_message([&] { (void)open_dataset(folder.str(name)); }, ErrorKind::kCancelled) == "stopped");
   }
   CHECK_FALSE(fs::exists(folder.str("train.tar.unstarve-index")));
   CHECK(open_dataset(folder.str("photos"))->size() == 2);
@@ -63,7 +63,7 @@ TEST_CASE("cancelling while a shard is indexed stops within one piece") {
   std::stop_source stop;
   const auto zeros = std::make_shared<StoppingBytes>(std::uint64_t{1} << 40, stop);
   const CancelScope scope(stop.get_token());
-  CHECK(refusal(
+  CHECK(error_message(
             [&] {
               const RecordFiles files({{"zeros", zeros}}, make_tfrecord_format(), {.keep_index = false});
             },

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
@@ -13,84 +13,84 @@ namespace {
 
 using testing::TemporaryFolder;
 
-void check_refused(const std::string& path, ErrorKind kind, const std::string& part, const std::string& split = "") {
+void check_rejected(const std::string& path, ErrorKind kind, const std::string& part, const std::string& split = "") {
   INFO(path);
-  const std::string message = testing::refusal([&] { return open_dataset(path, split); }, kind);
+  const std::string message = testing::error_message([&] { return open_dataset(path, split); }, kind);
   CHECK_THAT(message, Catch::Contains(part));
   if (kind != ErrorKind::kMemory) CHECK_THAT(message, Catch::Contains(path));
 }
 
 TEST_CASE("errors name the path, the contents and the known formats") {
   TemporaryFolder folder;
-  check_refused(folder.str("nowhere"), ErrorKind::kIo, "No such file or directory");
-  check_refused("", ErrorKind::kArgument, "the path of the dataset is empty");
+  check_rejected(folder.str("nowhere"), ErrorKind::kIo, "No such file or directory");
+  check_rejected("", ErrorKind::kArgument, "the path of the dataset is empty");
 
   folder.folder("empty");
-  check_refused(folder.str("empty"), ErrorKind::kInput, "the folder is empty; known: CIFAR binary");
+  check_rejected(folder.str("empty"), ErrorKind::kInput, "the folder is empty; known: CIFAR binary");
 
   folder.write("flat/1.jpg", "x");
-  check_refused(folder.str("flat"), ErrorKind::kInput, "found 0 folders, 1 file (1.jpg); known: ");
+  check_rejected(folder.str("flat"), ErrorKind::kInput, "found 0 folders, 1 file (1.jpg); known: ");
 
-  check_refused(folder.str("flat"), ErrorKind::kInput, "1 image without labels: move them to one folder per class");
+  check_rejected(folder.str("flat"), ErrorKind::kInput, "1 image without labels: move them to one folder per class");
   folder.write("saved/state.json", "{}");
   folder.write("saved/data-00000-of-00001.arrow", "x");
-  check_refused(folder.str("saved"), ErrorKind::kInput, "saved by Hugging Face datasets");
+  check_rejected(folder.str("saved"), ErrorKind::kInput, "saved by Hugging Face datasets");
   folder.write("pickles/data_batch_1", "\x80\x02}");
-  check_refused(folder.str("pickles"), ErrorKind::kInput, "the Python version of CIFAR");
+  check_rejected(folder.str("pickles"), ErrorKind::kInput, "the Python version of CIFAR");
   folder.write("optimised/index.json", "{\"chunks\": []}");
   folder.write("optimised/chunk-0-0.bin", "x");
-  check_refused(folder.str("optimised"), ErrorKind::kInput, "written by LitData");
+  check_rejected(folder.str("optimised"), ErrorKind::kInput, "written by LitData");
 
   folder.write("imageless/a/notes.txt", "x");
-  check_refused(folder.str("imageless"), ErrorKind::kInput, "no image in the class folders; found 1 folder (a)");
+  check_rejected(folder.str("imageless"), ErrorKind::kInput, "no image in the class folders; found 1 folder (a)");
 
   folder.write("file.txt", "x");
-  check_refused(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
+  check_rejected(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
 
   folder.write("empty.txt", "");
-  check_refused(folder.str("empty.txt"), ErrorKind::kInput, "no known format: it is empty");
+  check_rejected(folder.str("empty.txt"), ErrorKind::kInput, "no known format: it is empty");
   folder.write("empty.tar", std::string(10240, '\0'));
-  check_refused(folder.str("empty.tar"), ErrorKind::kInput, "only zeros, as a tar without members");
+  check_rejected(folder.str("empty.tar"), ErrorKind::kInput, "only zeros, as a tar without members");
   folder.write("one.jpg", "\xff\xd8\xff\xe0 and more");
-  check_refused(folder.str("one.jpg"), ErrorKind::kInput, "it is one image");
+  check_rejected(folder.str("one.jpg"), ErrorKind::kInput, "it is one image");
   folder.write("data.arrow", "\xff\xff\xff\xff");
-  check_refused(folder.str("data.arrow"), ErrorKind::kInput, "Dataset.to_parquet()");
+  check_rejected(folder.str("data.arrow"), ErrorKind::kInput, "Dataset.to_parquet()");
   folder.write("data.beton", "x");
-  check_refused(folder.str("data.beton"), ErrorKind::kInput, "an FFCV file");
+  check_rejected(folder.str("data.beton"), ErrorKind::kInput, "an FFCV file");
   folder.write("data_batch_1", "\x80\x02}");
-  check_refused(folder.str("data_batch_1"), ErrorKind::kInput, "a Python pickle");
+  check_rejected(folder.str("data_batch_1"), ErrorKind::kInput, "a Python pickle");
 
   folder.write("a.tar.bz2", "BZh91AY&SY");
-  check_refused(folder.str("a.tar.bz2"), ErrorKind::kInput,
-                "no known format: it is compressed with bzip2, which is not");
+  check_rejected(folder.str("a.tar.bz2"), ErrorKind::kInput,
+                 "no known format: it is compressed with bzip2, which is not");
   folder.write("a.tar.xz", std::string("\xfd"
                                        "7zXZ\0\0\4",
                                        8));
-  check_refused(folder.str("a.tar.xz"), ErrorKind::kInput, "no known format: it is compressed with xz, which is not");
+  check_rejected(folder.str("a.tar.xz"), ErrorKind::kInput, "no known format: it is compressed with xz, which is not");
   folder.write("page.tar", "\n <!DOCTYPE HTML>\n<title>Log in</title>");
-  check_refused(folder.str("page.tar"), ErrorKind::kInput, "no known format: it is a web page");
+  check_rejected(folder.str("page.tar"), ErrorKind::kInput, "no known format: it is a web page");
   folder.write("list.csv", "foo,bar\n1.jpg,2\n");
   const std::string list = folder.str("list.csv");
-  check_refused(list, ErrorKind::kInput, "no known format: found the columns foo, bar, none of which is known");
-  check_refused(list, ErrorKind::kInput, "Name it: " + list + "#path=COLUMN");
-  check_refused(list + "#path=far", ErrorKind::kInput, "found the columns foo, bar");
+  check_rejected(list, ErrorKind::kInput, "no known format: found the columns foo, bar, none of which is known");
+  check_rejected(list, ErrorKind::kInput, "Name it: " + list + "#path=COLUMN");
+  check_rejected(list + "#path=far", ErrorKind::kInput, "found the columns foo, bar");
   folder.write("1.jpg", "x");
   CHECK(open_dataset(list + "#path=foo,label=bar")->size() == 1);
 
   folder.write("mixed/a/1.jpg", "x");
   folder.write("mixed/data_batch_1.bin", "x");
-  check_refused(folder.str("mixed"), ErrorKind::kInput,
-                "mixed formats, both CIFAR binary and image folder; found 1 folder (a), 1 file (data_batch_1.bin)");
+  check_rejected(folder.str("mixed"), ErrorKind::kInput,
+                 "mixed formats, both CIFAR binary and image folder; found 1 folder (a), 1 file (data_batch_1.bin)");
 
   for (int i = 0; i < 8; ++i) folder.write("many/" + std::to_string(i) + ".txt", "x");
-  check_refused(folder.str("many"), ErrorKind::kInput, "8 files (0.txt, 1.txt, 2.txt, 3.txt, 4.txt, ...)");
+  check_rejected(folder.str("many"), ErrorKind::kInput, "8 files (0.txt, 1.txt, 2.txt, 3.txt, 4.txt, ...)");
 }
 
 TEST_CASE("of several files of unknown format the inspected one is named") {
   const TemporaryFolder folder;
   for (const char* const name : {"a.txt", "b.txt"}) folder.write(name, name);
-  check_refused(folder.str("*.txt"), ErrorKind::kInput,
-                folder.str("a.txt") + ", one of 2 files, is a file of no known format; known: ");
+  check_rejected(folder.str("*.txt"), ErrorKind::kInput,
+                 folder.str("a.txt") + ", one of 2 files, is a file of no known format; known: ");
 }
 
 TEST_CASE("folders named by a glob or braces are one dataset with classes merged by name") {
@@ -110,10 +110,10 @@ TEST_CASE("folders named by a glob or braces are one dataset with classes merged
   }
   CHECK(open_dataset(folder.str("[a]"))->format() == "image folder");
   folder.write("c.tar", "x");
-  check_refused(folder.str("{a,c.tar}"), ErrorKind::kInput,
-                "found folders (" + folder.str("a") + ") and files (" + folder.str("c.tar") + ")");
+  check_rejected(folder.str("{a,c.tar}"), ErrorKind::kInput,
+                 "found folders (" + folder.str("a") + ") and files (" + folder.str("c.tar") + ")");
   folder.folder("empty");
-  const std::string why = testing::refusal([&] { return open_dataset(folder.str("{a,empty}")); });
+  const std::string why = testing::error_message([&] { return open_dataset(folder.str("{a,empty}")); });
   CHECK_THAT(why, Catch::Contains("open " + folder.str("empty") + ": the folder is empty"));
 }
 
@@ -122,26 +122,26 @@ TEST_CASE("unreadable folders are reported") {
   TemporaryFolder folder;
   folder.write("set/a/1.jpg", "x");
   std::filesystem::permissions(folder.path() / "set/a", std::filesystem::perms::none);
-  check_refused(folder.str("set"), ErrorKind::kIo, "Permission denied");
+  check_rejected(folder.str("set"), ErrorKind::kIo, "Permission denied");
   std::filesystem::permissions(folder.path() / "set/a", std::filesystem::perms::owner_all);
 }
 
 TEST_CASE("options of generated datasets are checked") {
-  check_refused("synthetic:classes=0", ErrorKind::kArgument,
-                "option classes is '0'; expected an integer from 1 to 1000");
-  check_refused("synthetic:images=many", ErrorKind::kArgument, "option images is 'many'");
-  check_refused("synthetic:size=32x", ErrorKind::kArgument, "option size is '32x'");
-  check_refused("synthetic:size=-8", ErrorKind::kArgument, "option size is '-8'");
-  check_refused("synthetic:seed=", ErrorKind::kArgument, "option seed is ''");
-  check_refused("synthetic:colour=1", ErrorKind::kArgument,
-                "unknown option 'colour'; expected one of classes, images, size, seed");
-  check_refused("synthetic:size", ErrorKind::kArgument, "found 'size'; expected key=value");
-  check_refused("synthetic:size=16,size=8", ErrorKind::kArgument, "option 'size' is given twice");
-  check_refused("synthetic:images=100000000,size=500", ErrorKind::kMemory, "unstarve synth");
-  check_refused("synthetic:images=10", ErrorKind::kArgument, "no split 'half'", "half");
-  check_refused("sleep:ms=-1", ErrorKind::kArgument, "option ms is '-1'");
-  check_refused("sleep", ErrorKind::kArgument, "no split 'train'", "train");
-  check_refused("sleepy", ErrorKind::kIo, "No such file or directory");
+  check_rejected("synthetic:classes=0", ErrorKind::kArgument,
+                 "option classes is '0'; expected an integer from 1 to 1000");
+  check_rejected("synthetic:images=many", ErrorKind::kArgument, "option images is 'many'");
+  check_rejected("synthetic:size=32x", ErrorKind::kArgument, "option size is '32x'");
+  check_rejected("synthetic:size=-8", ErrorKind::kArgument, "option size is '-8'");
+  check_rejected("synthetic:seed=", ErrorKind::kArgument, "option seed is ''");
+  check_rejected("synthetic:colour=1", ErrorKind::kArgument,
+                 "unknown option 'colour'; expected one of classes, images, size, seed");
+  check_rejected("synthetic:size", ErrorKind::kArgument, "found 'size'; expected key=value");
+  check_rejected("synthetic:size=16,size=8", ErrorKind::kArgument, "option 'size' is given twice");
+  check_rejected("synthetic:images=100000000,size=500", ErrorKind::kMemory, "unstarve synth");
+  check_rejected("synthetic:images=10", ErrorKind::kArgument, "no split 'half'", "half");
+  check_rejected("sleep:ms=-1", ErrorKind::kArgument, "option ms is '-1'");
+  check_rejected("sleep", ErrorKind::kArgument, "no split 'train'", "train");
+  check_rejected("sleepy", ErrorKind::kIo, "No such file or directory");
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST_CASE("the index file of RecordIO has the offsets of records") {
   CHECK(expected == 40);
 }
 
-TEST_CASE("an unknown format is refused with a list of the known ones") {
+TEST_CASE("an unknown format is rejected with a list of the known ones") {
   CHECK_THROWS_WITH(find_writer_format("zip"), Catch::Contains("tfrecord, webdataset, parquet, recordio"));
 }
 

@@ -17,7 +17,7 @@ TEST_CASE("precisions survive a round trip through their names") {
 }
 
 TEST_CASE("settings out of range are rejected by name") {
-  const auto refusal = [](auto change) -> std::string {
+  const auto error_message = [](auto change) -> std::string {
     TrainSettings settings;
     change(settings);
     try {
@@ -29,16 +29,16 @@ TEST_CASE("settings out of range are rejected by name") {
     return "accepted";
   };
   using Catch::Contains;
-  CHECK(refusal([](TrainSettings&) {}) == "accepted");
-  CHECK_THAT(refusal([](TrainSettings& s) { s.classes = 1; }), Contains("classes"));
-  CHECK_THAT(refusal([](TrainSettings& s) { s.image_size = 0; }), Contains("image_size"));
-  CHECK_THAT(refusal([](TrainSettings& s) { s.operator_threads = -1; }), Contains("operator_threads"));
-  CHECK_THAT(refusal([](TrainSettings& s) { s.learning_rate = std::numeric_limits<double>::quiet_NaN(); }),
+  CHECK(error_message([](TrainSettings&) {}) == "accepted");
+  CHECK_THAT(error_message([](TrainSettings& s) { s.classes = 1; }), Contains("classes"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.image_size = 0; }), Contains("image_size"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.operator_threads = -1; }), Contains("operator_threads"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.learning_rate = std::numeric_limits<double>::quiet_NaN(); }),
              Contains("learning_rate"));
-  CHECK_THAT(refusal([](TrainSettings& s) { s.momentum = 1; }), Contains("momentum"));
-  CHECK_THAT(refusal([](TrainSettings& s) { s.weight_decay = -1e-4; }), Contains("weight_decay"));
-  CHECK_THAT(refusal([](TrainSettings& s) { s.label_smoothing = 1.5; }), Contains("label_smoothing"));
-  CHECK_THAT(refusal([](TrainSettings& s) { s.warmup = -0.1; }), Contains("warmup"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.momentum = 1; }), Contains("momentum"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.weight_decay = -1e-4; }), Contains("weight_decay"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.label_smoothing = 1.5; }), Contains("label_smoothing"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.warmup = -0.1; }), Contains("warmup"));
 }
 
 TEST_CASE("the learning rate rises to its peak, falls linearly and is never zero or above the peak") {

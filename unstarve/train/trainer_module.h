@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/error.h"  // what crosses the border, so part of the stamp
+#include "unstarve/core/error.h"  // used in the interface, therefore part of the stamp
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "unstarve/core/file.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 
 namespace unstarve {
 namespace {
@@ -28,8 +28,8 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-std::string module_refusal(const std::vector<fs::path>& paths) {
-  return testing::refusal([&] { (void)load_trainer_module(paths); }, ErrorKind::kMissing);
+std::string module_error(const std::vector<fs::path>& paths) {
+  return testing::error_message([&] { (void)load_trainer_module(paths); }, ErrorKind::kMissing);
 }
 
 // A library of this process that is not a training module.
@@ -64,9 +64,9 @@ TEST_CASE("a missing module is reported with the paths and the remedy") {
   using Catch::Contains;
   const TemporaryFolder folder;
   const fs::path first = folder.path() / "a.so", second = folder.path() / "lib" / "b.so";
-  CHECK_THAT(module_refusal({first, second}), Contains("libunstarve_torch.so") &&
-                                                  Contains(first.string() + " and " + second.string()) &&
-                                                  Contains("cmake --install"));
+  CHECK_THAT(module_error({first, second}), Contains("libunstarve_torch.so") &&
+                                                Contains(first.string() + " and " + second.string()) &&
+                                                Contains("cmake --install"));
 }
 
 TEST_CASE("a file that is not a module is rejected by name, and later paths are not tried") {
@@ -74,11 +74,11 @@ TEST_CASE("a file that is not a module is rejected by name, and later paths are 
   const TemporaryFolder folder;
   const fs::path text = folder.path() / "text.so";
   write_file_atomically(text, "no library", Durability::kRenamed);
-  CHECK_THAT(module_refusal({folder.path() / "none.so", text, trainer_module_paths()[0]}),
+  CHECK_THAT(module_error({folder.path() / "none.so", text, trainer_module_paths()[0]}),
              Contains(text.string() + ", but it cannot be loaded") && Contains("LD_LIBRARY_PATH"));
   const fs::path library = other_library();
   REQUIRE_FALSE(library.empty());
-  CHECK_THAT(module_refusal({library}), Contains(library.string()) && Contains("has no unstarve_trainer_module"));
+  CHECK_THAT(module_error({library}), Contains(library.string()) && Contains("has no unstarve_trainer_module"));
 }
 
 TEST_CASE("a module of another build is not called") {
@@ -93,7 +93,7 @@ TEST_CASE("a module of another build is not called") {
   bytes.replace(at, other.size(), other);
   const fs::path copy = folder.path() / "other.so";
   write_file_atomically(copy, bytes, Durability::kRenamed);
-  CHECK_THAT(module_refusal({copy}),
+  CHECK_THAT(module_error({copy}),
              Contains("another build (" + other + ")") && Contains("this program (" + stamp + ")"));
 }
 

@@ -93,7 +93,7 @@ class TemporaryFile {
 };
 
 template <class Action>
-std::string refusal(ErrorKind kind, Action action) {
+std::string error_message(ErrorKind kind, Action action) {
   try {
     action();
   } catch (const Error& error) {
@@ -248,33 +248,34 @@ TEST_CASE("a foreign, damaged or missing checkpoint is rejected with the reason"
   settings.classes = kClassCount + 1;
   const auto other = make_trainer(settings);
   using Catch::Contains;
-  CHECK_THAT(refusal(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }),
+  CHECK_THAT(error_message(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }),
              Contains("fc.weight") && Contains(file.path().string()));
   std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) - 1);
-  CHECK_THAT(refusal(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }), Contains("truncated"));
-  CHECK_THAT(refusal(ErrorKind::kIo, [&] { (void)other->restore("no-such-file"); }), Contains("no-such-file"));
+  CHECK_THAT(error_message(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }), Contains("truncated"));
+  CHECK_THAT(error_message(ErrorKind::kIo, [&] { (void)other->restore("no-such-file"); }), Contains("no-such-file"));
 }
 
 TEST_CASE("invalid requests are rejected with the reason") {
   using Catch::Contains;
   TrainSettings settings = small_settings();
   settings.model = "alexnet";
-  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { (void)make_trainer(settings); }), Contains("cifar_net"));
+  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { (void)make_trainer(settings); }), Contains("cifar_net"));
   settings = small_settings();
   settings.device = "tpu";
-  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { (void)make_trainer(settings); }), Contains("tpu"));
+  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { (void)make_trainer(settings); }), Contains("tpu"));
   if (!libtorch_facts().cuda) {
     settings.device = "cuda";
-    CHECK_THAT(refusal(ErrorKind::kMissing, [&] { (void)make_trainer(settings); }), Contains("CUDA"));
+    CHECK_THAT(error_message(ErrorKind::kMissing, [&] { (void)make_trainer(settings); }), Contains("CUDA"));
   }
 
   const auto trainer = make_trainer(small_settings());
-  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { trainer->step(0.1); }), Contains("before load"));
-  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { (void)trainer->loss(); }), Contains("before the first step"));
+  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { trainer->step(0.1); }), Contains("before load"));
+  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { (void)trainer->loss(); }), Contains("before the first step"));
   Samples samples(0);
   samples.labels[2] = kClassCount;
-  CHECK_THAT(refusal(ErrorKind::kInput, [&] { trainer->load(samples.batch()); }), Contains("sample 2 has label 4"));
-  CHECK_THAT(refusal(ErrorKind::kArgument, [&] { trainer->load({}); }), Contains("0 samples"));
+  CHECK_THAT(error_message(ErrorKind::kInput, [&] { trainer->load(samples.batch()); }),
+             Contains("sample 2 has label 4"));
+  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { trainer->load({}); }), Contains("0 samples"));
 }
 
 TEST_CASE("a trainer reports its size, cost, memory and times") {

@@ -67,13 +67,13 @@ class Helper:
             self._failure = self._caught()
 
     def run(self, message: bytes) -> bytes:
-        """Executes a task. Returns (epoch, serial, kind, first, result, error, refused, samples, seconds), pickled.
+        """Executes a task. Returns (epoch, serial, kind, first, result, error, rejected, samples, seconds), pickled.
 
-        `error` is a result of ExceptionWrapper.pickled() or None; `refused` means that the samples cannot be pickled.
+        `error` is a result of ExceptionWrapper.pickled() or None; `rejected` means that the samples cannot be pickled.
         """
         epoch, serial, kind, first, body = pickle.loads(message)
         self._enter(epoch)
-        result, error, refused, samples = None, self._failure, False, 0
+        result, error, rejected, samples = None, self._failure, False, 0
         begin = time.perf_counter()
         seconds = 0.0
         if error is None:
@@ -82,11 +82,11 @@ class Helper:
             except StopIteration if kind == "next" else ():
                 result = (self._worker, None)  # end of the stream
             except Unpicklable:
-                refused = True
+                rejected = True
             except Exception:
                 error = self._caught()
         failure = None if error is None else error.pickled()
-        return pickle.dumps((epoch[0], serial, kind, first, result, failure, refused, samples, seconds), 5)
+        return pickle.dumps((epoch[0], serial, kind, first, result, failure, rejected, samples, seconds), 5)
 
     # Each returns (result, samples, seconds for the samples).
 

@@ -240,7 +240,7 @@ class ProcessPool:
                     return
 
     def _process_result(self, worker: int, answer: tuple[Any, ...]) -> None:
-        number, serial, kind, first, result, error, refused, samples, seconds = answer
+        number, serial, kind, first, result, error, rejected, samples, seconds = answer
         self._outstanding -= 1
         self._entered[worker] = max(self._entered[worker], number)
         while len(self._jobs) > 1 and min(self._entered) >= self._jobs[1][0]:
@@ -248,7 +248,7 @@ class ProcessPool:
         batch = self._batches.get(serial) if self._epoch and number == self._epoch[0] else None
         if batch is None:
             spent = [result] if result else []
-        elif refused:
+        elif rejected:
             spent = self._scheduler.again(batch)
         else:
             spent = self._scheduler.done(kind, batch, first, result, error, samples, seconds)

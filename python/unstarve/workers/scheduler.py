@@ -59,7 +59,7 @@ class Scheduler:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._splits = True  # False: every batch is one task
-        self._refused = False  # samples could not be transferred
+        self._rejected = False  # samples could not be transferred
         self._seconds: float | None = None  # per sample, recent runs weighted most
         self._waiting: deque[Batch] = deque()
         self._collate: deque[Batch] = deque()
@@ -70,7 +70,7 @@ class Scheduler:
     def begin(self, splits: bool) -> None:
         """Begins an epoch. `splits`: batches may be made in parts."""
         self.clear()
-        self._splits = splits and not self._refused
+        self._splits = splits and not self._rejected
 
     def clear(self) -> None:
         self._waiting.clear()
@@ -142,7 +142,7 @@ class Scheduler:
 
     def again(self, batch: Batch) -> list[Any]:
         """Makes this and later batches as one task, since samples cannot be transferred. Returns unneeded results."""
-        self._refused, self._splits = True, False
+        self._rejected, self._splits = True, False
         if batch.whole:
             return []
         spent = list(batch.parts.values())

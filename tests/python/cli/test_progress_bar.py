@@ -14,8 +14,8 @@ import pytest
 BAR = re.compile(r"(?P<bar>#*-*) +(?P<percent>\d+) %(?:  (?P<left>\S+ \S+) left)?  (?P<what>.*)")
 RECORDS = re.compile(r"(?P<done>\d+) of (?P<total>\d+) records(?:, (?P<rate>[\d. ]+)/s)?")
 
-# 20 ms a record in chunks of 8 by one thread: a chunk takes longer than the 100 ms between two drawings, so that each
-# is drawn where the machine is not too busy for it.
+# 20 ms per record in chunks of 8 by one thread: a chunk takes longer than the 100 ms between two drawings, so each is
+# drawn unless the machine is too busy.
 SLOW = ["sleep:ms=20,images=48,size=8", "--format", "webdataset", "--threads", "1"]
 
 
@@ -39,7 +39,7 @@ def run_on_terminal(arguments, columns=80, signal_at=None):
                 if signal_at is not None and signal_at in sent:
                     process.send_signal(signal.SIGINT)
                     signal_at = None
-        except OSError:  # EIO: the last end was closed
+        except OSError:  # EIO: the other end was closed
             pass
         out = process.stdout.read()
     return process.wait(), out.decode(), sent.decode()
@@ -75,7 +75,7 @@ def test_pack_shows_progress_speed_and_remaining_time(tmp_path):
     assert code == 0, sent
     assert "48 records" in out and "#" not in out
     screen = Screen(sent)
-    assert screen.lines == [""]  # nothing of it stays
+    assert screen.lines == [""]  # it is erased
     shown = bars(screen)
     assert shown[0]["what"] == f"opening {SLOW[0]}"
     report = [(RECORDS.fullmatch(bar["what"]), bar) for bar in shown[1:]]
@@ -88,7 +88,7 @@ def test_pack_shows_progress_speed_and_remaining_time(tmp_path):
         assert abs(int(bar["percent"]) - 100 * done / 48) <= 0.5
         assert len(bar["bar"]) == 30
         assert bar["bar"].count("#") == 30 * done // 48
-        if done == 0:  # no rate and no time before something is done
+        if done == 0:  # no rate and no time at the start
             assert match["rate"] is None and bar["left"] is None
         else:
             assert 0 < float(match["rate"].replace(" ", "")) <= 50
@@ -105,14 +105,14 @@ def test_on_a_narrow_terminal_it_stays_on_one_line(tmp_path, columns):
     screen = Screen(sent)
     assert screen.lines == [""]
     assert max(map(len, screen.drawn)) == columns - 1
-    if columns == 60:  # the bar shrinks, not the figures
+    if columns == 60:  # the bar becomes shorter, the figures do not
         report = bars(screen)[1:]
         assert all(RECORDS.fullmatch(bar["what"]) for bar in report)
         assert len(report[-1]["bar"]) < len(report[0]["bar"]) == 30
 
 
 def test_installed_packages_are_not_counted(tmp_path):
-    """Percentage and rate refer to the work of this run."""
+    """Percentage and rate refer to the work of this run only."""
     half = [*SLOW, "--shard-mb", "0.00001"]
     command = [os.environ["UNSTARVE"], "pack", half[0], str(tmp_path / "dst"), *half[1:]]
     subprocess.run([*command, "--part", "1/2"], check=True, stdout=subprocess.DEVNULL)
@@ -150,7 +150,7 @@ def test_no_progress_bar_is_written_to_a_file(tmp_path):
         try:
             while piece := os.read(terminal, 4096):
                 out += piece
-        except OSError:  # EIO: all of it was read
+        except OSError:  # EIO: everything was read
             pass
         assert b"48 records" in out and b"\x1b" not in out and b" left" not in out
     finally:

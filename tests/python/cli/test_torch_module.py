@@ -31,7 +31,7 @@ def run(*command, cwd, **environment):
 
 
 def libraries_of_a_run(folder, *command):
-    """The files that the dynamic loader took for this command, which must end well."""
+    """The files that the dynamic loader opens for this command, which must succeed."""
     done = run(*command, cwd=folder, LD_DEBUG="files", LD_DEBUG_OUTPUT=folder / "loaded")
     assert done.returncode == 0, done.stderr
     reports = list(folder.glob("loaded.*"))

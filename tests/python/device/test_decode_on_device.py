@@ -48,7 +48,7 @@ def equal(ours, theirs):
 
 
 def given(loader):
-    """How many files went to the device, and how many were seen."""
+    """The number of files that went to the device, and of all files."""
     found = re.search(r"decode      (\d+) of (\d+) files went to the device", loader.explain())
     assert found, loader.explain()
     return int(found[1]), int(found[2])
@@ -137,7 +137,7 @@ def altered(photographs, folder, change):
 
 
 def test_a_file_that_nvjpeg_rejects_is_decoded_by_the_host(photographs, tmp_path):
-    # Bytes between the scan and the marker that ends it: the host's decoder skips them.
+    # Bytes between the scan and the end marker, which the host's decoder skips.
     odd = altered(photographs, tmp_path / "odd", lambda data: data[:-2] + bytes([0xFF, 0xFE, 0, 4, 1, 2]) + b"\1\2\3"
                   + data[-2:])
     loader, plain = on_device(pipeline(tmp_path / "odd"), 1), on_host(pipeline(tmp_path / "odd"))
@@ -197,7 +197,7 @@ def test_the_library_of_a_wheel_is_found(photographs, tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(parents=True)
         shutil.copy(STAND_IN, tmp_path / name)
     wheels = tmp_path.resolve()
-    with monkeypatch.context() as alone:  # no wheel of this machine's
+    with monkeypatch.context() as alone:  # not a wheel installed on this machine
         alone.setattr(sys, "path", [str(tmp_path)])
         assert nvjpeg.libraries() == [str(wheels / "nvidia/cu13/lib/libnvjpeg.so.13"),
                                       str(wheels / "nvidia/nvjpeg/lib/libnvjpeg.so.12")]
@@ -205,7 +205,7 @@ def test_the_library_of_a_wheel_is_found(photographs, tmp_path, monkeypatch):
     loader = on_device(pipeline(photographs), 1)
     equal(loader, on_host(pipeline(photographs)))
     assert given(loader)[0] > 0
-    # One that is none is passed over for the next one.
+    # A file that is not a library is skipped.
     broken = tmp_path / "broken/nvidia/cu14/lib/libnvjpeg.so.14"
     broken.parent.mkdir(parents=True)
     broken.write_bytes(b"no library")

@@ -30,7 +30,7 @@ def test_yaml_round_trips_the_device():
     assert again.to_yaml() == loader.to_yaml()
     assert again.device == loader.device == node(pipeline.to_yaml())
     assert un.open(SMALL).batch(8).device == {"name": ""}
-    # The last one counts, and nothing of one before it.
+    # The last call replaces earlier ones completely.
     assert node(chain().device("cuda").to_yaml()) == {"name": "cuda", "operations": "host", "decode": "host"}
 
 
@@ -107,7 +107,7 @@ def test_an_unavailable_device_is_a_missing_error(found, device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: found > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: found)
     loader = chain().batch(32).to_torch(device)
-    assert loader.explain()  # needs none
+    assert loader.explain()  # requires no device
     with pytest.raises(un.errors.MissingError,
                        match=f"to_torch.device.: found {device}, but torch .* finds {found} GPUs; expected"):
         iter(loader)

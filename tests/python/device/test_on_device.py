@@ -14,7 +14,7 @@ def pipeline():
 
 
 def both(ours, theirs):
-    """The batches of either, which are equal."""
+    """The batches of both, which are equal."""
     for one, other in zip(ours, theirs, strict=True):
         assert len(one) == len(other)
         for mine, part in zip(one, other, strict=True):

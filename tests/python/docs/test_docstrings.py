@@ -1,4 +1,4 @@
-"""Docstrings name every argument and error of their function, and refer to what exists.
+"""Docstrings name every argument and error of their function, and refer to existing names.
 
 Only the sources are read, so that this runs without the extension module.
 """
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[3] / "python" / "unstarve"
-# The modules that users call.
+# The public modules.
 MODULES = ("constructors", "dataloader", "errors", "facts", "jax", "loader", "loaders.base_loader",
            "loaders.conversions", "loaders.description", "loaders.framework_loader", "pipeline", "ray", "schedules",
            "steps.execution", "steps.operations", "steps.selection", "tensorflow", "torch", "torch_dataset", "weights")
-# Words that look like a described argument and are the parts of a batch.
+# Names of parts of a batch, which look like described arguments.
 PARTS = {"images", "labels", "image", "label"}
 
 

@@ -29,11 +29,11 @@ def test_from_a_folder_to_a_trained_net(cifar10, tmp_path):
     pytest.importorskip("torch")
     done = subprocess.run([sys.executable, ROOT / "examples/folder_to_net.py", cifar10, "--epochs", "4", "--out",
                            tmp_path / "plots"], capture_output=True, text=True, check=False,
-                          # On a busy machine torch's threads would wait for each other more than they compute.
+                          # On a busy machine torch's threads would mostly wait for each other.
                           env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     assert "2000 samples>: 10 classes" in done.stdout and "images (64, 3, 32, 32)" in done.stdout
-    assert float(re.search(r"accuracy (\S+) of 1000 images", done.stdout)[1]) > 0.2  # guessing gives 0.1
+    assert float(re.search(r"accuracy (\S+) of 1000 images", done.stdout)[1]) > 0.2  # chance is 0.1
     plots = sorted(path.name for path in (tmp_path / "plots").glob("*"))
     if importlib.util.find_spec("matplotlib"):
         assert plots == ["batch.png", "training.png"]

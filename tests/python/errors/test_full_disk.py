@@ -61,23 +61,23 @@ def test_pack_keeps_finished_shards_and_resumes_when_there_is_space(source, tmp_
     done = small.run(command)
     assert done.returncode == 3
     assert FULL.search(done.stderr) and f"write {small.path}/dst/" in done.stderr
-    # Finished shards are there and whole; none is half-written, and nothing says that this is all.
+    # Finished shards are complete, no shard is incomplete, and there is no manifest.
     shards = [path for path in (small.seen / "dst").iterdir() if path.suffix in (".tfrecord", ".tar", ".rec")]
     assert shards and all(path.read_bytes() == (whole / path.name).read_bytes() for path in shards)
     assert not (small.seen / "dst" / "manifest.json").exists()
     assert "not completely packed" in small.run([os.environ["UNSTARVE"], "verify", small.path / "dst"]).stderr
-    assert small.run(command).returncode == 3  # as full as before
+    assert small.run(command).returncode == 3  # still full
     small.grow("50M")
     done = small.run([*command, "--json"])
     assert done.returncode == 0, done.stderr
-    # The last may have had no room for the note that it is finished, and is then made again.
+    # If there was no space for the entry of the last shard, that shard is written again.
     assert json.loads(done.stdout)["shards_found"] >= len(shards) - 1
     same_tree(whole, small.seen / "dst")
 
 
 @pytest.fixture(scope="module")
 def published(nginx):
-    """Caltech-256 in small, from a folder and from a server."""
+    """A small Caltech-256, from a folder and from a server."""
     subprocess.run([sys.executable, ROOT / "tests" / "cli" / "prepare_archives.py", "make", nginx.www], check=True)
     return nginx.www
 

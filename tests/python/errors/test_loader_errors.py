@@ -47,7 +47,7 @@ def test_bad_samples_are_those_of_all_epochs_and_loops(tmp_path):
     pipeline = un.open(photos(tmp_path, bad=(3, 8, 20))).sequential().random_resized_crop(32).errors("skip")
     with pipeline.options(threads=1, prefetch=0).batch(2) as loader:
         met = []
-        for last in (3, 5, 12):  # each loop over another stretch, by threads of its own
+        for last in (3, 5, 12):  # each loop reads other samples with new threads
             loader.set_epoch(loader.epoch, last - 3)
             for number, _ in enumerate(loader):
                 if number == 2:
@@ -84,7 +84,7 @@ def test_the_quarantine_list_of_a_loader_is_the_program_s(tmp_path, chain):
     assert plain.keys() == {"file", "offset", "reason"} and plain["offset"] == 0
     assert plain["file"].endswith("dog/008.jpg") and "008.jpg" in plain["reason"]
     assert os.fsdecode(bytes.fromhex(latin["file_bytes"])) == str(tmp_path / "photos" / "cat" / "caf\udce9.jpg")
-    assert loader.write_quarantine(str(place)) == 2 and len(listed(place)) == 2  # after close(), and in its stead
+    assert loader.write_quarantine(str(place)) == 2 and len(listed(place)) == 2  # after close(), and instead of it
     with pytest.raises(un.errors.IoError, match="no such folder"):
         loader.write_quarantine(tmp_path / "no such folder" / "bad.jsonl")
     if chain == "plain" and "UNSTARVE" in os.environ:
@@ -175,7 +175,7 @@ def test_steps_that_accumulate_may_be_repeated():
     assert spec["execution"] == {"threads": 1, "prefetch": 3, "autotune": False}
     assert spec["passes"] == {"cache": False, "crop_into_decode": False}
     assert [*map(list, spec["operations"])] == [["horizontal_flip"]] * 2 and len(spec["batch_operations"]) == 2
-    # What is shared stays as it was: a step on one branch is none on the other.
+    # Branches of a chain are independent: a step of one does not affect the other.
     assert start.shuffle(1).batch(2).spec != start.shuffle(2).batch(2).spec
     # output() sets the type, before or after normalize().
     for both in (start.normalize(*un.CIFAR10).output("bfloat16", "NHWC"), start.normalize(*un.CIFAR10),
@@ -373,7 +373,7 @@ def test_a_pipeline_is_read_from_a_file_and_from_settings(tmp_path):
             un.from_yaml(wrong)
 
 
-def test_more_ranks_than_samples_each_get_a_batch_or_are_refused():
+def test_more_ranks_than_samples_each_get_a_batch_or_are_rejected():
     five = un.open("synthetic:classes=5,images=5,size=16,seed=1").shuffle(1)
     with pytest.raises(un.errors.ArgumentError,
                        match="no full batch: 5 samples, batch 2 on 8 rank.*fewer ranks, or keep"):

@@ -1,4 +1,4 @@
-"""Without io_uring (refused by kernel or container) threads read the same bytes, and the program reports it."""
+"""Without io_uring (denied by kernel or container) threads read the same bytes, and the program reports it."""
 
 import errno
 import json
@@ -9,7 +9,7 @@ import sys
 import textwrap
 
 import pytest
-from seccomp_support import IO_URING_SETUP, refusing
+from seccomp_support import IO_URING_SETUP, denying
 
 ANSWERS = {"EPERM": errno.EPERM, "ENOSYS": errno.ENOSYS}
 
@@ -27,7 +27,7 @@ EPOCH = """
 
 def run(command, answer):
     try:
-        return subprocess.run(command, preexec_fn=answer and refusing(IO_URING_SETUP, *answer), capture_output=True,
+        return subprocess.run(command, preexec_fn=answer and denying(IO_URING_SETUP, *answer), capture_output=True,
                               text=True, check=False)
     except subprocess.SubprocessError as error:
         pytest.skip(f"a seccomp filter cannot be set here: {error}")
@@ -55,9 +55,9 @@ def allowed_here():
 def test_the_program_reports_its_reader(folder, name):
     answer = ANSWERS[name]
     probe = ["inspect", folder, "--io", "--json", "--seconds", "0.1"]
-    refused = unstarve(*probe, answer=[answer])
-    assert refused["reader"] == "pread pool"
-    assert all(row["reads_per_s"] > 0 for row in refused["rows"])
+    denied = unstarve(*probe, answer=[answer])
+    assert denied["reader"] == "pread pool"
+    assert all(row["reads_per_s"] > 0 for row in denied["rows"])
     assert unstarve(*probe)["reader"] == ("io_uring" if allowed_here() else "pread pool")
     findings = unstarve("doctor", "--json", answer=[answer])["findings"]
     (found,) = [finding["found"] for finding in findings if finding["topic"] == "io_uring"]
@@ -72,5 +72,5 @@ def test_an_epoch_has_the_same_bytes(folder):
     # The process is killed when it requests a ring, which proves that it does.
     assert run(epoch, [None]).returncode == -signal.SIGSYS
     for answer in ANSWERS.values():
-        refused = run(epoch, [answer])
-        assert (refused.returncode, refused.stdout, refused.stderr) == (0, plain.stdout, plain.stderr)
+        denied = run(epoch, [answer])
+        assert (denied.returncode, denied.stdout, denied.stderr) == (0, plain.stdout, plain.stderr)

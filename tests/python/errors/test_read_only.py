@@ -79,7 +79,7 @@ def files_below(folder):
 @pytest.mark.parametrize("format", ["tfrecord", "webdataset"])
 def test_an_existing_index_is_used(world, format):
     shard = pack(world, format)
-    subprocess.run([os.environ["UNSTARVE"], "inspect", shard], check=True, stdout=subprocess.DEVNULL)  # caches it
+    subprocess.run([os.environ["UNSTARVE"], "inspect", shard], check=True, stdout=subprocess.DEVNULL)  # cached
     assert shard.with_name(shard.name + ".unstarve-index").exists()
     before = files_below(world / "data")
     close(world / "data")
@@ -87,7 +87,7 @@ def test_an_existing_index_is_used(world, format):
     assert (seen["samples"], seen["corrupt"], seen["notes"]) == (RECORDS, [], [])
     spoil(shard)
     seen, _ = inspect(shard, world / "cache")
-    assert seen["samples"] == RECORDS  # the index's word
+    assert seen["samples"] == RECORDS  # the count comes from the index
     assert files_below(world / "data") == before and files_below(world / "cache") == []
 
 

@@ -85,7 +85,7 @@ def test_pack_resumes_after_a_kill_with_the_same_result(source, tmp_path, format
                 if path.name != ".unstarve-pack":
                     assert path.read_bytes() == (tmp_path / "whole" / path.name).read_bytes(), path.name
         if process.returncode == 0:
-            length = min(length, time.monotonic() - start)  # the first run may have met a slower hour
+            length = min(length, time.monotonic() - start)  # the first run may have been slower
             same_files(tmp_path / "whole", killed)
             shutil.rmtree(killed)
     unstarve("pack", source, killed, *options)
@@ -95,7 +95,7 @@ def test_pack_resumes_after_a_kill_with_the_same_result(source, tmp_path, format
 
 def test_a_read_only_folder_is_rejected(source, tmp_path):
     if os.geteuid() == 0:
-        target = Path("/proc/unstarve-pack")  # root may write anywhere else
+        target = Path("/proc/unstarve-pack")  # root can write anywhere else
     else:
         (tmp_path / "fixed").mkdir(mode=0o555)
         target = tmp_path / "fixed" / "dst"
@@ -130,7 +130,7 @@ def test_tar_shards_are_read_by_tarfile_and_hold_the_files(source, tmp_path):
 
 
 def test_recordio_has_the_layout_of_mxnet(source, tmp_path):
-    """mxnet.recordio.MXIndexedRecordIO's reading, written out: mxnet itself does not install on this Python."""
+    """Reads as mxnet.recordio.MXIndexedRecordIO does; mxnet cannot be installed for this version of Python."""
     unstarve("pack", source, tmp_path / "dst", "--format", "recordio", "--shard-mb", 0.2)
     packed = []
     for shard in sorted((tmp_path / "dst").glob("*.rec")):

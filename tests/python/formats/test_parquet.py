@@ -55,7 +55,7 @@ def test_the_schema_is_the_one_that_hugging_face_datasets_writes(packed):
 
 
 def test_files_rewritten_by_pyarrow_read_the_same(packed, tmp_path):
-    """Compressed, with dictionaries and other row groups: the same records by our reader."""
+    """Compressed, with dictionaries and other row groups: our reader returns the same records."""
     tables = [parquet.read_table(shard) for shard in sorted((packed / "packed").glob("*.parquet"))]
     import pyarrow
 

@@ -19,7 +19,7 @@ KINDS = [{"quality": 30, "method": 0}, {"quality": 80, "method": 4}, {"quality":
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """32 files of six kinds, no two sizes alike, with every orientation, and two animations."""
+    """32 files of six kinds and different sizes, with every orientation, and two animations."""
     path = tmp_path_factory.mktemp("webp")
     (path / "one").mkdir()
     random = np.random.default_rng(4)

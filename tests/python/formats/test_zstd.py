@@ -75,7 +75,7 @@ def test_shuffled_reading_is_the_same(plain, tmp_path):
 
 def test_a_window_beyond_the_limit_is_rejected(plain, tmp_path):
     shard = tmp_path / "train.tar.zst"
-    # From a pipe: a known size would make the window no larger than it.
+    # From a pipe: with a known size, the window would be limited to that size.
     with open(plain, "rb") as content:
         subprocess.run(["zstd", "-q", "--long=30", "-o", shard], stdin=content, check=True)
     error = unstarve("inspect", shard, code=3).stderr

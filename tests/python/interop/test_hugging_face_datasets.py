@@ -21,7 +21,7 @@ def unstarve(*arguments):
 
 @pytest.fixture(scope="module")
 def datasets(tmp_path_factory):
-    """Without a look at the hub, and with a cache of its own."""
+    """Without access to the hub, and with a separate cache."""
     patch = pytest.MonkeyPatch()
     patch.setenv("HF_HUB_OFFLINE", "1")
     patch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hf")))

@@ -52,7 +52,7 @@ def test_every_dtype_and_layout_on_both_devices(device, dtype, layout):
                                    rtol={"bfloat16": 1e-2, "float16": 1e-3}.get(dtype, 2e-5))
         seen += 1
     assert seen == 4
-    # What is written down is the whole pipeline, wherever a part of it is made.
+    # The YAML contains the whole pipeline, wherever its parts run.
     again = un.from_yaml(run.to_yaml()).to_jax(device)
     assert (again.dtype, again.layout) == (jnp.dtype(dtype), layout) == (run.dtype, run.layout)
     assert again.normalisation == run.normalisation == (normalize or ((0, 0, 0), (1, 1, 1)))

@@ -79,7 +79,7 @@ def test_invalid_safetensors_files_are_rejected(tmp_path, content):
         weights.load(tmp_path / "x")
 
 
-def test_a_truncated_file_is_refused(tmp_path):
+def test_a_truncated_file_is_rejected(tmp_path):
     weights.convert({"a": np.zeros(8, np.float32)}, tmp_path / "x")
     (tmp_path / "x").write_bytes((tmp_path / "x").read_bytes()[:-1])
     with pytest.raises(ValueError, match="tensor 'a' exceeds the file"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# Read when Ray is imported. Nothing is reported to anybody, and nobody else on this machine may use the cluster.
+# Read when Ray is imported: no usage reports, and no access to the cluster by other users of this machine.
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 ray = pytest.importorskip("ray", reason="the package ray is not installed")
 
@@ -30,8 +30,8 @@ def source(tmp_path_factory):
     return folder
 
 
-# As `python -m unstarve.ray` in a cluster of its own, on loopback (by itself Ray takes the machine's outer address).
-# 80 MB is the least that Ray takes for its object store; nothing large goes through it here.
+# As `python -m unstarve.ray` in a separate cluster, on loopback (Ray's default is the machine's external address).
+# 80 MB is the minimum of Ray's object store; these tests transfer only small objects.
 MODULE = """
 import runpy, sys, ray
 ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, object_store_memory=80 << 20,
@@ -64,14 +64,14 @@ def test_a_cluster_packs_the_same_shards_as_one_machine(source):
 def test_a_failed_part_reports_its_reason_and_exit_code(source):
     done = run_module(source.parent, "pack", "nowhere", "x", "--format", "tfrecord", "--parts", 2)
     assert done.returncode == 3, done.stderr
-    assert done.stderr.count("nowhere: No such file or directory") >= 2  # each part for itself
+    assert done.stderr.count("nowhere: No such file or directory") >= 2  # each part separately
     assert "part 1/2" in done.stderr and "part 2/2" in done.stderr
     done = run_module(source.parent, "pack", "src", "x", "--format", "zip", "--parts", 2)
     assert done.returncode == 2, done.stderr
     assert 'found "zip"' in done.stderr
 
 
-# A program that fails for its second part alone, and later than the others began.
+# A program that fails only for its second part, after the other parts have started.
 FAILS_ONCE = """#!/bin/sh
 case " $* " in *" 2/3 "*) echo "unstarve: no such luck" >&2; exit 4;; esac
 exec "$REAL" "$@"

@@ -47,7 +47,7 @@ def test_keras_fits_on_it():
 
 
 def same(data, loader):
-    """Whether a dataset's epoch is the loader's next one, every part of every batch."""
+    """Whether every part of every batch of the dataset's epoch equals the loader's next epoch."""
     for given, made in zip(data, loader, strict=True):
         for ours, theirs in zip(given, made, strict=True):
             np.testing.assert_array_equal(ours.numpy(), theirs)

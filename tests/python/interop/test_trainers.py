@@ -179,9 +179,9 @@ def test_batches_by_index_equal_those_of_the_epoch(photographs):
             data.set_epoch(1)
             assert torch.equal(data.dataset.__getitems__([number])[0][0], epoch[number])
         assert data.state_dict()["samples"] == 2 * 16
-        for batch, refused in ((-1, r"set_epoch\(batch\): found -1; expected 0 or more"),
+        for batch, rejected in ((-1, r"set_epoch\(batch\): found -1; expected 0 or more"),
                                (len(data), rf"set_epoch\(batch\): found {len(data)}; expected 0 to {len(data) - 1}")):
-            with pytest.raises(un.errors.ArgumentError, match=refused):
+            with pytest.raises(un.errors.ArgumentError, match=rejected):
                 data.set_epoch(0, batch)
     relaxed = un.open(photographs).resize((8, 8)).options(order="relaxed").batch(16)
     with pytest.raises(un.errors.ArgumentError, match=r"set_epoch\(batch\): found 1 with order='relaxed'"):

@@ -28,7 +28,7 @@ def varied(folder):
 
 
 def images_of(batches, padding=0):
-    """Every image by its id, taken out of the padding, which must be all `padding`."""
+    """Every image by its id, without its padding, whose values must all be `padding`."""
     found = {}
     for images, _, ids, sizes, *valid in batches:
         for image, sample, (height, width), real in zip(images, ids, sizes, valid[0] if valid else ids >= 0,

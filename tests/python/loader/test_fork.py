@@ -19,7 +19,7 @@ CODE = """
     kept = [next(running) for _ in range(3)]
     pid = os.fork()
     if pid == 0:
-        signal.alarm(60)  # nothing here may wait for a thread that is not there
+        signal.alarm(60)  # must not wait for threads, which do not exist in this process
         try:
             for use in (lambda: next(running), lambda: next(loader.batches()), loader.profile, loader.memory):
                 try:
@@ -31,7 +31,7 @@ CODE = """
             del kept, running
             loader.close()
             del loader
-            again = fresh()  # one of its own
+            again = fresh()  # a new loader
             assert [ids.tolist() for _, _, ids in again.batches()] == expected
         except BaseException:
             sys.excepthook(*sys.exc_info())

@@ -21,7 +21,7 @@ def steps(pipeline):
 
 
 class Pixels:
-    """uint8 arrays, of another memory order every other time."""
+    """uint8 arrays; every other one has another memory order."""
 
     def __len__(self):
         return 12

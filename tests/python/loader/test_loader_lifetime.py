@@ -20,7 +20,7 @@ from loader_support import SMALL, copies, equal
 
 def test_ctrl_c_works_while_data_are_opened(tmp_path):
     shard = tmp_path / "train-00000-of-00001"
-    with shard.open("wb") as file:  # a terabyte of zeros, no record among them: looked through for hours
+    with shard.open("wb") as file:  # a terabyte of zeros without a record, which takes hours to scan
         file.truncate(1 << 40)
     code = f"import unstarve as un; un.open({str(shard) + '#image=x'!r})"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
@@ -80,7 +80,7 @@ def test_a_plain_loop_has_memory_for_three_batches():
 
 
 class Watched:
-    """The running loader, which sees at each call whether the batch before it is free again."""
+    """The running loader; each call checks whether the previous batch was released."""
 
     def __init__(self, core):
         self.core, self.before, self.freed = core, None, []

@@ -98,7 +98,7 @@ def test_a_loop_that_holds_batches_uses_the_memory_that_a_cache_does_not_need(tm
     pipeline = un.open(photos(tmp_path)).shuffle(0).center_crop(64).cache(what)
     loader = pipeline.options(memory_limit=6 * MB, threads=1).batch(2)
     own = int(re.search(r"limit 6.0 MB: \d+ to (\d+) batches", loader.explain())[1])
-    assert own < len(loader)  # or else it would need nothing of the cache's
+    assert own < len(loader)  # otherwise it would not need the cache's memory
     with warnings.catch_warnings():
         warnings.simplefilter("error", un.DataWarning)
         kept = [images for images, _ in loader]
@@ -146,8 +146,8 @@ def test_resident_memory_stays_within_the_limit(tmp_path):
     for number in range(1, 200):
         os.link(first, first.with_name(f"{number}.jpg"))
     limited = resident_growth(tmp_path / "photos", f"memory_limit={200 * MB}")
-    assert limited < 230 * MB  # stacks, the index and the allocator's own besides
-    # Without it the cache takes them all; of those only the rows that crops read count as resident.
+    assert limited < 230 * MB  # plus stacks, the index and the allocator
+    # Without a limit the cache stores all images; only the rows that crops read are resident.
     assert resident_growth(tmp_path / "photos", "") > 300 * MB
 
 

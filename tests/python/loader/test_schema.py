@@ -20,7 +20,7 @@ SMALL = "synthetic:classes=10,images=60,size=32,seed=1"
 
 
 def said(spec):
-    """What the library says against a spec, None for nothing."""
+    """The library's error for a spec; None if it is valid."""
     try:
         _core.check(json.dumps(spec))
     except un.Error as error:
@@ -111,7 +111,7 @@ def made(schema, rng):
 
 
 def go_together(step):
-    """Leaves out of a step's parameters one that does not go with the others."""
+    """Removes from a step's parameters one that is incompatible with the others."""
     name, parameters = step
     parameters = parameters or {}
     if name == "rand_augment":
@@ -125,7 +125,7 @@ def go_together(step):
 
 
 def accepted(rng):
-    """A spec that is sound, also where two fields must go together."""
+    """A valid spec, also with respect to conditions on two fields."""
     spec = made(SCHEMA, rng)
     order = spec.get("order", {})
     order["world"] = order.get("rank", 0) + 1
@@ -165,7 +165,7 @@ def accepted(rng):
                 if isinstance(values, dict):  # rounded values of a schedule may be invalid for the operation
                     values.pop("multiple", None)
                     values = values["schedule"]["0"]
-                if isinstance(values, list):  # the least and the most
+                if isinstance(values, list):  # the minimum and the maximum
                     values.sort()
         if isinstance(step, dict):
             go_together(*step.items())
@@ -195,12 +195,12 @@ def leaves(schema, keys=(), pointer=""):
 
 
 def values(schema, pointer=""):
-    """JSON pointers of all in the schema that a scalar or a list of them must meet; knows none of its nodes."""
+    """JSON pointers of all schemas of scalars and of lists of scalars, found without the list of nodes."""
     if isinstance(schema, list):
         schema = dict(enumerate(schema))
     if not isinstance(schema, dict):
         return
-    kind = schema.get("type")  # may be the name of a property
+    kind = schema.get("type")  # may be property names
     if isinstance(kind, str | list) and "object" not in kind and kind != "array":
         yield pointer
     for key, inner in schema.items():
@@ -208,7 +208,7 @@ def values(schema, pointer=""):
 
 
 def named(keys):
-    """The node of a field as messages name it, and the word besides: that of a step's parameter, else its own."""
+    """The node of a field as messages name it, and the name that follows: that of a step's parameter, else the key."""
     node = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
     return (f"{keys[0]}[0]", keys[3]) if "operations" in keys[0] else (node, keys[-1])
 
@@ -249,13 +249,13 @@ def sound_beside(keys, rng):
     if keys[0] == "order":
         spec["order"] = {key: spec["order"][key] for key in ("rank", "world") if key in spec["order"]}
     if keys == ("order", "world"):
-        spec["order"].pop("rank", None)  # which would be the one that is named
+        spec["order"].pop("rank", None)  # otherwise the message would name it
     if keys[1] == "class_weights":
         spec["order"] |= {"balance": True, "class_weights": {"dog": 1}}
     if keys[0] == "mix":
         spec.pop("source", None)
         spec |= {"order": {}, "mix": [{"weight": 1}, {"weight": 2}] if keys[-1] == "weight" else [{}, {}]}
-    if keys[-1] == "earlier_weights":  # as many for all sources
+    if keys[-1] == "earlier_weights":  # the same number for all sources
         spec["mix"] = [{"weight": 1}]
     if "operations" in keys[0]:
         step = {}
@@ -272,7 +272,7 @@ def at_first(parameter):
     """A value of a parameter that may have a schedule."""
     plain = parameter["anyOf"][0]
     default = plain.get("default", 8)
-    return 8 if isinstance(default, str) else default  # which may be a word, that no epoch has
+    return 8 if isinstance(default, str) else default  # which may be a word, unlike a value of a schedule
 
 
 def put(spec, keys, value):
@@ -286,7 +286,7 @@ def put(spec, keys, value):
 def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
     rng = random.Random(str(keys))
     node, word = named(keys)
-    refused = 0
+    rejected = 0
     for wrong in WRONG:
         spec = sound_beside(keys, rng)
         assert said(spec) is None
@@ -298,13 +298,13 @@ def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
             # Less than the given magnitude and size.
             by_other = keys[2:4] in (("rand_augment", "num_magnitude_bins"), ("resize", "max_size")) and wrong == 3
             assert by_data or by_other or not VALIDATOR.is_valid(spec), spec
-            refused += 1
+            rejected += 1
         elif VALIDATOR.is_valid(spec):
             continue
         else:
             # Only the schema is strict about types: values that are not text, or a list of one number.
             assert isinstance(wrong, (int, float, str, list)), spec
-    assert refused >= 5
+    assert rejected >= 5
     spec = sound_beside(keys, rng)
     if keys[0] != "mix":
         spec["source"] = {"path": SMALL}

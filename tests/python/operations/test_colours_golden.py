@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not 
 
 
 def compare(operation: str, pillow, most_different: float = 0.0) -> None:
-    """Every picture, also mirrored and cropped before, so that the colours meet a window and not an image."""
+    """Every picture, also after a mirror and a crop, so that colour operations receive a window of an image."""
     for pixels in pictures(6):
         for before in ((), ("horizontal_flip:probability=1",)):
             ours, _ = apply(pixels, *before, operation)
@@ -132,7 +132,7 @@ def test_erasing_and_cutout_take_a_colour_or_noise() -> None:
         hidden = (ours == [10, 20, 30]).all(axis=2)
         assert hidden.any()
         assert (ours[~hidden] == 200).all()
-        # Noise covers the same rectangle; of its values each is as likely as another.
+        # Noise covers the same rectangle, and its values are uniform.
         seen = []
         for sample in range(40):
             hidden = (apply(pixels, f"{operation}:value=0", sample=sample)[0] == 0).all(axis=2)
@@ -149,7 +149,7 @@ def test_erasing_and_cutout_take_a_colour_or_noise() -> None:
 
 
 def test_cutout_equals_the_code_of_the_paper() -> None:
-    """uoguelph-mlrg/Cutout: a middle anywhere, `length` // 2 to either side, cut off by the edges."""
+    """uoguelph-mlrg/Cutout: a centre anywhere, `length` // 2 to either side, clipped at the edges."""
     height, width, length = 9, 12, 6
     windows = {}
     for y in range(height):
@@ -162,10 +162,10 @@ def test_cutout_equals_the_code_of_the_paper() -> None:
     seen = {windows[apply(plain, f"cutout:size={length}:value=5", sample=sample)[0].tobytes()] for sample in range(300)}
     assert {x for x, _ in seen} == set(range(width))
     assert {y for _, y in seen} == set(range(height))
-    # Odd sides are as long as they are said to be; the paper's are a pixel shorter.
+    # Odd sides have the given length; those of the paper's code are a pixel shorter.
     odd = [(apply(plain, "cutout:size=5:value=5", sample=sample)[0][..., 0] == 5).sum() for sample in range(60)]
     assert max(odd) == 25
-    # Several of other sides, and none.
+    # Several rectangles of other sides, and none.
     ours = [(apply(plain, "cutout:size=1,3:holes=2:value=5", sample=sample)[0][..., 0] == 5).sum()
             for sample in range(60)]
     assert max(ours) == 6 and min(ours) >= 2

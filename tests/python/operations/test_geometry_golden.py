@@ -16,12 +16,12 @@ pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not 
 
 
 def mostly(difference: np.ndarray, most: int, share: float) -> None:
-    """At most `most` apart, but for a share of the values, where a rounding decides which pixel is nearest."""
+    """Values differ by at most `most`, except for a share of them, where rounding decides which pixel is nearest."""
     assert (difference > most).mean() <= share, (difference.max(), (difference > most).mean())
 
 
 def smooth(width: int, height: int, edge: int = 100) -> np.ndarray:
-    """Nowhere steeper than two steps a pixel, and `edge` all around, so that nothing jumps where the picture ends."""
+    """An image that changes by at most two steps per pixel, with a border of `edge`: continuous at its edges."""
     y, x = (np.mgrid[:height, :width] + 0.5) / np.array([height, width])[:, None, None]
     hill = np.sin(np.pi * x) * np.sin(np.pi * y)
     return np.stack([edge + height * size * hill for size in (0.5, -0.4, 0.3)], axis=2).round().astype(np.uint8)
@@ -48,7 +48,7 @@ def test_perspective_of_a_smooth_image_is_close_to_pillow(interpolation: str, mo
                                 f"shear_x={given['shear'][0]}:shear_y={given['shear'][1]}:"
                                 f"interpolation={interpolation}:"
                                 "fill=100")
-        # The matrix was made for another size and a move: about the middle of this one, without.
+        # The matrix was made for another size and a translation; here it is about the centre, without translation.
         c, f = width / 2 - a * width / 2 - b * height / 2, height / 2 - d * width / 2 - e * height / 2
         theirs = np.asarray(Image.fromarray(pixels).transform(
             (width, height), Image.Transform.AFFINE, (a, b, c, d, e, f), Image.Resampling[interpolation.upper()],
@@ -107,7 +107,7 @@ def test_affine_equals_pillow_with_the_matrix_of_torchvision(given: dict, interp
         shares = {}
         for x in range(-round(0.1 * width), round(0.1 * width) + 1):
             for y in range(-round(0.15 * height), round(0.15 * height) + 1):
-                more_x, more_y = x - move_x, y - move_y  # than those that the matrix was made for
+                more_x, more_y = x - move_x, y - move_y  # a size other than that of the matrix
                 theirs = np.asarray(Image.fromarray(pixels).transform(
                     (width, height), Image.Transform.AFFINE,
                     (a, b, c - a * more_x - b * more_y, d, e, f - d * more_x - e * more_y),
@@ -145,7 +145,7 @@ def test_perspective_moves_corners_inwards_and_keeps_the_rest() -> None:
         kept = (ours == 200).all(axis=2)
         assert (kept | (ours == 10).all(axis=2)).all()
         shares.append(kept.mean())
-        # The middle is always seen, and a convex picture has one run in every row.
+        # The centre is always visible, and a convex picture has one run in every row.
         assert kept[50, 70]
         assert all(np.count_nonzero(np.diff(np.concatenate(([0], row.astype(int), [0])))) <= 2 for row in kept)
     assert 0.5 < np.mean(shares) < 0.9

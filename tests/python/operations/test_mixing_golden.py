@@ -27,7 +27,7 @@ def batches(make, count=20, dtype="float32", layout="NCHW"):
 
 
 def weight_of(hot, targets):
-    """Of a sample's own class, where the one before it has another."""
+    """The weight of a sample's own class, for samples whose predecessor has another class."""
     two = next(i for i in range(len(hot)) if not torch.equal(hot[i], hot[i - 1]))
     return float(targets[two][hot[two] > 0])
 
@@ -69,7 +69,7 @@ def test_cutmix_is_torchvisions(dtype, layout):
             weight = 1 - (x2 - x1) * (y2 - y1) / (SIDE * SIDE)
             theirs = hot.roll(1, 0).mul_(1.0 - weight).add_(hot.mul(weight))
             assert (targets - theirs).abs().max() <= 1e-6
-            # Twice int(r * W) wide and twice int(r * H) high, where no edge cuts it off.
+            # Twice int(r * W) wide and twice int(r * H) high, unless clipped at an edge.
             if x1 > 0 and y1 > 0 and x2 < SIDE and y2 < SIDE:
                 assert x2 - x1 == y2 - y1 and (x2 - x1) % 2 == 0
                 whole += 1

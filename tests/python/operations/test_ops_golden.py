@@ -105,7 +105,7 @@ def test_resize_is_within_one_step_of_pillow(size: tuple[int, int]) -> None:
     for i, pixels in enumerate(pictures(12)):
         difference = differences(apply(pixels, f"resize:size={size[0]},{size[1]}")[0], pillows(pixels, size))
         assert difference.max() <= 1
-        pattern = i < 3 or 6 <= i < 9  # few different sums: where one ends in a half, many do
+        pattern = i < 3 or 6 <= i < 9  # few different sums: if one ends in a half, many do
         enlarged = size[0] > pixels.shape[0] and size[1] > pixels.shape[1]
         if not pattern and min(size) > 1:
             assert (difference > 0).mean() <= (0.045 if enlarged else 0.012)
@@ -121,7 +121,7 @@ def test_resize_equals_torch_on_uint8_and_is_close_on_floats(size: tuple[int, in
         # rounds its weights to 16 bits as ours does.
         exact = torch.nn.functional.interpolate(planes.float(), **options)[0].permute(1, 2, 0).numpy()
         assert np.abs(ours - exact).max() <= 1.05
-        if torch.backends.cpu.get_cpu_capability().startswith("AVX"):  # its others round in other places
+        if torch.backends.cpu.get_cpu_capability().startswith("AVX"):  # its other kernels round elsewhere
             rounded = torch.nn.functional.interpolate(planes, **options)[0].permute(1, 2, 0).numpy()
             assert differences(ours, rounded).max() == 0
 

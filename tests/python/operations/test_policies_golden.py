@@ -26,7 +26,7 @@ PLAIN = ["Identity", "AutoContrast", "Equalize"]
 
 
 def picture() -> np.ndarray:
-    """Small, with edges, and different everywhere."""
+    """A small image with edges and without equal areas."""
     if photographs():
         return np.asarray(Image.fromarray(photographs()[3]).resize((WIDTH, HEIGHT), Image.Resampling.BOX))
     pixels = gradient(WIDTH, HEIGHT).copy()
@@ -35,7 +35,7 @@ def picture() -> np.ndarray:
 
 
 def changed(image: Image.Image, name: str, magnitude: float, fill: tuple[int, ...] = (0, 0, 0)) -> Image.Image:
-    """What torchvision's policies do to an image of Pillow's by this name."""
+    """The change of this name by torchvision's policies, for an image of Pillow."""
     def affine(*coefficients: float) -> Image.Image:
         return image.transform(image.size, Image.Transform.AFFINE, coefficients, Image.Resampling.NEAREST,
                                fillcolor=fill)
@@ -73,7 +73,7 @@ def results(pixels: np.ndarray, magnitudes: dict[str, list[float]],
 
 
 def nearest(ours: np.ndarray, made: dict[tuple[str, float], np.ndarray]) -> tuple[tuple[str, float], float]:
-    """The candidate that is most like ours, and the share of values that are more than 2 apart."""
+    """The candidate that is closest to our result, and the share of values that differ by more than 2."""
     shares = {key: (np.abs(ours.astype(int) - theirs) > 2).mean() for key, theirs in made.items()}
     best = min(shares, key=shares.__getitem__)
     return best, shares[best]
@@ -128,7 +128,7 @@ def test_policies_with_other_magnitudes_and_fill_follow_their_definitions() -> N
 
 
 def test_uncovered_pixels_keep_the_fill_colour() -> None:
-    """A border of pad_crop is a part of the picture that the policy fills around."""
+    """The border added by pad_crop is part of the image; the policy fills around it."""
     pixels = picture()
     padded = np.full((HEIGHT + 8, WIDTH + 8, 3), 200, np.uint8)
     padded[4:-4, 4:-4] = pixels
@@ -187,7 +187,7 @@ def test_auto_augment_produces_images_of_torchvisions_tables(policy: str) -> Non
     pixels = picture()
 
     def after(pixels: np.ndarray, name: str, probability: float, bin_: int | None) -> list[np.ndarray]:
-        """What the change may leave."""
+        """The possible results of the change."""
         image = Image.fromarray(pixels)
         space = GOLDEN["spaces"]["AutoAugment"][name]
         value = space["values"][bin_] if bin_ is not None else 0.0
@@ -206,7 +206,7 @@ def test_auto_augment_produces_images_of_torchvisions_tables(policy: str) -> Non
 
 
 def test_perspective_equals_pillow_with_the_same_corners() -> None:
-    """The mapping is taken from an image of places; it must be perspective, and Pillow's transform by it ours."""
+    """Measures the mapping with an image of positions. It must be a perspective; Pillow's transform must equal ours."""
     width, height, distortion = 140, 100, 0.5
     y, x = np.mgrid[:height, :width]
     places = np.stack([x, y, np.full_like(x, 200)], axis=-1).astype(np.uint8)
@@ -239,7 +239,7 @@ def test_perspective_equals_pillow_with_the_same_corners() -> None:
                 (width, height), Image.Transform.PERSPECTIVE, coefficients, Image.Resampling.BILINEAR,
                 fillcolor=fill))
             difference = np.abs(ours.astype(int) - theirs)
-            # The fitted mapping is a small part of a pixel off, which shows where the picture ends, if anywhere.
+            # The fitted mapping is off by a small part of a pixel, which is visible only at the edges of the picture.
             assert (difference > 1).mean() < 0.005
-            if fill[0] == 100:  # as its edges
+            if fill[0] == 100:  # like its edges
                 assert difference.max() <= 1

@@ -18,7 +18,7 @@ def resized(pixels: np.ndarray, size: tuple[int, int], *options: str) -> np.ndar
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[1]}x{s[0]}")
 @pytest.mark.parametrize("name", ["nearest", "bicubic", "box", "lanczos"])
 def test_interpolations_equal_those_of_pillow(name: str, size: tuple[int, int]) -> None:
-    # Weights have 14 bits and more here, 22 there. Of a box they are all one, so that sums often end in one half.
+    # Our weights have 14 bits and more, Pillow's 22. Those of a box are all equal, so sums often end in one half.
     most, share = {"nearest": (0, 0.0), "box": (1, 0.16), "bicubic": (2, 0.01), "lanczos": (2, 0.015)}[name]
     for i, pixels in enumerate([*pictures(4), noise(1, 40), noise(17, 5)]):
         difference = differences(resized(pixels, size, f"interpolation={name}"), pillows(pixels, size, name))
@@ -37,7 +37,7 @@ def test_resize_equals_torch_on_uint8(name: str, antialias: bool) -> None:
             ours = resized(pixels, size, f"interpolation={name}", f"antialias={str(antialias).lower()}")
             options = dict(size=size, mode=name, align_corners=False, antialias=antialias)
             theirs = torch.nn.functional.interpolate(planes, **options)[0].permute(1, 2, 0).numpy()
-            kernel = torch.backends.cpu.get_cpu_capability().startswith("AVX")  # its others round in other places
+            kernel = torch.backends.cpu.get_cpu_capability().startswith("AVX")  # its other kernels round elsewhere
             assert differences(ours, theirs).max() <= (0 if kernel else 1)
             # The definition, with nothing rounded or clipped between the passes.
             exact = torch.nn.functional.interpolate(planes.double(), **options)[0].permute(1, 2, 0).numpy()
@@ -46,7 +46,7 @@ def test_resize_equals_torch_on_uint8(name: str, antialias: bool) -> None:
 
 
 def area_weights(into: int, out: int) -> np.ndarray:
-    """The part of each of `into` samples in each of `out` equal pieces of their line."""
+    """The share of each of `into` samples in each of `out` equal parts of the axis."""
     edges = np.arange(out + 1) * (into / out)
     at = np.arange(into)
     covered = np.minimum(edges[1:, None], at + 1) - np.maximum(edges[:-1, None], at)
@@ -55,7 +55,7 @@ def area_weights(into: int, out: int) -> np.ndarray:
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[1]}x{s[0]}")
 def test_area_is_the_mean_of_what_a_pixel_covers(size: tuple[int, int]) -> None:
-    """OpenCV's definition of INTER_AREA where it reduces."""
+    """OpenCV's definition of INTER_AREA for reducing."""
     for pixels in [*pictures(4), noise(1, 40), noise(17, 5)]:
         vertical, horizontal = area_weights(pixels.shape[0], size[0]), area_weights(pixels.shape[1], size[1])
         exact = np.einsum("yv,vuc,xu->yxc", vertical, pixels, horizontal, optimize=True)

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from killed_variants import VARIANTS, given
 
-LEAST_LEFT = 80  # two of the largest batches of all ranks: below it one rank finishes the epoch, and drops nothing
+# Two of the largest batches of all ranks. If fewer samples are left, one rank finishes the epoch and drops none.
+LEAST_LEFT = 80
 
 
 def read(path):
@@ -48,7 +49,7 @@ def loaders(variant, folder, kept, choice):
 
 
 def child(variant, path, seed, pipe):
-    """Epoch after epoch with one rank, or until so much of one is used that several could not end it together."""
+    """Epoch after epoch with one rank, or until too few samples of an epoch are left for several ranks."""
     kept = read(path)
     ranks = list(loaders(variant, path.parent, kept, random.Random(seed)))
     while True:
@@ -96,7 +97,7 @@ def run(variant, path, seed):
 
 
 def undisturbed(variant, folder, epochs):
-    """So many epochs of a run that nobody kills."""
+    """N epochs of a run that is not killed."""
     folder.mkdir()
     options = {"workers": 0} if variant.workers else {"threads": 1}
     loader = variant.loader(folder, options, 0, 1, 12, "keep")

@@ -24,14 +24,14 @@ PHOTOS = "photos"  # a folder of 120 in the current one
 class Variant:
     length: int  # samples of an epoch
     chain: Callable  # maps a folder (for a cache) to the pipeline up to batch()
-    holds: Callable  # of the ids of a whole epoch, counted: whether they are as they should be
+    holds: Callable  # checks the counts of the ids of a whole epoch
     batch: dict = field(default_factory=dict)  # other arguments of batch()
-    workers: bool = False  # whether workers make its samples, not the library's threads alone
-    relaxed: bool = True  # whether its order may be relaxed
-    ordered: bool = True  # whether the exact order is one for all sizes of batches
+    workers: bool = False  # whether workers make its samples instead of only the library's threads
+    relaxed: bool = True  # whether out-of-order delivery is possible
+    ordered: bool = True  # whether the exact order is independent of the batch size
 
     def options(self, choice):
-        """How it runs, by chance: nothing that decides which samples come, but in relaxed order when."""
+        """Random settings that do not change which samples an epoch has; in relaxed order they change when."""
         if self.workers:
             kind = choice.choice(("threads", "threads", "threads", "processes"))
             return {"workers": choice.randint(0, 2), "kind": kind, "prefetch": choice.randint(1, 3)}
@@ -39,7 +39,7 @@ class Variant:
                 "order": choice.choice(("exact", "relaxed")) if self.relaxed else "exact"}
 
     def loader(self, folder, options, rank, world, size, last):
-        os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))  # as a launcher sets them
+        os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))  # as set by a launcher
         return self.chain(folder).options(**options).batch(size, last=last, **self.batch)
 
 
@@ -73,20 +73,20 @@ def labelled(*labels):
 
 
 def shares(ids):
-    """Seven of ten from the first source; a sample a second time only where a pass of its source ended."""
+    """Seven of ten from the first source; a sample repeats only after a pass of its source has ended."""
     first, second = (sum(ids[i] for i in part) for part in (range(200), range(200, 330)))
     return (first, second) == (196, 84) and max(ids.values()) <= 2
 
 
 def threefold(ids):
-    """Three times as many of the first class as of each other."""
+    """Three times as many samples of the first class as of each other class."""
     classes = Counter()
     for label in range(5):
         classes[label] = sum(ids[i] for i in labelled(label))
     return list(classes.values()) == [90, 30, 30, 30, 30]
 
 
-# --- functions and data of a user -------------------------------------------------------------------------------------
+# --- user functions and data ----------------------------------------------------------------------------------------
 
 
 def wide_or_early(facts):

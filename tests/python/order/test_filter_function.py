@@ -42,7 +42,7 @@ def test_filter_functions_combine_with_bounds_take_and_each_other():
     assert ids(pipeline.batch(7)) == [[i for i in range(10, 60) if i % 5 in (1, 3)][:7]]
     asked = []
     loader = un.open("synthetic:images=20000,size=8").filter(lambda facts: not asked.append(facts.id)).take(3).batch(3)
-    assert len(loader) == 1 and len(asked) < 20000  # no more than it takes
+    assert len(loader) == 1 and len(asked) < 20000  # only as many as required
     balanced = un.open(DATA).filter(lambda facts: facts.label < 2).balance().batch(24)
     assert {int(label) for _, labels in balanced for label in labels} == {0, 1}
     mixed = un.mix([un.open(DATA).filter(lambda facts: facts.id < 3), un.open(DATA)], weights=[1, 1]).batch(60)

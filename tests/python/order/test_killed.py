@@ -37,7 +37,7 @@ def kill(folder, name, kills):
     for number, epoch in enumerate([*seen["epochs"], seen["used"]]):
         expected = seen["undisturbed"][number]
         if VARIANTS[name].relaxed or not VARIANTS[name].ordered:
-            # What overtook others is no beginning of the epoch, but nothing comes twice or otherwise than it should.
+            # Samples that bypassed others are not the start of the epoch, but none is repeated or changed.
             assert not Counter(map(tuple, epoch)) - Counter(map(tuple, expected)), again
         else:
             assert epoch == expected[:len(epoch)], again

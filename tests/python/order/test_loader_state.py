@@ -72,14 +72,14 @@ def test_resumes_with_other_ranks_and_batch_sizes(drop_last):
     assert used == order[:84]
     # 116 samples are left: five full batches of 20, or a sixth of 16.
     assert rest == order[84:184] if drop_last else rest == order[84:]
-    # Twice: the rest of the rest.
+    # Resumed twice.
     again = loaders(1, 13)[0]
     after[0].load_state_dict(state)
     following = after[0].batches()
     next(following)
     again.load_state_dict(after[0].state_dict())
     assert list(next(again.batches())[2]) == order[104:117]
-    # The epoch after it is whole again.
+    # The next epoch is complete.
     assert after[0].epoch == 0 and sum(1 for _ in following) == len(parts[0]) - 1
     assert sum(len(ids) for _, _, ids in after[0].batches()) == 100
 
@@ -105,7 +105,7 @@ def test_a_state_of_another_loader_is_rejected():
     ("samples", float("nan"), "expected the result of state_dict"),
     ("window", "?", "state: window: found .*, expected bits in base64"),
 ])
-def test_a_damaged_state_is_refused_and_changes_nothing(key, value, message):
+def test_a_damaged_state_is_rejected_and_changes_nothing(key, value, message):
     loader = un.open(SMALL).shuffle(3).batch(10)
     expected = next(iter(un.open(SMALL).shuffle(3).batch(10)))[1].copy()
     with pytest.raises(un.errors.ArgumentError, match=message):
@@ -187,7 +187,7 @@ def test_a_state_of_other_data_is_rejected_but_the_location_may_differ(tmp_path)
     with pytest.raises(un.errors.ArgumentError, match="the same number of samples, which differ in: names or order"):
         un.open(other).center_crop(8).batch(4).load_state_dict(state)
     earlier = {key: value for key, value in state.items() if key != "data"}
-    un.open(other).center_crop(8).batch(4).load_state_dict(earlier)  # of a version that did not write it
+    un.open(other).center_crop(8).batch(4).load_state_dict(earlier)  # a state of a version without this field
     mixed = taken(un.mix([un.open(here), un.open(other)]).center_crop(8).batch(4), 2)
     un.mix([un.open(there), un.open(other)]).center_crop(8).batch(4).load_state_dict(mixed)
     with pytest.raises(un.errors.ArgumentError, match="other data with the same number of samples"):

@@ -42,7 +42,7 @@ def test_filter_and_take_select_samples(tmp_path):
 
 
 def test_repeat_makes_an_epoch_of_several_passes_in_different_orders():
-    once = un.open(SMALL).shuffle(3).pad_crop(8, 2).batch(29)  # 203 = 7 x 29: no batch crosses
+    once = un.open(SMALL).shuffle(3).pad_crop(8, 2).batch(29)  # 203 = 7 x 29: no batch crosses the end of the epoch
     epochs = [copies(once) for _ in range(3)]
     assert equal(copies(un.open(SMALL).shuffle(3).repeat(3).pad_crop(8, 2).batch(29)), sum(epochs, []))
     across = collections.Counter(ids_of(un.open(SMALL).repeat(2).batch(14)))
@@ -65,11 +65,11 @@ def test_mixed_sources_keep_their_weights_and_classes():
     assert len(mixed) == 260 and mixed.classes == un.open(SMALL).classes
     ids = np.array(ids_of(mixed.shuffle(5).batch(50)))
     assert (ids < 203).sum() == 780 and set(ids[ids >= 203]) == set(range(203, 213))
-    # 780 draws of 102 samples: seven passes whole, the eighth begun.
+    # 780 draws of 102 samples: seven complete passes and part of the eighth.
     counts = collections.Counter(ids[ids < 203])
     assert len(counts) == 102 and set(counts.values()) <= {7, 8}
     assert "39 of each 65 from synthetic:" in mixed.batch(50).explain()
-    # Without weights: all of all, once.
+    # Without weights: all samples of all sources, once.
     assert sorted(ids_of(un.mix(parts).batch(112))) == sorted(ids_of(parts[0].batch(102))) + list(range(203, 213))
 
 
@@ -83,7 +83,7 @@ def test_balanced_classes_are_equally_frequent_and_small_ones_repeat():
 
 
 def shapes(seed):
-    """Chains that differ in all that decides which sample comes when."""
+    """Pipelines that differ in everything that determines the order of samples."""
     draw = random.Random(seed)
     parts = [un.open(SMALL), un.open(OTHER)]
     kind = draw.choice(["plain", "window", "filter", "mix", "balance"])
@@ -102,13 +102,13 @@ def shapes(seed):
 
 
 def by_sample(batches):
-    """Each sample with its pixels, so that which augmentation it had counts as well."""
+    """Each sample with its pixels, so that its augmentation is compared too."""
     return collections.Counter((int(i), image.tobytes()) for images, _, ids in batches
                                for i, image in zip(ids, images, strict=True))
 
 
 def of_ranks(loader, world, size):
-    """The loader's pipeline as ranks of `world` have it, in batches of `size`."""
+    """The loader's pipeline for ranks of `world`, in batches of `size`."""
     for rank in range(world):
         text = loader.to_yaml()
         for old, new in (("rank: 0", f"rank: {rank}"), ("world: 1", f"world: {world}"), ("size: 8,", f"size: {size},")):
@@ -152,7 +152,7 @@ def test_weights_may_change_after_a_resume_and_sources_continue():
             break
     resumed = mixed(0.1, 0.9)
     resumed.load_state_dict(run.state_dict())
-    # The block in which 240 samples end is ended by the weights that it began with.
+    # The block that contains sample 240 keeps the weights with which it began.
     state, batches = None, resumed.batches()
     after = []
     for number in range(24, 140):
@@ -241,7 +241,7 @@ def test_new_weights_in_relaxed_order_neither_skip_nor_repeat_samples():
             resumed.load_state_dict(state)
             change = resumed.state_dict()["mix"][-1]
             rest.append(collections.Counter(ids_of(resumed)))
-        # By the old weights up to the change, by the new ones from there on.
+        # The old weights apply before the change, the new ones after it.
         behind = mixed(0.5, 0.5)
         behind.load_state_dict({**{key: value for key, value in state.items() if key != "window"}, "mix": [change],
                                 "samples": change[0]})
@@ -315,7 +315,7 @@ def test_classes_are_named_in_any_bytes(tmp_path, name):
         text = data.filter("dog").batch(1).to_yaml().replace("dog", name)
         with pytest.raises(un.errors.ArgumentError, match="source.filter.labels: .* is not UTF-8"):
             un.from_yaml(text)
-    # Bytes of a name, a text that is none, and a class twice.
+    # A name that is not UTF-8, text that is not a class, and a repeated class.
     for wrong, message in ((lambda: data.filter(b"dog"),
                             r"filter\(labels\): found b'dog'; expected a class number, or the name .* 'dog'"),
                            (lambda: data.balance({b"dog": 1}), r"balance\(weights\): found b'dog'"),

@@ -22,7 +22,7 @@ def exact(**options):
 
 
 def pixels(loader):
-    """Of one epoch, by id; each once."""
+    """The samples of one epoch by id; each must occur once."""
     seen = {}
     for images, labels, ids in loader.batches():
         for image, label, sample in zip(images, labels, ids, strict=True):
@@ -60,7 +60,7 @@ def test_resumes_with_exactly_the_rest(batches):
     state = json.loads(json.dumps(run.state_dict()))
     assert state == run.state_dict() and len(json.dumps(state)) < 1024 + 4096 // 6
     run.close()
-    assert run.state_dict() == state  # also when the threads are gone
+    assert run.state_dict() == state  # also after the threads have ended
     for ranks in (1, 3):
         rest = []
         for rank in range(ranks):
@@ -109,7 +109,7 @@ def test_several_ranks_combine_their_states():
     rest.load_state_dict(states)
     used += pixels(rest)
     assert sorted(used) == list(range(SAMPLES))
-    # What no rank knows cannot be had of one: with another's samples left out or taken twice the epoch would not be
+    # One rank does not know the samples of the others: leaving them out or repeating them would make the epoch
     # whole.
     for loader in (relaxed(), relaxed(batch=4, rank=1, world=3, drop_last=True)):
         with pytest.raises(un.errors.ArgumentError,

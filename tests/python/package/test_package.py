@@ -34,7 +34,7 @@ def wheel(tmp_path_factory):
 
 @pytest.mark.long
 def test_the_wheel_installs_alone_and_loads(wheel, tmp_path):
-    """In an environment that has nothing else: NumPy comes with it, torch does not."""
+    """In an empty environment: NumPy is installed as a dependency, torch is not."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", wheel], check=True)
@@ -72,7 +72,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it():
     code = """if True:
         import sys
         for package in ("torch", "jax", "tensorflow"):
-            sys.modules[package] = None  # as if it was not there
+            sys.modules[package] = None  # as if it was not installed
         import unstarve as un
         loader = un.open("synthetic:images=4").batch(2)
         for what, package in ((loader.to_torch, "torch"), (lambda: un.DataLoader, "torch"),

@@ -60,7 +60,7 @@ def test_same_batches_as_torch(case, workers, load):
     assert isinstance(ours, torch.utils.data.DataLoader) and type(ours.sampler) is type(theirs.sampler)
     ours_, theirs_ = batches(ours), batches(theirs)
     assert same(ours_, theirs_)
-    assert torch.rand(1) == [torch.manual_seed(5), batches(theirs), torch.rand(1)][2]  # as much was drawn
+    assert torch.rand(1) == [torch.manual_seed(5), batches(theirs), torch.rand(1)][2]  # the same draws
 
 
 def test_same_numbers_as_torch_in_this_process():
@@ -168,7 +168,7 @@ def test_augmentation_is_the_same_for_any_number_of_workers(load):
 
 
 def test_persistent_workers_keep_the_dataset_and_get_new_seeds():
-    # With its own helpers: those of another loader would keep the other dataset.
+    # With separate helpers: those of another loader would keep the other dataset.
     loader = un.DataLoader(Random(), batch_size=6, num_workers=2, persistent_workers=True)
     first, second = list(loader), list(loader)
     loader.close()

@@ -71,7 +71,7 @@ def test_a_timeout(load):
     assert int(next(iterator)[1]) == 0
 
 
-# --- nothing is left --------------------------------------------------------------------------------------------------
+# --- leaks ------------------------------------------------------------------------------------------------------------
 
 
 def test_loops_left_early_leak_nothing(load):
@@ -136,7 +136,7 @@ def test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed():
         assert line.strip().isdecimal(), line
         helper = int(line)
         time.sleep(0.3)
-        for pid in (parent.pid, helper):  # as the terminal sends it: to the group
+        for pid in (parent.pid, helper):  # to the process group, as a terminal does
             os.kill(pid, signal.SIGINT)
         assert parent.stdout.readline() == "heard\n"
         assert alive(helper)

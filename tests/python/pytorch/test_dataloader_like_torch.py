@@ -85,7 +85,7 @@ NOT = {
         "a sample is made by whoever is free: test_a_slow_sample_delays_only_its_own_batch has that instead",
     "tensors collated in workers are in shared memory": "batches lie in an arena of unstarve.workers.transport",
     "convolutions and threads after a fork": "helpers are spawned, never forked",
-    "DataPipes": "deprecated by torch; refused by name, test_data_pipes_are_rejected",
+    "DataPipes": "deprecated by torch; rejected by name, test_data_pipes_are_rejected",
     "NumPy's states from torch's generator function": "a function inside torch; ours are in workers/seeding.py",
     "the samplers' and datasets' own behaviour": "torch's classes are used as they are",
     "tensors that workers make on a GPU": "this loader's batches are made in the host's memory",

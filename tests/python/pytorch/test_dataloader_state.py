@@ -49,7 +49,7 @@ def test_resumes_after_every_batch(workers, generator, load):
         resumed.load_state_dict(state)
         rest = list(resumed)
         if generator or at % 4:
-            left = 4 - at % 4 if at != 4 else 0  # of a loop that gave its last batch and did not meet its end
+            left = 4 - at % 4 if at != 4 else 0  # a loop that received its last batch but has not ended
             assert len(rest) == left and same(ids(rest), ids(expected[at:at + left]))
         if generator and at < 4:
             assert same(ids(list(resumed)), ids(expected[4:8]))
@@ -127,7 +127,7 @@ def test_a_copy_of_a_loader(load):
     ("generators", None, "found no 'generators'"), ("begun", None, "found no 'begun'"),
     ("sampler", None, "found no 'sampler'"), ("yielded", -1, "yielded: found -1"), ("round", "1", "round: found '1'"),
 ])
-def test_a_damaged_state_is_refused(key, value, message):
+def test_a_damaged_state_is_rejected(key, value, message):
     loader = un.DataLoader(Random(samples=20), batch_size=4)
     next(iter(loader))
     state = loader.state_dict()

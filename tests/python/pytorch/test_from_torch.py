@@ -39,7 +39,7 @@ def test_a_chain_over_a_dataset(load):
     assert numbers(threads) == numbers(first)
     state = torch.get_rng_state()
     list(loader)
-    assert torch.equal(torch.get_rng_state(), state)  # the caller's generators are left alone
+    assert torch.equal(torch.get_rng_state(), state)  # the caller's generators are unchanged
     many = un.from_torch(Many(samples=4)).map(noisy).sequential().options(workers=0).batch(2)
     assert numbers(many) == [[0, 1], [2, 3]]
 
@@ -88,7 +88,7 @@ def test_resumes_with_other_ranks_and_batch_sizes(shuffled):
             rank.load_state_dict(state)
         lists = [numbers(rank) for rank in after]
         rest = [sample for batch in zip(*lists, strict=True) for part_ in batch for sample in part_]
-        # A last batch that the ranks do not divide is filled up with the first samples.
+        # A last batch that is not divisible by the ranks is filled with the first samples.
         over = -22 % (world * size) and -(22 % (world * size)) % world
         assert rest == whole[18:] + whole[:over]
         assert after[0].epoch == 1 and len(list(after[0])) == len(after[0])
@@ -96,7 +96,7 @@ def test_resumes_with_other_ranks_and_batch_sizes(shuffled):
     dropping.load_state_dict(state)
     batches = iter(dropping)
     assert next(batches)[0].tolist() == whole[18:26]
-    again = part(5, last="drop", workers=2)  # the rest of the rest
+    again = part(5, last="drop", workers=2)  # resumed twice
     again.load_state_dict(dropping.state_dict())
     assert numbers(again) == [whole[26:31], whole[31:36]]
     ending = part(20, last="drop")
@@ -136,7 +136,7 @@ def test_the_batch_s_own_randomness_is_the_same_after_a_resume():
     (lambda state: {**state, "epoch": "1"}, "epoch: found '1'; expected an integer"),
     (lambda state: {**state, "epoch": 2**31}, "epoch: found 2147483648; expected 0 to 2147483647"),
 ])
-def test_a_damaged_state_is_refused_and_changes_nothing(change, message):
+def test_a_damaged_state_is_rejected_and_changes_nothing(change, message):
     loader = chain().batch(6)
     before = loader.state_dict()
     with pytest.raises(un.errors.ArgumentError, match="state: " + message):

@@ -61,7 +61,7 @@ def test_dlpack_consumers_share_memory_and_keep_it_alive(consumer):
         ours = [take(array) for array in (images, labels, ids)]
         addresses = [array.data_ptr() if consumer == "torch" else array.ctypes.data for array in ours]
         assert addresses == [array.ctypes.data for array in (images, labels, ids)]
-        ours[0][0, 0, 0, 0] = 7  # one memory, and it may be written to
+        ours[0][0, 0, 0, 0] = 7  # the same memory, and writable
         assert images[0, 0, 0, 0] == 7
         taken.append(ours)
         del images, labels, ids
@@ -84,7 +84,7 @@ def test_memory_of_a_batch_returns_to_the_loader_when_all_references_are_deleted
             taken = torch.from_dlpack(images)
             addresses.add(taken.data_ptr())
             del images, taken
-    assert len(addresses) < 10  # of forty batches
+    assert len(addresses) < 10  # fewer than the forty batches
 
 
 @pytest.mark.parametrize(("size", "given", "first"), [(1, 20, 9), (2, 10, 4), (2, 10, 10), (2, 10, 0)])

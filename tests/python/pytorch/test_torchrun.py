@@ -16,9 +16,9 @@ WORLD = 2
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
-    """What each of the ranks saw."""
+    """The samples and states of each rank."""
     folder = tmp_path_factory.mktemp("torchrun")
-    # Its rendezvous takes a free port of its own; gloo would ask for the host's name.
+    # The rendezvous uses a free port; gloo would otherwise resolve the host name.
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     run = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1",
                           f"--nproc-per-node={WORLD}", program.__file__, folder], env=environment, check=False,
@@ -56,7 +56,7 @@ def test_one_rank_resumes_the_run_of_two(ranks, name, make, samples, monkeypatch
     rest = [sample for batch in alone for sample in program.samples_of(batch)]
     begun = together(ranks, name, "begun")
     assert len(begun) == 8 * WORLD * program.STOP and sorted(begun + rest) == list(range(samples))
-    # The order is that of one rank from the beginning.
+    # The order equals that of one rank from the start.
     whole = make()
     whole.set_epoch(1)
     assert [sample for batch in whole for sample in program.samples_of(batch)] == begun + rest
@@ -77,6 +77,6 @@ def test_each_rank_resumes_with_its_distributed_sampler(ranks):
     for rank, seen in enumerate(ranks):
         resumed = program.drop_in(num_replicas=WORLD, rank=rank)
         resumed.load_state_dict(seen["drop_in"]["state"])
-        # Without set_epoch() every epoch has the order of the first, as torch's has.
+        # Without set_epoch() every epoch has the order of the first, as in torch.
         assert [program.samples_of(batch) for batch in resumed] == seen["drop_in"]["epoch"][program.STOP:]
         resumed.close()

@@ -21,7 +21,7 @@ def swift(tmp_path_factory, objects):
 
 @pytest.fixture()
 def unstarve(swift, tmp_path):
-    """Runs the program with Swift's key and a cache of its own: its output, or its message where `code` is not 0."""
+    """Runs the program with Swift's key and a separate cache. Returns its output, or its message if `code` is not 0."""
 
     def run(*arguments, code=0, **more):
         done = run_program(tmp_path / "cache", *arguments, code=code, **swift.environment() | more)

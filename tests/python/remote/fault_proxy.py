@@ -124,7 +124,7 @@ class FaultProxy(_Proxy):
         if "reset" in fault or "lie" in fault:
             writer.write(body[:fault.get("reset", len(body))])
             await writer.drain()
-            await asyncio.sleep(0.05)  # let it arrive before the reset does
+            await asyncio.sleep(0.05)  # wait until the data arrives, before the reset
             raise ConnectionError("injected")
         writer.write(body)
         await writer.drain()
@@ -157,7 +157,7 @@ class ShapedLink(_Proxy):
             upstream_writer.transport.abort()
 
     async def pump(self, reader, writer, shaped):
-        # Chunks wait here for their time of arrival. Bounded by bytes: as much as the link holds and a little more.
+        # Chunks in transit, until their time of arrival. Limited to slightly more bytes than the link holds.
         queue = asyncio.Queue(maxsize=256)
 
         async def deliver():

@@ -54,7 +54,7 @@ def check(child, source, content, ranges, **more):
 
 
 def run_program(cache, *arguments, code=0, **environment):
-    """The finished program: nothing of this process's AWS settings or proxies has reached it, but `environment` has."""
+    """The completed process. It runs without the AWS settings and proxies of this process, and with `environment`."""
     settings = without_settings() | {"XDG_CACHE_HOME": str(cache)} | environment
     done = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments)], env=settings, capture_output=True, text=True,
                           check=False)

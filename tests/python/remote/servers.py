@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
-SWIFT_PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's python3-swift
+SWIFT_PYTHON = "/usr/bin/python3"  # Debian's Python, for Debian's python3-swift
 
 
 def free_port():
@@ -63,7 +63,7 @@ http {{
     location /moved/ {{ return 302 /$arg_to; }}
     location /private/ {{ auth_basic x; auth_basic_user_file {folder}/users; }}
     location /no-ranges/ {{ alias {folder}/www/; max_ranges 0; }}
-    location /refuses-what-is-missing/ {{ try_files $uri =403; }}
+    location /forbids-missing/ {{ try_files $uri =403; }}
     location /no-etag/ {{ alias {folder}/www/; etag off; }}
   }}
   server {{
@@ -133,7 +133,7 @@ class Swift:
         return self
 
     def make_client(self):
-        """botocore's, with which the tests put objects."""
+        """The botocore client with which the tests store objects."""
         import botocore.session
         from botocore.config import Config
 
@@ -184,7 +184,7 @@ class Probe:
         self.lock = threading.Lock()
         try:
             self.answer()
-        except Failed:  # it has ended: no `with` block will
+        except Failed:  # it has ended already, so the `with` block does not end it
             self.process.stdin.close()
             self.process.wait(60)
             self.process.stdout.close()

@@ -1,4 +1,4 @@
-"""OpenStack Swift with its S3 interface in one process: a real S3-compatible server that refuses bad signatures.
+"""OpenStack Swift with its S3 interface in one process: a real S3-compatible server that rejects bad signatures.
 
 Run by Debian's interpreter, which has Debian's python3-swift: /usr/bin/python3 swift_server.py FOLDER KEY SECRET.
 Prints the ports it listens on (on 127.0.0.1), one for requests signed for the region us-east-1 and one for "auto",

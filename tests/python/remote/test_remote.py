@@ -51,7 +51,7 @@ def test_an_empty_object_opens(nginx, probe):
 def test_a_missing_object(nginx, probe):
     with pytest.raises(Failed, match=r"io: open http://127.*/nothing: HTTP 404, not found"):
         probe.open(nginx.url + "/nothing")
-    assert probe.statistics()["requests"] == 1  # trying again would not help
+    assert probe.statistics()["requests"] == 1  # a retry would not help
 
 
 def test_redirects_passwords_and_secrets(nginx, probe, content):
@@ -60,7 +60,7 @@ def test_redirects_passwords_and_secrets(nginx, probe, content):
     source = probe.open(private)
     assert source["name"] == nginx.url + "/private/data.bin"
     check(probe, source, content, [(7, 100)])
-    with pytest.raises(Failed, match="HTTP 401, refused") as failure:
+    with pytest.raises(Failed, match="HTTP 401, access denied") as failure:
         probe.open(private.replace("pass%20word", "hunter2"))
     assert "hunter2" not in str(failure.value)
     with pytest.raises(Failed, match=r"/nothing\?X-Amz-Signature=\.\.\.") as failure:
@@ -73,7 +73,7 @@ def test_https_with_http2_and_certificates(nginx, content):
         source = probe.open(nginx.tls_url + "/data.bin")
         check(probe, source, content, random_ranges(100, 50_000))
         assert "HTTP/2.0" in (nginx.folder / "access.log").read_text()
-        with pytest.raises(Failed, match="io: open"):  # never from https to http
+        with pytest.raises(Failed, match="io: open"):  # redirects from https to http are not followed
             probe.open(nginx.tls_url + "/down/?to=data.bin")
     with Probe() as probe, pytest.raises(Failed, match="(?i)certificate"):
         probe.open(nginx.tls_url + "/data.bin")

@@ -16,7 +16,7 @@ ROWS = [(f"images/{i}.jpg", i % 3) for i in range(5)]
 CSV = "path,label\n" + "".join(f"{path},{label}\n" for path, label in ROWS)
 JSON_LINES = "".join(json.dumps({"path": path, "label": f"c{label}"}) + "\n" for path, label in ROWS)
 
-# What is put there for the numbers 0 and 1, the text that names both, and the samples of one.
+# The files for the numbers 0 and 1, the text that names both, and the number of samples of one.
 FORMATS = {
     "tfrecord": ({"x-%": TFRECORD / "imagenet.tfrecord"}, "x-{0..1}", None),
     "tfrecord-gzip": ({"x-%.gz": TFRECORD / "imagenet.tfrecord.gz"}, "x-{0..1}.gz", None),
@@ -43,7 +43,7 @@ FORMATS = {
     "manifest-csv": ({"m-%.csv": CSV.encode(), "images": FIXTURES / "images"}, "m-{0..1}.csv", 5),
     "manifest-json": ({"m-%.jsonl": JSON_LINES.encode(), "images": FIXTURES / "images"}, "m-{0..1}.jsonl", 5),
 }
-# Folders, which http(s) has no list of.
+# Folders, which http(s) cannot list.
 FOLDERS = {
     "images": ({"x-%/class": FIXTURES / "images"}, "x-{0,1}", 5),
     "mds-folders": ({"x-%": FIXTURES / "mds"}, "x-{0,1}/", 5),

@@ -23,7 +23,7 @@ def picture(name, number=0):
 
 
 def shard(name, samples):
-    """A tar shard; the image of each sample is its own."""
+    """A tar shard with a different image per sample."""
     out = BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for i in range(samples):
@@ -67,7 +67,7 @@ def samples(unstarve, url, *options, **more):
     "*/train-*.tar": 1 + 2 + 3 + 5,
     "set/.t*": 16,
     "other/odd*.tar": 32 + 64,
-    "other/odd[1]*.tar": 32,  # the object of that very name
+    "other/odd[1]*.tar": 32,  # the object of exactly this name
     "many/*": 45,
 }.items())
 def test_objects_are_matched_as_files_are(unstarve, pattern, expected):
@@ -98,7 +98,7 @@ def test_folders_of_shards(unstarve):
 
 
 def test_folders_named_by_wildcards(unstarve):
-    """Opened one by one and joined, as local ones are."""
+    """Opened one by one and concatenated, like local folders."""
     assert samples(unstarve, "s3://data/f*t/") == 3 + 5
     assert samples(unstarve, "s3://data/{flat,man?}/#label=cls") == 3 + 5 + 45
     report = json.loads(unstarve("inspect", "s3://data/runs/*/", "--json"))
@@ -120,7 +120,7 @@ def test_missing_files_and_unknown_formats_are_rejected(unstarve):
         code = 2 if "supported in keys" in reason or "http(s)" in reason else 3
         assert reason in unstarve("inspect", url, code=code)
     error = unstarve("inspect", "s3://data/set/*.tar", code=3, AWS_SECRET_ACCESS_KEY="wr0ng")
-    assert "HTTP 403, refused" in error and "wr0ng" not in error
+    assert "HTTP 403, access denied" in error and "wr0ng" not in error
 
 
 def test_a_level_costs_the_same_however_much_lies_below(unstarve, swift):

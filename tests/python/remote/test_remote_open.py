@@ -13,7 +13,7 @@ pytestmark = needs_remote
 
 @pytest.fixture()
 def run(tmp_path):
-    """Runs the program without any settings: all that it prints."""
+    """Runs the program without any settings. Returns its whole output."""
 
     def run(*arguments, code=0, **environment):
         done = run_program(tmp_path / "cache", *arguments, code=code, **environment)
@@ -86,14 +86,14 @@ def test_the_classes_of_packed_data_are_read_remotely(nginx, run, tmp_path):
 
 def test_a_server_that_denies_missing_objects_is_supported(nginx, run):
     """Like an https bucket without list permission: optional files next to the data are missing."""
-    folder = nginx.www / "refuses-what-is-missing"
+    folder = nginx.www / "forbids-missing"
     folder.mkdir()
     shutil.copy(FIXTURES / "webdataset" / "cls.tar", folder)
     (folder / "data_batch_1.bin").write_bytes(bytes(3 * 3073))
-    url = f"{nginx.url}/refuses-what-is-missing"
+    url = f"{nginx.url}/forbids-missing"
     assert json.loads(run("inspect", f"{url}/cls.tar", "--json"))["samples"] == 5
     assert json.loads(run("inspect", f"{url}/data_batch_1.bin", "--json"))["samples"] == 3
-    assert "HTTP 403, refused" in run("inspect", f"{url}/none.tar", code=3)
+    assert "HTTP 403, access denied" in run("inspect", f"{url}/none.tar", code=3)
 
 
 @pytest.fixture(scope="module")

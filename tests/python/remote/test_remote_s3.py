@@ -38,13 +38,13 @@ def test_s3_empty_and_missing(swift):
             probe.list("s3://no-such-bucket/")
 
 
-def test_s3_refuses_a_wrong_secret_key_and_none(swift):
-    refused = r"HTTP 403, refused \((SignatureDoesNotMatch|AccessDenied)"
+def test_s3_rejects_a_wrong_or_missing_secret_key(swift):
+    denied = r"HTTP 403, access denied \((SignatureDoesNotMatch|AccessDenied)"
     wrong = {"AWS_SECRET_ACCESS_KEY": "wr0ng"}, {"AWS_ACCESS_KEY_ID": "test:nobody"}
     for change in wrong:
         with Probe(swift.environment(**change)) as probe:
             for call in (lambda: probe.open("s3://data/data.bin"), lambda: probe.list("s3://data/")):
-                with pytest.raises(Failed, match=refused) as failure:
+                with pytest.raises(Failed, match=denied) as failure:
                     call()
                 assert "wr0ng" not in str(failure.value)
     with Probe(swift.environment(), anonymous=True) as probe, pytest.raises(Failed, match="HTTP 40[013]"):
@@ -61,7 +61,7 @@ def test_s3_credentials_from_files(swift, tmp_path, content):
     with Probe({"HOME": str(tmp_path), "AWS_PROFILE": "mine"}) as probe:
         check(probe, probe.open("s3://data/data.bin"), content, [(10, 10)])
     with Probe({"HOME": str(tmp_path), "AWS_ENDPOINT_URL": swift.endpoint}) as probe:
-        with pytest.raises(Failed, match="refused"):
+        with pytest.raises(Failed, match="access denied"):
             probe.open("s3://data/data.bin")
     with Probe({"HOME": str(tmp_path), "AWS_PROFILE": "none"}) as probe:
         with pytest.raises(Failed, match="argument: AWS_PROFILE=none: no such profile"):
@@ -75,7 +75,7 @@ def test_gs_is_read_by_its_s3_interface(swift, content):
         check(probe, probe.open("gs://data/data.bin"), content, [(10, 1000)])
         assert probe.list("gs://data/deep") == [["gs://data/deep//slash", 100_000]]
     with Probe(environment | {"GS_SECRET_ACCESS_KEY": "wr0ng"}) as probe:
-        with pytest.raises(Failed, match="HTTP 403, refused"):
+        with pytest.raises(Failed, match="HTTP 403, access denied"):
             probe.open("gs://data/data.bin")
 
 

@@ -53,7 +53,7 @@ class Random(Kinds):
 
 
 class Stream(torch.utils.data.IterableDataset):
-    """0 .. samples - 1, dealt to the workers; uneven parts."""
+    """0 .. samples - 1, distributed to the workers in parts of different sizes."""
 
     def __init__(self, samples=23):
         self.samples = samples
@@ -93,7 +93,7 @@ class Special(Exception):
 
 
 class Faulty(Kinds):
-    """What happens at which index."""
+    """The failure for each index."""
 
     def __init__(self, at, samples=24):
         super().__init__("tuple", samples)
@@ -121,7 +121,7 @@ class Faulty(Kinds):
 
 
 class Uneven(Kinds):
-    """The first sample takes as long as a hundred others."""
+    """The first sample takes as long as a hundred others together."""
 
     def __getitem__(self, i):
         time.sleep(0.02 if i else 2)
@@ -129,7 +129,7 @@ class Uneven(Kinds):
 
 
 class Closure(Kinds):
-    """Samples that no other process can be sent."""
+    """Samples that cannot be sent to another process."""
 
     def __getitem__(self, i):
         return lambda: i
@@ -183,13 +183,13 @@ def noisy(sample):
 
 
 def growing(sample):
-    """Of sample 13 larger."""
+    """Samples of equal shape, except that sample 13 is larger."""
     number = sample[1] if isinstance(sample, tuple) else sample
     return {"image": (number, np.zeros((3 if number == 13 else 2, 2), np.float32)), "label": number}
 
 
 def tossed(samples):
-    """A batch that is a random number."""
+    """A dataset whose batches are random numbers."""
     return float(torch.rand(1))
 
 
@@ -207,7 +207,7 @@ def slow(sample):
 
 
 class Backwards(torch.utils.data.Sampler):
-    """Draws where its iterator is made."""
+    """Draws a random number when its iterator is created."""
 
     def __init__(self, samples):
         self.samples = samples

@@ -9,7 +9,7 @@ from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
 
 
 class Count(IterableDataset):
-    """0 .. samples - 1, all of them by every worker."""
+    """0 .. samples - 1, all of them from every worker."""
 
     def __init__(self, samples=20):
         self.samples = samples
@@ -60,7 +60,7 @@ class InLists(Sampler):
 
 
 class Nothing(Dataset):
-    """Without __getitem__."""
+    """A dataset without __getitem__."""
 
     def __init__(self, samples):
         self.samples = samples
@@ -101,7 +101,7 @@ class Affinity(IterableDataset):
 
 
 class InfoOf(Values):
-    """What the worker's info is like."""
+    """The contents of the worker's info."""
 
     def __getitem__(self, i):
         info = get_worker_info()
@@ -134,7 +134,7 @@ def packed(batch):
 
 
 class Pair:
-    """A batch of a class of one's own."""
+    """A batch of a user-defined class."""
 
     def __init__(self, samples):
         self.first, self.second = (torch.stack(part) for part in zip(*samples, strict=True))

@@ -6,7 +6,7 @@ SMALL = "synthetic:classes=10,images=200,size=32,seed=1"
 
 
 def photos(folder, count=24, bad=()):
-    """JPEG files of two classes and varied sizes; those of `bad` hold no image."""
+    """JPEG files of two classes and different sizes; those of `bad` contain no image."""
     from PIL import Image
 
     rng = np.random.default_rng(0)

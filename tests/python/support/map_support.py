@@ -45,7 +45,7 @@ def nothing(image, label):
 
 
 class Faulty:
-    """What happens to samples of which label."""
+    """The failure for each label."""
 
     def __init__(self, label, what):
         self.label, self.what = label, what

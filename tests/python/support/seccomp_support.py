@@ -16,7 +16,7 @@ _LOAD, _JUMP_EQUAL, _RETURN = 0x20, 0x15, 0x06  # BPF_LD | BPF_W | BPF_ABS; BPF_
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
-def refusing(call: int, answer: int | None) -> Callable[[], None]:
+def denying(call: int, answer: int | None) -> Callable[[], None]:
     """Returns a preexec_fn for subprocess with which system call number `call` fails with the errno `answer`; None
     kills the process that makes it. Skips the test on unknown architectures."""
     architecture = _AUDIT_ARCH.get(platform.machine())
@@ -37,9 +37,9 @@ def refusing(call: int, answer: int | None) -> Callable[[], None]:
     # struct sock_fprog: the number of instructions and, aligned, their address.
     described = ctypes.create_string_buffer(struct.pack("HP", len(instructions), ctypes.addressof(program)))
 
-    def refuse(_keep: object = program) -> None:
+    def deny(_keep: object = program) -> None:
         for arguments in ((_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), (_PR_SET_SECCOMP, _MODE_FILTER, described, 0, 0)):
             if library.prctl(*arguments) != 0:
                 raise OSError(ctypes.get_errno(), "prctl: " + os.strerror(ctypes.get_errno()))
 
-    return refuse
+    return deny

@@ -1,4 +1,4 @@
-"""A disk of a few hundred kilobytes: a tmpfs that only the given commands see."""
+"""A disk of a few hundred kilobytes: a tmpfs that is visible only to the given commands."""
 
 import shutil
 import subprocess

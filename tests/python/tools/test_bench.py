@@ -39,7 +39,7 @@ def state(process):
     return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
-# Answers only once the other child runs, too.
+# Answers only when the other child is running.
 MEETING_PEER = """
 import json, pathlib, sys, time
 here, other = map(pathlib.Path, FILES)
@@ -253,7 +253,7 @@ def test_flat_parquet_holds_the_image_as_plain_bytes(tmp_path):
         (tmp_path / "photographs-synthetic" / name).mkdir(parents=True)
         for number in range(4):
             (tmp_path / "photographs-synthetic" / name / f"{number}.jpg").write_bytes(f"{name}{number}".encode())
-    (tmp_path / "photographs").symlink_to("photographs-synthetic")  # whether or not the archives are here
+    (tmp_path / "photographs").symlink_to("photographs-synthetic")  # also without the archives
     for make, type_ in ((data.parquet_flat, "binary"), (data.parquet, "struct<bytes: binary, path: string>")):
         place, _ = make(tmp_path, None)
         table = parquet.read_table(place.partition("#")[0])

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_each_option_is_declared_once() -> None:
-    """A second declaration of a name changes nothing, so that its file would read the first one's value."""
+    """A second declaration of an option has no effect: its file would use the value of the first."""
     files = [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*.cmake")]
     text = "\n".join(file.read_text() for file in files)
     found = re.findall(r"^\s*(?:set\((\w+) [^)]*\bCACHE\b|option\((\w+))", text, re.MULTILINE)

@@ -67,11 +67,11 @@ def test_complains(tmp_path: Path, script: str, complaint: str) -> None:
 
 @pytest.mark.parametrize("script",
                          ["", "# only a comment\n", "output first\n$ true\n", "$ true\n? x\n", "$ true\n{/(/}\n"])
-def test_refuses_malformed_scripts(tmp_path: Path, script: str) -> None:
+def test_rejects_malformed_scripts(tmp_path: Path, script: str) -> None:
     assert run(tmp_path, script).returncode == 2
 
 
-def test_refuses_a_missing_program(tmp_path: Path) -> None:
+def test_rejects_a_missing_program(tmp_path: Path) -> None:
     result = run(tmp_path, "$ true\n", program=str(tmp_path / "none"))
     assert result.returncode == 2
     assert "$UNSTARVE" in result.stderr

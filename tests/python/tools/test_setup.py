@@ -54,19 +54,19 @@ def test_without_root_it_prints_the_list_and_the_command(tree: Path) -> None:
     result = setup(tree)
     assert result.returncode == 4
     assert "these Debian packages are missing: g++ zstd\n" in result.stderr
-    assert "not root, and there is no sudo" in result.stderr
+    assert "not root, and sudo is not available" in result.stderr
     assert "    apt-get update && apt-get install -y --no-install-recommends g++ zstd\n" in result.stderr
     assert "apt-get" not in calls(tree)
 
 
-def test_where_sudo_refuses_it_prints_the_list(tree: Path) -> None:
+def test_where_sudo_is_not_permitted_it_prints_the_list(tree: Path) -> None:
     stub(tree, "dpkg-query", "true")
     stub(tree, "id", "echo 1000")
     stub(tree, "apt-get", "exit 100")
     stub(tree, "sudo", "exit 1")
     result = setup(tree, "build")
     assert result.returncode == 4
-    assert "sudo refuses" in result.stderr
+    assert "sudo is not permitted" in result.stderr
     assert "install -y --no-install-recommends g++ cmake\n" in result.stderr
     assert "sudo -n true" in calls(tree)  # never prompts for a password
 
@@ -93,7 +93,7 @@ esac""",
 def test_on_another_system_it_prints_the_list(tree: Path) -> None:
     result = setup(tree)
     assert result.returncode == 4
-    assert "this is no Debian" in result.stderr
+    assert "this is not Debian" in result.stderr
 
 
 def test_an_old_python_is_rejected_clearly(tree: Path) -> None:
@@ -122,7 +122,7 @@ def test_nothing_happens_when_nothing_is_missing(tree: Path) -> None:
     (tree / ".venv" / "setup-build-test").write_text(digest.hexdigest() + "\n")
     result = setup(tree)
     assert (result.returncode, result.stdout, result.stderr, calls(tree)) == (0, "", "", "")
-    # A changed list is looked at again.
+    # A changed list is checked again.
     (tree / "tools" / "packages.txt").write_text(PACKAGES + "tar\n")
     assert setup(tree).returncode == 4
 

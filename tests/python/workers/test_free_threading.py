@@ -17,7 +17,7 @@ DATA = "synthetic:classes=3,images=12,size=8"
 
 @pytest.fixture(params=[None, True, False], ids=["no such question", "with lock", "without lock"])
 def free(request, monkeypatch):
-    """Whether this interpreter says that it has no lock."""
+    """Whether this interpreter reports that it has no GIL."""
     if request.param is None:
         monkeypatch.delattr(sys, "_is_gil_enabled", raising=False)
     else:
@@ -47,6 +47,6 @@ def test_a_torch_dataset_is_read_in_threads_without_a_gil(free):
     assert kind_of(loader()) is (ThreadPool if free else ProcessPool)
     assert kind_of(loader(workers="threads")) is ThreadPool
     assert kind_of(loader(workers="processes")) is ProcessPool
-    assert kind_of(loader(Stream())) is ProcessPool  # which threads cannot share
+    assert kind_of(loader(Stream())) is ProcessPool  # cannot be shared by threads
     chain = un.from_torch(Kinds(samples=8)).map(noisy).options(workers=1).batch(4)
     assert kind_of(chain._loader) is (ThreadPool if free else ProcessPool)

@@ -50,7 +50,7 @@ def test_inputs_may_have_any_size_if_outputs_have_one(photographs):
     images, labels = next(iter(loader.map(lambda image, label: image[:50, :40]).options(workers=0).batch(8)))
     assert images.shape == (8, 50, 40, 3) and labels.tolist() == list(range(8))
     with pytest.raises(un.errors.InputError, match=r"Add an operation with a fixed size"):
-        list(loader.batch(8))  # without a function all have to be equally large
+        list(loader.batch(8))  # without a function all images must have the same size
 
 
 def test_batches_are_equal_for_every_number_and_kind_of_workers():
@@ -97,7 +97,7 @@ def test_a_run_resumes_in_mid_epoch_with_any_workers_and_batch_size():
             rest = [tuple(map(np.array, batch)) for batch in resumed.batches()]
             first = at + 1
             assert same(rest, expected[first:first + len(rest)]) and len(rest) == (10 - first % 10)
-    plain = un.open(DATA).shuffle(seed=5).batch(6)  # a state is that of the order, whatever is mapped
+    plain = un.open(DATA).shuffle(seed=5).batch(6)  # a state describes the order only, independent of map()
     plain.load_state_dict(states[2])
     assert np.array_equal(next(plain.batches())[2], expected[3][2])
     wider = chain(shifted).batch(21)
@@ -133,7 +133,7 @@ def test_deleting_the_loader_ends_its_helpers():
     next(iter(loader))
     pids = loader._engine._pool.pids
     assert all(map(alive, pids))
-    gc.disable()  # no collector is needed for it
+    gc.disable()  # without the garbage collector
     try:
         del loader
         assert gone(pids)
@@ -393,7 +393,7 @@ def test_no_framework_is_imported_here_or_in_the_helpers(tmp_path):
 
 @pytest.mark.parametrize("left", ["after an epoch", "amid one", "by an exception", "before it"])
 def test_threads_of_a_loader_that_is_open_at_the_end_of_the_program(left):
-    # Of eight such programs five to eight aborted: a thread that took the lock of an interpreter that was gone.
+    # Five to eight of eight such programs aborted, because a thread acquired the lock of a finalised interpreter.
     code = f"""
         import sys, unstarve as un
         sys.path.insert(0, {str(Path(map_support.__file__).parent)!r})

@@ -1,5 +1,5 @@
 #pragma once
-// What the JPEG and the PNG encoder share: the check of an image's size, its rows, and output without exceptions,
+// Shared by the JPEG and the PNG encoder: the check of an image's size, its rows, and output without exceptions,
 // because C code calls it. Threads: pure functions.
 
 #include <cstddef>

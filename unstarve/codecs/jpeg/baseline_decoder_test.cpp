@@ -261,7 +261,7 @@ TEST_CASE("files that our own decoder does not support go to libjpeg-turbo", "[c
 
 // Results for damaged copies of a file.
 struct Judged {
-  int refused = 0;
+  int rejected = 0;
   int own = 0;  // decoded by our own decoder
 };
 
@@ -303,7 +303,7 @@ void judge_damaged(JpegDecoder& decoder, const std::vector<std::uint8_t>& bytes,
       REQUIRE(same_pixels(*ours, *expected));
 #endif
     } else {
-      ++judged.refused;
+      ++judged.rejected;
     }
   }
 }
@@ -319,7 +319,7 @@ TEST_CASE("damaged files are rejected, or decode to the same pixels, as in libjp
       judge_damaged(decoder, make_jpeg(sample_image({40, 40}, 4), sample), first, first + 60, judged);
     }
   }
-  CHECK(judged.refused > 500);
+  CHECK(judged.rejected > 500);
   CHECK(judged.own > 500);
 }
 
@@ -335,7 +335,7 @@ TEST_CASE("damaged files with long scans are rejected, or decode, as in libjpeg-
     REQUIRE(bytes.size() > kLong);
     judge_damaged(decoder, bytes, 0, 60, judged);
   }
-  CHECK(judged.refused > 100);
+  CHECK(judged.rejected > 100);
   CHECK(judged.own > 200);
 }
 

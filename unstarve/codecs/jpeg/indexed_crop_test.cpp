@@ -79,14 +79,14 @@ TEST_CASE("a file modified after indexing decodes, or is rejected, as without it
   const Bytes index = crop_index_of(decoder, file, crop);
   const auto expected = decoded_crop(decoder, file, crop);
   REQUIRE(expected);
-  int refused = 0, other = 0, same = 0;
+  int rejected = 0, other = 0, same = 0;
   const auto check = [&](const Bytes& changed) {
     const auto without = decoded_crop(decoder, changed, crop);
     const auto by_index = decoded_crop(decoder, changed, crop, index);
     REQUIRE(decoder.index_use() != IndexUse::kUsed);
     REQUIRE(by_index.has_value() == without.has_value());
     if (without) REQUIRE(same_pixels(*by_index, *without));
-    (!without ? refused : same_pixels(*without, *expected) ? same : other) += 1;
+    (!without ? rejected : same_pixels(*without, *expected) ? same : other) += 1;
   };
   const std::size_t start = scan_starts(file)[0] + 700;        // after the headers
   for (std::size_t at = start; at < file.size(); at += 101) {  // above the crop, in it and below it
@@ -99,7 +99,7 @@ TEST_CASE("a file modified after indexing decodes, or is rejected, as without it
               static_cast<std::uint8_t>(at % 2 == 0 ? 0x5A : 0xFF));
     check(changed);
   }
-  CHECK(refused > 50);
+  CHECK(rejected > 50);
   CHECK(other > 100);
   CHECK(same > 10);  // below the crop
 }
@@ -110,7 +110,7 @@ TEST_CASE("a file damaged within the crop reports nothing about its index", "[co
   const Bytes file = make_jpeg(sample_image(size, 5), {});
   const Rect all{0, 0, size.width, size.height};
   const Bytes index = crop_index_of(decoder, file, all);
-  int refused = 0, wrong = 0;
+  int rejected = 0, wrong = 0;
   for (std::uint32_t i = 0; i < 300; ++i) {
     Random random(82, 0, i, 0);
     Bytes damaged = file;
@@ -120,10 +120,10 @@ TEST_CASE("a file damaged within the crop reports nothing about its index", "[co
     const bool decodes = decoded_crop(decoder, damaged, all).has_value() && decoder.used_own_decoder();
     (void)decoded_crop(decoder, damaged, all, index);
     if (!decodes) CHECK(decoder.index_use() == IndexUse::kNone);
-    refused += decodes ? 0 : 1;
+    rejected += decodes ? 0 : 1;
     wrong += decoder.index_use() == IndexUse::kWrong ? 1 : 0;
   }
-  CHECK(refused > 50);
+  CHECK(rejected > 50);
   CHECK(wrong > 20);  // files with other bytes that our own decoder accepts
 }
 

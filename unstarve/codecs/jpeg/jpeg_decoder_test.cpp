@@ -117,7 +117,7 @@ TEST_CASE("a part of a JPEG above the damage decodes", "[codecs]") {
 
 TEST_CASE("randomly changed bytes result in an image or an error", "[codecs]") {
   Decoder decoder;
-  int refused = 0;
+  int rejected = 0;
   for (const JpegSample& sample : all_jpeg_samples()) {
     const auto bytes = make_jpeg(sample_image({40, 40}, 4), sample);
     for (std::uint32_t i = 0; i < 150; ++i) {
@@ -127,11 +127,11 @@ TEST_CASE("randomly changed bytes result in an image or an error", "[codecs]") {
         damaged[2 + random.below(static_cast<std::uint32_t>(bytes.size()) - 2)] =
             static_cast<std::uint8_t>(random.bits());
       }
-      refused += failure_of(decoder, damaged).empty() ? 0 : 1;
+      rejected += failure_of(decoder, damaged).empty() ? 0 : 1;
     }
     CHECK(failure_of(decoder, bytes).empty());
   }
-  CHECK(refused > 100);
+  CHECK(rejected > 100);
 }
 
 TEST_CASE("a header of 60,000 x 60,000 pixels is rejected", "[codecs]") {

@@ -20,7 +20,7 @@ constexpr int backend_number(NvjpegBackend backend) {
 }
 
 // Whether the status is about the file rather than nvJPEG.
-bool refused(nvjpeg::Status status) {
+bool rejected(nvjpeg::Status status) {
   return status == kBadJpeg || status == kNotSupported || status == kImplementationNotSupported ||
          status == kIncomplete;
 }
@@ -88,9 +88,9 @@ void NvjpegDecoder::check(nvjpeg::Status status, const char* what) const {
               fmt::format("nvJPEG, {}: {}", what, nvjpeg::status_name(status)));
 }
 
-std::string NvjpegDecoder::refusal(const NvjpegJob& job) {
+std::string NvjpegDecoder::rejection(const NvjpegJob& job) {
   const nvjpeg::Status parsed = f_.stream_parse_header(handle_, job.file.data(), job.file.size(), header_);
-  if (refused(parsed)) return nvjpeg::status_name(parsed);
+  if (rejected(parsed)) return nvjpeg::status_name(parsed);
   check(parsed, "read a header");
   // nvJPEG writes as many pixels as its header declares, regardless of the size of `to`.
   unsigned width = 0, height = 0;
@@ -101,26 +101,26 @@ std::string NvjpegDecoder::refusal(const NvjpegJob& job) {
   if (backend_ != backend_number(NvjpegBackend::kHardware)) return {};
   int unsupported = 1;
   const nvjpeg::Status checked = f_.batched_supported(handle_, header_, &unsupported);
-  if (refused(checked)) return nvjpeg::status_name(checked);
+  if (rejected(checked)) return nvjpeg::status_name(checked);
   check(checked, "check whether a file is supported");
   return unsupported == 0 ? std::string() : "not supported by the JPEG engines";
 }
 
 std::span<const std::string> NvjpegDecoder::decode(std::span<const NvjpegJob> jobs, void* cuda_stream) {
-  refusals_.assign(jobs.size(), {});
+  rejections_.assign(jobs.size(), {});
   accepted_.clear();
   data_.clear();
   lengths_.clear();
   images_.clear();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    refusals_[i] = refusal(jobs[i]);
-    if (!refusals_[i].empty()) continue;
+    rejections_[i] = rejection(jobs[i]);
+    if (!rejections_[i].empty()) continue;
     accepted_.push_back(i);
     data_.push_back(jobs[i].file.data());
     lengths_.push_back(jobs[i].file.size());
     images_.push_back(image_of(jobs[i]));
   }
-  if (accepted_.empty()) return refusals_;
+  if (accepted_.empty()) return rejections_;
   const auto batch = static_cast<int>(accepted_.size());
   if (initialized_for_ != batch) {
     initialized_for_ = 0;
@@ -129,12 +129,12 @@ std::span<const std::string> NvjpegDecoder::decode(std::span<const NvjpegJob> jo
   }
   const nvjpeg::Status status =
       f_.decode_batched(handle_, state_, data_.data(), lengths_.data(), images_.data(), cuda_stream);
-  if (refused(status)) {
+  if (rejected(status)) {
     decode_one_by_one(jobs, cuda_stream);
   } else {
     check(status, "decode a batch");
   }
-  return refusals_;
+  return rejections_;
 }
 
 void NvjpegDecoder::decode_one_by_one(std::span<const NvjpegJob> jobs, void* cuda_stream) {
@@ -144,8 +144,8 @@ void NvjpegDecoder::decode_one_by_one(std::span<const NvjpegJob> jobs, void* cud
     const NvjpegJob& job = jobs[accepted_[k]];
     const nvjpeg::Status status =
         f_.decode(handle_, state_, job.file.data(), job.file.size(), nvjpeg::kRgbInterleaved, &images_[k], cuda_stream);
-    if (refused(status)) {
-      refusals_[accepted_[k]] = nvjpeg::status_name(status);
+    if (rejected(status)) {
+      rejections_[accepted_[k]] = nvjpeg::status_name(status);
     } else {
       check(status, "decode a file");
     }

@@ -57,7 +57,7 @@ class NvjpegDecoder {
   [[nodiscard]] std::int64_t batches_split() const { return batches_split_; }
 
  private:
-  [[nodiscard]] std::string refusal(const NvjpegJob& job);
+  [[nodiscard]] std::string rejection(const NvjpegJob& job);
   void decode_one_by_one(std::span<const NvjpegJob> jobs, void* cuda_stream);
   void check(nvjpeg::Status status, const char* what) const;
 
@@ -68,7 +68,7 @@ class NvjpegDecoder {
   void* header_ = nullptr;  // nvjpegJpegStream_t
   int initialized_for_ = 0;
   std::int64_t batches_split_ = 0;
-  std::vector<std::string> refusals_;
+  std::vector<std::string> rejections_;
   std::vector<std::size_t> accepted_;  // job indices
   std::vector<const unsigned char*> data_;
   std::vector<std::size_t> lengths_;

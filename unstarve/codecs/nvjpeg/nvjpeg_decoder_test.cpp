@@ -153,10 +153,10 @@ TEST_CASE("a batch is decoded by one call, each file to its destination", "[nvjp
     Files files({"420.jpg", "grey.jpg", "444.jpg", "progressive_420.jpg"});
     for (int round = 0; round < 2; ++round) {
       for (auto& pixels : files.outputs) std::fill(pixels.begin(), pixels.end(), std::uint8_t{0xEE});
-      const auto refusals = decoder.decode(files.jobs, nullptr);
-      REQUIRE(refusals.size() == 4);
+      const auto rejections = decoder.decode(files.jobs, nullptr);
+      REQUIRE(rejections.size() == 4);
       for (std::size_t i = 0; i < 4; ++i) {
-        CHECK(refusals[i].empty());
+        CHECK(rejections[i].empty());
         CHECK(files.right(i));
       }
     }
@@ -178,10 +178,10 @@ TEST_CASE("one damaged file does not affect the others of its batch", "[nvjpeg]"
   NvjpegDecoder decoder(library, NvjpegBackend::kGpuHybrid, 1);
   Files files({"420.jpg", "444.jpg", "422.jpg"});
   files.cut(1);
-  const auto refusals = decoder.decode(files.jobs, nullptr);
-  CHECK(refusals[0].empty());
-  CHECK(refusals[1] == "BAD_JPEG");
-  CHECK(refusals[2].empty());
+  const auto rejections = decoder.decode(files.jobs, nullptr);
+  CHECK(rejections[0].empty());
+  CHECK(rejections[1] == "BAD_JPEG");
+  CHECK(rejections[2].empty());
   CHECK(files.right(0));
   CHECK(files.right(2));
   CHECK(decoder.batches_split() == 1);
@@ -199,11 +199,11 @@ TEST_CASE("files that the engines do not support, or of another size, are left t
   NvjpegDecoder decoder(library, NvjpegBackend::kHardware, 1);
   Files files({"420.jpg", "progressive_420.jpg", "444.jpg"});
   ++files.jobs[2].size.width;
-  const auto refusals = decoder.decode(files.jobs, nullptr);
-  CHECK(refusals[0].empty());
+  const auto rejections = decoder.decode(files.jobs, nullptr);
+  CHECK(rejections[0].empty());
   CHECK(files.right(0));
-  CHECK(refusals[1] == "not supported by the JPEG engines");
-  CHECK(refusals[2] == "nvJPEG reads 45x37 pixels, the host 46x37");
+  CHECK(rejections[1] == "not supported by the JPEG engines");
+  CHECK(rejections[2] == "nvJPEG reads 45x37 pixels, the host 46x37");
   CHECK(seen.initialized_for == 1);
 }
 

@@ -24,7 +24,7 @@ constexpr std::size_t kFrameBytes = 16;   // ANMF: x / 2, y / 2, width - 1, heig
 constexpr std::uint8_t kAnimationFlag = 0x02;
 constexpr std::uint8_t kExifFlag = 0x08;
 
-[[noreturn]] void refuse(const std::string& reason) { throw Error(ErrorKind::kInput, "WebP: " + reason); }
+[[noreturn]] void reject(const std::string& reason) { throw Error(ErrorKind::kInput, "WebP: " + reason); }
 
 std::uint32_t little_24(const std::uint8_t* p) {
   return p[0] | static_cast<std::uint32_t>(p[1]) << 8 | static_cast<std::uint32_t>(p[2]) << 16;
@@ -56,7 +56,7 @@ int orientation_of(Bytes chunks) {
 
 void check_size(Size size) {
   if (size.width > kMaxSide || size.height > kMaxSide) {
-    refuse("too large: " + std::to_string(size.width) + " x " + std::to_string(size.height) +
+    reject("too large: " + std::to_string(size.width) + " x " + std::to_string(size.height) +
            " pixels, expected at most " + std::to_string(kMaxSide) + " per side");
   }
 }
@@ -65,8 +65,8 @@ WebPBitstreamFeatures features_of(Bytes image) {
   WebPBitstreamFeatures features;
   switch (WebPGetFeatures(image.data(), image.size(), &features)) {
     case VP8_STATUS_OK: break;
-    case VP8_STATUS_NOT_ENOUGH_DATA: refuse("truncated: incomplete image header");
-    default: refuse("damaged: invalid image header");
+    case VP8_STATUS_NOT_ENOUGH_DATA: reject("truncated: incomplete image header");
+    default: reject("damaged: invalid image header");
   }
   return features;
 }
@@ -74,12 +74,12 @@ WebPBitstreamFeatures features_of(Bytes image) {
 // The first frame of an animation; `chunks` are those after VP8X.
 void read_first_frame(Bytes chunks, WebpFile& file) {
   const auto frame = find_chunk(chunks, "ANMF");
-  if (!frame || frame->size() < kFrameBytes) refuse("damaged: an animation without a frame");
+  if (!frame || frame->size() < kFrameBytes) reject("damaged: an animation without a frame");
   const auto number = [&](std::size_t at) { return static_cast<int>(little_24(&(*frame)[at])); };
   file.frame = {2 * number(0), 2 * number(3), number(6) + 1, number(9) + 1};
   file.image = frame->subspan(kFrameBytes);
   if (file.frame.x > file.canvas.width - file.frame.width || file.frame.y > file.canvas.height - file.frame.height) {
-    refuse("damaged: the first frame extends beyond the canvas");
+    reject("damaged: the first frame extends beyond the canvas");
   }
 }
 
@@ -87,12 +87,12 @@ void read_first_frame(Bytes chunks, WebpFile& file) {
 
 WebpFile read_webp(Bytes bytes) {
   const auto truncated = [&](std::uint64_t expected) {
-    refuse("truncated: the file has " + std::to_string(bytes.size()) + " bytes of " + std::to_string(expected));
+    reject("truncated: the file has " + std::to_string(bytes.size()) + " bytes of " + std::to_string(expected));
   };
   if (bytes.size() < kFileHeader + kChunkHeader) truncated(kFileHeader + kChunkHeader);
   const std::uint64_t size = std::uint64_t{little_32(&bytes[4])} + kChunkHeader;
   if (!is_named(bytes, "RIFF") || !is_named(bytes.subspan(8), "WEBP") || size < kFileHeader + kChunkHeader) {
-    refuse("damaged: the file does not begin with RIFF, a size and WEBP");
+    reject("damaged: the file does not begin with RIFF, a size and WEBP");
   }
   if (size > bytes.size()) truncated(size);
   bytes = bytes.first(static_cast<std::size_t>(size));  // ignores bytes after the file's declared end
@@ -102,7 +102,7 @@ WebpFile read_webp(Bytes bytes) {
   const Bytes chunks = bytes.subspan(kFileHeader);
   const bool extended = is_named(chunks, "VP8X");
   const auto header = extended ? find_chunk(chunks, "VP8X") : std::nullopt;
-  if (extended && (!header || header->size() < kCanvasBytes)) refuse("damaged: incomplete VP8X chunk");
+  if (extended && (!header || header->size() < kCanvasBytes)) reject("damaged: incomplete VP8X chunk");
   const std::uint8_t flags = extended ? header->front() : 0;
   const bool animated = (flags & kAnimationFlag) != 0;
   if (animated) {
@@ -114,13 +114,13 @@ WebpFile read_webp(Bytes bytes) {
 
   const WebPBitstreamFeatures features = features_of(file.image);
   const Size found{features.width, features.height};
-  if (found.width <= 0 || found.height <= 0) refuse("empty: no pixels");
+  if (found.width <= 0 || found.height <= 0) reject("empty: no pixels");
   check_size(found);
   if (file.canvas == Size{}) {
     file.canvas = found;
     file.frame = {0, 0, found.width, found.height};
   } else if (file.frame.size() != found) {
-    refuse("damaged: the size of the first frame differs from its header");
+    reject("damaged: the size of the first frame differs from its header");
   }
   file.alpha = features.has_alpha != 0;
   file.lossless = features.format == 2;

@@ -9,45 +9,45 @@
 namespace unstarve {
 
 JsonReader::JsonReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-  if (!json_.is_object()) refuse("not an object");
+  if (!json_.is_object()) reject("not an object");
 }
 
-void JsonReader::refuse(const std::string& what) const { throw Error(ErrorKind::kInput, where_ + ": " + what); }
+void JsonReader::reject(const std::string& what) const { throw Error(ErrorKind::kInput, where_ + ": " + what); }
 
 void JsonReader::only(std::initializer_list<std::string_view> keys) const {
   for (const auto& item : json_.items()) {
-    if (std::ranges::find(keys, item.key()) == keys.end()) refuse("unknown key \"" + item.key() + "\"");
+    if (std::ranges::find(keys, item.key()) == keys.end()) reject("unknown key \"" + item.key() + "\"");
   }
 }
 
 const Json& JsonReader::at(const char* key) const {
-  if (!has(key)) refuse(fmt::format("\"{}\" is missing", key));
+  if (!has(key)) reject(fmt::format("\"{}\" is missing", key));
   return json_.at(key);
 }
 
 std::string JsonReader::text(const char* key) const {
-  if (!at(key).is_string()) refuse(fmt::format("\"{}\" is not a string", key));
+  if (!at(key).is_string()) reject(fmt::format("\"{}\" is not a string", key));
   return at(key).get<std::string>();
 }
 
 std::uint64_t JsonReader::number(const char* key) const {
-  if (!at(key).is_number_unsigned()) refuse(fmt::format("\"{}\" is not a non-negative integer", key));
+  if (!at(key).is_number_unsigned()) reject(fmt::format("\"{}\" is not a non-negative integer", key));
   return at(key).get<std::uint64_t>();
 }
 
 const Json& JsonReader::list(const char* key) const {
-  if (!at(key).is_array()) refuse(fmt::format("\"{}\" is not an array", key));
+  if (!at(key).is_array()) reject(fmt::format("\"{}\" is not an array", key));
   return at(key);
 }
 
 const Json& JsonReader::object(const char* key) const {
-  if (!at(key).is_object()) refuse(fmt::format("\"{}\" is not an object", key));
+  if (!at(key).is_object()) reject(fmt::format("\"{}\" is not an object", key));
   return at(key);
 }
 
 bool JsonReader::optional_flag(const char* key) const {
   if (!given(key)) return false;
-  if (!at(key).is_boolean()) refuse(fmt::format("\"{}\" is neither true nor false", key));
+  if (!at(key).is_boolean()) reject(fmt::format("\"{}\" is neither true nor false", key));
   return at(key).get<bool>();
 }
 

@@ -18,7 +18,7 @@ class JsonReader {
   // Throws if the value is not an object.
   JsonReader(const Json& json, std::string where);
 
-  [[noreturn]] void refuse(const std::string& what) const;
+  [[noreturn]] void reject(const std::string& what) const;
   // Throws for an unknown key, so that a mistyped key is not ignored.
   void only(std::initializer_list<std::string_view> keys) const;
 

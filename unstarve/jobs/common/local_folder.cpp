@@ -8,7 +8,7 @@
 
 namespace unstarve {
 
-void refuse_url_as_folder(const std::string& verb, const std::filesystem::path& folder) {
+void reject_url_as_folder(const std::string& verb, const std::filesystem::path& folder) {
   if (!has_scheme(folder.string())) return;
   throw Error(ErrorKind::kArgument,
               verb + ": " + folder.string() +

@@ -121,7 +121,7 @@ class LadderRun {
   LadderRun(const LadderOptions& options, std::shared_ptr<const Dataset> dataset, const Progress& progress)
       : options_(options), dataset_(std::move(dataset)), progress_(progress), start_(seconds_now()) {}
 
-  LadderResult run(std::span<const Rung> rungs) {
+  LadderResult run(std::span<const LadderStep> steps) {
     context_.target = options_.target;
     context_.machine = read_machine_facts();
     context_.encoded = dataset_->field_index(FieldKind::kEncodedImage) >= 0;
@@ -131,15 +131,15 @@ class LadderRun {
     base_ = base_of(options_.defaults, options_.target);
     tuned_ = options_.defaults;
     current_ = build(base_, dataset_, options_.target);
-    const double weight = static_cast<double>(rungs.size()) + kFinalWeight;
+    const double weight = static_cast<double>(steps.size()) + kFinalWeight;
     enter_base(std::min(2.0, options_.seconds / weight / 4));
 
     // Divide the time among the steps that apply. This can change when a step is kept, so it is recomputed.
-    for (std::size_t i = 0; i < rungs.size(); ++i) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
       int left = kFinalWeight;
-      for (std::size_t j = i; j < rungs.size(); ++j)
-        left += rungs[j].not_applicable(context_, current_.rig->settings()).empty();
-      step(rungs[i], (options_.seconds - elapsed()) / left);
+      for (std::size_t j = i; j < steps.size(); ++j)
+        left += steps[j].not_applicable(context_, current_.rig->settings()).empty();
+      try_step(steps[i], (options_.seconds - elapsed()) / left);
     }
     finish();
     return std::move(result_);
@@ -165,20 +165,20 @@ class LadderRun {
   }
 
   // Tries one step within about `budget` seconds.
-  void step(const Rung& rung, double budget) {
+  void try_step(const LadderStep& step, double budget) {
     const Settings before = current_.rig->settings();
     LedgerEntry entry;
-    entry.name = rung.name;
-    entry.affects_learning = rung.affects_learning;
-    entry.approximate = rung.approximate;
+    entry.name = step.name;
+    entry.affects_learning = step.affects_learning;
+    entry.approximate = step.approximate;
     entry.batch = before.pipeline.batch.size;
-    entry.reason = rung.not_applicable(context_, before);
+    entry.reason = step.not_applicable(context_, before);
     if (!entry.reason.empty()) {
       entry.verdict = Verdict::kNotApplicable;
     } else {
-      report(rung.name);
+      report(step.name);
       try {
-        measure(rung, budget, before, entry);
+        measure(step, budget, before, entry);
       } catch (const Error& error) {
         // Out of memory, for example: the step is unsuitable for this machine; the ladder continues from the current
         // settings.
@@ -189,7 +189,7 @@ class LadderRun {
     result_.ledger.entries.push_back(std::move(entry));
   }
 
-  void measure(const Rung& rung, double budget, const Settings& before, LedgerEntry& entry) {
+  void measure(const LadderStep& step, double budget, const Settings& before, LedgerEntry& entry) {
     const double begin = seconds_now();
     const double needed = 2 * kMinPairs * block_cost(current_, kShortestBlock);
     const double left = options_.seconds - elapsed() - kFinalWeight * needed;  // the final comparisons come after
@@ -200,22 +200,22 @@ class LadderRun {
       return;
     }
     Candidate best;
-    Measured other = fastest(rung.candidates(context_, before), budget * kScanShare, best);
+    Measured other = fastest(step.candidates(context_, before), budget * kScanShare, best);
     entry.change = best.change;
     entry.batch = best.settings.pipeline.batch.size;
     entry.memory_bytes = other.memory_bytes;
 
-    const double loss_time = rung.affects_learning ? budget * kLossShare : 0;
+    const double loss_time = step.affects_learning ? budget * kLossShare : 0;
     const Comparison comparison = compare(current_, other, budget - (seconds_now() - begin) - loss_time);
     entry.ratio = comparison.interval();
     entry.step_ms = comparison.step_ms;
     entry.samples_per_s = comparison.rate();
     entry.verdict = judge(entry.ratio);
-    if (entry.verdict == Verdict::kKept && rung.affects_learning)
+    if (entry.verdict == Verdict::kKept && step.affects_learning)
       compare_losses(before, best.settings, entry, loss_time / 2);
     if (entry.verdict == Verdict::kKept) {
       current_ = std::move(other);
-      rung.copy(best.settings, tuned_);
+      step.copy(best.settings, tuned_);
     }
   }
 
@@ -313,7 +313,7 @@ class LadderRun {
   std::shared_ptr<const Dataset> dataset_;
   const Progress& progress_;
   double start_;
-  RungContext context_;
+  LadderContext context_;
   Settings base_;
   Settings tuned_;  // the defaults with what the kept steps changed
   Measured current_;
@@ -342,8 +342,8 @@ Settings base_of(Settings defaults, const Target& target) {
 }
 
 LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
-                        std::span<const Rung> rungs, const Progress& progress) {
-  return LadderRun(options, std::move(dataset), progress).run(rungs);
+                        std::span<const LadderStep> steps, const Progress& progress) {
+  return LadderRun(options, std::move(dataset), progress).run(steps);
 }
 
 }  // namespace unstarve

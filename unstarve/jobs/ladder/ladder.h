@@ -20,7 +20,7 @@
 
 #include "unstarve/core/profile.h"
 #include "unstarve/jobs/common/progress.h"
-#include "unstarve/jobs/ladder/rung.h"
+#include "unstarve/jobs/ladder/ladder_step.h"
 #include "unstarve/observe/ledger.h"
 #include "unstarve/storage/dataset/dataset.h"
 
@@ -43,7 +43,7 @@ struct LadderResult {
 };
 
 [[nodiscard]] LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
-                                      std::span<const Rung> rungs, const Progress& progress = {});
+                                      std::span<const LadderStep> steps, const Progress& progress = {});
 
 // The plain settings: one loader thread without prefetch, pageable memory, full decode; for a network also batch size
 // 32, float32, NCHW and one optimiser update per parameter. All other settings are those of `defaults`.

@@ -23,19 +23,19 @@ LadderOptions options(const std::string& data, double seconds) {
   return options;
 }
 
-TEST_CASE("a rung that helps is kept, the others are reverted") {
+TEST_CASE("a step that helps is kept, the others are reverted") {
   // One thread of a source that sleeps 1 ms per read delivers 1,000 samples/s; the accelerator consumes 1,786.
   // Therefore more threads help, whatever the load of the machine.
   const auto open = [](double seconds) {
     LadderOptions o = options(kData, seconds);
-    return run_ladder(o, open_dataset(kData), rungs());
+    return run_ladder(o, open_dataset(kData), ladder_steps());
   };
   const LadderResult result = open(12);
-  REQUIRE(result.ledger.entries.size() == 2 + rungs().size());
+  REQUIRE(result.ledger.entries.size() == 2 + ladder_steps().size());
   const auto entry = [&](std::string_view name) {
     for (const LedgerEntry& e : result.ledger.entries)
       if (e.name == name) return e;
-    throw std::runtime_error("no such rung");
+    throw std::runtime_error("no such step");
   };
   CHECK(entry("base").verdict == Verdict::kBase);
   CHECK(entry("base").batch == options(kData, 12).defaults.pipeline.batch.size);
@@ -64,8 +64,8 @@ TEST_CASE("a rung that helps is kept, the others are reverted") {
   CHECK_FALSE(result.after.utilisation.empty());
 }
 
-TEST_CASE("a rung without enough time is undecided, and the reason names the required time") {
-  const LadderResult result = run_ladder(options(kData, 0.05), open_dataset(kData), rungs());
+TEST_CASE("a step without enough time is undecided, and the reason names the required time") {
+  const LadderResult result = run_ladder(options(kData, 0.05), open_dataset(kData), ladder_steps());
   int undecided = 0;
   for (const LedgerEntry& entry : result.ledger.entries) {
     CHECK(entry.verdict != Verdict::kKept);
@@ -79,14 +79,15 @@ TEST_CASE("a rung without enough time is undecided, and the reason names the req
   CHECK(result.over_defaults.pairs == 0);
 }
 
-TEST_CASE("a rung whose rig cannot be built is reverted with the reason") {
-  const Rung broken[]{{"broken", false, false, [](const RungContext&, const Settings&) { return std::string(); },
-                       [](const RungContext&, const Settings& current) {
-                         Settings settings = current;
-                         settings.pipeline.operations = {{"no_such_operation", {}}};
-                         return std::vector<Candidate>{{settings, "broken"}};
-                       },
-                       [](const Settings&, Settings&) {}}};
+TEST_CASE("a step whose rig cannot be built is reverted with the reason") {
+  const LadderStep broken[]{{"broken", false, false,
+                             [](const LadderContext&, const Settings&) { return std::string(); },
+                             [](const LadderContext&, const Settings& current) {
+                               Settings settings = current;
+                               settings.pipeline.operations = {{"no_such_operation", {}}};
+                               return std::vector<Candidate>{{settings, "broken"}};
+                             },
+                             [](const Settings&, Settings&) {}}};
   const LadderResult result = run_ladder(options(kData, 20), open_dataset(kData), broken);
   CHECK(result.ledger.entries[1].verdict == Verdict::kReverted);
   CHECK_THAT(result.ledger.entries[1].reason, Catch::Contains("no_such_operation"));
@@ -128,16 +129,16 @@ TEST_CASE("for an emulated accelerator, base settings keep batch, element type a
 
 TEST_CASE("every step copies exactly what its candidates change") {
   const Settings plain = base_of(options(kData, 1).defaults, parse_target("cpu"));
-  RungContext context;
+  LadderContext context;
   context.target = parse_target("cpu");
   context.machine = read_machine_facts();
   context.encoded = true;
   context.samples = 1 << 20;
-  for (const Rung& rung : rungs()) {
-    for (const Candidate& candidate : rung.candidates(context, plain)) {
+  for (const LadderStep& step : ladder_steps()) {
+    for (const Candidate& candidate : step.candidates(context, plain)) {
       Settings copied = plain;
-      rung.copy(candidate.settings, copied);
-      INFO(rung.name);
+      step.copy(candidate.settings, copied);
+      INFO(step.name);
       CHECK(copied == candidate.settings);
     }
   }

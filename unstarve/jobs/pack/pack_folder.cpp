@@ -63,12 +63,12 @@ bool is_whole(const fs::path& folder, const FileSum& sum) {
 
 PackFolder::PackFolder(fs::path folder, PackManifest plan, std::size_t shard_count)
     : folder_(std::move(folder)), work_(folder_ / kPackWorkName), plan_(std::move(plan)), shard_count_(shard_count) {
-  refuse_foreign();
+  reject_foreign();
   read_manifest();
   resume();
 }
 
-void PackFolder::refuse_foreign() const {
+void PackFolder::reject_foreign() const {
   std::error_code failed;
   const fs::file_status status = fs::status(folder_, failed);
   if (fs::exists(status) && !fs::is_directory(status))

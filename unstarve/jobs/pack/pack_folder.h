@@ -43,7 +43,7 @@ class PackFolder {
   [[nodiscard]] bool complete(const std::vector<std::string>& files);
 
  private:
-  void refuse_foreign() const;
+  void reject_foreign() const;
   void read_manifest();
   void resume() const;
   // From the current manifest, which another part may have written.

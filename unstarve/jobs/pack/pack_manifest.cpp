@@ -30,11 +30,11 @@ Json json_of(const ShardEntry& entry) {
 FileSum sum_from(const JsonReader& reader) {
   FileSum sum{reader.text("file"), reader.number("bytes"), 0};
   if (leaves_folder(sum.file) || sum.file.find('/') != std::string::npos)
-    reader.refuse(fmt::format("\"{}\" is not the name of a file in this folder", sum.file));
+    reader.reject(fmt::format("\"{}\" is not the name of a file in this folder", sum.file));
   const std::string crc = reader.text("crc32c");
   const auto [end, status] = std::from_chars(crc.data(), crc.data() + crc.size(), sum.crc32c, 16);
   if (crc.size() != 8 || status != std::errc() || end != crc.data() + crc.size())
-    reader.refuse(fmt::format("\"crc32c\" is \"{}\"; expected eight hexadecimal digits", crc));
+    reader.reject(fmt::format("\"crc32c\" is \"{}\"; expected eight hexadecimal digits", crc));
   return sum;
 }
 
@@ -64,7 +64,7 @@ Json parse(const std::string& text, const std::string& where) {
 void check_sums(const PackManifest& manifest, const JsonReader& reader) {
   const auto same = [&](const std::string& what, std::uint64_t stated, std::uint64_t summed) {
     if (stated != summed)
-      reader.refuse(fmt::format("{}: the manifest says {}, its shards have {}", what, stated, summed));
+      reader.reject(fmt::format("{}: the manifest says {}, its shards have {}", what, stated, summed));
   };
   same("records", reader.number("records"), manifest.records());
   same("bytes", reader.number("bytes"), manifest.bytes());
@@ -138,14 +138,14 @@ PackManifest manifest_from_json(const std::string& text, const std::string& wher
   manifest.options = reader.at("options").dump();
   manifest.source = reader.at("source").dump();
   for (const Json& name : reader.list("classes")) {
-    if (!name.is_string()) reader.refuse("\"classes\": a name is not a string");
+    if (!name.is_string()) reader.reject("\"classes\": a name is not a string");
     manifest.classes.push_back(name.get<std::string>());
   }
   for (const auto& item : reader.object("splits").items()) manifest.split_names.push_back(item.key());
   for (const Json& item : reader.list("shards")) {
     manifest.shards.push_back(entry_of(JsonReader(item, fmt::format("{}: shard {}", where, manifest.shards.size()))));
     const std::string& split = manifest.shards.back().split;
-    if (!reader.at("splits").contains(split)) reader.refuse("a shard has the unknown split \"" + split + "\"");
+    if (!reader.at("splits").contains(split)) reader.reject("a shard has the unknown split \"" + split + "\"");
   }
   check_sums(manifest, reader);
   return manifest;

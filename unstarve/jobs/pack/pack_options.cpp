@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kArgument, what); }
+[[noreturn]] void reject(const std::string& what) { throw Error(ErrorKind::kArgument, what); }
 
 template <class T>
 bool parse_all(std::string_view text, T& value) {
@@ -30,7 +30,7 @@ bool is_split_name(const std::string& name) {
 
 std::vector<SplitShare> parse_splits(const std::string& text) {
   const auto wrong = [&](const std::string& what) {
-    refuse("--split: found \"" + text + "\": " + what + "; expected shares that add up to 1, e.g. train=0.9,val=0.1");
+    reject("--split: found \"" + text + "\": " + what + "; expected shares that add up to 1, e.g. train=0.9,val=0.1");
   };
   std::vector<SplitShare> splits;
   double sum = 0;
@@ -61,7 +61,7 @@ PackPart parse_part(const std::string& text) {
   const bool read = parse_all(std::string_view(text).substr(0, slash), part.number) && slash < text.size() &&
                     parse_all(std::string_view(text).substr(slash + 1), part.of);
   if (!read || part.of < 1 || part.number > part.of)
-    refuse("--part: found \"" + text + "\", expected i/n with i from 0 to n-1, or from 1 to n");
+    reject("--part: found \"" + text + "\", expected i/n with i from 0 to n-1, or from 1 to n");
   return part;
 }
 

@@ -184,37 +184,37 @@ TEST_CASE("a truncated or inconsistent manifest is rejected") {
       CHECK(error.kind() == ErrorKind::kInput);
     }
   }
-  const auto refused = [&](const std::string& from, const std::string& to) {
+  const auto rejected = [&](const std::string& from, const std::string& to) {
     std::string changed = text;
     const std::size_t at = changed.find(from);
     REQUIRE(at != std::string::npos);
     changed.replace(at, from.size(), to);
     CHECK_THROWS_AS(manifest_from_json(changed, "m.json"), Error);
   };
-  refused("\"records\": 3", "\"records\": 4");
-  refused("\"records\": 2", "\"records\": 5");
-  refused("\"bytes\": 15", "\"bytes\": -15");
-  refused("12345678", "1234567");
-  refused("12345678", "1234567g");
-  refused("train-00000.rec", "../x");
-  refused("train-00000.rec", "a/x");
-  refused("train-00000.idx", "/etc/passwd");
-  refused("\"split\": \"val\"", "\"split\": \"other\"");
-  refused("[\n  \"cat\"", "[\n  7, \"cat\"");
+  rejected("\"records\": 3", "\"records\": 4");
+  rejected("\"records\": 2", "\"records\": 5");
+  rejected("\"bytes\": 15", "\"bytes\": -15");
+  rejected("12345678", "1234567");
+  rejected("12345678", "1234567g");
+  rejected("train-00000.rec", "../x");
+  rejected("train-00000.rec", "a/x");
+  rejected("train-00000.idx", "/etc/passwd");
+  rejected("\"split\": \"val\"", "\"split\": \"other\"");
+  rejected("[\n  \"cat\"", "[\n  7, \"cat\"");
 }
 
 TEST_CASE("parts that start at the same time in a new folder share it") {
   TemporaryFolder folder;
   PackManifest plan = some_manifest();
   plan.shards.clear();
-  std::vector<std::string> refused(4);
+  std::vector<std::string> rejected(4);
   for (int round = 0; round < 300; ++round) {
     const fs::path dst = folder.path() / std::to_string(round);
     fs::create_directory(dst);
-    std::barrier together(std::ssize(refused));
+    std::barrier together(std::ssize(rejected));
     {
       std::vector<std::jthread> parts;
-      for (std::string& reason : refused) {
+      for (std::string& reason : rejected) {
         parts.emplace_back([&] {
           together.arrive_and_wait();
           try {
@@ -225,7 +225,7 @@ TEST_CASE("parts that start at the same time in a new folder share it") {
         });
       }
     }
-    REQUIRE(refused == std::vector<std::string>(refused.size()));
+    REQUIRE(rejected == std::vector<std::string>(rejected.size()));
   }
 }
 

@@ -31,7 +31,7 @@ std::string joined(const std::string& names, std::string_view name) {
 
 std::string required_text(const JsonReader& reader, const char* key) {
   std::string value = reader.text(key);
-  if (value.empty()) reader.refuse(fmt::format("\"{}\" is empty", key));
+  if (value.empty()) reader.reject(fmt::format("\"{}\" is empty", key));
   return value;
 }
 
@@ -39,7 +39,7 @@ std::string checksum(const JsonReader& reader, const char* key, std::size_t digi
   std::string text = reader.optional_text(key);
   const bool fits =
       text.empty() || (text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos);
-  if (!fits) reader.refuse(fmt::format("\"{}\": expected {} lower-case hexadecimal digits", key, digits));
+  if (!fits) reader.reject(fmt::format("\"{}\": expected {} lower-case hexadecimal digits", key, digits));
   return text;
 }
 
@@ -48,14 +48,14 @@ std::string inner_path(const JsonReader& reader, const char* key) {
   std::string path = reader.optional_text(key);
   while (path.ends_with('/')) path.pop_back();
   if (!path.empty() && leaves_folder(path))
-    reader.refuse(std::string("\"") + key + "\" is outside its folder: " + path);
+    reader.reject(std::string("\"") + key + "\" is outside its folder: " + path);
   return path;
 }
 
 std::string file_name(const JsonReader& reader) {
   std::string name = required_text(reader, "file");
   if (name == "." || name == ".." || name.find('/') != std::string::npos) {
-    reader.refuse("\"file\" is not a file name: " + name);
+    reader.reject("\"file\" is not a file name: " + name);
   }
   return name;
 }
@@ -85,7 +85,7 @@ PreparedLayout layout_from(const JsonReader& reader) {
   const std::string name = required_text(reader, "layout");
   const auto found = std::ranges::find(kLayoutNames, name);
   if (found == kLayoutNames.end())
-    reader.refuse(fmt::format("\"layout\" is \"{}\"; expected one of {}", name, fmt::join(kLayoutNames, ", ")));
+    reader.reject(fmt::format("\"layout\" is \"{}\"; expected one of {}", name, fmt::join(kLayoutNames, ", ")));
   return static_cast<PreparedLayout>(found - kLayoutNames.begin());
 }
 
@@ -94,9 +94,9 @@ std::vector<SplitSize> splits_from(const JsonReader& reader) {
   if (!reader.has("splits")) return splits;
   for (const auto& [name, samples] : reader.object("splits").items()) {
     if (name.empty() || name.find('/') != std::string::npos || name == "..") {
-      reader.refuse("\"splits\": \"" + name + "\" is not a split name");
+      reader.reject("\"splits\": \"" + name + "\" is not a split name");
     }
-    if (!samples.is_number_unsigned()) reader.refuse("\"splits\": \"" + name + "\" is not a non-negative integer");
+    if (!samples.is_number_unsigned()) reader.reject("\"splits\": \"" + name + "\" is not a non-negative integer");
     splits.push_back({name, samples.get<std::uint64_t>()});
   }
   return splits;
@@ -106,7 +106,7 @@ void check_splits(const CatalogueEntry& entry, const JsonReader& reader) {
   for (const PublishedArchive& archive : entry.archives) {
     const bool known = archive.split.empty() || std::any_of(entry.splits.begin(), entry.splits.end(),
                                                             [&](const auto& s) { return s.name == archive.split; });
-    if (!known) reader.refuse("archive " + archive.file + ": split \"" + archive.split + "\" is not in \"splits\"");
+    if (!known) reader.reject("archive " + archive.file + ": split \"" + archive.split + "\" is not in \"splits\"");
   }
 }
 
@@ -128,7 +128,7 @@ CatalogueEntry entry_from(const Json& json, const std::string& where) {
   reader.each("archives", [&](const Json& archive, const std::string& item) {
     entry.archives.push_back(archive_from(archive, item));
   });
-  if (entry.archives.empty()) reader.refuse("no archives");
+  if (entry.archives.empty()) reader.reject("no archives");
   reader.each("other_forms", [&](const Json& form, const std::string& item) {
     const JsonReader other(form, item);
     other.only({"file", "md5", "reason"});
@@ -230,11 +230,11 @@ std::vector<CatalogueEntry> parse_catalogue(std::string_view json, const std::st
   }
   const JsonReader reader(document, "catalogue " + file);
   reader.only({"unstarve_catalogue", "datasets"});
-  if (reader.number("unstarve_catalogue") != 1) reader.refuse("\"unstarve_catalogue\" is not 1");
+  if (reader.number("unstarve_catalogue") != 1) reader.reject("\"unstarve_catalogue\" is not 1");
   std::vector<CatalogueEntry> entries;
   reader.each("datasets",
               [&](const Json& entry, const std::string& where) { entries.push_back(entry_from(entry, where)); });
-  if (entries.empty()) reader.refuse("no datasets");
+  if (entries.empty()) reader.reject("no datasets");
   return entries;
 }
 

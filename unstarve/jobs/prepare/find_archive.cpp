@@ -55,7 +55,7 @@ std::string ending(const std::string& file) {
   return before == ".tar" ? before + last : last;
 }
 
-void refuse_other_form(const CatalogueEntry& entry, const PublishedArchive& archive, const fs::path& folder,
+void reject_other_form(const CatalogueEntry& entry, const PublishedArchive& archive, const fs::path& folder,
                        const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     for (const OtherForm& form : entry.other_forms) {
@@ -93,7 +93,7 @@ FoundArchive find_archive(const CatalogueEntry& entry, const PublishedArchive& a
     if (candidate.wrong.empty()) return candidate.found;
   }
   if (!wrong.empty()) throw Error(ErrorKind::kInput, "prepare " + entry.name + ": " + wrong);
-  refuse_other_form(entry, archive, folder, files);
+  reject_other_form(entry, archive, folder, files);
   const std::string where = !archive.url.empty()  ? "published at " + archive.url
                             : !entry.note.empty() ? entry.note
                                                   : "see " + entry.home;

@@ -30,7 +30,7 @@ TEST_CASE("the I/O probe reads a folder, a file and a glob, and reports all rate
   }
 }
 
-TEST_CASE("the I/O probe refuses unsuitable data with a reason") {
+TEST_CASE("the I/O probe rejects unsuitable data with a reason") {
   const testing::TemporaryFolder folder;
   folder.write("tiny", "x");
   CHECK_THROWS_AS(run_io_probe(folder.str("missing"), 0.01), Error);

@@ -1,4 +1,4 @@
-// The chain's kernels against their reference, and deferred colours against colours applied at once.
+// The chain's kernels against their reference, and deferred colours against colours applied immediately.
 #include "unstarve/ops/base/point_chain.h"
 
 #include <catch2/catch.hpp>

@@ -203,7 +203,7 @@ TEST_CASE("weights are drawn from Beta(alpha, alpha)") {
   }
 }
 
-TEST_CASE("invalid batch operations are refused with the known ones") {
+TEST_CASE("invalid batch operations are rejected with the known ones") {
   CHECK_THROWS_WITH(make_batch_operation(defaults("mixdown")),
                     Contains("known: one_hot, label_smoothing, mixup, cutmix"));
   CHECK_THROWS_WITH(make_batch_operation({"mixup", {{"alpha", {0}}}}), Contains("alpha"));

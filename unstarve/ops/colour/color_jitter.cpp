@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-// How far brightness, contrast, saturation and hue go.
+// The largest changes of brightness, contrast, saturation and hue.
 using Ranges = std::array<double, 4>;
 
 void jitter(Frame& frame, const Ranges& by, Random& random, Scratch& scratch) {

@@ -48,7 +48,7 @@ void run_on_host(const BatchProgram& program, const BatchMemory& memory, const O
   Counts counts;
   HostTeam team(counts, order);
   for (std::int64_t sample = 0; sample < program.count; ++sample) {
-    // Commands read only what earlier ones wrote: leftovers must not show.
+    // Commands read only what earlier ones wrote: earlier contents must not affect the result.
     if (bytes > 0) std::memset(memory.scratch, static_cast<int>(0xA5 + sample), bytes);
     std::memset(&counts, 0x5A, sizeof counts);
     const Task task{program, memory.source + program.samples[sample].source, memory.scratch};

@@ -21,13 +21,13 @@ using testing::Arrangement;
 using testing::between;
 using testing::Chain;
 using testing::defaults;
+using testing::HostAndDevice;
 using testing::Key;
 using testing::Pixels;
-using testing::TwoWays;
 
 TEST_CASE("every operation of the library gives the host's bits", "[gpu]") {
   Random made_up(1, 0, 0, 0);
-  TwoWays ways;
+  HostAndDevice ways;
   for (const OperationInfo& info : operations()) {
     INFO(info.name);
     const OpSpec spec = defaults(info.name);
@@ -48,7 +48,7 @@ TEST_CASE("every operation of the library gives the host's bits", "[gpu]") {
 
 TEST_CASE("rectangles covered by colours or noise, once or repeatedly, have the host's bits", "[gpu]") {
   Random made_up(16, 0, 0, 0);
-  TwoWays ways;
+  HostAndDevice ways;
   const OpValue noise = "random", colour = {9, 8, 7};
   const OpSpec erased{"erasing", {{"probability", {1}}, {"value", noise}}};
   const OpSpec cut{"cutout", {{"size", {9, 12}}, {"holes", {3}}, {"value", colour}}};
@@ -68,7 +68,7 @@ TEST_CASE("rectangles covered by colours or noise, once or repeatedly, have the 
 
 TEST_CASE("the fill around a warped image has the host's bits", "[gpu]") {
   Random made_up(19, 0, 0, 0);
-  TwoWays ways;
+  HostAndDevice ways;
   const OpValue colour = {9, 130, 250}, nearest = "nearest", bilinear = "bilinear";
   for (const OpSpec& spec : {OpSpec{"rotation", {{"degrees", {45}}}}, OpSpec{"affine", {{"scale", {0.5}}}},
                              OpSpec{"perspective", {{"probability", {1}}}}}) {
@@ -102,7 +102,7 @@ TEST_CASE("the fill around a warped image has the host's bits", "[gpu]") {
 
 TEST_CASE("every kind of border gives the host's bits, whatever operations come before and after", "[gpu]") {
   Random random(18, 0, 0, 0);
-  TwoWays ways;
+  HostAndDevice ways;
   const std::vector<OpSpec> before = {defaults("horizontal_flip"), defaults("vertical_flip"), defaults("contrast"),
                                       defaults("rotation"),        defaults("center_crop"),   defaults("saturation")};
   const std::vector<OpSpec> after = {defaults("resize"), defaults("gaussian_blur"), defaults("equalize"),
@@ -125,7 +125,7 @@ TEST_CASE("every kind of border gives the host's bits, whatever operations come 
 
 TEST_CASE("resizing by every interpolation gives the host's bits", "[gpu]") {
   Random made_up(6, 0, 0, 0);
-  TwoWays ways;
+  HostAndDevice ways;
   for (const char* const interpolation : {"nearest", "bilinear", "bicubic", "box", "area", "lanczos"}) {
     for (const char* const antialias : {"true", "false"}) {
       INFO(interpolation << " " << antialias);
@@ -140,7 +140,7 @@ TEST_CASE("resizing by every interpolation gives the host's bits", "[gpu]") {
 
 TEST_CASE("a resize with max_size gives the host's bits", "[gpu]") {
   Random made_up(20, 0, 0, 0);
-  TwoWays ways;
+  HostAndDevice ways;
   const Chain chain({{"resize", {{"size", {30}}, {"max_size", {41}}}}});
   for (const auto& [size, made] : {std::pair{Size{90, 70}, Size{38, 30}}, {{90, 60}, {41, 27}}, {{1, 500}, {1, 41}}}) {
     REQUIRE(ways.equal(chain, Pixels(size, Arrangement::kInterleaved, made_up).view, {3, 1, 0}));
@@ -152,7 +152,7 @@ TEST_CASE("random chains of operations give the host's bits in any order of a te
   std::vector<OpSpec> all;
   for (const OperationInfo& info : operations()) all.push_back(defaults(info.name));
   Random random(2, 0, 0, 0);
-  TwoWays ways;
+  HostAndDevice ways;
   int several_passes = 0;
   for (std::uint64_t trial = 0; trial < 600; ++trial) {
     std::vector<OpSpec> specs;
@@ -182,7 +182,7 @@ TEST_CASE("a blend of images gives the host's bits anywhere in a chain", "[gpu]"
       {defaults("rotation"), blend(4, 5), defaults("rotation"), defaults("sharpness")},
       {defaults("resize"), blend(16, 2), blend(2, 3), defaults("resize")}};
   Random random(11, 0, 0, 0);
-  TwoWays ways;
+  HostAndDevice ways;
   for (std::uint64_t trial = 0; trial < 60; ++trial) {
     const Pixels pixels({between(random, 1, 50), between(random, 1, 50)}, static_cast<Arrangement>(random.below(3)),
                         random);
@@ -201,7 +201,7 @@ TEST_CASE("a blend of images gives the host's bits anywhere in a chain", "[gpu]"
 TEST_CASE("a typical training chain is one pass from the source to the batch", "[gpu]") {
   Random random(3, 0, 0, 0);
   const Pixels pixels({90, 70}, Arrangement::kInterleaved, random);
-  TwoWays ways;
+  HostAndDevice ways;
   const Chain one({defaults("random_resized_crop"),
                    defaults("horizontal_flip"),
                    {"brightness", {{"factor", {0.5}}}},
@@ -284,16 +284,16 @@ TEST_CASE("batches of photographs give the host's bits", "[gpu]") {
   }
 }
 
-TEST_CASE("an operation added by the program is refused by name", "[gpu]") {
+TEST_CASE("an operation added by the program is rejected by name", "[gpu]") {
   struct Doubled final : Operation {
     Size output_size(Size selected) const override { return selected; }
     void apply(Frame&, Random&, Scratch&) const override {}
   };
-  const OpSpec spec{"of_somebody_else", {}};
+  const OpSpec spec{"added_by_program", {}};
   std::vector<std::unique_ptr<Operation>> own;
   own.push_back(std::make_unique<Doubled>());
   CHECK_THROWS_WITH(BatchRecorder(std::span(&spec, 1), own, {8, 8}),
-                    "operations[0]: operation of_somebody_else has no kernel for GPUs; run it and the ones before it "
+                    "operations[0]: operation added_by_program has no kernel for GPUs; run it and the ones before it "
                     "on the host");
 }
 

@@ -1,4 +1,4 @@
-// For builds without CUDA, in which open_device() returns no device that could lead here.
+// For builds without CUDA, in which open_device() returns no device that needs these functions.
 #include "unstarve/core/error.h"
 #include "unstarve/ops/gpu/launch.h"
 

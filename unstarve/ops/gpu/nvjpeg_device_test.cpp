@@ -34,11 +34,11 @@ void check_backend(const NvjpegLibrary& library, NvjpegBackend backend, Device& 
   for (std::size_t i = 0; i < files.size(); ++i) jobs.push_back({files[i], expected[i].size(), outputs[i]->data()});
   const auto stream = device.make_stream();
   NvjpegDecoder decoder(library, backend, 2);
-  const auto refusals = decoder.decode(jobs, stream->native());
+  const auto rejections = decoder.decode(jobs, stream->native());
   std::size_t decoded = 0;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    INFO("photograph " << i << " " << refusals[i]);
-    if (!refusals[i].empty()) continue;
+    INFO("photograph " << i << " " << rejections[i]);
+    if (!rejections[i].empty()) continue;
     ++decoded;
     std::vector<std::uint8_t> made(expected[i].bytes());
     device.copy_to_host(made.data(), outputs[i]->data(), made.size(), *stream);

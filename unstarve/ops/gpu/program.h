@@ -9,7 +9,7 @@
 // computed before a command needs it. So crops, flips, borders, colours, covered rectangles and one operation that
 // reads several pixels (a resize, a warp, a filter) are one pass from the source to the batch. A second operation that
 // reads several pixels needs a kMakePixels in between. A blend keeps the image that its versions are made from in
-// memory of its own and adds each version to sums. Nothing here owns memory or depends on CUDA.
+// separate memory and adds each version to sums. Nothing here owns memory or depends on CUDA.
 
 #include <array>
 #include <cstdint>

@@ -36,7 +36,7 @@ struct Task {
 };
 
 // Maps a pixel of a view to the one below. False if there is none.
-UNSTARVE_HD inline bool look_through(const View& view, std::int32_t& x, std::int32_t& y) {
+UNSTARVE_HD inline bool map_to_input(const View& view, std::int32_t& x, std::int32_t& y) {
   x = view.x + view.step_x * x;
   y = view.y + view.step_y * y;
   if (view.border != Border::kConstant) {
@@ -61,7 +61,7 @@ struct ViewedInput {
   int width, height;
 
   [[nodiscard]] UNSTARVE_HD Pixel pixel(int x, int y) const {
-    return look_through(layer.view, x, y) ? read_memory(task, layer.input, x, y) : layer.view.fill;
+    return map_to_input(layer.view, x, y) ? read_memory(task, layer.input, x, y) : layer.view.fill;
   }
 };
 
@@ -137,7 +137,7 @@ UNSTARVE_HD inline std::array<std::uint16_t, kChannels> blurred_across(const Tas
   return blurred;
 }
 
-// Its second half.
+// gaussian_blur()'s second half.
 UNSTARVE_HD inline Pixel blurred_down(const Task& task, const Layer& layer, int x, int y) {
   const std::uint32_t* const weights = task.program.blur_weights + layer.first_blur_weight;
   const auto at = [&](int row) {
@@ -195,7 +195,7 @@ UNSTARVE_HD inline Pixel read_layer(const Task& task, std::int32_t top, std::int
     const Layer& layer = layers[i];
     from = i + 1;
     if (layer.kind == LayerKind::kView) {
-      if (!look_through(layer.view, x, y)) {
+      if (!map_to_input(layer.view, x, y)) {
         pixel = layer.view.fill;
         break;
       }

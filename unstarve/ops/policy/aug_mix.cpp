@@ -1,8 +1,8 @@
 // A blend of the image with several chains of random changes: AugMix (Hendrycks et al., "AugMix: a simple
 // data processing method to improve robustness and uncertainty", 2019), as torchvision has it.
 //
-// Blended values are truncated, as there. Weights are in 1/65536 and add up to exactly one, so that a value that no
-// chain changes stays.
+// Blended values are truncated, as in torchvision. Weights are in 1/65536 and add up to exactly one, so that a value
+// that no chain changes stays.
 
 #include <array>
 #include <cmath>

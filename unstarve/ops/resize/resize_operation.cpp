@@ -67,13 +67,13 @@ std::unique_ptr<Operation> make_resize(const OpParams& params) {
   const Size size = p.size("size");
   const int max_size = p.integer("max_size", 0, 0, kMaxSize);
   const bool exact = p.has_two("size");
-  const auto refuse = [&](const std::string& expected) {
+  const auto reject = [&](const std::string& expected) {
     throw Error(ErrorKind::kArgument,
                 fmt::format("operation resize: parameter 'max_size' is [{}]; expected {}", max_size, expected));
   };
-  if (max_size > 0 && exact) refuse("none, as size is a height and a width");
+  if (max_size > 0 && exact) reject("none, as size is a height and a width");
   if (max_size > 0 && max_size <= size.width)
-    refuse(fmt::format("more than size, which is {}, or 0 for none", size.width));
+    reject(fmt::format("more than size, which is {}, or 0 for none", size.width));
   return std::make_unique<Resize>(size.width, max_size, exact ? std::optional(size) : std::nullopt, read_resampling(p));
 }
 

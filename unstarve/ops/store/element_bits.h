@@ -10,7 +10,7 @@
 
 namespace unstarve {
 
-// Elements in memory, as types of their own so that functions can be overloaded.
+// Elements in memory, as separate types so that functions can be overloaded.
 enum class Bfloat16 : std::uint16_t {};
 enum class Float16 : std::uint16_t {};  // IEEE 754 binary16
 

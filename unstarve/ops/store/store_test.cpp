@@ -190,7 +190,7 @@ TEST_CASE("float16 values beyond the range are infinite, in vectors as in the re
   });
 }
 
-TEST_CASE("a std of zero or a value that is not finite is refused") {
+TEST_CASE("a std of zero or a value that is not finite is rejected") {
   StoreFormat format;
   SECTION("zero") { format.normalisation.std[1] = 0; }
   SECTION("tiny") { format.normalisation.std[1] = std::numeric_limits<float>::denorm_min(); }

@@ -272,7 +272,7 @@ TEST_CASE("a window without finished reads changes neither reads nor threads") {
 
 // Samples of 1 ms; a record takes readers `read_ahead_s`, of it `cpu_s` on a CPU. Readers are awake for the share
 // `awake` of that time.
-Profile brought(double read_ahead_s, double cpu_s, double awake, const Case& c = {}) {
+Profile with_readers(double read_ahead_s, double cpu_s, double awake, const Case& c = {}) {
   Profile profile = profile_of(c);
   const std::int64_t n = profile.samples;
   const auto ns = [&](double s) { return std::llround(s * 1e9 * static_cast<double>(n)); };
@@ -284,22 +284,22 @@ Profile brought(double read_ahead_s, double cpu_s, double awake, const Case& c =
 constexpr Limits kStopLimits{.cores = 2, .max_read_ahead = 64, .may_stop_read_ahead = true};
 
 TEST_CASE("read-ahead stops if readers hardly sleep for their records") {
-  const Choice ended = choose(brought(0.05 * kMs, 0.04 * kMs, 1), kStopLimits);
+  const Choice ended = choose(with_readers(0.05 * kMs, 0.04 * kMs, 1), kStopLimits);
   CHECK(ended.settings.read_ahead == 0);
   CHECK(ended.settings.threads == 2);
   CHECK_THAT(ended.reason, Contains("read-ahead stops because readers sleep only 0 us for a record"));
-  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 0.9), kStopLimits).settings.read_ahead == 0);
+  CHECK(choose(with_readers(0.05 * kMs, 0.04 * kMs, 0.9), kStopLimits).settings.read_ahead == 0);
   // A slow consumer does not need readers, which leaves cores to it.
-  const Choice slow = choose(brought(0.05 * kMs, 0.04 * kMs, 1, {.consumer_s = 1}), kStopLimits);
+  const Choice slow = choose(with_readers(0.05 * kMs, 0.04 * kMs, 1, {.consumer_s = 1}), kStopLimits);
   CHECK(slow.settings.read_ahead == 0);
   CHECK(slow.settings.threads == 1);
   // A disk, and one record in a hundred from a disk that takes 10 ms.
-  CHECK(choose(brought(5 * kMs, 0.04 * kMs, 0), kStopLimits).settings.read_ahead > 0);
-  CHECK(choose(brought(0.15 * kMs, 0.04 * kMs, 1.0 / 3), kStopLimits).settings.read_ahead > 0);
+  CHECK(choose(with_readers(5 * kMs, 0.04 * kMs, 0), kStopLimits).settings.read_ahead > 0);
+  CHECK(choose(with_readers(0.15 * kMs, 0.04 * kMs, 1.0 / 3), kStopLimits).settings.read_ahead > 0);
   // If the kernel does not count sleeps, all time may be sleep.
-  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 0), kStopLimits).settings.read_ahead > 0);
+  CHECK(choose(with_readers(0.05 * kMs, 0.04 * kMs, 0), kStopLimits).settings.read_ahead > 0);
   // Not if it may not stop, and not in a window without finished reads.
-  CHECK(choose(brought(0.05 * kMs, 0.04 * kMs, 1), {.cores = 2, .max_read_ahead = 64}).settings.read_ahead > 0);
+  CHECK(choose(with_readers(0.05 * kMs, 0.04 * kMs, 1), {.cores = 2, .max_read_ahead = 64}).settings.read_ahead > 0);
   Profile nothing = profile_of({});
   nothing.read_ahead = 16;
   CHECK(choose(nothing, kStopLimits).settings.read_ahead == 16);
@@ -308,10 +308,10 @@ TEST_CASE("read-ahead stops if readers hardly sleep for their records") {
 TEST_CASE("readers are kept if the consumer would wait for threads that also read") {
   Limits one = kStopLimits;
   one.threads = 1;
-  CHECK(choose(brought(0.05 * kMs, 0.05 * kMs, 1), one).settings.read_ahead == 0);
-  CHECK(choose(brought(0.5 * kMs, 0.5 * kMs, 1), one).settings.read_ahead > 0);
+  CHECK(choose(with_readers(0.05 * kMs, 0.05 * kMs, 1), one).settings.read_ahead == 0);
+  CHECK(choose(with_readers(0.5 * kMs, 0.5 * kMs, 1), one).settings.read_ahead > 0);
   // Not for a consumer that needs only one thread.
-  CHECK(choose(brought(0.5 * kMs, 0.5 * kMs, 1, {.consumer_s = 1}), one).settings.read_ahead == 0);
+  CHECK(choose(with_readers(0.5 * kMs, 0.5 * kMs, 1, {.consumer_s = 1}), one).settings.read_ahead == 0);
 }
 
 TEST_CASE("a load that stops read-ahead does not start it, and vice versa") {
@@ -329,7 +329,7 @@ TEST_CASE("a load that stops read-ahead does not start it, and vice versa") {
               profile.stages[0].busy_ns = std::llround(record_s * 1e9 * static_cast<double>(profile.samples));
               return profile;
             };
-            const bool ends = choose(also(brought(sleep * kMs, 0, 0, c), 0), limits).settings.read_ahead == 0;
+            const bool ends = choose(also(with_readers(sleep * kMs, 0, 0, c), 0), limits).settings.read_ahead == 0;
             const bool begins = choose(also(profile_of(c), sleep * kMs), limits).settings.read_ahead > 0;
             INFO(cpu << ' ' << elsewhere << ' ' << sleep << ' ' << consumer << ' ' << threads);
             CHECK_FALSE((ends && begins));

@@ -211,7 +211,7 @@ TEST_CASE("a window without samples changes nothing, and the log is bounded") {
   CHECK_THAT(controller.log()[0].reason, Contains("initial settings"));
 }
 
-TEST_CASE("no more threads are requested once the system refuses them") {
+TEST_CASE("no more threads are requested once the system rejects them") {
   Controller controller({2, 2, 0}, kTwoCores);
   (void)controller.consider(window(1e-5, 1e-2, {2, 2, 0}), 0.05);
   controller.limit_threads(5, 0.06, "the system gives no more");

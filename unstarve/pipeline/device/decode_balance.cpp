@@ -140,10 +140,10 @@ void DecodeBalance::device_took(std::span<const FileExtent> files, double second
   device_.add(bytes, pixels, seconds);
 }
 
-void DecodeBalance::count_refused(const std::string& file, const std::string& reason) {
+void DecodeBalance::count_rejected(const std::string& file, const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  ++refused_;
-  last_refused_ = file + ": " + reason;
+  ++rejected_;
+  last_rejected_ = file + ": " + reason;
 }
 
 std::string DecodeBalance::explain() const {
@@ -168,9 +168,9 @@ std::string DecodeBalance::explain() const {
                      : fmt::format("a share of {} until both rates are measured", kFirstShare)) +
             "\n";
   }
-  if (refused_ > 0) {
-    text += fmt::format("decode      {} rejected by nvJPEG and decoded by the host; the latest: {}\n", refused_,
-                        last_refused_);
+  if (rejected_ > 0) {
+    text += fmt::format("decode      {} rejected by nvJPEG and decoded by the host; the latest: {}\n", rejected_,
+                        last_rejected_);
   }
   return text;
 }

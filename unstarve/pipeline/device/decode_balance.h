@@ -50,7 +50,7 @@ class DecodeBalance {
   void host_took(std::size_t bytes, std::int64_t pixels, double seconds);
   void device_took(std::span<const FileExtent> files, double seconds);
   // Counts a file that nvJPEG rejected and the host decoded instead.
-  void count_refused(const std::string& file, const std::string& reason);
+  void count_rejected(const std::string& file, const std::string& reason);
 
   // Lines for a plan's explain(): how files are chosen, and where the files so far were decoded.
   [[nodiscard]] std::string explain() const;
@@ -78,9 +78,9 @@ class DecodeBalance {
   };
   std::optional<Border> border_;
   std::string last_split_;
-  std::uint64_t seen_ = 0, given_ = 0, refused_ = 0;
+  std::uint64_t seen_ = 0, given_ = 0, rejected_ = 0;
   std::map<std::string, std::uint64_t> left_out_;  // by reason
-  std::string last_refused_;
+  std::string last_rejected_;
 };
 
 // The balance of `spec.device`; null if the host decodes all files.

@@ -90,7 +90,7 @@ TEST_CASE("unsupported files stay on the host, and explain() lists the reasons",
   CHECK_FALSE(goes(progressive, 5000));
   CHECK_FALSE(goes(png, 5000));
   CHECK(DecodeBalance(NvjpegBackend::kHybrid, 7, 1).to_device(0, 1, progressive, 5000, 1000, kPlace));
-  all.count_refused("a.jpg", "BAD_JPEG");
+  all.count_rejected("a.jpg", "BAD_JPEG");
   CHECK(all.explain() ==
         "decode      a share of 1 of the supported files on the device, selected by sample\n"
         "decode      2 of 8 files went to the device; 6 not supported: EXIF orientation 6 (2); files larger than a "

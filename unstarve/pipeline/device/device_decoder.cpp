@@ -46,7 +46,8 @@ void DeviceDecoder::take_times() {
   }
 }
 
-void DeviceDecoder::decode_on_host(const NvjpegJob& job, std::uint64_t id, const std::string& refusal, Stream& stream) {
+void DeviceDecoder::decode_on_host(const NvjpegJob& job, std::uint64_t id, const std::string& rejection,
+                                   Stream& stream) {
   const std::string location = options_.dataset->location(id);
   try {
     host_.open(job.file);
@@ -55,7 +56,7 @@ void DeviceDecoder::decode_on_host(const NvjpegJob& job, std::uint64_t id, const
     throw Error(error.kind(), location + ": " + error.what());
   }
   device_.copy_to_device(job.to, decoded_.data(), decoded_.bytes(), stream);  // reads decoded_ before it returns
-  options_.balance->count_refused(location, refusal);
+  options_.balance->count_rejected(location, rejection);
 }
 
 std::span<const SourceImage> DeviceDecoder::decode(std::span<const std::uint64_t> ids,
@@ -76,11 +77,11 @@ std::span<const SourceImage> DeviceDecoder::decode(std::span<const std::uint64_t
   }
   if (jobs_.empty()) return images_;
   Queued batch{stream.record_timed(), nullptr, {files.begin(), files.end()}};
-  const std::span<const std::string> refusals = nvjpeg_->decode(jobs_, stream.native());
+  const std::span<const std::string> rejections = nvjpeg_->decode(jobs_, stream.native());
   batch.done = stream.record_timed();
   for (std::size_t k = 0; k < jobs_.size(); ++k) {
-    if (refusals[k].empty()) continue;
-    decode_on_host(jobs_[k], ids[samples_[k]], refusals[k], stream);
+    if (rejections[k].empty()) continue;
+    decode_on_host(jobs_[k], ids[samples_[k]], rejections[k], stream);
     batch.files[samples_[k]] = {};
   }
   queued_.push_back(std::move(batch));

@@ -60,7 +60,7 @@ class DeviceDecoder {
   [[nodiscard]] std::string explain() const;
 
  private:
-  void decode_on_host(const NvjpegJob& job, std::uint64_t id, const std::string& refusal, Stream& stream);
+  void decode_on_host(const NvjpegJob& job, std::uint64_t id, const std::string& rejection, Stream& stream);
   void take_times();
 
   Options options_;

@@ -16,7 +16,7 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void refuse(const std::string& node) {
+[[noreturn]] void reject(const std::string& node) {
   throw Error(ErrorKind::kArgument, node + "; or leave the operations on the host");
 }
 
@@ -64,7 +64,7 @@ DeviceOperations::DeviceOperations(const PipelineSpec& spec, ElementType type, D
       runner_(device) {
   for (std::size_t i = 0; decoder_ != nullptr && i < first_; ++i)
     if (!make_operation(at_epoch(specs_[i], 0))->runs_on_gpu())
-      refuse(fmt::format(
+      reject(fmt::format(
           "operations[{}]: operation {} has no GPU kernel, which decoding on a device requires; decode on the host", i,
           specs_[i].name));
   output_.type = type;

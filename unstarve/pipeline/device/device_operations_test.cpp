@@ -139,7 +139,7 @@ TEST_CASE("explain() lists the operations on the device", "[gpu]") {
 }
 
 TEST_CASE("settings that a device does not support are rejected with their node", "[gpu]") {
-  const auto refused = [](auto change) {
+  const auto rejected = [](auto change) {
     PipelineSpec spec = augmented_spec(8);
     change(spec);
     try {
@@ -149,15 +149,15 @@ TEST_CASE("settings that a device does not support are rejected with their node"
     }
     return std::string();
   };
-  CHECK_THAT(refused([](PipelineSpec& spec) { spec.order.repeat = 2; }), Contains("order: a mixture, repeat"));
-  CHECK_THAT(refused([](PipelineSpec& spec) { spec.order.balance = true; }), Contains("order: a mixture, repeat"));
-  CHECK_THAT(refused([](PipelineSpec& spec) { spec.mix.resize(2); }), Contains("order: a mixture, repeat"));
-  CHECK_THAT(refused([](PipelineSpec& spec) { spec.batch.pad.to = PadTo::kLargest; }), Contains("batch.pad: "));
-  CHECK_THAT(refused([](PipelineSpec& spec) {
+  CHECK_THAT(rejected([](PipelineSpec& spec) { spec.order.repeat = 2; }), Contains("order: a mixture, repeat"));
+  CHECK_THAT(rejected([](PipelineSpec& spec) { spec.order.balance = true; }), Contains("order: a mixture, repeat"));
+  CHECK_THAT(rejected([](PipelineSpec& spec) { spec.mix.resize(2); }), Contains("order: a mixture, repeat"));
+  CHECK_THAT(rejected([](PipelineSpec& spec) { spec.batch.pad.to = PadTo::kLargest; }), Contains("batch.pad: "));
+  CHECK_THAT(rejected([](PipelineSpec& spec) {
                spec.batch_operations.push_back({"mixup", {}});
              }),
              Contains("batch_operations[0]: mixup works on batches"));
-  CHECK(refused([](PipelineSpec& spec) { spec.order.window = 10; }).empty());
+  CHECK(rejected([](PipelineSpec& spec) { spec.order.window = 10; }).empty());
 }
 
 }  // namespace

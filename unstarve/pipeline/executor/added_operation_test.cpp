@@ -1,4 +1,4 @@
-// An operation of a program's own, from its class to batches.
+// An operation that a program adds: its class, its spec and its batches.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <stdexcept>
@@ -19,7 +19,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Turns values round, of as many images as `probability` says.
+// Inverts the values of images with the given `probability`.
 class Invert final : public Operation {
  public:
   explicit Invert(double probability) : probability_(probability) {}
@@ -44,7 +44,7 @@ std::unique_ptr<Operation> make_negative(const OpParams& params) {
   return std::make_unique<Invert>(p.number("probability", 1, 0, 1));
 }
 
-// Once in a process; tests run in any order.
+// Once per process, because tests run in any order.
 void add_negative() {
   static const bool added = [] {
     add_operation({"negative", "turns values round, at random: probability 1", make_negative});
@@ -60,7 +60,7 @@ PipelineSpec spec_of(const std::string& operations, int threads) {
       "spec.yaml");
 }
 
-TEST_CASE("an operation of the program's own is in specs, batches, help and schema under its name") {
+TEST_CASE("an operation added by a program appears in specs, batches, help and schema under its name") {
   add_negative();
   const auto data = std::make_shared<JpegSet>(20);
   const auto plain = run(spec_of("horizontal_flip: {probability: 0}", 2), data, {{}, 1});
@@ -85,7 +85,7 @@ TEST_CASE("an operation of the program's own is in specs, batches, help and sche
   CHECK(operations().back().name == "negative");
 }
 
-// Selects a part, or not, and throws what is no Error.
+// Selects a part or the whole image, and throws an exception that is not an Error.
 class Throwing final : public Operation {
  public:
   explicit Throwing(bool selects) : selects_(selects) {}
@@ -106,7 +106,8 @@ std::unique_ptr<Operation> make_throwing(const OpParams& params) {
   return std::make_unique<Throwing>(p.number("selects", 0, 0, 1) > 0);
 }
 
-TEST_CASE("what an added operation throws names the sample, wherever it stands, and the error policy decides") {
+TEST_CASE(
+    "an exception of an added operation names the sample at any position in the chain, and the error policy applies") {
   static const bool added = [] {
     add_operation({"throwing", "throws: selects 0", make_throwing});
     return true;
@@ -128,14 +129,14 @@ TEST_CASE("what an added operation throws names the sample, wherever it stands, 
   }
 }
 
-// Covers a part, by the library's own operation.
+// Covers a part, using an operation of the library.
 std::unique_ptr<Operation> make_hiding(const OpParams& params) {
   const Parameters p("hiding", params, {"least"});
   const double least = p.number("least", 0.3, 0.1, 0.5);
   return make_operation({"erasing", {{"probability", {1}}, {"scale", {least, 0.5}}, {"value", {9}}}});
 }
 
-TEST_CASE("an added operation that is made of the library's has its own parameters alone") {
+TEST_CASE("an added operation that uses an operation of the library has only its own parameters") {
   static const bool added = [] {
     add_operation({"hiding", "covers a part: least 0.3", make_hiding});
     return true;
@@ -150,7 +151,7 @@ TEST_CASE("an added operation that is made of the library's has its own paramete
   CHECK(own != run(spec_of("horizontal_flip: {probability: 0}", 1), data, {{}, 1}));
 }
 
-TEST_CASE("errors in the spec of an added operation are reported like those of any other") {
+TEST_CASE("errors in the spec of an added operation are reported as for other operations") {
   add_negative();
   const auto complaint = [](const std::string& operations) -> std::string {
     try {
@@ -166,7 +167,7 @@ TEST_CASE("errors in the spec of an added operation are reported like those of a
                                          Contains("auto_augment_svhn, ") && Contains("negative"));
 }
 
-TEST_CASE("names that are taken or none, and operations without a factory, are not added") {
+TEST_CASE("an operation with a duplicate or invalid name or without a factory is not added") {
   add_negative();
   CHECK_THROWS_WITH(add_operation({"negative", "", make_negative}),
                     Contains("add operation 'negative': the name is taken"));

@@ -1,4 +1,4 @@
-// Samples that cannot be decoded under the policies fail, skip and replace, and the limits of their number.
+// Samples that cannot be decoded, with the policies fail, skip and replace, and the limits of their number.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-TEST_CASE("the fail policy delivers the good batches, then throws with the sample's place") {
+TEST_CASE("the fail policy delivers the good batches, then throws an error with the location of the sample") {
   const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{25});
   PipelineSpec spec = small_spec(8);
   spec.order.shuffle = false;
@@ -23,7 +23,7 @@ TEST_CASE("the fail policy delivers the good batches, then throws with the sampl
   CHECK_FALSE(loader.next());
 }
 
-TEST_CASE("the skip policy shortens the batch and counts") {
+TEST_CASE("the skip policy shortens the batch and counts the sample") {
   const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{0, 9, 15});
   PipelineSpec spec = small_spec(8);
   spec.order.shuffle = false;
@@ -43,7 +43,7 @@ TEST_CASE("the skip policy shortens the batch and counts") {
   CHECK(loader.bad_samples()[1].location.file == "file-9");
   CHECK_THAT(loader.bad_samples()[1].reason, Catch::Contains("file-9: "));
 
-  // What remains is what a run without the bad ones has: same pixels for the same sample.
+  // The remaining samples have the pixels of a run without bad samples.
   PipelineSpec good = spec;
   good.errors.policy = OnError::kFail;
   const auto all = run(good, std::make_shared<JpegSet>(40), {{}, 1});
@@ -78,7 +78,7 @@ TEST_CASE("more bad samples than the limit fail the run under any policy") {
   CHECK_THROWS_WITH(run(spec, dataset, {{}, 2}), Catch::Contains("1 bad sample, more than the limit of 0"));
 }
 
-TEST_CASE("more bad samples than the rate allows fail the run, once the rate means something") {
+TEST_CASE("more bad samples than the rate allows fail the run after a minimum number of samples") {
   std::set<std::uint64_t> bad;
   for (std::uint64_t id = 0; id < 3000; id += 20) bad.insert(id);  // 5 %
   const auto data = std::make_shared<JpegSet>(3000, bad);
@@ -91,8 +91,8 @@ TEST_CASE("more bad samples than the rate allows fail the run, once the rate mea
   CHECK_THROWS_WITH(run(spec, data, {{}, 1}), Catch::Contains("errors.rate"));
 }
 
-TEST_CASE("what too many bad samples say does not depend on how many workers meet one") {
-  // Reads of the first two, which are bad, end together.
+TEST_CASE("the error for too many bad samples does not depend on the number of workers that find one") {
+  // The reads of the first two samples, which are bad, end at the same time.
   class TogetherSet final : public JpegSet {
    public:
     TogetherSet() : JpegSet(8, {0, 1}) {}
@@ -114,7 +114,7 @@ TEST_CASE("what too many bad samples say does not depend on how many workers mee
     CHECK_THROWS_WITH(run(spec, std::make_shared<TogetherSet>(), {{}, 1}), Catch::StartsWith("1 bad sample, "));
 }
 
-TEST_CASE("a data set without one good sample is an error, not a hang") {
+TEST_CASE("a data set without a good sample is an error and does not hang") {
   std::set<std::uint64_t> bad;
   for (std::uint64_t id = 0; id < 10; ++id) bad.insert(id);
   PipelineSpec spec = small_spec(5);

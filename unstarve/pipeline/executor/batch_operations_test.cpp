@@ -1,4 +1,5 @@
-// Batch operations in the loader: the same for any threads, of the good samples alone, refused where they cannot be.
+// Batch operations in the loader: equal for any number of threads, applied to good samples only, rejected if
+// impossible.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -26,7 +27,7 @@ TEST_CASE("batch operations are the same for any number of threads, and after a 
   }
 }
 
-TEST_CASE("targets are one-hot of the labels, of the good samples alone") {
+TEST_CASE("targets are the one-hot labels of the good samples") {
   const auto dataset = std::make_shared<JpegSet>(21, std::set<std::uint64_t>{4, 9}, 21);
   PipelineSpec spec = small_spec(7);
   spec.batch_operations = {{"one_hot", {}}};
@@ -41,7 +42,7 @@ TEST_CASE("targets are one-hot of the labels, of the good samples alone") {
   CHECK(samples == 19);
 }
 
-TEST_CASE("batch operations without classes, or with a label beyond them, are refused") {
+TEST_CASE("batch operations without classes, or with a label out of range, are rejected") {
   PipelineSpec spec = small_spec(7);
   spec.batch_operations = {{"mixup", {}}};
   const auto device = open_device("cpu");

@@ -38,8 +38,8 @@ TEST_CASE("a cache changes no bit of any batch, and the second epoch reads nothi
       spec.cache = cache;
       const auto data = std::make_shared<CountedJpegs>(kSamples);
       CHECK(run(spec, data, three_epochs) == expected);
-      // Where epochs meet, a sample may be wanted again while another worker is still at it; with one worker it cannot.
-      // One more to learn the first image's size.
+      // Between epochs, a sample may be requested again while another worker makes it, but not with one worker.
+      // One additional read for the size of the first image.
       CHECK(data->reads >= static_cast<int>(kSamples) + 1);
       CHECK(data->reads < 2 * static_cast<int>(kSamples));
       PipelineSpec alone = spec;
@@ -48,7 +48,7 @@ TEST_CASE("a cache changes no bit of any batch, and the second epoch reads nothi
       const auto once = std::make_shared<CountedJpegs>(kSamples);
       CHECK(run(alone, once, three_epochs) == expected);
       CHECK(once->reads == static_cast<int>(kSamples) + 1);
-      // Another process, or a later run: the file is there already.
+      // Another process, or a later run: the file exists.
       if (!cache.folder.empty()) {
         const auto later = std::make_shared<CountedJpegs>(kSamples);
         CHECK(run(spec, later, three_epochs) == expected);
@@ -76,7 +76,7 @@ TEST_CASE("a cache of pixels with operations of probability 0 and 1 changes no b
   CHECK(data->reads == 41);
 }
 
-TEST_CASE("a cache too small for the data set keeps a part, and the batches stay the same") {
+TEST_CASE("a cache that is too small for the data set stores a part of it, and the batches do not change") {
   PipelineSpec spec = small_spec(8);
   const auto expected = run(spec, std::make_shared<JpegSet>(300), {{}, 2});
   spec.cache = {CacheWhat::kPixels, "", 1};
@@ -86,7 +86,7 @@ TEST_CASE("a cache too small for the data set keeps a part, and the batches stay
   CHECK(data->reads > 300);
 }
 
-TEST_CASE("a cache that makes no sense is refused with the node's name") {
+TEST_CASE("an invalid cache setting is rejected with the name of the node") {
   const auto data = std::make_shared<JpegSet>(4);
   PipelineSpec spec = small_spec(2);
   spec.cache = {CacheWhat::kPixels, "", 0};

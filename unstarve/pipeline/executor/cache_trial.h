@@ -1,5 +1,5 @@
 #pragma once
-// cache.what: auto. Measures on a few samples what each kind of cache would save, and chooses the one that pays.
+// cache.what: auto. Measures on a few samples what each kind of cache would save, and chooses the one that saves most.
 //
 //   some records, read twice ──▶ processed without and with a cache of pixels ──▶ CacheProfile ──▶ choose_cache()
 //
@@ -9,7 +9,7 @@
 // One thread processes up to kTrialSamples samples, spread over the data. Reading counts as it will be when a record is
 // read again: from the page cache where the data fit into it, else as the first time, divided by the reads in flight
 // that the data benefit from. A file is expected to be read from the page cache, and holds no more samples than that.
-// With scale_into_decode there is no cache of pixels: a cache would change pixels, and a measurement must not.
+// With scale_into_decode there is no cache of pixels: it would change pixels, so a measurement would decide the result.
 //
 // Threads: the caller's. Memory: at most kTrialBytes of records and as many of pixels, freed at the end; under a memory
 // limit within the cache's part.

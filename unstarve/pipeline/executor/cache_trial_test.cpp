@@ -1,4 +1,4 @@
-// cache.what: auto, from the measurement to what it saves.
+// cache.what: auto, from the measurement to the reads that it saves.
 #include "unstarve/pipeline/executor/cache_trial.h"
 
 #include <unistd.h>
@@ -46,7 +46,7 @@ class Counted final : public Dataset {
   std::chrono::microseconds sleep_;
 };
 
-// Real photographs where they are, made ones elsewhere.
+// Real photographs if available, otherwise generated ones.
 std::shared_ptr<const Dataset> photographs() {
   const char* const folder = std::getenv("UNSTARVE_DATA");
   const fs::path archive = fs::path(folder != nullptr ? folder : "../shared/data") / "imagenet160.tar";
@@ -66,7 +66,7 @@ const PassNote& cache_note(const Plan& plan) {
   throw std::logic_error("no cache pass");
 }
 
-// Reads of each of so many epochs.
+// The number of reads in each of `epochs` epochs.
 std::vector<int> reads_of(const PipelineSpec& spec, const std::shared_ptr<const Counted>& data, int epochs,
                           std::vector<Seen>& seen) {
   const auto device = open_device("cpu");
@@ -82,7 +82,7 @@ std::vector<int> reads_of(const PipelineSpec& spec, const std::shared_ptr<const 
   return reads;
 }
 
-TEST_CASE("auto cache: what it chooses for photographs saves the second epoch's reads and changes no bit") {
+TEST_CASE("auto cache: the choice for photographs saves the reads of the second epoch and changes no bit") {
   const auto inner = photographs();
   const auto samples = static_cast<int>(inner->size() / 16 * 16);
   PipelineSpec plain = auto_spec();
@@ -91,7 +91,7 @@ TEST_CASE("auto cache: what it chooses for photographs saves the second epoch's 
   std::vector<Seen> expected, seen;
   CHECK(reads_of(plain, std::make_shared<Counted>(inner), 2, expected) == std::vector<int>{samples, samples});
 
-  // Reads that cost as much as a decode make a cache of any kind worth its memory, on the busiest machine.
+  // If reads cost as much as decoding, every kind of cache justifies its memory, also on a busy machine.
   PipelineSpec spec = auto_spec();
   spec.order.shuffle = false;
   const auto slow = std::make_shared<Counted>(inner, std::chrono::milliseconds(2));
@@ -99,7 +99,7 @@ TEST_CASE("auto cache: what it chooses for photographs saves the second epoch's 
   CHECK(seen == expected);
 }
 
-TEST_CASE("auto cache: none where a small part fits, and none for a single epoch") {
+TEST_CASE("auto cache: no cache if only a small part fits, or for a single epoch") {
   const auto inner = photographs();
   const auto data = std::make_shared<Counted>(inner);
   const auto cache_of = [&](const PipelineSpec& spec, std::uint32_t epochs) {
@@ -110,15 +110,15 @@ TEST_CASE("auto cache: none where a small part fits, and none for a single epoch
     CHECK(decode_step(plan)->region == DecodeRegion::kSelected);  // no whole images without a cache
     return cache_note(plan).reason;
   };
-  // Of real ones a megabyte holds a hundredth of the pixels, of made ones a third.
+  // A megabyte holds a hundredth of the pixels of real photographs, a third of generated ones.
   if (std::dynamic_pointer_cast<const JpegSet>(inner) == nullptr)
     CHECK_THAT(cache_of(auto_spec(1), 0), Contains("none by cache.what auto: a sample takes") && Contains("store"));
   const int before = data->reads;
   CHECK(cache_of(auto_spec(), 1) == "none by cache.what auto: no sample is used twice");
-  CHECK(data->reads == before + 1);  // one to learn the first image's size
+  CHECK(data->reads == before + 1);  // one read for the size of the first image
 }
 
-TEST_CASE("auto cache: the choice keeps the memory limit, and room for it is no one else's") {
+TEST_CASE("auto cache: the choice stays within the memory limit, and its memory is reserved") {
   const auto data = std::make_shared<Counted>(photographs(), std::chrono::milliseconds(2));
   PipelineSpec spec = auto_spec(1000);
   spec.execution.memory_limit_mb = 60;
@@ -137,10 +137,10 @@ TEST_CASE("auto cache: the choice keeps the memory limit, and room for it is no 
   CHECK(plan.memory.threads == 1);
 }
 
-TEST_CASE("auto cache: a file where a folder is named, and its name is that of cache.what pixels") {
+TEST_CASE("auto cache: a file if a folder is given, with the same name as for cache.what pixels") {
   const fs::path folder = fs::temp_directory_path() / ("unstarve-cache-trial-" + std::to_string(::getpid()));
   PipelineSpec spec = auto_spec(200, folder.string());
-  spec.operations = evaluation_operations(48);  // nothing random: pixels of the size that is stored
+  spec.operations = evaluation_operations(48);  // no random operation: the cached pixels have the final size
   spec.order.shuffle = false;
   const auto inner = std::make_shared<JpegSet>(64);
   std::vector<Seen> expected, seen;
@@ -153,10 +153,10 @@ TEST_CASE("auto cache: a file where a folder is named, and its name is that of c
 
   const auto slow = std::make_shared<Counted>(inner, std::chrono::milliseconds(2));
   const Plan told = plan_run(spec, slow, {1}).plan;
-  // Records in memory do as well only where decoding is nothing beside a read of 2 ms.
+  // Caching records in memory is as fast only if decoding is negligible compared with a read of 2 ms.
   if (!told.spec.cache.folder.empty()) {
     CHECK_THAT(cache_note(told).reason, Contains(made.front().string()) && Contains("by cache.what auto: "));
-    CHECK(reads_of(spec, slow, 1, seen).front() == 0);  // all of them are in the file
+    CHECK(reads_of(spec, slow, 1, seen).front() == 0);  // all samples are in the file
     CHECK(seen == expected);
   } else {
     CHECK(told.spec.cache.what == CacheWhat::kEncoded);
@@ -164,7 +164,7 @@ TEST_CASE("auto cache: a file where a folder is named, and its name is that of c
   fs::remove_all(folder);
 }
 
-TEST_CASE("auto cache: pixels are never chosen where a reduced decode would make others") {
+TEST_CASE("auto cache: pixels are never chosen if decoding at a reduced scale would change them") {
   PipelineSpec spec = auto_spec();
   spec.passes["scale_into_decode"] = true;
   const auto slow = std::make_shared<Counted>(photographs(), std::chrono::milliseconds(2));
@@ -174,7 +174,7 @@ TEST_CASE("auto cache: pixels are never chosen where a reduced decode would make
   CHECK_THAT(cache_note(plan).reason, !Contains("pixels"));
 }
 
-TEST_CASE("auto cache: bad samples do not count, stored pixels and a pass that is off keep nothing") {
+TEST_CASE("auto cache: bad samples are ignored; stored pixels and a disabled pass lead to no cache") {
   PipelineSpec spec = auto_spec();
   spec.errors.policy = OnError::kSkip;
   const auto bad = std::make_shared<JpegSet>(32, std::set<std::uint64_t>{0, 7, 14, 31});
@@ -193,7 +193,7 @@ TEST_CASE("auto cache: bad samples do not count, stored pixels and a pass that i
   CHECK(data->reads == 1);
 }
 
-TEST_CASE("pixels may be kept after any operation before the first random one, and no bit depends on it") {
+TEST_CASE("pixels may be cached after any operation before the first random one without changing a bit") {
   const auto data = std::make_shared<JpegSet>(40);
   const fs::path folder = fs::temp_directory_path() / ("unstarve-cache-after-" + std::to_string(::getpid()));
   PipelineSpec spec = small_spec(8, 2);
@@ -207,7 +207,7 @@ TEST_CASE("pixels may be kept after any operation before the first random one, a
       CHECK(plan.cache.operations == static_cast<std::size_t>(after < 0 ? 2 : after));
       CHECK(run(spec, data, {{}, 2}) == expected);
     }
-  CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3);  // -1 is 2
+  CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3);  // position -1 is position 2
   fs::remove_all(folder);
   spec.cache = {CacheWhat::kPixels, "", 100, 3};
   CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: 3, expected at most 2: pad_crop differs"));
@@ -234,7 +234,7 @@ TEST_CASE("auto cache: pixels are tried before operations that make them larger,
   CHECK_THAT(cache_note(plan_run(spec, slow, {1}).plan).reason, !Contains("after 0 operations"));
 }
 
-TEST_CASE("a cache for which memory has no room leaves the decode of crops alone") {
+TEST_CASE("a cache that does not fit into memory does not disable the decoding of crops") {
   PipelineSpec spec = small_spec(16, 1);
   spec.cache.what = CacheWhat::kPixels;
   spec.execution.prefetch = 1;
@@ -246,7 +246,7 @@ TEST_CASE("a cache for which memory has no room leaves the decode of crops alone
       plan.emplace(plan_run(spec, data, {1}).plan);
     } catch (const Error&) {
       REQUIRE(mb < 100);
-      continue;  // not even the working set
+      continue;  // less than the working set
     }
     const bool cached = plan->cache.what == CacheWhat::kPixels;
     CHECK((decode_step(*plan)->region == DecodeRegion::kSelected) == !cached);

@@ -1,5 +1,5 @@
-// A file that is cut while a run reads it: a clean error with file and offset, never the end of the process, for data
-// in maps (tar, CIFAR, npy, idx, Parquet) and for files of a folder.
+// A file that is truncated while a run reads it is an error with file and offset and does not end the process, for
+// mapped data (tar, CIFAR, npy, idx, Parquet) and for files of a folder.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>
@@ -29,7 +29,7 @@ std::string jpeg(std::uint64_t id) {
   return {record.values[0].bytes.begin(), record.values[0].bytes.end()};
 }
 
-// The first batch, then `cut`, then all that is left: the error that ends it.
+// Takes the first batch, calls `cut`, and takes the remaining batches. Returns the error that ends the run.
 Error error_after(const PipelineSpec& spec, const std::string& path, const std::function<void()>& cut) {
   const auto device = open_device("cpu");
   Loader loader(spec, open_dataset(path), *device, {});
@@ -51,7 +51,7 @@ PipelineSpec in_order() {
   return spec;
 }
 
-TEST_CASE("a tar that is cut in mid-run is an error with file and offset") {
+TEST_CASE("a tar that is truncated during a run is an error with file and offset") {
   TemporaryFolder folder;
   testing::TarText tar;
   for (std::uint64_t id = 0; id < kCutSamples; ++id) {
@@ -63,7 +63,7 @@ TEST_CASE("a tar that is cut in mid-run is an error with file and offset") {
   CHECK_THAT(error.what(), Catch::Contains(folder.str("x.tar")) && Catch::Contains("the bytes from offset "));
 }
 
-TEST_CASE("a CIFAR binary that is cut in mid-run is an error with file and offset") {
+TEST_CASE("a CIFAR binary that is truncated during a run is an error with file and offset") {
   TemporaryFolder folder;
   folder.write("data_batch_1.bin", std::string(3073 * 2000, '\1'));
   const Error error = error_after(in_order(), folder.str("data_batch_1.bin"),
@@ -72,7 +72,7 @@ TEST_CASE("a CIFAR binary that is cut in mid-run is an error with file and offse
   CHECK_THAT(error.what(), Catch::Contains("data_batch_1.bin") && Catch::Contains("the bytes from offset "));
 }
 
-// Of so many images of 32 x 32 RGB, and of their labels 0, 1, 2, ...
+// An .npy file. The arrays have kArrayImages RGB images of 32 x 32, and their labels.
 std::string npy(const std::string& shape, const std::string& data) {
   std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (" + shape + "), }";
   header.resize(128 - 10 - 1, ' ');
@@ -83,7 +83,7 @@ constexpr std::uint64_t kArrayImages = 2000;
 const std::string kPixels(kArrayImages * 32 * 32 * 3, '\1');
 const std::string kLabels(kArrayImages, '\2');
 
-TEST_CASE("an npy file that is cut in mid-run is an error with file and offset") {
+TEST_CASE("an npy file that is truncated during a run is an error with file and offset") {
   TemporaryFolder folder;
   folder.write("images.npy", npy(std::to_string(kArrayImages) + ", 32, 32, 3", kPixels));
   folder.write("labels.npy", npy(std::to_string(kArrayImages) + ",", kLabels));
@@ -93,7 +93,7 @@ TEST_CASE("an npy file that is cut in mid-run is an error with file and offset")
   CHECK_THAT(error.what(), Catch::Contains(folder.str("images.npy")) && Catch::Contains("the bytes from offset "));
 }
 
-TEST_CASE("an idx file that is cut in mid-run is an error with file and offset") {
+TEST_CASE("an idx file that is truncated during a run is an error with file and offset") {
   TemporaryFolder folder;
   const std::string count("\0\0\x07\xd0", 4), side("\0\0\0\x20", 4);
   folder.write("train-images-idx3-ubyte",
@@ -105,7 +105,7 @@ TEST_CASE("an idx file that is cut in mid-run is an error with file and offset")
   CHECK_THAT(error.what(), Catch::Contains(images) && Catch::Contains("the bytes from offset "));
 }
 
-TEST_CASE("a Parquet file that is cut in mid-run is an error with file and offset") {
+TEST_CASE("a Parquet file that is truncated during a run is an error with file and offset") {
   TemporaryFolder folder;
   testing::MemorySink sink;
   std::unique_ptr<RecordWriter> writer;
@@ -132,7 +132,7 @@ TEST_CASE("a Parquet file that is cut in mid-run is an error with file and offse
   CHECK_THAT(error.what(), Catch::Contains(folder.str("x.parquet")) && Catch::Contains("the bytes from offset "));
 }
 
-TEST_CASE("files of a folder that are cut in mid-run are an error with the file") {
+TEST_CASE("a file of a folder that is truncated during a run is an error with its path") {
   TemporaryFolder folder;
   for (std::uint64_t id = 0; id < kCutSamples; ++id)
     folder.write("set/a/" + std::to_string(100 + id) + ".jpg", jpeg(id));

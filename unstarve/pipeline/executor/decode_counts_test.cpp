@@ -15,7 +15,7 @@ ImageHeader header_of(Encoding encoding, JpegKind kind, Size size = {100, 100}) 
 
 }  // namespace
 
-TEST_CASE("every image is counted with its decoder, and with why it was not our own") {
+TEST_CASE("every image is counted with its decoder, and with the reason if it was not our own") {
   DecodeCounts counts;
   CHECK(counts.explain().empty());
   ImageHeader narrow = header_of(Encoding::kJpeg, JpegKind::kBaseline, {4, 100});

@@ -1,4 +1,4 @@
-// The conformance suite of deliveries, and what both of them do with slots.
+// The conformance suite of deliveries, and their use of slots.
 #include "unstarve/pipeline/executor/delivery.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ std::multiset<std::uint64_t> epoch_ids(std::uint64_t samples, int epochs = 1) {
   return ids;
 }
 
-TEST_CASE("delivery: a run without samples ends at once") {
+TEST_CASE("delivery: a run without samples ends immediately") {
   const Kind kind = GENERATE(Kind::kExact, Kind::kRelaxed);
   const RunOrder order(Order({}, kKeepLast, 30), {0, 0, 30, {}}, 1);  // only the end of epoch 0
   const auto delivery = make_delivery(kind, order);

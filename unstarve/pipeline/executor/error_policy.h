@@ -83,7 +83,7 @@ class ErrorPolicy {
   const Resources& resources_;
   const Order& order_;
   const bool deliver_epoch_ends_;
-  std::uint64_t empty_batches_ = 0;  // consecutive, up to now
+  std::uint64_t empty_batches_ = 0;  // consecutive, up to the present batch
   std::atomic<std::int64_t> tried_{0};
   std::atomic<std::uint32_t> delivered_epoch_{UINT32_MAX};  // of the latest batch; before the first batch: all
 

@@ -13,7 +13,7 @@ using Catch::Contains;
 
 constexpr std::uint64_t kPolicySamples = 8;
 
-// A policy over eight samples in batches of two, of which the ids of `bad` fail.
+// A policy over eight samples in batches of two; the ids in `bad` fail.
 struct Policy {
   explicit Policy(OnError on_error, std::set<std::uint64_t> bad_ids, std::uint64_t limit = 100, int world = 1)
       : bad(std::move(bad_ids)),

@@ -31,7 +31,7 @@ class Executor {
   // Starts threads until there are `count`, unless closed; returns their number. Throws std::system_error.
   int start_threads(int count);
   [[nodiscard]] int started_threads();
-  // How many threads work; the others pause.
+  // The number of threads that work; the others pause.
   void set_threads(int count) { shared_.gate.set(count); }
   [[nodiscard]] int threads() const { return shared_.gate.open(); }
 

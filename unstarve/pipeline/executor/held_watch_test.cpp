@@ -19,16 +19,16 @@ namespace {
 using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
 
-TEST_CASE("patience counts from the first check at which all slots are held") {
+TEST_CASE("the waiting time starts at the first check at which all slots are held") {
   HeldWatch watch(100);
   CHECK_FALSE(watch.check(false, 1000));
   CHECK_FALSE(watch.check(true, 2000));
   CHECK_FALSE(watch.check(true, 2099));
   CHECK(watch.check(true, 2100));
-  CHECK_FALSE(watch.check(true, 3000));  // once
+  CHECK_FALSE(watch.check(true, 3000));  // only once
 }
 
-TEST_CASE("a released slot and a delivered batch restart the patience") {
+TEST_CASE("a released slot or a delivered batch restarts the waiting time") {
   HeldWatch watch(100);
   CHECK_FALSE(watch.check(true, 0));
   CHECK_FALSE(watch.check(false, 99));
@@ -38,7 +38,7 @@ TEST_CASE("a released slot and a delivered batch restart the patience") {
   CHECK(watch.check(true, 360));
 }
 
-// Batches of 8 samples under a limit that has room for a few.
+// Batches of 8 samples with a memory limit for a few of them.
 PipelineSpec limited_spec(ExecutionOrder order = ExecutionOrder::kExact) {
   PipelineSpec spec = small_spec(8, 2, 1);
   spec.execution.order = order;
@@ -53,7 +53,7 @@ Loader::Options with_notice(std::function<void(const std::string&)> on_notice) {
   return options;
 }
 
-// Takes batches until one does not come, those that are under way awaited.
+// Takes batches until no further one is delivered; waits for batches in progress.
 std::vector<Batch> keep_all(Loader& loader) {
   std::vector<Batch> kept;
   while (kept.size() < loader.plan().memory.most_batches) {
@@ -88,7 +88,7 @@ TEST_CASE("a consumer that holds all slots gets one notice") {
     CHECK(told.size() == 1);
 
     kept.pop_back();
-    CHECK(loader.next());  // and goes on
+    CHECK(loader.next());  // and continues
   }
 }
 
@@ -104,14 +104,14 @@ TEST_CASE("a consumer that releases in time, or waits for workers, gets no notic
     clock.advance(kHeldPatienceNs - 1);
     kept.pop_back();
     (void)loader.wait(milliseconds(0));
-    clock.advance(kHeldPatienceNs);  // that one is being filled now, however long it takes
+    clock.advance(kHeldPatienceNs);  // that slot is being filled, for any length of time
     (void)loader.wait(milliseconds(0));
     kept.push_back(std::move(*loader.next()));
   }
   CHECK(told.empty());
 }
 
-// Every look at it is a second later.
+// Each reading is one second later.
 class Striding final : public Clock {
  public:
   std::int64_t now_ns() const override { return now_ns_.fetch_add(1'000'000'000); }
@@ -121,7 +121,7 @@ class Striding final : public Clock {
   mutable std::atomic<std::int64_t> now_ns_{0};
 };
 
-TEST_CASE("next() emits the notice too, and continues with the slot that is released then") {
+TEST_CASE("next() also emits the notice, and continues with the slot that is then released") {
   const auto device = open_device("cpu");
   std::vector<Batch> kept;
   Striding clock;

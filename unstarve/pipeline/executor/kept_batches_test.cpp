@@ -1,4 +1,4 @@
-// A consumer that keeps its batches beside a cache, within a memory limit.
+// A consumer that keeps its batches, with a cache, within a memory limit.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <deque>
@@ -33,7 +33,7 @@ std::uint64_t most_of(const Loader& loader) {
   return most;
 }
 
-TEST_CASE("batches that are kept get the room that a cache does not use, and give it back") {
+TEST_CASE("kept batches use the memory that the cache does not use, and return it") {
   const auto device = open_device("cpu");
   for (const CacheWhat what : {CacheWhat::kEncoded, CacheWhat::kPixels}) {
     Loader::Options options;
@@ -41,7 +41,7 @@ TEST_CASE("batches that are kept get the room that a cache does not use, and giv
     Loader loader(cached_spec(what), std::make_shared<JpegSet>(40), *device, options);
     const MemoryPlan plan = loader.plan().memory;
     const std::uint64_t room = share_of(loader, "cache").most;
-    // Of the room for so many the cache takes a part meanwhile.
+    // Meanwhile the cache uses a part of the memory for these batches.
     const std::size_t many = plan.most_batches + 5;
     REQUIRE(room > 9 * plan.batch);
     std::deque<Batch> kept;

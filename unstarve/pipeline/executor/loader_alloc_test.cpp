@@ -1,5 +1,5 @@
 // Counts every heap allocation of the process, C's and C++'s, while the loader runs in its steady state: there must be
-// none per sample. A program of its own, since it replaces malloc.
+// none per sample. A separate program, because it replaces malloc.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
-// glibc's own allocator under its internal names; everything in the process comes through here.
+// glibc's allocator by its internal names; all allocations of the process pass through here.
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
@@ -37,7 +37,7 @@ void* realloc(void* old, std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   return __libc_realloc(old, bytes);
 }
-// Large buffers are mapped by themselves.
+// Large buffers are mapped directly.
 void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
   return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
@@ -99,32 +99,32 @@ long allocations_of_one_epoch(std::shared_ptr<const Dataset> dataset, PipelineSp
   return allocations - before;
 }
 
-TEST_CASE("the counter counts") {
+TEST_CASE("the counter detects allocations") {
   const long before = allocations;
   std::unique_ptr<int> volatile_use(new int(3));
   free(malloc(10));
   CHECK(allocations >= before + 2);
 }
 
-TEST_CASE("photographs flow without one allocation") {
+TEST_CASE("photographs are loaded without allocations") {
   PipelineSpec spec;
   spec.operations = training_operations(96);
   spec.output.type = ElementType::kFloat32;
   spec.batch = {8, LastBatch::kDrop};
   spec.execution = {1, 0, false};
-  // One worker, so that after enough epochs of random crops its scratch has seen (nearly) its largest need.
+  // One worker, so that after enough epochs of random crops its scratch memory has nearly its maximum size.
   const auto photographs = std::make_shared<Photographs>();
   CHECK(allocations_of_one_epoch(photographs, spec, 60) == 0);
   spec.operations = evaluation_operations(96);
   CHECK(allocations_of_one_epoch(photographs, spec, 3) == 0);
 }
 
-TEST_CASE("stored pixels flow without one allocation, on several threads") {
+TEST_CASE("stored pixels are loaded without allocations on several threads") {
   PipelineSpec spec;
   spec.operations = training_operations(32);
   spec.batch = {64, LastBatch::kDrop};
   spec.execution = {3, 2, false};
-  // "synthetic" paints on every read into the record's storage; no memory of its own is taken.
+  // "synthetic" draws into the storage of the record at every read and allocates nothing.
   CHECK(allocations_of_one_epoch(open_dataset("synthetic:classes=10,images=512,size=32,seed=1"), spec, 3) == 0);
 }
 

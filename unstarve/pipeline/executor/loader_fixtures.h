@@ -1,5 +1,5 @@
 #pragma once
-// For the loader's tests: a data set of JPEG files in memory, a small spec, and what a consumer sees of a run.
+// For the loader's tests: a data set of JPEG files in memory, a small spec, and the batches that a consumer receives.
 
 #include <atomic>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace unstarve {
 // it.
 class JpegSet : public Dataset {
  public:
-  // Labels are the ids; `classes` is how many names of classes there are.
+  // Labels are the ids; `classes` is the number of class names.
   explicit JpegSet(std::uint64_t count, std::set<std::uint64_t> bad = {}, std::uint64_t classes = 0) {
     for (std::uint64_t i = 0; i < classes; ++i) classes_.push_back("class " + std::to_string(i));
     Random random(1, 0, 0, 0);
@@ -74,7 +74,7 @@ inline PipelineSpec small_spec(int batch, int threads = 3, int prefetch = 2) {
   return spec;
 }
 
-// Everything a consumer sees of one batch.
+// The data of one batch that a consumer receives.
 struct Seen {
   std::vector<std::uint8_t> pixels;
   std::vector<std::int64_t> labels;

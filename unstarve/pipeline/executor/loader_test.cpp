@@ -41,7 +41,7 @@ TEST_CASE("decoding only the crop changes no pixel") {
   PipelineSpec centre_whole = centre;
   centre_whole.passes["crop_into_decode"] = false;
   CHECK(run(centre, dataset, {{}, 1}) == run(centre_whole, dataset, {{}, 1}));
-  // Larger than any image: filled up around the edges.
+  // Larger than any image, which is then padded.
   centre.operations = centre_whole.operations = {{"center_crop", {{"size", {130}}}}};
   CHECK(run(centre, dataset, {{}, 1}) == run(centre_whole, dataset, {{}, 1}));
 }
@@ -56,7 +56,7 @@ TEST_CASE("any position can be resumed") {
   }
 }
 
-TEST_CASE("each epoch sees every sample once, with its label") {
+TEST_CASE("each epoch contains every sample once, with its label") {
   const auto dataset = std::make_shared<JpegSet>(30);
   PipelineSpec spec = small_spec(7);
   spec.batch.last = LastBatch::kKeep;
@@ -72,7 +72,7 @@ TEST_CASE("each epoch sees every sample once, with its label") {
   CHECK(ids[1].size() == 30);
 }
 
-TEST_CASE("stored pixels go the same way as encoded images") {
+TEST_CASE("stored pixels are processed like encoded images") {
   const auto dataset = open_dataset("synthetic:classes=10,images=50,size=32,seed=1");
   PipelineSpec spec;
   spec.operations = training_operations(32);
@@ -86,7 +86,7 @@ TEST_CASE("stored pixels go the same way as encoded images") {
   CHECK(run(spec, dataset, {{}, 2}) == expected);
 }
 
-TEST_CASE("closing in mid-epoch, at every moment, leaves nothing running") {
+TEST_CASE("closing at any moment of an epoch ends all threads") {
   const auto dataset = std::make_shared<JpegSet>(40);
   const auto device = open_device("cpu");
   for (int taken = 0; taken < 8; ++taken) {
@@ -103,7 +103,7 @@ TEST_CASE("closing in mid-epoch, at every moment, leaves nothing running") {
   kept.reset();
 }
 
-TEST_CASE("close() wakes a consumer that waits") {
+TEST_CASE("close() wakes a waiting consumer") {
   const auto dataset = open_dataset("sleep:ms=20,images=100,size=32");
   const auto device = open_device("cpu");
   PipelineSpec spec;
@@ -131,7 +131,7 @@ TEST_CASE("a consumer that holds every slot gets an error instead of waiting for
   CHECK(loader.next());
 }
 
-// Hands out ever more samples, and remembers how many reads were going on at the same time.
+// Provides any number of samples, and records the number of concurrent reads.
 class CountedReads final : public Dataset {
  public:
   std::string format() const override { return "counting"; }
@@ -169,10 +169,10 @@ TEST_CASE("with growing slots a consumer may hold any number, and the memory is 
   for (std::size_t i = 0; i < kept.size(); ++i) CHECK(see(kept[i]) == expected[i]);
   CHECK(loader.memory_bytes() >= kept.size() * kept[0].pixel_bytes());
   kept.clear();
-  CHECK(loader.memory_bytes() == usual + slot);  // that of one who holds two
+  CHECK(loader.memory_bytes() == usual + slot);  // that of a consumer that holds two
 }
 
-TEST_CASE("waiting tells whether a batch is there") {
+TEST_CASE("wait() returns whether a batch is available") {
   const auto dataset = open_dataset("sleep:ms=200,images=10,size=32");
   PipelineSpec spec = small_spec(1, 1);
   spec.operations.clear();
@@ -196,7 +196,7 @@ TEST_CASE("workers prefetch exactly the specified number of batches") {
     Loader loader(spec, dataset, *device, {});
     for (int taken = 0; taken < 4; ++taken) {
       const int expected = 1 + 10 * (taken + prefetch);  // planning reads one sample
-      // The workers must reach the mark, and then stay on it.
+      // The workers must reach this number and not exceed it.
       for (int i = 0; i < 5000 && dataset->reads < expected; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -206,8 +206,8 @@ TEST_CASE("workers prefetch exactly the specified number of batches") {
   }
 }
 
-TEST_CASE("a source that sleeps is served by as many workers as there are") {
-  // Not a timing test: with n workers, n reads overlap, which the source's own clock shows.
+TEST_CASE("all workers read concurrently from a source that sleeps") {
+  // Not a timing test: with n workers, n reads overlap, as measured by the clock of the source.
   const auto dataset = open_dataset("sleep:ms=20,images=64,size=32");
   const auto device = open_device("cpu");
   PipelineSpec spec;
@@ -223,16 +223,16 @@ TEST_CASE("a source that sleeps is served by as many workers as there are") {
   const auto one = wall_ms(1), eight = wall_ms(8);
   CHECK(one >= 64 * 20);
   CHECK(eight >= 8 * 20);
-  CHECK(eight < one / 2);  // 8 times less work in sequence; half is far from any scheduling noise
+  CHECK(eight < one / 2);  // 8 times less sequential work; half is far above scheduling noise
 }
 
-TEST_CASE("specs that do not fit the data are refused before anything runs") {
+TEST_CASE("specs that do not fit the data are rejected before the run starts") {
   const auto dataset = std::make_shared<JpegSet>(10);
   PipelineSpec spec = small_spec(4);
   spec.operations = {{"no_such_operation", {}}};
   CHECK_THROWS_WITH(run(spec, dataset, {}), Catch::Contains("operations[0]") && Catch::Contains("no_such_operation"));
   spec = small_spec(4);
-  spec.operations.clear();  // images of varied sizes cannot form a batch
+  spec.operations.clear();  // images of different sizes cannot form a batch
   spec.order.shuffle = false;
   CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Catch::Contains("pixels; expected 111x111, the size of the batch"));
   spec = small_spec(4);
@@ -241,7 +241,7 @@ TEST_CASE("specs that do not fit the data are refused before anything runs") {
   CHECK_THROWS_AS(run(small_spec(4), dataset, {{0, 2}, 1}), Error);  // an epoch has two batches: 0 and 1
 }
 
-TEST_CASE("reduced decoding is used where the crop is at least twice the target") {
+TEST_CASE("decoding at a reduced scale is used if the crop is at least twice the target") {
   const auto photo = [] {
     Image image({400, 300});
     for (int y = 0; y < 300; ++y)
@@ -265,11 +265,11 @@ TEST_CASE("reduced decoding is used where the crop is at least twice the target"
   double difference = 0;
   for (std::size_t i = 0; i < exact[0].pixels.size(); ++i)
     difference += std::abs(exact[0].pixels[i] - reduced[0].pixels[i]);
-  CHECK(exact[0].pixels != reduced[0].pixels);                          // it was taken,
-  CHECK(difference / static_cast<double>(exact[0].pixels.size()) < 6);  // and shows nearly the same
+  CHECK(exact[0].pixels != reduced[0].pixels);                          // the reduced scale was used,
+  CHECK(difference / static_cast<double>(exact[0].pixels.size()) < 6);  // and the result is similar
 }
 
-TEST_CASE("the profile counts what passed") {
+TEST_CASE("the profile counts the processed samples") {
   const auto dataset = std::make_shared<JpegSet>(40);
   const auto device = open_device("cpu");
   Loader loader(small_spec(8), dataset, *device, {{}, 2});

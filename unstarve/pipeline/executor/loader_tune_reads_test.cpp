@@ -1,4 +1,4 @@
-// A loader that is tuned while it runs: how many records it reads ahead, and whether it does.
+// A loader that is tuned during its run: whether it uses read-ahead, and for how many records.
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -26,13 +26,13 @@ namespace {
 
 using Catch::Matchers::Contains, Catch::Matchers::Equals;
 
-constexpr std::size_t kAhead = 4;  // of the stages, behind the workers' four
+constexpr std::size_t kAhead = 4;  // the index of the stage, after the four of the workers
 
-TEST_CASE("reads in flight are tuned where the data reward them, and no bit changes") {
+TEST_CASE("reads in flight are tuned if the data benefit from them, and no bit changes") {
   const auto dataset = std::make_shared<SleepyJpegSet>(200, std::chrono::milliseconds(2), 32);
   PipelineSpec spec = tuned_spec(8);
   const TunedRun tuned = run_loader(spec, dataset, 4);
-  // Whether fewer do is a matter of the machine's speed: choose_test.cpp and recorded_test.cpp tell which.
+  // Whether fewer reads suffice depends on the speed of the machine; see choose_test.cpp and recorded_test.cpp.
   REQUIRE_FALSE(tuned.profile.tuning.empty());
   CHECK(tuned.profile.tuning[0].read_ahead == 32);
   const auto ahead = std::find_if(tuned.profile.stages.begin(), tuned.profile.stages.end(),
@@ -45,7 +45,7 @@ TEST_CASE("reads in flight are tuned where the data reward them, and no bit chan
   CHECK(run_loader(spec, dataset, 4).seen == tuned.seen);
 }
 
-// Nothing rewards reading ahead at the start, and every read waits; several at once wait together.
+// At the start read-ahead does not help, and every read waits; concurrent reads wait at the same time.
 class ColdLaterSet final : public JpegSet {
  public:
   using JpegSet::JpegSet;
@@ -60,7 +60,7 @@ class ColdLaterSet final : public JpegSet {
   }
 };
 
-TEST_CASE("reading ahead is begun amid a run whose reads wait, and no bit changes") {
+TEST_CASE("read-ahead starts during a run whose reads wait, and no bit changes") {
   const auto dataset = std::make_shared<ColdLaterSet>(200, std::set<std::uint64_t>{7, 50});
   const auto device = open_device("cpu");
   PipelineSpec spec = tuned_spec(8);
@@ -69,7 +69,7 @@ TEST_CASE("reading ahead is begun amid a run whose reads wait, and no bit change
   {
     Loader loader(spec, dataset, *device, {});
     CHECK_THAT(loader.explain(), Contains("starts during the run if workers wait for reads"));
-    // A step of 40 ms needs six reads of 30 ms in flight: so many threads, or readers and a thread.
+    // A step of 40 ms needs six reads of 30 ms in flight: six threads, or readers and one thread.
     std::size_t further = 0;
     while (further < 30 || tuned.size() < 52) {  // two epochs of bad samples included
       tuned.push_back(see(*loader.next()));
@@ -90,7 +90,7 @@ TEST_CASE("reading ahead is begun amid a run whose reads wait, and no bit change
   for (const Seen& seen : tuned) CHECK(see(*loader.next()) == seen);
 }
 
-// Its reads wait only while `cold`; it says at once how many in flight the data reward then.
+// Its reads wait only while `cold`; it then reports the useful number of reads in flight immediately.
 class WarmLaterSet final : public JpegSet {
  public:
   using JpegSet::JpegSet;
@@ -103,17 +103,17 @@ class WarmLaterSet final : public JpegSet {
   std::atomic<bool> cold{true};
 };
 
-TEST_CASE("reading ahead ends when the data are in memory, begins again when they are not, and no bit changes") {
+TEST_CASE("read-ahead stops if the data are in memory, starts again if they are not, and no bit changes") {
   if (!thread_sleeps()) {
     WARN("SKIPPED, this kernel does not count how often a thread sleeps");
     return;
   }
   const auto dataset = std::make_shared<WarmLaterSet>(200, std::set<std::uint64_t>{7, 50});
   const auto device = open_device("cpu");
-  PipelineSpec spec = small_spec(8, 2);  // so many threads that they do not wait beside each other instead
+  PipelineSpec spec = small_spec(8, 2);  // a fixed number, so that more threads do not replace read-ahead
   spec.errors.policy = OnError::kSkip;
   std::vector<Seen> tuned;
-  RankProgress state;  // taken while reading ahead was ended, before batch `at`
+  RankProgress state;  // taken while read-ahead was stopped, before batch `at`
   std::size_t at = 0;
   {
     Loader loader(spec, dataset, *device, {});
@@ -168,11 +168,11 @@ class BusyJpegSet final : public JpegSet {
   }
 };
 
-// The calling thread, and those that it starts, on one of its processors only.
+// Restricts the calling thread, and threads that it starts, to one CPU.
 class OneProcessor {
  public:
   OneProcessor() {
-    REQUIRE(::sched_getaffinity(0, sizeof(before_), &before_) == 0);  // of 1,024 processors at most
+    REQUIRE(::sched_getaffinity(0, sizeof(before_), &before_) == 0);  // at most 1,024 CPUs
     int first = 0;
     while (CPU_ISSET(first, &before_) == 0) ++first;
     cpu_set_t one;
@@ -188,9 +188,9 @@ class OneProcessor {
   cpu_set_t before_;
 };
 
-// Two seconds of reads that compute: why reading ahead was begun, or that nobody looked; nothing when all was right.
-// One thread, so that what is had by reading ahead is not had by more threads.
-std::string begun_by_busy_reads() {
+// Two seconds of reads that compute. Returns why read-ahead was started or that the autotuner did not run; else "".
+// One thread, so that more threads cannot replace read-ahead.
+std::string decision_of_busy_reads() {
   PipelineSpec spec = tuned_spec(8);
   spec.execution.threads = 1;
   const auto device = open_device("cpu");
@@ -199,13 +199,13 @@ std::string begun_by_busy_reads() {
   while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(2))
     if (!loader.next()) return "an endless loader came to an end";
   const std::vector<TuningStep> tuning = loader.profile().tuning;
-  if (tuning.empty()) return "nobody looked";
+  if (tuning.empty()) return "the autotuner did not run";
   for (const TuningStep& step : tuning)
     if (step.read_ahead > 0) return step.reason;
   return "";
 }
 
-TEST_CASE("threads that others keep from a processor are no reason to read ahead") {
+TEST_CASE("threads that wait for a CPU do not start read-ahead") {
   const OneProcessor one;
   std::atomic<bool> stop{false};
   std::vector<std::jthread> others;
@@ -213,18 +213,18 @@ TEST_CASE("threads that others keep from a processor are no reason to read ahead
     others.emplace_back([&] {
       while (!stop.load(std::memory_order_relaxed)) continue;
     });
-  const std::string begun = begun_by_busy_reads();
+  const std::string begun = decision_of_busy_reads();
   stop = true;
   CHECK_THAT(begun, Equals(""));
 }
 
 #if !UNSTARVE_TSAN  // which does not support threads in a fork
-TEST_CASE("a process that is stopped for a while does not sleep for its records") {
+TEST_CASE("time during which the process is stopped does not count as sleep for records") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const std::string begun = begun_by_busy_reads();
+    const std::string begun = decision_of_busy_reads();
     std::fprintf(stderr, "%s", begun.c_str());
     ::_exit(begun.empty() ? 0 : 1);
   }
@@ -243,7 +243,7 @@ TEST_CASE("a process that is stopped for a while does not sleep for its records"
 }
 #endif
 
-TEST_CASE("reading ahead is not begun where the spec, a limit or the order forbid it") {
+TEST_CASE("read-ahead does not start if the spec, a memory limit or the order excludes it") {
   const auto dataset = std::make_shared<ColdLaterSet>(64);
   const auto most_of = [&](const auto& change) {
     PipelineSpec spec = tuned_spec(8);
@@ -258,7 +258,7 @@ TEST_CASE("reading ahead is not begun where the spec, a limit or the order forbi
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.order = ExecutionOrder::kRelaxed; }) == 0);
 }
 
-TEST_CASE("runs that begin to read ahead and are left early end their threads") {
+TEST_CASE("a run that has started read-ahead and ends early ends its threads") {
   const auto dataset = std::make_shared<ColdLaterSet>(64);
   const auto device = open_device("cpu");
   for (int i = 0; i < 8; ++i) {
@@ -268,7 +268,7 @@ TEST_CASE("runs that begin to read ahead and are left early end their threads") 
   }
 }
 
-TEST_CASE("with threads given, reads in flight are tuned alone, and no bit changes") {
+TEST_CASE("with a fixed number of threads only reads in flight are tuned, and no bit changes") {
   const auto dataset = std::make_shared<SleepyJpegSet>(200, std::chrono::milliseconds(2), 64);
   const auto device = open_device("cpu");
   PipelineSpec spec = small_spec(8, 2, 3);
@@ -276,7 +276,7 @@ TEST_CASE("with threads given, reads in flight are tuned alone, and no bit chang
   CHECK(loader.profile().read_ahead == 64);
   CHECK_THAT(loader.explain(),
              Contains("64 records in flight, the data are on a cold disk or on a server; the starting point"));
-  // A step of 20 ms takes 400 samples/s, each 2 ms on its way: one in flight.
+  // A step of 20 ms takes 400 samples/s with reads of 2 ms: one read in flight.
   std::vector<Seen> seen;
   while (loader.profile().read_ahead > 32) {
     REQUIRE(seen.size() < 1000);

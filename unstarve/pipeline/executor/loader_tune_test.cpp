@@ -1,4 +1,4 @@
-// A loader that is tuned while it runs: threads and batches ahead.
+// A loader that is tuned during its run: threads and prefetch.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("samples that sleep get many threads, more batches ahead, and no other bits") {
+TEST_CASE("samples that sleep get many threads and more prefetch, and no bit changes") {
   const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(10));
   PipelineSpec spec = tuned_spec(8);
   const TunedRun tuned = run_loader(spec, dataset, 4);
@@ -32,7 +32,7 @@ TEST_CASE("samples that sleep get many threads, more batches ahead, and no other
   CHECK(fixed.profile.loader_threads == 9);
 }
 
-TEST_CASE("relaxed order is tuned, too: every sample once per epoch") {
+TEST_CASE("relaxed order is tuned too, with every sample once per epoch") {
   const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(5));
   PipelineSpec spec = tuned_spec(8);
   spec.execution.order = ExecutionOrder::kRelaxed;
@@ -46,7 +46,7 @@ TEST_CASE("relaxed order is tuned, too: every sample once per epoch") {
   }
 }
 
-TEST_CASE("switched off, nothing is tuned") {
+TEST_CASE("without autotuning nothing is tuned") {
   const auto dataset = std::make_shared<SleepyJpegSet>(40, std::chrono::milliseconds(2), 4);
   PipelineSpec spec = tuned_spec(4);
   spec.execution.autotune = false;
@@ -57,7 +57,7 @@ TEST_CASE("switched off, nothing is tuned") {
   CHECK_THAT(run.explained, !Contains("tuned"));
 }
 
-TEST_CASE("the profile tells what computes from what sleeps, and the consumer's work from its waits") {
+TEST_CASE("the profile separates computing from sleeping, and the consumer's work from its waits") {
   const auto dataset = std::make_shared<SleepyJpegSet>(60, std::chrono::milliseconds(5));
   PipelineSpec spec = small_spec(6, 3);
   const auto device = open_device("cpu");
@@ -73,16 +73,16 @@ TEST_CASE("the profile tells what computes from what sleeps, and the consumer's 
   const StageProfile& decode = profile.stages[1];
   CHECK(decode.cpu_ns > 0);
   CHECK(decode.cpu_ns <= decode.busy_ns);
-  CHECK(profile.consumer.batches == 9);  // without the first, by which a consumer begins
+  CHECK(profile.consumer.batches == 9);  // without the first batch, with which a consumer starts
   CHECK(profile.consumer.busy_ns >= 9 * 3'000'000LL);
   CHECK(profile.consumer.wait_ns > 0);
 }
 
-TEST_CASE("a load that changes while it runs is followed, down and up again", "[.long]") {
+TEST_CASE("tuning follows a load that decreases and increases during a run", "[.long]") {
   const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(10));
   const auto device = open_device("cpu");
   Loader loader(tuned_spec(8), dataset, *device, {});
-  // A step of 200 ms takes 40 samples/s, each 10 ms: a thread or two; one without work of its own all there are.
+  // A step of 200 ms takes 40 samples/s of 10 ms: one or two threads. A consumer without work gets all threads.
   for (const auto& [step_ms, few] : {std::pair(0, false), std::pair(200, true), std::pair(0, false)}) {
     for (int batches = 0; few ? loader.threads() > 4 : loader.threads() <= 16; ++batches) {
       REQUIRE(batches < (few ? 200 : 20'000));
@@ -94,7 +94,7 @@ TEST_CASE("a load that changes while it runs is followed, down and up again", "[
   CHECK(loader.profile().tuning.size() >= 4);
 }
 
-TEST_CASE("tuned loaders that are left early end their threads") {
+TEST_CASE("a tuned loader that ends early ends its threads") {
   const auto dataset = std::make_shared<SleepyJpegSet>(64, std::chrono::milliseconds(3));
   const auto device = open_device("cpu");
   for (int i = 0; i < 12; ++i) {
@@ -104,7 +104,7 @@ TEST_CASE("tuned loaders that are left early end their threads") {
   }
 }
 
-TEST_CASE("tuning keeps to the memory limit: threads and batches ahead share what is left for them") {
+TEST_CASE("tuning stays within the memory limit; threads and prefetched batches share the remaining memory") {
   const auto dataset = std::make_shared<SleepyJpegSet>(120, std::chrono::milliseconds(5));
   PipelineSpec spec = tuned_spec(8);
   spec.execution.memory_limit_mb = 24;

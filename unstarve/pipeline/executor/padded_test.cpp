@@ -1,4 +1,4 @@
-// Batches whose last one is padded, of samples that are padded, and of buckets, as a consumer sees them.
+// Padded last batches, padded samples and buckets, as received by a consumer.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Key = std::pair<std::uint32_t, std::uint64_t>;  // epoch, id
 
-// Images as they are stored, uint8, so that what was padded can be taken off.
+// Unchanged uint8 images, so that the padding can be removed.
 PipelineSpec varied_spec(int batch, int threads = 3) {
   PipelineSpec spec = small_spec(batch, threads);
   spec.operations = {{"horizontal_flip", {{"probability", {0.5}}}}};
@@ -24,7 +24,7 @@ PipelineSpec varied_spec(int batch, int threads = 3) {
   return spec;
 }
 
-// The samples of a batch, each of its own size; what is around them must be the padding.
+// The samples of a batch in their original sizes; all values around them must be padding.
 std::map<Key, std::vector<std::uint8_t>> unpadded(const Seen& seen, std::uint8_t value) {
   std::map<Key, std::vector<std::uint8_t>> samples;
   const auto width = static_cast<std::size_t>(seen.size.width), height = static_cast<std::size_t>(seen.size.height);
@@ -60,7 +60,8 @@ std::size_t pixels_of(const std::vector<Seen>& batches) {
   return pixels;
 }
 
-TEST_CASE("images of varying sizes: every batch is as large as its largest, each image itself in its corner") {
+TEST_CASE(
+    "images of different sizes: a batch has the size of its largest image, and each image is unchanged in its corner") {
   const auto dataset = std::make_shared<JpegSet>(61);
   PipelineSpec alone = varied_spec(1);
   const auto expected = unpadded(run(alone, dataset, {{}, 2}), 9);
@@ -73,7 +74,7 @@ TEST_CASE("images of varying sizes: every batch is as large as its largest, each
       for (const Seen& batch : seen) CHECK(batch.size == largest_of(batch.sizes));
       CHECK(unpadded(seen, 9) == expected);
     }
-  // To a size that all fit into.
+  // To a size that all samples fit into.
   PipelineSpec fixed = varied_spec(7);
   fixed.batch.pad = {PadTo::kSize, {130, 125}, 200};
   const auto seen = run(fixed, dataset, {{}, 2});
@@ -81,7 +82,7 @@ TEST_CASE("images of varying sizes: every batch is as large as its largest, each
   CHECK(unpadded(seen, 200) == expected);
 }
 
-TEST_CASE("padding follows the operations: a short side of 32, mixup of images of several sizes") {
+TEST_CASE("padding is applied after the operations: a short side of 32, mixup of images of several sizes") {
   PipelineSpec spec = varied_spec(6);
   spec.operations = {{"resize", {{"size", {32}}}}};
   spec.batch_operations = {{"mixup", {}}};
@@ -94,7 +95,7 @@ TEST_CASE("padding follows the operations: a short side of 32, mixup of images o
   CHECK(run(spec, dataset, {{}, 1}) == seen);
 }
 
-TEST_CASE("images that no batch can hold are bad samples, and without padding all that differ are") {
+TEST_CASE("images larger than the padded size are bad samples; without padding, all images of another size are") {
   PipelineSpec spec = varied_spec(5);
   spec.batch.pad = {PadTo::kSize, {105, 105}, 0};
   const auto dataset = std::make_shared<JpegSet>(30);
@@ -110,7 +111,7 @@ TEST_CASE("images that no batch can hold are bad samples, and without padding al
   CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Contains("pad the batches (batch.pad)"));
 }
 
-TEST_CASE("a padded last batch is full, says how many are its own, and repeats those") {
+TEST_CASE("a padded last batch is full, reports its number of valid samples, and repeats those") {
   const auto dataset = std::make_shared<JpegSet>(45, std::set<std::uint64_t>{}, 45);
   for (const ExecutionOrder order : {ExecutionOrder::kExact, ExecutionOrder::kRelaxed})
     for (const bool varied : {false, true})
@@ -128,7 +129,7 @@ TEST_CASE("a padded last batch is full, says how many are its own, and repeats t
             REQUIRE(batch.ids.size() == 10);
             REQUIRE(batch.targets.size() == 10 * 45);
             const std::size_t each = batch.pixels.size() / 10;
-            std::size_t made = 1;  // samples before the first copy: the valid ones, and what other ranks have, too
+            std::size_t made = 1;  // samples before the first copy: the valid ones, and those of other ranks
             while (made < 10 && !(batch.ids[made] == batch.ids[0])) ++made;
             CHECK(made >= batch.valid);
             for (std::size_t i = 0; i < 10; ++i) {
@@ -147,7 +148,7 @@ TEST_CASE("a padded last batch is full, says how many are its own, and repeats t
       }
 }
 
-TEST_CASE("what is bad is left out, what is left fills the batch up") {
+TEST_CASE("bad samples are left out, and copies of the others fill the batch") {
   PipelineSpec spec = small_spec(10);
   spec.batch.last = LastBatch::kPad;
   spec.errors.policy = OnError::kSkip;
@@ -160,7 +161,7 @@ TEST_CASE("what is bad is left out, what is left fills the batch up") {
   CHECK(valid == 22);
 }
 
-TEST_CASE("buckets pad less, give the same samples, and go on anywhere as they would have") {
+TEST_CASE("buckets need less padding, contain the same samples, and resume exactly at any position") {
   const auto dataset = std::make_shared<JpegSet>(200);
   PipelineSpec spec = varied_spec(8);
   const auto plain = run(spec, dataset, {{}, 2});
@@ -175,7 +176,7 @@ TEST_CASE("buckets pad less, give the same samples, and go on anywhere as they w
     const auto rest = run(spec, dataset, {{0, batch}, 2});
     CHECK(rest == std::vector(grouped.begin() + std::ptrdiff_t(batch), grouped.end()));
   }
-  // By two ranks with other batches, in the groups of the run that was begun.
+  // Two ranks with another batch size, in the groups of the original run.
   spec.batch.bucket.run = 8;
   std::map<Key, std::vector<std::uint8_t>> left;
   for (const int rank : {0, 1}) {
@@ -189,7 +190,7 @@ TEST_CASE("buckets pad less, give the same samples, and go on anywhere as they w
   CHECK(left == unpadded(std::vector(grouped.begin() + 5, grouped.end()), 9));
 }
 
-TEST_CASE("slots are sized for the largest, within a memory limit as well") {
+TEST_CASE("slots fit the largest sample, also within a memory limit") {
   const auto dataset = std::make_shared<JpegSet>(40);
   PipelineSpec spec = varied_spec(8, 2);
   const auto expected = run(spec, dataset, {{}, 1});
@@ -205,8 +206,8 @@ TEST_CASE("slots are sized for the largest, within a memory limit as well") {
   CHECK(run(spec, dataset, {{}, 1}) == expected);
 }
 
-TEST_CASE("batches that make no sense are refused with the node and what was expected") {
-  const auto refused = [](const BatchSpec& batch, ExecutionOrder order = ExecutionOrder::kExact) {
+TEST_CASE("invalid batch settings are rejected with the node and the expected value") {
+  const auto rejected = [](const BatchSpec& batch, ExecutionOrder order = ExecutionOrder::kExact) {
     PipelineSpec spec;
     spec.batch = batch;
     spec.execution.order = order;
@@ -218,15 +219,16 @@ TEST_CASE("batches that make no sense are refused with the node and what was exp
     return std::string();
   };
   const PadSpec largest{PadTo::kLargest, {}, 0};
-  CHECK_THAT(refused({8, LastBatch::kDrop, {PadTo::kSize, {}, 0}}), Contains("batch.pad.to: size without"));
-  CHECK_THAT(refused({8, LastBatch::kDrop, {PadTo::kLargest, {9, 9}, 0}}), Contains("batch.pad.size: found without"));
-  CHECK_THAT(refused({8, LastBatch::kDrop, {PadTo::kLargest, {}, 256}}), Contains("batch.pad.value: 256, expected 0"));
-  CHECK_THAT(refused({8, LastBatch::kDrop, {}, {100, 0}}), Contains("batch.bucket.window") && Contains("batch.pad.to"));
-  CHECK_THAT(refused({8, LastBatch::kDrop, largest, {7, 0}}), Contains("at least the 8 samples of a batch of all"));
-  CHECK_THAT(refused({8, LastBatch::kDrop, largest, {70, 71}}), Contains("at least the 71 samples of a group"));
-  CHECK_THAT(refused({8, LastBatch::kDrop, largest, {70, 0}}, ExecutionOrder::kRelaxed),
+  CHECK_THAT(rejected({8, LastBatch::kDrop, {PadTo::kSize, {}, 0}}), Contains("batch.pad.to: size without"));
+  CHECK_THAT(rejected({8, LastBatch::kDrop, {PadTo::kLargest, {9, 9}, 0}}), Contains("batch.pad.size: found without"));
+  CHECK_THAT(rejected({8, LastBatch::kDrop, {PadTo::kLargest, {}, 256}}), Contains("batch.pad.value: 256, expected 0"));
+  CHECK_THAT(rejected({8, LastBatch::kDrop, {}, {100, 0}}),
+             Contains("batch.bucket.window") && Contains("batch.pad.to"));
+  CHECK_THAT(rejected({8, LastBatch::kDrop, largest, {7, 0}}), Contains("at least the 8 samples of a batch of all"));
+  CHECK_THAT(rejected({8, LastBatch::kDrop, largest, {70, 71}}), Contains("at least the 71 samples of a group"));
+  CHECK_THAT(rejected({8, LastBatch::kDrop, largest, {70, 0}}, ExecutionOrder::kRelaxed),
              Contains("expected execution.order: exact"));
-  CHECK(refused({8, LastBatch::kDrop, largest, {70, 0}}).empty());
+  CHECK(rejected({8, LastBatch::kDrop, largest, {70, 0}}).empty());
 }
 
 }  // namespace

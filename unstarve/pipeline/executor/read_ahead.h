@@ -86,7 +86,7 @@ class ReadAhead {
     std::uint64_t number = 0;  // in the run
     std::uint64_t id = 0;
     bool skipped = false;
-    bool dropped = false;  // while it was read: nobody takes it
+    bool dropped = false;  // while it was read: no worker takes it
     RecordBuffer record;
     std::exception_ptr failure;
   };

@@ -28,7 +28,7 @@ PipelineSpec ahead_spec(int batch, int reads, int threads = 3) {
   return spec;
 }
 
-// Its records are copied into the buffer, and all that happens to it is counted.
+// Copies its records into the buffer, and counts its calls.
 class CountingSet final : public Dataset {
  public:
   explicit CountingSet(std::uint64_t count, std::size_t record_bytes = 100) : count_(count), bytes_(record_bytes) {}
@@ -46,7 +46,7 @@ class CountingSet final : public Dataset {
       std::unique_lock lock(mutex_);
       ++inside_;
       meet_.notify_all();
-      // A minute is not waited for unless the reads come one by one.
+      // Waits for a minute only if the reads are not concurrent.
       if (!meet_.wait_for(lock, std::chrono::minutes(1), [this] { return inside_ >= together; })) lonely = true;
     }
     if (pause.count() > 0) std::this_thread::sleep_for(pause);
@@ -58,9 +58,9 @@ class CountingSet final : public Dataset {
     record.values[0].integer = static_cast<std::int64_t>(id);
   }
 
-  std::uint64_t larger_every = 0;      // every so manieth record is 64 times as large; 0: none
+  std::uint64_t larger_every = 0;      // one in `larger_every` records is 64 times as large; 0: none
   std::chrono::microseconds pause{0};  // of every read
-  int together = 0;                    // the first reads wait until so many are inside
+  int together = 0;                    // the first reads wait until this many are in progress
   std::uint64_t bad = ~std::uint64_t{0};
   mutable std::atomic<int> reads{0};
   mutable std::atomic<bool> lonely{false};
@@ -92,7 +92,7 @@ TEST_CASE("read-ahead changes no bit of any batch, for any number of reads in fl
   CHECK(run(last, dataset, {{}, 3}) == kept);
 }
 
-TEST_CASE("bad samples are treated alike with and without reading ahead") {
+TEST_CASE("bad samples are handled equally with and without read-ahead") {
   const auto dataset = std::make_shared<JpegSet>(60, std::set<std::uint64_t>{3, 17, 18, 44});
   for (OnError policy : {OnError::kSkip, OnError::kReplace}) {
     PipelineSpec spec = ahead_spec(7, 0);
@@ -103,7 +103,7 @@ TEST_CASE("bad samples are treated alike with and without reading ahead") {
   }
 }
 
-TEST_CASE("a bad record in a batch larger than the window fails the run and hangs nothing") {
+TEST_CASE("a bad record in a batch larger than the window fails the run and does not block it") {
   const auto device = open_device("cpu");
   for (int reads : {1, 4, 30}) {
     const auto dataset = std::make_shared<JpegSet>(300, std::set<std::uint64_t>{150});
@@ -119,7 +119,7 @@ TEST_CASE("a bad record in a batch larger than the window fails the run and hang
 TEST_CASE("the specified number of reads is in flight") {
   const auto dataset = std::make_shared<CountingSet>(200);
   const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size());
-  // Fewer than 4 at once go one per thread; of more, each thread has its chunk, one after the other of this data set.
+  // Up to 4 concurrent reads have one thread each; for more, each thread reads a chunk, one record after another.
   dataset->together = 16;
   ReadAhead ahead(dataset, RunOrder(order, {}, 1), {64, kReadAheadBytes});
   RecordBuffer record;
@@ -142,14 +142,14 @@ TEST_CASE("records in a ring stay within the byte limit") {
   for (std::uint64_t batch = 0; batch < 30; ++batch)
     for (std::uint64_t index = 0; index < 10; ++index) {
       REQUIRE(ahead.take(0, batch, index, record));
-      // The first reads begin before any record's size is known.
+      // The first reads start before the size of any record is known.
       if (batch > 3) most = std::max(most, ahead.memory_bytes());
     }
   CHECK(most <= 8 * kRecord);
   CHECK(most >= kRecord);
 }
 
-TEST_CASE("buffers that were large once do not stay so") {
+TEST_CASE("buffers that were large once shrink again") {
   constexpr std::size_t kRecord = 10'000, kReads = 64;
   const auto dataset = std::make_shared<CountingSet>(6000, kRecord);
   dataset->larger_every = 16;
@@ -162,7 +162,7 @@ TEST_CASE("buffers that were large once do not stay so") {
       REQUIRE(ahead.take(0, batch, index, record));
       most = std::max(most, ahead.memory_bytes());
     }
-  // About one in 16 of those there is large at a time, hardly ever one in four, and in the end every buffer was once.
+  // About one in 16 buffers is large at a time, rarely one in four; in the end every buffer was large once.
   CHECK(most <= 2 * kReads * 64 * kRecord / 4);
   CHECK(most >= kReads * kRecord);
 }
@@ -187,13 +187,13 @@ TEST_CASE("with fewer reads in flight the ring has memory for fewer records") {
   ahead.set_reads(8);
   take(4 * kReads);
   take(1000);
-  CHECK(most < 17 * (kRecord + 4096));  // twice eight, and what a buffer is rounded up by
+  CHECK(most < 17 * (kRecord + 4096));  // twice eight records, and the rounding of a buffer
   ahead.set_reads(kReads);
   take(3000);
   CHECK(most > kReads * kRecord);
 }
 
-TEST_CASE("an error of one record is that record's alone") {
+TEST_CASE("an error of one record affects only that record") {
   const auto dataset = std::make_shared<CountingSet>(40);
   dataset->bad = 11;
   OrderSpec stored;
@@ -210,7 +210,7 @@ TEST_CASE("an error of one record is that record's alone") {
   }
 }
 
-TEST_CASE("spared records are not read, and close() wakes who waits") {
+TEST_CASE("skipped records are not read, and close() wakes waiting threads") {
   const auto dataset = std::make_shared<CountingSet>(40);
   const Order order(OrderSpec{}, BatchSpec{40, LastBatch::kDrop}, dataset->size());
   RecordBuffer record;
@@ -227,11 +227,11 @@ TEST_CASE("spared records are not read, and close() wakes who waits") {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ahead.close();
   });
-  CHECK_FALSE(ahead.take(3, 0, 39, record));  // two epochs further than the run goes: it never comes
+  CHECK_FALSE(ahead.take(3, 0, 39, record));  // two epochs after the end of the run: never delivered
 }
 
-// What the consumer of a ring of slots gets whose workers have records read ahead for a while and read for themselves
-// for another, in turns that `seed` draws: the labels of the run, as the records say.
+// The labels that a consumer receives if read-ahead and reading by the workers alternate. `seed` determines when they
+// change.
 std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& dataset, const RunOrder& order,
                                         std::uint64_t seed, std::size_t most_batches) {
   constexpr std::size_t kBatch = 10;
@@ -253,7 +253,7 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
           if (!claim->read_ahead || !ahead.take(claim->epoch, claim->batch, i, record)) dataset->read(id, record);
           label = record.values[0].integer;
         } catch (const Error& error) {
-          // The one that was made to fail, and each for itself.
+          // The error of the record that was made to fail, once per record.
           const std::lock_guard lock(failures_mutex);
           if (std::string(error.what()).find(dataset->location(id) + ":") == std::string::npos)
             failures += error.what();
@@ -289,7 +289,7 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
   return labels;
 }
 
-TEST_CASE("read-ahead that ends and begins at any time delivers each record once, and each error to its record") {
+TEST_CASE("read-ahead that stops and starts at any time delivers each record once, and each error for its record") {
   const auto dataset = std::make_shared<CountingSet>(1000);
   dataset->bad = 123;
   const RunOrder order(Order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, dataset->size()), {}, 3);
@@ -300,7 +300,7 @@ TEST_CASE("read-ahead that ends and begins at any time delivers each record once
       expected.push_back(id == dataset->bad ? -1 : static_cast<std::int64_t>(id));
     }
   for (std::uint64_t seed = 0; seed < 20; ++seed) CHECK(read_in_turns(dataset, order, seed, 1000) == expected);
-  // Left early.
+  // Ended early.
   for (std::size_t batches = 0; batches < 40; batches += 3) {
     const auto labels = read_in_turns(dataset, order, batches, batches);
     CHECK(labels == std::vector<std::int64_t>(expected.begin(), expected.begin() + 10 * static_cast<long>(batches)));
@@ -319,11 +319,11 @@ TEST_CASE("paused readers still read the records before the pause, hold no memor
       CHECK(record.values[0].integer == static_cast<std::int64_t>(order.epoch(0).id(begin / 10, begin % 10)));
     }
   };
-  CHECK_FALSE(ahead.resume(0));  // they do not rest
+  CHECK_FALSE(ahead.resume(0));  // the readers are not paused
   take(0, 50);
-  ahead.pause(100);  // further than the ring reaches
+  ahead.pause(100);  // after the end of the ring
   CHECK_FALSE(ahead.resume(120));
-  ahead.pause(60);  // they do already
+  ahead.pause(60);  // already paused
   take(50, 100);
   CHECK(ahead.memory_bytes() == 0);
   const int reads = dataset->reads;
@@ -334,7 +334,7 @@ TEST_CASE("paused readers still read the records before the pause, hold no memor
     for (int i = 0; i < 60'000 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     CHECK(done());
   };
-  wait_for([&] { return dataset->reads == reads + 116; });  // the ring is full, or the last ones are on their way
+  wait_for([&] { return dataset->reads == reads + 116; });  // the ring is full, or the last reads are in progress
   ahead.pause(600);
   wait_for([&] { return ahead.memory_bytes() == 0; });
   CHECK(dataset->reads == reads + 116);
@@ -362,7 +362,7 @@ TEST_CASE("time that readers are awake is distinguished from time that they slee
   CHECK(awake.awake_ns <= awake.busy_ns);
 }
 
-TEST_CASE("a pixel cache spares the reads of the second epoch, encoded records come through their cache") {
+TEST_CASE("a pixel cache avoids the reads of the second epoch, and read-ahead uses the cache of encoded records") {
   for (CacheWhat what : {CacheWhat::kPixels, CacheWhat::kEncoded}) {
     const auto dataset = std::make_shared<JpegSet>(60);
     PipelineSpec spec = ahead_spec(7, 0);
@@ -373,7 +373,7 @@ TEST_CASE("a pixel cache spares the reads of the second epoch, encoded records c
   }
 }
 
-TEST_CASE("where the data lie in the page cache nothing is read ahead unless asked for") {
+TEST_CASE("data in the page cache are read ahead only on request") {
   const testing::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "a");
   for (int i = 0; i < 20; ++i) {

@@ -1,8 +1,8 @@
 #pragma once
 // The memory of records that are read ahead: how many records fit a byte limit, and which used buffers are kept.
 //
-// The largest record fades from memory, so that one outlier narrows the window for a while only. A used buffer is freed
-// if it is much larger than a typical record, so that in time not all buffers are as large as the largest record.
+// The size of the largest record decays, so that one outlier narrows the window only for a while. A used buffer is
+// freed if it is much larger than a typical record, so that in time not all buffers are as large as the largest record.
 //
 // Threads: one at a time. Cost: allocates only in the constructor.
 
@@ -58,7 +58,7 @@ class RecordMemory {
   }
 
  private:
-  static constexpr std::uint64_t kFade = 256;          // per record, this part of the largest is forgotten
+  static constexpr std::uint64_t kFade = 256;          // per record, the size of the largest decays by this part
   static constexpr double kTypicalShare = 1.0 / 64;    // of the latest record in the running mean
   static constexpr double kFits = 2;                   // typical records
   static constexpr std::size_t kSmallBuffer = 16'384;  // is always kept
@@ -66,7 +66,7 @@ class RecordMemory {
   const std::uint64_t limit_;
   const std::size_t ring_;
   std::vector<RecordBuffer> spare_;
-  std::uint64_t largest_ = 1;  // bytes, fading
+  std::uint64_t largest_ = 1;  // bytes, decaying
   double typical_ = 0;         // bytes, a running mean
   std::uint64_t held_ = 0;     // bytes in the ring and in spare buffers
 };

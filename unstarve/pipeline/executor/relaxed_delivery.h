@@ -2,7 +2,7 @@
 // Delivery in relaxed order: a batch consists of the samples that are ready first, so that a slow sample (a straggler)
 // delays no batch except the last of its epoch.
 //
-// A worker claims one sample, makes it in memory of its own, and place() assigns the next position of a batch of the
+// A worker claims one sample, makes it in its scratch memory, and place() assigns the next position of a batch of the
 // sample's epoch. Samples that fill up the last batch of all ranks keep their index there. Claims are in order; they
 // stay within a window after the first sample without a position, and within the open batches.
 

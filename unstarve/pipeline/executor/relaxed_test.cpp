@@ -1,5 +1,5 @@
-// Relaxed order: what overtakes what, and that nothing is lost or given twice. Stragglers are reads that wait until the
-// test lets them go, or sleep at random.
+// Relaxed order: which samples bypass others, and that none is lost or delivered twice. Stragglers are reads that wait
+// until the test releases them, or that sleep at random.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <condition_variable>
@@ -17,7 +17,7 @@
 namespace unstarve {
 namespace {
 
-// JPEG files of which some are held back; with release() they can be read.
+// JPEG files; reads of some of them block until release().
 class HeldSet final : public JpegSet {
  public:
   HeldSet(std::uint64_t count, std::set<std::uint64_t> held, std::set<std::uint64_t> bad = {})
@@ -57,7 +57,7 @@ PipelineSpec relaxed_spec(int batch, int threads = 3, int prefetch = 2, int read
   return spec;
 }
 
-// The id that stands at a place of an epoch's order.
+// The id at a position of an epoch's order.
 std::uint64_t id_at(const PipelineSpec& spec, std::uint64_t samples, std::uint32_t epoch, std::uint64_t place) {
   const Order order(spec.order, spec.batch, samples);
   return order.epoch(epoch).id_at(place);
@@ -65,7 +65,7 @@ std::uint64_t id_at(const PipelineSpec& spec, std::uint64_t samples, std::uint32
 
 using Pixels = std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint8_t>>;
 
-// Adds a batch's samples by (epoch, id); each once, with its label where that is its id.
+// Adds the samples of a batch by (epoch, id). Checks that each occurs once and that a label equals its id.
 void collect(Pixels& pixels, const Seen& seen, bool labels_are_ids = true) {
   const std::size_t bytes = seen.pixels.size() / seen.ids.size();
   for (std::size_t i = 0; i < seen.ids.size(); ++i) {
@@ -108,7 +108,7 @@ TEST_CASE("an epoch in relaxed order has the samples and pixels of the exact ord
   }
 }
 
-TEST_CASE("samples that are ready bypass one that hangs, and only the last batch waits for it") {
+TEST_CASE("ready samples bypass one that blocks, and only the last batch waits for it") {
   constexpr std::uint64_t kSamples = 60;
   for (const int reads : {0, 3}) {
     PipelineSpec spec = relaxed_spec(6, 2, 2, reads);
@@ -138,7 +138,7 @@ TEST_CASE("samples that are ready bypass one that hangs, and only the last batch
   }
 }
 
-TEST_CASE("a source that sleeps at random: stragglers are bypassed, and every epoch has each sample once") {
+TEST_CASE("with a source that sleeps at random, stragglers are bypassed and every epoch has each sample once") {
   // One read in twenty takes a hundred times as long as the others.
   const auto dataset = open_dataset("sleep:us=200,straggle_every=20,straggle_ms=20,images=400,size=8");
   PipelineSpec spec = small_spec(16, 8);
@@ -174,7 +174,7 @@ TEST_CASE("samples are reordered within the window only") {
   CHECK(window.ahead().empty());
 }
 
-TEST_CASE("a straggler that hangs stops the run at the window's end, not before") {
+TEST_CASE("a straggler that blocks stops the run at the end of the window, not before") {
   constexpr std::uint64_t kSamples = kLeastWindow + 1000;
   PipelineSpec spec = relaxed_spec(8, 2, 2);
   spec.operations = {{"center_crop", {{"size", {4}}}}};
@@ -184,7 +184,7 @@ TEST_CASE("a straggler that hangs stops the run at the window's end, not before"
   const auto device = open_device("cpu");
   Loader loader(spec, dataset, *device, {{}, 1});
   std::uint64_t before = 0;
-  // The window holds the straggler and kLeastWindow - 1 others: whole batches of them are given.
+  // The window contains the straggler and kLeastWindow - 1 others, which are delivered in full batches.
   for (; before + 8 <= kLeastWindow - 1; before += 8) REQUIRE(loader.next());
   const RankProgress progress = loader.progress();
   CHECK(progress.samples == 0);
@@ -196,7 +196,8 @@ TEST_CASE("a straggler that hangs stops the run at the window's end, not before"
   CHECK(before == kSamples);
 }
 
-TEST_CASE("a run is resumed with the rest, at any batch, by any number of ranks, with stragglers under way") {
+TEST_CASE(
+    "a run resumes with the remaining samples at any batch, with any number of ranks and with stragglers in progress") {
   constexpr std::uint64_t kSamples = 50;
   const PipelineSpec spec = relaxed_spec(4, 3, 2);
   const auto device = open_device("cpu");
@@ -234,7 +235,7 @@ TEST_CASE("a run is resumed with the rest, at any batch, by any number of ranks,
   }
 }
 
-TEST_CASE("the skip policy shortens the batch that the bad sample would be in") {
+TEST_CASE("the skip policy shortens the batch of the bad sample") {
   const std::set<std::uint64_t> bad{3, 11, 30};
   PipelineSpec spec = relaxed_spec(7, 3);
   spec.errors.policy = OnError::kSkip;
@@ -245,7 +246,7 @@ TEST_CASE("the skip policy shortens the batch that the bad sample would be in") 
   for (const std::uint64_t id : bad) CHECK_FALSE(pixels.contains({0, id}));
 }
 
-TEST_CASE("the replace policy puts the next good sample in a bad one's place") {
+TEST_CASE("the replace policy puts the next good sample at the position of a bad one") {
   PipelineSpec spec = relaxed_spec(7, 3);
   spec.errors.policy = OnError::kReplace;
   std::multiset<std::uint64_t> ids;
@@ -271,13 +272,13 @@ TEST_CASE("a bad sample fails the run after the good batches, and is not counted
     CHECK_FALSE(loader.next());
     const RankProgress progress = loader.progress();
     const Position at = position_after({&progress, 1}, spec.order, spec.batch, 40);
-    // Without the bad sample, the rest and what was given are the epoch.
+    // Except for the bad sample, the delivered and the remaining samples are the epoch.
     for (const Seen& seen : run(spec, std::make_shared<JpegSet>(40), {at, 1})) collect(pixels, seen);
     CHECK(pixels.size() == 40);
   }
 }
 
-TEST_CASE("a loader is closed while a straggler hangs") {
+TEST_CASE("a loader can be closed while a straggler blocks") {
   for (const int reads : {0, 3}) {
     PipelineSpec spec = relaxed_spec(4, 2, 2, reads);
     const std::uint64_t straggler = id_at(spec, 40, 0, 2);
@@ -291,7 +292,7 @@ TEST_CASE("a loader is closed while a straggler hangs") {
       dataset->wait_for_waiting(1);
       loader.close();
       CHECK_FALSE(loader.next());
-      dataset->release();  // the destructor waits for what is being read
+      dataset->release();  // the destructor waits for reads in progress
     }
     CHECK(kept->samples() == 4);
   }
@@ -308,14 +309,15 @@ TEST_CASE("short epochs follow each other while one is unfinished, and never mix
   Loader loader(spec, dataset, *device, {{}, 3});
   std::vector<Seen> seen;
   for (int i = 0; i < 2; ++i) seen.push_back(see(*loader.next()));
-  CHECK_FALSE(loader.wait(std::chrono::milliseconds(0)));  // the third waits for the straggler, whatever lies behind
+  // The third batch waits for the straggler, regardless of later samples.
+  CHECK_FALSE(loader.wait(std::chrono::milliseconds(0)));
   dataset->release();
   while (const auto batch = loader.next()) seen.push_back(see(*batch));
   CHECK(seen.size() == 9);
   CHECK(collected(seen).size() == 3 * kSamples);
 }
 
-TEST_CASE("states that do not belong together are refused") {
+TEST_CASE("states of different runs are rejected") {
   const OrderSpec order;
   const BatchSpec batch{4, LastBatch::kKeep};
   const RankProgress first{{0, 0, 0, {}}, 4, {}};

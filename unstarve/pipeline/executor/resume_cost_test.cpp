@@ -1,4 +1,4 @@
-// What a resume reads again: nothing of the samples that were given, and for a filter what choosing them anew takes.
+// The reads of a resumed run: none of delivered samples, and for a filter those of selecting the samples again.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -12,13 +12,13 @@ namespace {
 constexpr std::uint64_t kRecords = 48;
 constexpr int kBatch = 4;
 
-// What a run reads from the state behind so many batches on, in one epoch; all that it read to be made is `chosen`.
+// The reads of a run that resumes after `batches` batches, in one epoch; `chosen`: reads before its first batch.
 struct Cost {
   std::uint64_t chosen = 0, read = 0, due = 0;
   std::multiset<std::uint64_t> ids;
 };
 
-Cost cost_behind(const PipelineSpec& spec, int batches) {
+Cost cost_after(const PipelineSpec& spec, int batches) {
   const auto data = std::make_shared<CountedSet>(kRecords);
   const auto device = open_device("cpu");
   Cost cost;
@@ -46,14 +46,14 @@ Cost cost_behind(const PipelineSpec& spec, int batches) {
   return cost;
 }
 
-// Of the plan: the first image, whose size the operations start from.
+// By the plan: the first image, whose size is the input of the operations.
 constexpr std::uint64_t kProbed = 1;
 
-// Wherever the run stood: `chosen` records are read to choose the samples anew, then those that are due, and all are
-// given once.
+// At any resume position, `chosen` records are read to select the samples again, then the remaining ones, and each is
+// delivered once.
 void check_cost(const PipelineSpec& spec, std::uint64_t chosen) {
   for (const int batches : {1, 5, 11}) {
-    const Cost cost = cost_behind(spec, batches);
+    const Cost cost = cost_after(spec, batches);
     CAPTURE(batches);
     CHECK(cost.chosen == chosen);
     CHECK(cost.due == kRecords - static_cast<std::uint64_t>(batches * kBatch));
@@ -63,15 +63,17 @@ void check_cost(const PipelineSpec& spec, std::uint64_t chosen) {
   }
 }
 
-TEST_CASE("a resumed run reads what is left, and none of what was given") { check_cost(small_spec(kBatch), 0); }
+TEST_CASE("a resumed run reads the remaining samples and none of the delivered ones") {
+  check_cost(small_spec(kBatch), 0);
+}
 
-TEST_CASE("a filter is asked again, once of each record, wherever the run stood") {
+TEST_CASE("a filter is evaluated again, once per record, for any resume position") {
   PipelineSpec spec = small_spec(kBatch);
   spec.source.filter.min_side = 1;
   check_cost(spec, kRecords);
 }
 
-TEST_CASE("buckets ask for sizes once, and a resume reads no sample of its window a second time") {
+TEST_CASE("buckets request sizes once, and a resumed run reads no sample of its window twice") {
   PipelineSpec spec = small_spec(kBatch);
   spec.operations = {};
   spec.batch.pad.to = PadTo::kLargest;

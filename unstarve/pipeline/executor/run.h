@@ -1,5 +1,5 @@
 #pragma once
-// What all parts of a loader share: the plan of a run, its order and its opened resources.
+// Shared by all parts of a loader: the plan of a run, its order and its opened resources.
 //
 // Threads: immutable during the run; what it refers to may be used by any thread.
 

@@ -1,7 +1,7 @@
 #pragma once
 // Executes a plan's program (plan/step.h) for one sample after the other: from a sample id to pixels in a batch slot.
 //
-// Interprets plan.steps and knows nothing else of the pipeline.
+// Interprets plan.steps; independent of all other parts of the pipeline.
 //
 // Ownership: owns what one thread needs (decoder, scratch images, record); borrows plan and resources.
 // Threads:   one per program.

@@ -1,4 +1,4 @@
-// Operations that follow a schedule: batches change at an epoch's border, as a function of the epoch alone.
+// Operations that follow a schedule: batches change between epochs, as a function of the epoch only.
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
@@ -23,7 +23,7 @@ PipelineSpec scheduled_spec(int threads = 3) {
   return spec;
 }
 
-// What the schedules above are in an epoch.
+// The values of these schedules in an epoch.
 PipelineSpec fixed_spec(std::uint32_t epoch) {
   PipelineSpec spec = scheduled_spec();
   const OpValue size = epoch == 0 ? OpValue{24} : epoch < 3 ? OpValue{40, 32} : OpValue{48};
@@ -39,7 +39,7 @@ std::vector<Seen> of_epoch(const std::vector<Seen>& all, std::uint32_t epoch) {
   return some;
 }
 
-TEST_CASE("batches change their shape at an epoch's border and are those of a loader of that size") {
+TEST_CASE("batches change their shape between epochs and equal those of a loader of that size") {
   const auto dataset = std::make_shared<JpegSet>(40);
   const auto all = run(scheduled_spec(), dataset, {{}, 6});
   REQUIRE(all.size() == 6 * 6);
@@ -52,7 +52,7 @@ TEST_CASE("batches change their shape at an epoch's border and are those of a lo
   }
 }
 
-TEST_CASE("a scheduled run is the same for any number of threads, resumed anywhere, and in relaxed order") {
+TEST_CASE("a scheduled run is the same for any number of threads, after any resume, and in relaxed order") {
   const auto dataset = std::make_shared<JpegSet>(40);
   const auto all = run(scheduled_spec(1), dataset, {{}, 4});
   CHECK(run(scheduled_spec(4), dataset, {{}, 4}) == all);
@@ -70,7 +70,7 @@ TEST_CASE("a scheduled run is the same for any number of threads, resumed anywhe
   }
 }
 
-TEST_CASE("skipped, repeated and mixed samples have their epoch's size") {
+TEST_CASE("skipped, repeated and mixed samples have the size of their epoch") {
   const auto dataset = std::make_shared<JpegSet>(20, std::set<std::uint64_t>{3, 11}, 20);
   PipelineSpec spec = scheduled_spec();
   spec.errors.policy = OnError::kSkip;
@@ -83,7 +83,7 @@ TEST_CASE("skipped, repeated and mixed samples have their epoch's size") {
   CHECK(of_epoch(run(spec, dataset, {{}, 4}), 0) == run(fixed, dataset, {{}, 1}));
 }
 
-TEST_CASE("operations on batches follow a schedule as those on samples do, resumed anywhere") {
+TEST_CASE("batch operations follow a schedule like operations on samples, after any resume") {
   const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{}, 40);
   PipelineSpec spec = small_spec(6);
   spec.operations = pipeline_from_yaml(kOperations, "test").operations;
@@ -106,7 +106,7 @@ batch_operations:
         {"cutmix", {}}};
     const auto seen = of_epoch(all, epoch);
     CHECK(seen == run(fixed, dataset, {{epoch, 0}, 1}));
-    // And of another amount it would be another batch.
+    // With another amount the batch would differ.
     fixed.batch_operations[1].params["alpha"] = {9};
     CHECK(seen != run(fixed, dataset, {{epoch, 0}, 1}));
   }
@@ -117,7 +117,7 @@ batch_operations:
              Catch::Contains("label_smoothing epsilon={0: 0, 2: 0.2}") &&
                  Catch::Contains("from epoch 2: rand_augment magnitude=6; label_smoothing epsilon=0.2; "
                                  "mixup alpha=1.5; samples of 32x40"));
-  // Alone, too.
+  // Also without other operations.
   spec.operations = small_spec(6).operations;
   PipelineSpec fixed = spec;
   fixed.batch_operations = {
@@ -125,7 +125,7 @@ batch_operations:
   CHECK(of_epoch(run(spec, dataset, {{}, 6}), 5) == run(fixed, dataset, {{5, 0}, 1}));
 }
 
-TEST_CASE("padded to one size, only what lies in it follows the schedule") {
+TEST_CASE("with padding to one size, only the images within follow the schedule") {
   const auto dataset = std::make_shared<JpegSet>(20);
   PipelineSpec spec = scheduled_spec();
   spec.batch.pad = {PadTo::kSize, {48, 50}, 7};
@@ -138,7 +138,7 @@ TEST_CASE("padded to one size, only what lies in it follows the schedule") {
   spec.batch.pad = {PadTo::kLargest, {}, 0};
   CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}),
                     Catch::Contains("batch.pad.to: largest") && Catch::Contains("epoch 1"));
-  // Also where only longer images than the first one would change.
+  // Also if only images longer than the first one would change.
   OpValue most;
   most.schedule.points = {{0, {900}}, {2, {950}}};
   spec.operations = {{"resize", {{"size", {20}}, {"max_size", most}}}};
@@ -146,7 +146,7 @@ TEST_CASE("padded to one size, only what lies in it follows the schedule") {
                     Catch::Contains("batch.pad.to: largest") && Catch::Contains("epoch 2"));
 }
 
-TEST_CASE("the cache of pixels keeps nothing that follows a schedule") {
+TEST_CASE("the pixel cache stores no result of a scheduled operation") {
   const auto dataset = std::make_shared<JpegSet>(20);
   PipelineSpec spec = small_spec(5);
   spec.operations = pipeline_from_yaml(R"(
@@ -162,7 +162,7 @@ operations:
   CHECK(plan_run(cached, dataset, {2}).plan.cache.operations == 1);
 }
 
-TEST_CASE("the plan tells of every epoch from which on operations change, and has room for the largest") {
+TEST_CASE("the plan lists every epoch from which operations change, and its slots fit the largest") {
   const auto dataset = std::make_shared<JpegSet>(20);
   const PlannedRun planned = plan_run(scheduled_spec(), dataset, {2});
   const Plan& plan = planned.plan;
@@ -176,7 +176,7 @@ TEST_CASE("the plan tells of every epoch from which on operations change, and ha
                                  "samples of 32x40"));
 }
 
-TEST_CASE("a schedule in a spec is read, written and refused by its node") {
+TEST_CASE("a schedule in a spec is read and written, and errors name its node") {
   const auto read = [](const std::string& size) {
     PipelineSpec spec = pipeline_from_yaml("operations: [{resize: {size: " + size + "}}]", "p");
     check_spec(spec);

@@ -1,4 +1,4 @@
-// errors.policy skip where a batch has no good sample at all: it is left out, and an epoch ends all the same.
+// errors.policy skip for a batch without a good sample: the batch is left out, and the epoch still ends.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Contains;
 
-// Batches 0, 3 and 9 of ten batches of two are bad as wholes, and half of batch 5.
+// All samples of batches 0, 3 and 9 of ten batches of two are bad, and half of batch 5.
 const std::set<std::uint64_t> kBad{0, 1, 6, 7, 10, 18, 19};
 
 PipelineSpec skipping_spec(int threads = 3) {
@@ -29,7 +29,7 @@ std::vector<std::uint64_t> batches_of(const std::vector<Seen>& seen) {
   return batches;
 }
 
-TEST_CASE("a batch without one good sample is left out of every epoch") {
+TEST_CASE("a batch without a good sample is left out of every epoch") {
   for (const int threads : {1, 4}) {
     const auto seen = run(skipping_spec(threads), some_bad(), {{}, 2});
     const std::vector<std::uint64_t> once{1, 2, 4, 5, 6, 7, 8};
@@ -46,7 +46,7 @@ TEST_CASE("a batch without one good sample is left out of every epoch") {
   for (const Seen& one : run(padded, some_bad(), {{}, 1})) CHECK(one.ids.size() == 2);
 }
 
-TEST_CASE("the end of an epoch whose last batch is left out is given to those who ask for it") {
+TEST_CASE("the end of an epoch whose last batch is left out is delivered on request") {
   const auto device = open_device("cpu");
   Loader::Options options{{}, 2};
   options.epoch_ends = true;
@@ -66,7 +66,7 @@ TEST_CASE("the end of an epoch whose last batch is left out is given to those wh
   CHECK(batches == std::vector<std::uint64_t>{1, 2, 4, 5, 6, 7, 8, 9, 1, 2, 4, 5, 6, 7, 8, 9});
 }
 
-TEST_CASE("a run resumes after any of its batches although some are left out, in either order") {
+TEST_CASE("a run resumes after any of its batches although some are left out, in both orders") {
   for (const ExecutionOrder order : {ExecutionOrder::kExact, ExecutionOrder::kRelaxed}) {
     PipelineSpec spec = skipping_spec();
     spec.execution.order = order;
@@ -76,7 +76,7 @@ TEST_CASE("a run resumes after any of its batches although some are left out, in
       Loader loader(spec, some_bad(), *device, {{}, 1});
       for (int i = 0; i < taken; ++i) {
         const auto batch = loader.next();
-        if (!batch) break;  // in relaxed order bad samples may meet otherwise
+        if (!batch) break;  // in relaxed order bad samples may be distributed differently
         ids.insert(batch->ids().begin(), batch->ids().end());
       }
       const RankProgress progress = loader.progress();
@@ -102,9 +102,9 @@ TEST_CASE("a batch that other ranks have is not left out") {
                                        Contains("errors: replace, or larger batches"));
 }
 
-TEST_CASE("an epoch without one good sample is an error, not a hang") {
-  // Good while the plan looks at it.
-  class RottenSet final : public JpegSet {
+TEST_CASE("an epoch without a good sample is an error and does not hang") {
+  // Good while the plan is made.
+  class DamagedSet final : public JpegSet {
    public:
     using JpegSet::JpegSet;
     void read(std::uint64_t id, RecordBuffer& record) const override {
@@ -115,7 +115,7 @@ TEST_CASE("an epoch without one good sample is an error, not a hang") {
     const std::vector<std::uint8_t> kJunk = std::vector<std::uint8_t>(100, 7);
   };
   const auto failure = [](Position start) -> std::string {
-    const auto data = std::make_shared<RottenSet>(20);
+    const auto data = std::make_shared<DamagedSet>(20);
     const auto device = open_device("cpu");
     PipelineSpec spec = skipping_spec();
     spec.execution.prefetch = 0;
@@ -128,7 +128,8 @@ TEST_CASE("an epoch without one good sample is an error, not a hang") {
     }
   };
   CHECK_THAT(failure({}), Contains("every sample of epoch 0 is bad") && Contains("file-18: "));
-  CHECK_THAT(failure({0, 4}), Contains("every sample of epoch 1 is bad"));  // what is left of the first is no epoch
+  // The remainder of the first epoch is not a whole epoch.
+  CHECK_THAT(failure({0, 4}), Contains("every sample of epoch 1 is bad"));
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ std::list<Slot> SlotPool::make() const {
   const std::size_t samples = layout_.samples, bytes = layout_.sample_bytes * (samples + (layout_.padded ? 1 : 0));
   std::list<Slot> made(1);
   Slot& slot = made.front();
-  // Untouched, so that the workers take the page faults in parallel, and the first batch only those of its slot.
+  // Not accessed here, so that the workers cause the page faults in parallel, and the first batch only those of its
+  // slot.
   slot.memory = layout_.pinned ? device_.allocate_pinned(bytes) : allocate_untouched(bytes);
   slot.labels.resize(samples);
   slot.ids.resize(samples);

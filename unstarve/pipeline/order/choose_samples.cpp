@@ -25,7 +25,7 @@ constexpr std::uint64_t kChunk = 8192;
 // Larger labels are not class numbers; one group for each would take more memory than the data.
 constexpr std::int64_t kMaxClasses = std::int64_t{1} << 24;
 
-[[noreturn]] void refuse_choice(const std::string& node, const std::string& what) {
+[[noreturn]] void reject_choice(const std::string& node, const std::string& what) {
   throw Error(ErrorKind::kArgument, node + ": " + what);
 }
 
@@ -49,12 +49,12 @@ std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels, 
     } else if (number && (classes.empty() || *number < static_cast<std::int64_t>(classes.size()))) {
       numbers.push_back(*number);
     } else if (classes.empty()) {
-      refuse_choice(node,
+      reject_choice(node,
                     fmt::format("found \"{}\", expected a number, because the dataset has no class names", label));
     } else {
       constexpr std::size_t kListed = 10;
       const auto listed = std::span(classes).first(std::min(classes.size(), kListed));
-      refuse_choice(
+      reject_choice(
           node, fmt::format("found \"{}\", expected the name or number of one of {} classes: {}{}", label,
                             classes.size(), fmt::join(listed, ", "), listed.size() < classes.size() ? ", ..." : ""));
     }
@@ -68,12 +68,12 @@ class Conditions {
  public:
   Conditions(const FilterSpec& filter, const std::string& node, const Dataset& dataset) : filter_(filter) {
     if (filter.by_label() && dataset.field_index(FieldKind::kLabel) < 0)
-      refuse_choice(node, fmt::format("{} has no labels, expected a dataset with labels", dataset.format()));
+      reject_choice(node, fmt::format("{} has no labels, expected a dataset with labels", dataset.format()));
     if (filter.max_side > 0 && filter.min_side > filter.max_side)
-      refuse_choice(node + ".min_side", fmt::format("{} is above max_side {}, expected at most max_side",
+      reject_choice(node + ".min_side", fmt::format("{} is above max_side {}, expected at most max_side",
                                                     filter.min_side, filter.max_side));
     if (filter.max_aspect > 0 && filter.max_aspect < 1)
-      refuse_choice(node + ".max_aspect",
+      reject_choice(node + ".max_aspect",
                     fmt::format("{}, expected 1 (squares) or more, or 0 for no limit", filter.max_aspect));
     keep_ = class_numbers(filter.labels, dataset.classes(), node + ".labels");
     drop_ = class_numbers(filter.drop_labels, dataset.classes(), node + ".drop_labels");
@@ -139,7 +139,7 @@ class Chooser {
   // Sorts the ids by class. Samples without a readable label are dropped, or fail the run (errors.policy: fail).
   std::shared_ptr<SampleSet> balanced() {
     if (dataset_.field_index(FieldKind::kLabel) < 0)
-      refuse_choice("order.balance",
+      reject_choice("order.balance",
                     fmt::format("{} has no labels, expected a dataset with labels", dataset_.format()));
     check_listed("order.balance");
     std::vector<std::uint32_t> ids(static_cast<std::size_t>(ids_.size()));
@@ -184,7 +184,7 @@ class Chooser {
   // Facts of records are addressed by 32-bit ids.
   void check_listed(const std::string& node) const {
     if (dataset_.size() > SampleIds::kMostListed)
-      refuse_choice(node,
+      reject_choice(node,
                     fmt::format("supports at most 2^32 records, found {}; only take has no limit", dataset_.size()));
   }
 
@@ -213,7 +213,7 @@ class Chooser {
       const std::string node = "order.class_weights." + name;
       const auto number = static_cast<std::size_t>(class_numbers({name}, dataset_.classes(), node).front());
       if (number >= weights.size() || (weight > 0 && weights[number] == 0))
-        refuse_choice(node, "found a class without samples, expected weight 0");
+        reject_choice(node, "found a class without samples, expected weight 0");
       weights[number] = weight;
     }
     if (empty > 0) notes_.push_back(fmt::format("order.balance: {} classes without samples are dropped", empty));
@@ -240,7 +240,7 @@ void check_weights(const SampleSet& set, const std::string& node) {
   try {
     (void)Mixture(set.weights());
   } catch (const Error& error) {
-    refuse_choice(node, error.what());
+    reject_choice(node, error.what());
   }
 }
 
@@ -252,7 +252,7 @@ std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& sample
     operations.push_back(make_operation(at_epoch(operation, 0)));  // the plan rejects schedules that change sizes
   if (std::any_of(operations.begin(), operations.end(), [](const auto& o) { return o->fixed_output(); })) return {};
   if (samples.records() > std::numeric_limits<std::uint32_t>::max())
-    refuse_choice("batch.pad.to",
+    reject_choice("batch.pad.to",
                   fmt::format("largest supports up to 2^32 records, found {}; expected pad.to: size, or fewer",
                               samples.records()));
   std::vector<Size> sizes(static_cast<std::size_t>(samples.records()));
@@ -283,10 +283,10 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
   const std::vector<SourceSpec> sources = mixed ? spec.mix : std::vector{spec.source};
   const std::vector<std::uint64_t> parts = mixed ? dataset.parts() : std::vector<std::uint64_t>{0, dataset.size()};
   if (parts.size() != sources.size() + 1)
-    refuse_choice(
+    reject_choice(
         "mix", fmt::format("{} sources, but the dataset was concatenated from {}", sources.size(), parts.size() - 1));
   if (!predicates.empty() && predicates.size() != sources.size())
-    refuse_choice("filter",
+    reject_choice("filter",
                   fmt::format("{} predicates for {} sources, expected one each", predicates.size(), sources.size()));
   const auto predicate = [&](std::size_t i) {
     return i < predicates.size() && predicates[i].keep ? &predicates[i] : nullptr;

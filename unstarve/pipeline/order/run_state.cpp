@@ -22,7 +22,7 @@ constexpr int kVersion = 1;
 constexpr std::uint64_t kMaxEpoch = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t kMaxBatch = std::numeric_limits<std::int32_t>::max();
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kArgument, "state: " + what); }
+[[noreturn]] void reject(const std::string& what) { throw Error(ErrorKind::kArgument, "state: " + what); }
 
 // Settings of a state without "order".
 const Json& default_settings() {
@@ -44,7 +44,7 @@ std::string digest_of(const std::map<std::string, double>& weights) {
 
 Json parse(const std::string& text) {
   const Json state = Json::parse(text, nullptr, false);
-  if (!state.is_object()) refuse("found " + text.substr(0, 60) + ", expected the JSON object of a loader's state");
+  if (!state.is_object()) reject("found " + text.substr(0, 60) + ", expected the JSON object of a loader's state");
   return state;
 }
 
@@ -55,32 +55,32 @@ std::string text_of(const Json& state, const char* key) {
 std::uint64_t integer(const Json& state, const char* key, std::uint64_t min, std::uint64_t max) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_number_integer())
-    refuse(fmt::format("{}: found {}, expected a whole number", key, text_of(state, key)));
+    reject(fmt::format("{}: found {}, expected a whole number", key, text_of(state, key)));
   // A negative number is larger than `max` after the conversion.
   const auto value = found->get<std::uint64_t>();
   if ((!found->is_number_unsigned() && found->get<std::int64_t>() < 0) || value < min || value > max)
-    refuse(fmt::format("{}: found {}, expected {} to {}", key, found->dump(), min, max));
+    reject(fmt::format("{}: found {}, expected {} to {}", key, found->dump(), min, max));
   return value;
 }
 
 std::uint64_t identity(const Json& value) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    refuse(fmt::format("data: found {}, expected 16 hexadecimal digits", value.dump().substr(0, 60)));
+    reject(fmt::format("data: found {}, expected 16 hexadecimal digits", value.dump().substr(0, 60)));
   return std::stoull(text, nullptr, 16);
 }
 
 bool boolean(const Json& state, const char* key) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_boolean())
-    refuse(fmt::format("{}: found {}, expected true or false", key, text_of(state, key)));
+    reject(fmt::format("{}: found {}, expected true or false", key, text_of(state, key)));
   return found->get<bool>();
 }
 
 std::vector<bool> bits(const Json& state, const char* key) {
   if (!state.contains(key)) return {};
   const auto read = state[key].is_string() ? bits_from_text(state[key].get<std::string>()) : std::nullopt;
-  if (!read) refuse(fmt::format("{}: found {}, expected bits in base64", key, text_of(state, key).substr(0, 60)));
+  if (!read) reject(fmt::format("{}: found {}, expected bits in base64", key, text_of(state, key).substr(0, 60)));
   return *read;
 }
 
@@ -171,35 +171,35 @@ std::string RunState::text(const RankProgress& progress, std::span<const Mixture
 
 std::uint64_t RunState::check(const Json& state) const {
   if (!state.contains("version") || state["version"] != kVersion)
-    refuse(fmt::format("version {}, expected {}", text_of(state, "version"), kVersion));
+    reject(fmt::format("version {}, expected {}", text_of(state, "version"), kVersion));
   (void)integer(state, "epoch", 0, kMaxEpoch);
   (void)integer(state, "samples", 0, length());
   const Json expected = {{"seed", spec_.seed}, {"shuffle", spec_.shuffle}, {"dataset", records_}};
   for (const auto& [key, value] : expected.items())
     if (!state.contains(key) || state[key] != value)
-      refuse(fmt::format("{} {}, but this loader has {}", key, text_of(state, key.c_str()), value.dump()));
+      reject(fmt::format("{} {}, but this loader has {}", key, text_of(state, key.c_str()), value.dump()));
   if (const auto found = state.find("data"); found != state.end() && data_ != 0) {
     if (const std::uint64_t theirs = identity(*found); theirs != data_)
-      refuse(fmt::format(
+      reject(fmt::format(
           "found other data with the same number of samples, which differ in: {}; expected the same data in "
           "the same order, at any path",
           identities_differ_in(theirs, data_)));
   }
   std::uint64_t bucket_run = 0;
   const Json given = state.contains("order") ? state["order"] : Json::object();
-  if (!given.is_object()) refuse(fmt::format("order: found {}, expected settings by name", given.dump()));
+  if (!given.is_object()) reject(fmt::format("order: found {}, expected settings by name", given.dump()));
   const Json all = settings();
   for (const auto& [key, value] : all.items()) {
     const Json& theirs = given.contains(key) ? given[key] : default_settings()[key];
     if (theirs == value) continue;
     if (key == "set")
-      refuse("found other selected samples than in this loader; expected the same data, filter, take and sources");
+      reject("found other selected samples than in this loader; expected the same data, filter, take and sources");
     if (key == "bucket" && theirs.is_array() && value.is_array() && theirs.size() == 2 && theirs[0] == value[0] &&
         theirs[1].is_number_unsigned() && theirs[1] != 0) {
       bucket_run = theirs[1].get<std::uint64_t>();
       continue;
     }
-    refuse(fmt::format("{} {}, but this loader has {}", key, theirs.dump(), value.dump()));
+    reject(fmt::format("{} {}, but this loader has {}", key, theirs.dump(), value.dump()));
   }
   return bucket_run;
 }
@@ -209,14 +209,14 @@ Position RunState::position(std::span<const Json> states) const {
   const auto window = [&](const Json& state) {
     std::vector<bool> used = bits(state, "window");
     if (const auto samples = state["samples"].get<std::uint64_t>(); used.size() > length() - samples)
-      refuse(
+      reject(
           fmt::format("window: found {} bits after {} samples, but an epoch has {}", used.size(), samples, length()));
     return used;
   };
   const auto epoch_of = [](const Json& state) { return state["epoch"].get<std::uint32_t>(); };
   if (std::none_of(states.begin(), states.end(), [](const Json& state) { return state.contains("rank"); })) {
     for (const Json& state : states)
-      if (state != first) refuse("found different states of the ranks, expected states of one batch");
+      if (state != first) reject("found different states of the ranks, expected states of one batch");
     return {epoch_of(first), 0, first["samples"].get<std::uint64_t>(), window(first)};
   }
   std::vector<std::pair<std::int64_t, const Json*>> ranks;
@@ -232,7 +232,7 @@ Position RunState::position(std::span<const Json> states) const {
     found.push_back(rank);
   }
   if (!all)
-    refuse(fmt::format(
+    reject(fmt::format(
         "found states of ranks [{}], expected a list of the states of all {} ranks, saved at the same time: in "
         "relaxed order each rank knows only its own samples",
         fmt::join(found, ", "), world));
@@ -246,7 +246,7 @@ Position RunState::position(std::span<const Json> states) const {
 }
 
 RunStart RunState::start(std::span<const std::string> texts) const {
-  if (texts.empty()) refuse("found an empty list, expected the states of all ranks");
+  if (texts.empty()) reject("found an empty list, expected the states of all ranks");
   std::vector<Json> states;
   for (const std::string& text : texts) states.push_back(parse(text));
   RunStart start;

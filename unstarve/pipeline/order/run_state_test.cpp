@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 
 namespace unstarve {
 namespace {
@@ -26,7 +26,9 @@ PipelineSpec spec_of(int batch, int rank = 0, int world = 1) {
   return spec;
 }
 
-std::string refusal(const std::function<void()>& call) { return testing::refusal(call, ErrorKind::kArgument); }
+std::string error_message(const std::function<void()>& call) {
+  return testing::error_message(call, ErrorKind::kArgument);
+}
 
 RunStart start_of(const RunState& run, const std::string& text) { return run.start(std::vector{text}); }
 
@@ -70,14 +72,14 @@ TEST_CASE("a state of other data is rejected, a state without data identity is a
   const std::string text = RunState(spec_of(8), all_samples(100), data).text({{2, 0, 0, {}}, 3, {}}, {});
   CHECK_THAT(text, Contains(R"("data":"1111222233334444")"));
   CHECK(start_of(RunState(spec_of(5), all_samples(100), data), text).at == Position{2, 0, 3, {}});
-  const auto refused = [](std::uint64_t here, const std::string& state) {
-    return refusal([&] { (void)start_of(RunState(spec_of(8), all_samples(100), here), state); });
+  const auto rejected = [](std::uint64_t here, const std::string& state) {
+    return error_message([&] { (void)start_of(RunState(spec_of(8), all_samples(100), here), state); });
   };
-  CHECK_THAT(refused(0x1111'2222'3333'5555, text), Contains("differ in: names or order of shards and records;"));
-  CHECK_THAT(refused(0x1111'0000'3333'4444, text), Contains("differ in: class names;"));
+  CHECK_THAT(rejected(0x1111'2222'3333'5555, text), Contains("differ in: names or order of shards and records;"));
+  CHECK_THAT(rejected(0x1111'0000'3333'4444, text), Contains("differ in: class names;"));
   std::string broken = text;
   broken.replace(broken.find("111122"), 2, "zz");
-  CHECK_THAT(refused(data, broken), Contains("expected 16 hexadecimal digits"));
+  CHECK_THAT(rejected(data, broken), Contains("expected 16 hexadecimal digits"));
   const std::string earlier = RunState(spec_of(8), all_samples(100)).text({{2, 0, 0, {}}, 3, {}}, {});
   CHECK(start_of(RunState(spec_of(8), all_samples(100), data), earlier).at == Position{2, 0, 3, {}});
 }
@@ -113,7 +115,7 @@ TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the s
   }
   // Six samples per rank in batches of four: positions 0 to 7, then 8, 9, 12 and 13 of the epoch.
   CHECK(single.start(texts).at == Position{1, 0, 10, {false, false, true, true}});
-  CHECK_THAT(refusal([&] { (void)start_of(single, texts[0]); }),
+  CHECK_THAT(error_message([&] { (void)start_of(single, texts[0]); }),
              Contains("of ranks [1], expected a list of the states of all 2 ranks"));
 }
 
@@ -123,7 +125,7 @@ TEST_CASE("a damaged or foreign state is rejected") {
   const auto error_of = [&](const auto& change) {
     Json state = Json::parse(text);
     change(state);
-    return refusal([&] { (void)start_of(run, state.dump()); });
+    return error_message([&] { (void)start_of(run, state.dump()); });
   };
   CHECK_THAT(error_of([](Json& s) { s["version"] = 2; }), Contains("version 2, expected 1"));
   CHECK_THAT(error_of([](Json& s) { s.erase("version"); }), Contains("version nothing, expected 1"));
@@ -141,8 +143,8 @@ TEST_CASE("a damaged or foreign state is rejected") {
   CHECK_THAT(error_of([](Json& s) { s["window"] = std::string(16, '/'); }), Contains("found 96 bits after 24 samples"));
   CHECK_THAT(error_of([](Json& s) { s["rank"] = 0; }), Contains("world: found nothing"));
   CHECK_THAT(error_of([](Json& s) { s = Json::array(); }), Contains("found [], expected the JSON object"));
-  CHECK_THAT(refusal([&] { (void)run.start({}); }), Contains("empty list"));
-  CHECK_THAT(refusal([&] { (void)start_of(run, "{"); }), Contains("found {, expected"));
+  CHECK_THAT(error_message([&] { (void)run.start({}); }), Contains("empty list"));
+  CHECK_THAT(error_message([&] { (void)start_of(run, "{"); }), Contains("found {, expected"));
 }
 
 TEST_CASE("the state of a mixture is under 1 KB for any number of sources, and resumes exactly") {
@@ -192,7 +194,7 @@ TEST_CASE("a state of many sources requires the earlier weights of its digest") 
     return mixed.run().text({{1, 0, 0, {}}, 30, {}}, mixed.run().first_stretches());
   };
   CHECK(start_of(few_after.run(), text_of(few)).stretches.size() == 2);
-  CHECK_THAT(refusal([&] { (void)start_of(many_after.run(), text_of(many)); }),
+  CHECK_THAT(error_message([&] { (void)start_of(many_after.run(), text_of(many)); }),
              Contains("other weights from its sample 0 on") && Contains("earlier_weights"));
   // A state with full weights is accepted for many sources, too.
   Json old = Json::parse(text_of(many));
@@ -206,7 +208,7 @@ TEST_CASE("a damaged mixture in a state is rejected") {
   const auto error_of = [](const Mixed& mixed, const Json& mix) {
     Json state = Json::parse(mixed.run().text({{1, 0, 0, {}}, 30, {}}, mixed.run().first_stretches()));
     state["mix"] = mix;
-    return refusal([&] { (void)start_of(mixed.run(), state.dump()); });
+    return error_message([&] { (void)start_of(mixed.run(), state.dump()); });
   };
   for (const char* const mix :
        {"null", "[]", "7", "[3]", "[[0]]", "[[0, 1, 2, 3]]", "[[0, [0, 0], [1, null]]]", "[[0, [0, -1], [1, 1]]]",

@@ -2,7 +2,7 @@
 // Labels and image sizes of records, without decoding the images.
 //
 // Facts come from the dataset's index if available. Otherwise the records are read, in parallel.
-// Threads: one caller; uses threads of its own. Failure: a record that cannot be read has no facts; fail() throws the
+// Threads: one caller; starts worker threads. Failure: a record that cannot be read has no facts; fail() throws the
 // error of reading it. An exception of `check` stops the reading and is rethrown.
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class SampleFacts {
   [[nodiscard]] std::vector<std::optional<std::int64_t>> labels(std::span<const std::uint32_t> ids) const;
   // From the image headers.
   [[nodiscard]] std::vector<std::optional<ImageFacts>> images(std::span<const std::uint32_t> ids) const;
-  // Sizes after applying the EXIF orientation; reads only records that the index does not know.
+  // Sizes after applying the EXIF orientation; reads only records that are missing in the index.
   [[nodiscard]] std::vector<std::optional<Size>> sizes(std::span<const std::uint32_t> ids) const;
   // Number of records read so far.
   [[nodiscard]] std::uint64_t read() const { return read_; }

@@ -16,16 +16,16 @@ namespace {
 
 // Conditions of a plan whose device decodes some of the files.
 void check_device_decoding(const Plan& plan) {
-  const auto refuse = [](const std::string& what) {
+  const auto reject = [](const std::string& what) {
     throw Error(ErrorKind::kArgument, what + " where a device decodes. Or decode on the host.");
   };
-  if (!plan.data.encoded) refuse(fmt::format("decode: {} stores pixels; expected encoded images", plan.data.format));
+  if (!plan.data.encoded) reject(fmt::format("decode: {} stores pixels; expected encoded images", plan.data.format));
   if (plan.spec.cache.what == CacheWhat::kPixels)
-    refuse(fmt::format("cache: pixels{}; expected encoded or nothing", plan.cache_choice.empty() ? "" : ", by auto"));
+    reject(fmt::format("cache: pixels{}; expected encoded or nothing", plan.cache_choice.empty() ? "" : ", by auto"));
   if (plan.spec.errors.policy != OnError::kFail)
-    refuse(fmt::format("errors.policy: {}; expected fail, because damage is detected after the batch is complete,",
+    reject(fmt::format("errors.policy: {}; expected fail, because damage is detected after the batch is complete,",
                        plan.spec.errors.policy == OnError::kSkip ? "skip" : "replace"));
-  if (plan.padded() || plan.any_size) refuse("batch.pad: samples of several sizes; expected one size");
+  if (plan.padded() || plan.any_size) reject("batch.pad: samples of several sizes; expected one size");
 }
 
 // In the order of pass_switches().

@@ -3,7 +3,7 @@
 
 namespace unstarve {
 
-// The host computes pixel * scale + bias with one rounding. The device computes it in float32 steps of its own, with
+// The host computes pixel * scale + bias with one rounding. The device computes it in separate float32 steps, with
 // constants rounded up to three times. Of these rounding errors, 2^-24 of a term each, at most 16 add up.
 Rewrite pass_normalise_on_device(Plan plan, const RunOptions& run) {
   if (plan.output.type == ElementType::kUint8) return {std::move(plan), false, "the batches are uint8 already"};

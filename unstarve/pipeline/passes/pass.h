@@ -7,7 +7,7 @@
 // To add one: its file with pass_NAME(), a row in spec/pass_table.inl, a test that batches are equal with and without
 // it, a row in the documentation.
 //
-// Threads: pure. Failure: Error(kArgument) naming the node of the spec that makes no sense.
+// Threads: pure. Failure: Error(kArgument) naming the node of the spec that is invalid.
 
 #include <string>
 
@@ -20,7 +20,7 @@ struct RunOptions;
 struct Rewrite {
   Plan plan;
   bool applied = false;
-  std::string reason;  // one line, for people
+  std::string reason;  // one line, for users
 };
 
 #define PASS(name, help, error) Rewrite pass_##name(Plan plan, const RunOptions& run);

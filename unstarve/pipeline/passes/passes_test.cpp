@@ -261,7 +261,7 @@ TEST_CASE("crop_into_resize gives the reason if it does not apply") {
   CHECK(note_of(plan_run(small_spec(7), dataset, {2}).plan, "crop_into_resize").applied == false);
 }
 
-TEST_CASE("a switch of an unknown pass is refused with the known names") {
+TEST_CASE("a switch of an unknown pass is rejected with the known names") {
   PipelineSpec spec = small_spec(7);
   spec.passes["crop_in_decode"] = false;
   CHECK_THROWS_WITH(plan_run(spec, std::make_shared<JpegSet>(60), {2}),

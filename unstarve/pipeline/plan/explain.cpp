@@ -59,7 +59,7 @@ std::string explain_order(const PipelineSpec& spec, const SampleSet& samples, st
   return text;
 }
 
-// What schedules change: one line for each of the first stages after epoch 0.
+// The changes by schedules: one line for each of the first stages after epoch 0.
 std::string explain_stages(const Plan& plan) {
   constexpr std::size_t kMostLines = 10;
   const std::vector<Stage>& stages = plan.stages;
@@ -104,7 +104,7 @@ std::string explain_padding(const Plan& plan, const SampleSet& samples) {
   return text;
 }
 
-// What is requested of the device; to_torch() does it, not this pipeline.
+// The work requested of the device; to_torch() does it, not this pipeline.
 std::string explain_device(const PipelineSpec& spec) {
   const DeviceSpec& device = spec.device;
   if (device.operations == OperationsOn::kHost)

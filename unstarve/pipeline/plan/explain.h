@@ -1,5 +1,5 @@
 #pragma once
-// A plan as text, for people.
+// A plan as text for users.
 //
 // Threads: pure.
 

@@ -15,7 +15,7 @@
 namespace unstarve {
 namespace {
 
-// Samples that are tried for a readable image before the data are refused.
+// Samples that are tried for a readable image before the data are rejected.
 constexpr std::uint64_t kProbes = 100;
 
 const Value& image_of(const RecordBuffer& record, const DataFacts& facts) {
@@ -129,7 +129,7 @@ DataFacts gather_facts(const PipelineSpec& spec, RunData& data) {
     facts.most_reads_in_flight = dataset.most_reads_in_flight();
   }
   if (may_use_scan_index(spec, facts)) {
-    data.packed_indexes = brought_indexes(dataset);
+    data.packed_indexes = packed_indexes_of(dataset);
     for (const ScanIndexPart& part : data.packed_indexes.parts) facts.scan_index.packed_records += part.records;
     facts.scan_index.not_used = data.packed_indexes.not_used;
     find_index_files(spec, facts.scan_index);

@@ -20,7 +20,7 @@ struct PipelineSpec;
 struct RunData {
   std::shared_ptr<const Dataset> dataset;
   std::shared_ptr<const SampleSet> samples;
-  BroughtIndexes packed_indexes{};  // scan indexes of the shards
+  PackedIndexes packed_indexes{};  // scan indexes of the shards
 };
 
 // Sets data.packed_indexes if the spec may use them.

@@ -56,7 +56,7 @@ TEST_CASE("the parts of a memory limit never exceed it, and equal the requiremen
   }
 }
 
-TEST_CASE("memory on a device counts towards the limit, and is refused if it does not fit") {
+TEST_CASE("memory on a device counts towards the limit, and is rejected if it does not fit") {
   MemoryNeeds wanted = needs(300 * kMb);
   const MemoryPlan without = plan_memory(wanted);
   wanted.device = 120 * kMb;
@@ -126,7 +126,7 @@ TEST_CASE("without a limit the plan equals the requirements") {
   CHECK(explain(plan).empty());
 }
 
-TEST_CASE("a limit below the minimum is refused with the required number") {
+TEST_CASE("a limit below the minimum is rejected with the required number") {
   // Three batches and four workers.
   CHECK_THROWS_WITH(plan_memory(needs(49 * kMb)),
                     Catch::Contains("execution.memory_limit_mb: 49, expected at least 50: 3 batches of 10.0 MB and 4 "

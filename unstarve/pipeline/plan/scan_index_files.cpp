@@ -24,7 +24,7 @@ ScanIndexFiles scan_index_files(const PipelineSpec& spec) {
     return {{}, "the data have no path or URL by which an index could be found again"};
   std::string splits;
   for (const SourceSpec& source : sources) splits += source.split + "\n";
-  ScanIndexFiles found{scan_index_places(name_of_sources(spec), splits), ""};
+  ScanIndexFiles found{scan_index_candidates(name_of_sources(spec), splits), ""};
   if (found.candidates.empty()) found.why_none = "neither XDG_CACHE_HOME nor HOME names a folder for it";
   return found;
 }

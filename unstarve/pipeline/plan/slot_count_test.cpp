@@ -14,7 +14,7 @@ namespace {
 TEST_CASE("a ring that can grow keeps a slot for the consumer and those that are filled") {
   CHECK(slots_kept({.prefetch = 2, .grow = true}) == 3);
   CHECK(slots_kept({.prefetch = 1, .grow = true}) == 2);
-  CHECK(slots_kept({.prefetch = 0, .grow = true}) == 2);  // what is asked for is filled beside the one that is held
+  CHECK(slots_kept({.prefetch = 0, .grow = true}) == 2);  // the requested batch, and the one that is held
   CHECK(slots_kept({.prefetch = 8, .grow = true}) == 9);
 }
 
@@ -23,25 +23,25 @@ TEST_CASE("a consumer that holds two batches keeps a slot for each") {
   CHECK(slots_kept({.prefetch = 0, .grow = true, .holds_two = true}) == 3);
 }
 
-TEST_CASE("a ring that cannot grow, or lets samples overtake, has two slots beside those that are filled") {
+TEST_CASE("a ring that cannot grow, or has out-of-order delivery, has two slots in addition to those that are filled") {
   CHECK(slots_kept({.prefetch = 2}) == 4);
   CHECK(slots_kept({.prefetch = 0}) == 2);
   CHECK(slots_kept({.prefetch = 2, .grow = true, .relaxed = true}) == 4);
   CHECK(slots_kept({.prefetch = 2, .relaxed = true, .holds_two = true}) == 4);
 }
 
-TEST_CASE("as many are being filled however many are held") {
+TEST_CASE("the number of slots being filled does not depend on the number held") {
   for (const int prefetch : {0, 1, 2, 8})
     for (const std::size_t held : {0, 1, 2, 5}) {
       CAPTURE(prefetch, held);
       CHECK(slots_asked(prefetch, held) == held + static_cast<std::size_t>(prefetch > 0 ? prefetch : 1));
       if (held <= 2)
         CHECK(slots_kept({.prefetch = prefetch, .grow = true, .holds_two = held == 2}) >=
-              slots_asked(prefetch, held));  // nothing is allocated and freed from batch to batch
+              slots_asked(prefetch, held));  // no slot is allocated and freed for each batch
     }
 }
 
-// A growing delivery of batches of 10 samples, with slots of 1,000 bytes, and its only worker.
+// A delivery with growing slots, batches of 10 samples and slots of 1,000 bytes, and its only worker.
 struct Growing {
   Growing()
       : order(Order({}, {10, LastBatch::kDrop}, 10'000), {}, 0),
@@ -61,25 +61,25 @@ struct Growing {
   ExactDelivery delivery;
 };
 
-TEST_CASE("two batches are made ahead of a consumer that holds one, in three slots") {
+TEST_CASE("two batches are prefetched for a consumer that holds one, in three slots") {
   Growing r;
   CHECK(r.slots() == 3);
   r.fill();
   r.fill();
   Slot* held = r.delivery.take();
-  r.fill();  // two are there while it works
+  r.fill();  // two batches are ready while the consumer works
   for (int i = 0; i < 100; ++i) {
-    Slot* const next = r.delivery.take();  // at once
+    Slot* const next = r.delivery.take();  // immediately
     REQUIRE(next);
     r.delivery.release(*held);
-    r.fill();  // in the slot that it gave back
+    r.fill();  // in the slot that it released
     held = next;
   }
   CHECK(r.slots() == 3);
   r.delivery.release(*held);
 }
 
-TEST_CASE("slots of a consumer that holds two stay while it does, and go when it does no longer") {
+TEST_CASE("the slot of a consumer that holds two batches stays while it holds two, and is then freed") {
   Growing r;
   std::vector<Slot*> held;
   r.fill();
@@ -96,7 +96,7 @@ TEST_CASE("slots of a consumer that holds two stay while it does, and go when it
   r.fill();
   take();
   for (int i = 0; i < 100; ++i) {
-    CHECK(r.delivery.wait(std::chrono::milliseconds(0)));  // asks, and so brings the slot
+    CHECK(r.delivery.wait(std::chrono::milliseconds(0)));  // requests a batch, which adds the slot
     r.fill();
     take();
     CHECK(r.slots() == 4);

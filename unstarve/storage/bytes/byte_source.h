@@ -19,7 +19,7 @@
 namespace unstarve {
 
 // The decoders' vector code may read this far past the last byte of a record, mapped or in a buffer.
-inline constexpr std::size_t kReadableBehind = 64;
+inline constexpr std::size_t kReadableAfter = 64;
 
 // Identifies the version of a source: an index is valid only for an equal stamp.
 struct SourceStamp {
@@ -54,7 +54,7 @@ class ByteSource {
   virtual void prefetch(std::uint64_t offset, std::size_t length) const noexcept;
 
   // All bytes of a mapped source, so that formats return records without copying; empty for other sources, which only
-  // read() can read. At least kReadableBehind bytes after the end may be read, but not used. If the file is truncated,
+  // read() can read. At least kReadableAfter bytes after the end may be read, but not used. If the file is truncated,
   // the lost pages read as zeros: call check_map() (core/map_guard.h) before trusting a result.
   [[nodiscard]] virtual std::span<const std::uint8_t> mapped() const noexcept { return {}; }
 };

@@ -8,7 +8,7 @@
 
 namespace unstarve {
 
-// Of `bytes`, appended to data whose result is `crc`.
+// The CRC of data that consist of a part with checksum `crc`, followed by `bytes`.
 [[nodiscard]] std::uint32_t crc32(std::span<const std::uint8_t> bytes, std::uint32_t crc = 0) noexcept;
 
 }  // namespace unstarve

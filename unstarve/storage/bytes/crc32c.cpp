@@ -45,13 +45,13 @@ constexpr std::uint32_t power_of_x(std::size_t n) {
   return power;
 }
 
-// Three lanes hide the instruction's latency of three cycles; long lanes make their joining cheap, short ones leave
-// little for the single lane at the end.
+// Three lanes hide the instruction's latency of three cycles. Long lanes are joined rarely; short lanes leave few bytes
+// for the single lane at the end.
 constexpr std::size_t kLongLane = 2048;
 constexpr std::size_t kShortLane = 128;
 
-// What moves a CRC past `bytes` zero bytes: the carry-less product of two reflected 32-bit values is the product times
-// x^33 in the 64 bits that _mm_crc32_u64 then reduces, whence the 33.
+// The factor that moves a CRC past `bytes` zero bytes. The 33: in the 64 bits that _mm_crc32_u64 then reduces, the
+// carry-less product of two reflected 32-bit values is their product times x^33.
 constexpr std::uint32_t shift_constant(std::size_t bytes) { return power_of_x(8 * bytes - 33); }
 
 __attribute__((target("sse4.2,pclmul"))) inline std::uint64_t shifted(std::uint64_t crc, std::uint32_t constant) {
@@ -106,11 +106,11 @@ __attribute__((target("sse4.2,pclmul"))) std::uint32_t crc32c_instruction(std::s
   return ~static_cast<std::uint32_t>(crc);
 }
 
-bool ask_processor() { return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0; }
+bool cpu_supports_crc32c() { return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0; }
 
 #else
 
-bool ask_processor() { return false; }
+bool cpu_supports_crc32c() { return false; }
 std::uint32_t crc32c_instruction(std::span<const std::uint8_t> bytes, std::uint32_t before) {
   return crc32c_scalar(bytes, before);
 }
@@ -132,7 +132,7 @@ std::uint32_t crc32c_scalar(std::span<const std::uint8_t> bytes, std::uint32_t c
 }
 
 bool has_crc32c_instruction() noexcept {
-  static const bool has = ask_processor();
+  static const bool has = cpu_supports_crc32c();
   return has;
 }
 

@@ -11,10 +11,10 @@
 
 namespace unstarve {
 
-// Of `bytes`, appended to data whose result is `crc`.
+// The CRC of data that consist of a part with checksum `crc`, followed by `bytes`.
 [[nodiscard]] std::uint32_t crc32c(std::span<const std::uint8_t> bytes, std::uint32_t crc = 0) noexcept;
 
-// The same by tables: the reference, and the fallback without the instruction.
+// The same, computed with tables: the reference, and the fallback for CPUs without the instruction.
 [[nodiscard]] std::uint32_t crc32c_scalar(std::span<const std::uint8_t> bytes, std::uint32_t crc = 0) noexcept;
 
 // Whether crc32c() uses the instruction on this machine.

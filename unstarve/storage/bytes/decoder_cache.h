@@ -24,8 +24,8 @@ class DecoderCache {
  public:
   explicit DecoderCache(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Removes and returns the decoder of `stream` with the least work for a read at `offset`: one whose history has that
-  // output, else the nearest before `offset` but not before `from`; null if there is none.
+  // Removes and returns the decoder of `stream` with the least work for a read at `offset`: one whose history contains
+  // that output, else the nearest one in [from, offset]; null if there is none.
   [[nodiscard]] std::unique_ptr<StreamDecoder> take(const void* stream, std::uint64_t from, std::uint64_t offset);
   void give(const void* stream, std::unique_ptr<StreamDecoder> decoder);
   void drop(const void* stream);

@@ -6,9 +6,9 @@ namespace unstarve {
 namespace {
 
 // At `position`, with a history of `remembered` bytes.
-class Standing final : public StreamDecoder {
+class StoppedDecoder final : public StreamDecoder {
  public:
-  explicit Standing(std::uint64_t position, std::uint64_t remembered = 0)
+  explicit StoppedDecoder(std::uint64_t position, std::uint64_t remembered = 0)
       : StreamDecoder(position), remembered_(remembered) {}
   std::size_t produce(std::span<std::uint8_t>, bool) override { return 0; }
   bool at_seek_point() const noexcept override { return false; }
@@ -28,8 +28,8 @@ std::int64_t taken(DecoderCache& cache, const void* stream, std::uint64_t from, 
 TEST_CASE("take() returns the decoder with the least work, once") {
   DecoderCache cache(10'000);
   const int a = 0, b = 0;
-  for (const std::uint64_t position : {500u, 100u, 300u}) cache.give(&a, std::make_unique<Standing>(position));
-  cache.give(&b, std::make_unique<Standing>(350));
+  for (const std::uint64_t position : {500u, 100u, 300u}) cache.give(&a, std::make_unique<StoppedDecoder>(position));
+  cache.give(&b, std::make_unique<StoppedDecoder>(350));
   CHECK(cache.memory_bytes() == 400);
   CHECK(taken(cache, &a, 0, 400) == 300);
   CHECK(taken(cache, &a, 0, 400) == 100);
@@ -43,9 +43,9 @@ TEST_CASE("take() returns the decoder with the least work, once") {
 TEST_CASE("a decoder with the output in its history is preferred to one that must decode it") {
   DecoderCache cache(10'000);
   const int stream = 0;
-  cache.give(&stream, std::make_unique<Standing>(100));
-  cache.give(&stream, std::make_unique<Standing>(700, 200));
-  cache.give(&stream, std::make_unique<Standing>(600));
+  cache.give(&stream, std::make_unique<StoppedDecoder>(100));
+  cache.give(&stream, std::make_unique<StoppedDecoder>(700, 200));
+  cache.give(&stream, std::make_unique<StoppedDecoder>(600));
   CHECK(taken(cache, &stream, 0, 499) == 100);
   CHECK(taken(cache, &stream, 0, 500) == 700);
   CHECK(taken(cache, &stream, 0, 500) == -1);
@@ -54,8 +54,8 @@ TEST_CASE("a decoder with the output in its history is preferred to one that mus
 TEST_CASE("the least recently used decoder is evicted, and dropping a stream drops all its decoders") {
   DecoderCache cache(300);
   const int a = 0, b = 0;
-  for (const std::uint64_t position : {1u, 2u}) cache.give(&a, std::make_unique<Standing>(position));
-  for (const std::uint64_t position : {1u, 2u}) cache.give(&b, std::make_unique<Standing>(position));
+  for (const std::uint64_t position : {1u, 2u}) cache.give(&a, std::make_unique<StoppedDecoder>(position));
+  for (const std::uint64_t position : {1u, 2u}) cache.give(&b, std::make_unique<StoppedDecoder>(position));
   CHECK(cache.memory_bytes() == 300);
   CHECK(taken(cache, &a, 0, 1) == -1);
   CHECK(taken(cache, &a, 0, 2) == 2);

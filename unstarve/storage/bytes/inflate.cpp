@@ -145,7 +145,8 @@ class InflatedBytes final : public ByteSource {
   void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
     check_range(*this, offset, out.size());
     const std::uint64_t points = points_until(offset);
-    // Reads of one frame take turns: the second continues where the first stopped, instead of decoding the same again.
+    // Reads of one frame run one after another: the second continues where the first stopped, and decodes nothing
+    // Reads of one frame run one after another: twice.
     std::unique_lock<std::mutex> turn;
     if (compression_ == Compression::kZstd) turn = std::unique_lock(turns_[points % turns_.size()]);
     std::unique_ptr<StreamDecoder> decoder =

@@ -7,7 +7,8 @@
 //
 //   stream    |frame 0     |frame 1         |frame 2   |      Zstandard: the starts of frames, at least a MiB apart
 //
-// Threads:   open_inflated() returns a ByteSource; readers of one Zstandard frame take turns. ForwardBytes: one thread.
+// Threads:   open_inflated() returns a ByteSource; reads of one Zstandard frame are serialised. ForwardBytes: one
+//            thread.
 // Failure:   Error(kInput) with file and offset for a damaged or truncated stream, and as zstd_decoder.h; bytes before
 //            the damage remain readable.
 // Cost:      nearly sequential reads cost their length. Others, besides their length: gzip, zlib: on average half a MiB

@@ -26,7 +26,7 @@ LocalBytes::LocalBytes(std::string path) : path_(std::move(path)) {
   stamp_.changed_ns = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
   if (stamp_.bytes == 0) return;
 
-  // One page of zeros after the file, so that reading kReadableBehind past its end stays inside the map.
+  // One page of zeros after the file, so that reading kReadableAfter past its end stays inside the map.
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t whole = (stamp_.bytes + page - 1) / page * page;
   void* const room = ::mmap(nullptr, whole + page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

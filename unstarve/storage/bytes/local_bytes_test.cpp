@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
 #include "unstarve/storage/source/open_bytes.h"
 #include "unstarve/storage/testing/memory_bytes.h"
@@ -20,8 +20,9 @@ using testing::Access;
 using testing::MemoryBytes;
 using testing::TemporaryFolder;
 
-void check_refused(const std::string& path, ErrorKind kind, const std::string& part) {
-  CHECK_THAT(testing::refusal([&] { return open_bytes(path); }, kind), Catch::Contains(part) && Catch::Contains(path));
+void check_rejected(const std::string& path, ErrorKind kind, const std::string& part) {
+  CHECK_THAT(testing::error_message([&] { return open_bytes(path); }, kind),
+             Catch::Contains(part) && Catch::Contains(path));
 }
 
 TEST_CASE("a local file is read by ranges and mapped") {
@@ -55,17 +56,17 @@ TEST_CASE("bytes after the end of a mapped file are readable, also at a page bou
     const LocalBytes bytes(folder.str("x"));
     const std::uint8_t* const end = bytes.mapped().data() + size;
     unsigned sum = 0;
-    for (std::size_t i = 0; i < kReadableBehind; ++i) sum += end[i];
+    for (std::size_t i = 0; i < kReadableAfter; ++i) sum += end[i];
     CHECK(sum == 0);
   }
 }
 
-TEST_CASE("anything but a regular file is refused with its path") {
+TEST_CASE("anything but a regular file is rejected with its path") {
   TemporaryFolder folder;
-  check_refused(folder.str("none"), ErrorKind::kIo, "No such file");
-  check_refused(folder.str(), ErrorKind::kIo, "Is a directory");
+  check_rejected(folder.str("none"), ErrorKind::kIo, "No such file");
+  check_rejected(folder.str(), ErrorKind::kIo, "Is a directory");
   REQUIRE(::mkfifo(folder.str("pipe").c_str(), 0600) == 0);
-  check_refused(folder.str("pipe"), ErrorKind::kIo, "not a regular file");
+  check_rejected(folder.str("pipe"), ErrorKind::kIo, "not a regular file");
   folder.write("empty", "");
   CHECK(open_bytes(folder.str("empty"))->size() == 0);
   CHECK(open_bytes(folder.str("empty"))->mapped().empty());

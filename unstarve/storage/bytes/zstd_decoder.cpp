@@ -47,7 +47,7 @@ void ZstdDecoder::damaged(const std::string& what) const {
                                      std::to_string(input_.position()) + ": " + what);
 }
 
-void ZstdDecoder::refused(std::size_t result) const {
+void ZstdDecoder::rejected(std::size_t result) const {
   const std::string frame = "decompress " + source_.name() + ": the frame at offset " + std::to_string(frame_);
   switch (::ZSTD_getErrorCode(result)) {
     case ZSTD_error_frameParameter_windowTooLarge:
@@ -80,7 +80,7 @@ std::size_t ZstdDecoder::produce(std::span<std::uint8_t> out, bool stop_at_point
     ZSTD_inBuffer in{next.data(), std::min(next.size(), wanted_), 0};
     ZSTD_outBuffer room{out.data() + done, out.size() - done, 0};
     const std::size_t result = ::ZSTD_decompressStream(state_, &room, &in);
-    if (::ZSTD_isError(result) != 0) refused(result);
+    if (::ZSTD_isError(result) != 0) rejected(result);
     input_.take(in.pos);
     done += room.pos;
     out_ += room.pos;

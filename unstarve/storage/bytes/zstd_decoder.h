@@ -45,7 +45,7 @@ class ZstdDecoder final : public StreamDecoder {
   void begin_frame();
   bool remember(std::uint64_t end);
   [[noreturn]] void damaged(const std::string& what) const;
-  [[noreturn]] void refused(std::size_t result) const;
+  [[noreturn]] void rejected(std::size_t result) const;
 
   const ByteSource& source_;
   ZSTD_DCtx_s* state_;

@@ -5,7 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/testing/compressed_text.h"
 #include "unstarve/storage/testing/damaged_points.h"
 #include "unstarve/storage/testing/zstd_text.h"
@@ -55,8 +55,9 @@ TEST_CASE("Zstandard is recognised by its first bytes, also after skippable fram
   const auto head = inflate_head(MemoryBytes(stored), bytes_of(stored).first(4096), 5000);
   REQUIRE(head.has_value());
   CHECK((text_of(*head) == text.substr(0, 5000)));
-  CHECK_THAT(refusal([&] { return inflate_head(MemoryBytes(stored.substr(0, 100)), bytes_of(stored).first(100), 9); }),
-             Catch::Contains("decompress memory: the Zstandard stream is damaged near offset 100: it ends within a"));
+  CHECK_THAT(
+      error_message([&] { return inflate_head(MemoryBytes(stored.substr(0, 100)), bytes_of(stored).first(100), 9); }),
+      Catch::Contains("decompress memory: the Zstandard stream is damaged near offset 100: it ends within a"));
 }
 
 TEST_CASE("random reads decode one frame from its start, several from their own starts") {
@@ -219,7 +220,7 @@ TEST_CASE("output before damage within a frame is readable") {
   CHECK((read_text(*stream.output, 0, got.size()) == got));
 }
 
-TEST_CASE("undecodable frames are refused with the reason") {
+TEST_CASE("undecodable frames are rejected with the reason") {
   const std::string text = mixed(1000);
   const auto why = [](const std::string& stored) { return drained(stored, Access::kRanges).second; };
   const std::string front = zstandard(text);

@@ -91,7 +91,7 @@ TEST_CASE("datasets without class names keep their label numbers") {
   CHECK(labels_of(*concatenate({listed({}, {7, 3}), listed({}, {1, 7})}, {"a", "b"})) == Labels{7, 3, 1, 7});
 }
 
-TEST_CASE("incompatible datasets are refused by name") {
+TEST_CASE("incompatible datasets are rejected by name") {
   const auto one = listed({"cat"}, {0});
   const auto both = [&](std::shared_ptr<const Dataset> other) {
     return concatenate({one, std::move(other)}, {"a", "b"});

@@ -48,7 +48,7 @@ std::uint64_t of_records(const Dataset& data, const std::vector<std::uint64_t>& 
   }
   const auto add = [&](std::uint64_t id) {
     const RecordLocation location = data.record_location(id);
-    const bool is_file = !location.number && !location.offset;  // then the class folder counts, too
+    const bool is_file = !location.number && !location.offset;  // then the class folder is included
     digest.add(end_of(location.file, is_file ? 2 : 1));
     digest.add(location.member);
     digest.add(location.number.value_or(0));

@@ -91,7 +91,7 @@ class Dataset {
     (void)id;
     return {};
   }
-  // The upright image size of record `id`, likewise.
+  // The upright image size of record `id` if an index in memory has it.
   [[nodiscard]] virtual std::optional<Size> known_size(std::uint64_t id) const {
     (void)id;
     return {};

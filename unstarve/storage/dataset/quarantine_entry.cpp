@@ -62,29 +62,29 @@ std::string quarantine_line(const RecordLocation& location, std::string reason) 
 }
 
 QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, const std::string& where) {
-  const auto refuse = [&](const std::string& what) {
+  const auto reject = [&](const std::string& what) {
     throw Error(ErrorKind::kInput, where + ": " + what + R"(; expected {"file": "...", "offset": 0, "reason": "..."})");
   };
-  if (!json.is_object()) refuse("not a JSON object");
+  if (!json.is_object()) reject("not a JSON object");
   QuarantineEntry entry;
   const auto text = [&](const char* key) {
-    if (!json.contains(key) || !json[key].is_string()) refuse(fmt::format("\"{}\" is missing or not a string", key));
+    if (!json.contains(key) || !json[key].is_string()) reject(fmt::format("\"{}\" is missing or not a string", key));
     return json[key].get<std::string>();
   };
   const auto number = [&](const char* key) -> std::optional<std::uint64_t> {
     if (!json.contains(key) || json[key].is_null()) return std::nullopt;
-    if (!json[key].is_number_unsigned()) refuse(fmt::format("\"{}\" is not a whole number", key));
+    if (!json[key].is_number_unsigned()) reject(fmt::format("\"{}\" is not a whole number", key));
     return json[key].get<std::uint64_t>();
   };
   entry.file = text("file");
   if (json.contains("file_bytes")) {
     const std::optional<std::string> bytes = bytes_of_hex(text("file_bytes"));
-    if (!bytes || bytes->empty()) refuse("\"file_bytes\" is not a name in hexadecimal");
+    if (!bytes || bytes->empty()) reject("\"file_bytes\" is not a name in hexadecimal");
     entry.file = *bytes;
   }
   entry.offset = number("offset");
   entry.record = number("record");
-  if (entry.offset && entry.record) refuse("found both \"offset\" and \"record\"");
+  if (entry.offset && entry.record) reject("found both \"offset\" and \"record\"");
   if (!entry.record) entry.offset = entry.offset.value_or(0);
   if (json.contains("reason")) entry.reason = text("reason");
   return entry;

@@ -9,7 +9,7 @@
 
 namespace unstarve {
 
-TEST_CASE("a quarantine entry round-trips through JSON, and malformed entries are refused") {
+TEST_CASE("a quarantine entry round-trips through JSON, and malformed entries are rejected") {
   for (const RecordLocation& location :
        std::vector<RecordLocation>{{.file = "a b.jpg"},
                                    {.file = "x.tar", .member = "m", .number = 5, .offset = 9},
@@ -22,17 +22,17 @@ TEST_CASE("a quarantine entry round-trips through JSON, and malformed entries ar
   CHECK(location_text(quarantine_entry({.file = "x.parquet", .number = 70}, "")) == "x.parquet record 70");
   CHECK(location_text(quarantine_entry({.file = "1.jpg", .number = 70, .list = "l.csv"}, "")) == "1.jpg");
 
-  const auto refused = [](const char* json, const char* what) {
+  const auto rejected = [](const char* json, const char* what) {
     CHECK_THROWS_WITH(quarantine_entry_from_json(nlohmann::ordered_json::parse(json), "list: line 2"),
                       Catch::StartsWith("list: line 2: ") && Catch::Contains(what) && Catch::Contains("expected"));
   };
-  refused("[]", "not a JSON object");
-  refused(R"({"offset":1})", "\"file\" is missing");
-  refused(R"({"file":1})", "\"file\" is missing or not a string");
-  refused(R"({"file":"a","offset":-1})", "\"offset\" is not a whole number");
-  refused(R"({"file":"a","record":"1"})", "\"record\" is not a whole number");
-  refused(R"({"file":"a","offset":1,"record":1})", "both");
-  refused(R"({"file":"a","reason":1})", "\"reason\"");
+  rejected("[]", "not a JSON object");
+  rejected(R"({"offset":1})", "\"file\" is missing");
+  rejected(R"({"file":1})", "\"file\" is missing or not a string");
+  rejected(R"({"file":"a","offset":-1})", "\"offset\" is not a whole number");
+  rejected(R"({"file":"a","record":"1"})", "\"record\" is not a whole number");
+  rejected(R"({"file":"a","offset":1,"record":1})", "both");
+  rejected(R"({"file":"a","reason":1})", "\"reason\"");
 }
 
 }  // namespace unstarve

@@ -91,7 +91,7 @@ std::vector<fs::path> index_paths(const std::string& name, const std::string& va
     if (!failed) whole = absolute.lexically_normal().string();
   }
   if (const std::optional<fs::path> cache = index_cache_folder()) {
-    // The digest identifies the data; the end of the name is for readers.
+    // The digest identifies the data; the end of the name helps people who list the folder.
     const std::string last = whole.substr(whole.find_last_of('/') + 1);
     found.push_back(*cache / index_path(digest(whole) + "-" +
                                         last.substr(last.size() - std::min<std::size_t>(last.size(), 100)) + ending));

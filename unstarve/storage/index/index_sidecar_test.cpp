@@ -4,7 +4,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -75,13 +75,13 @@ TEST_CASE("an index is read as written") {
   }
 }
 
-TEST_CASE("a missing, outdated or damaged index is refused") {
+TEST_CASE("a missing, outdated or damaged index is rejected") {
   TemporaryFolder folder;
   const fs::path path = folder.path() / "x";
-  const auto refused = [&](ErrorKind kind) {
-    return testing::refusal([&] { return open_index(path.string()); }, kind);
+  const auto rejected = [&](ErrorKind kind) {
+    return testing::error_message([&] { return open_index(path.string()); }, kind);
   };
-  CHECK_THAT(refused(ErrorKind::kIo), Catch::Contains(path.string()));
+  CHECK_THAT(rejected(ErrorKind::kIo), Catch::Contains(path.string()));
   write_file_atomically(path, index_bytes(kData, some_records(3)));
   CHECK(open_index(path.string())->data() == kData);
 
@@ -89,12 +89,12 @@ TEST_CASE("a missing, outdated or damaged index is refused") {
   std::string other_version = good;
   other_version[8] = 1;
   write_file_atomically(path, other_version);
-  CHECK_THAT(refused(ErrorKind::kInput), Catch::Contains("version 1, expected 2"));
+  CHECK_THAT(rejected(ErrorKind::kInput), Catch::Contains("version 1, expected 2"));
 
   for (const std::string& bad : {std::string(), std::string("short"), std::string(200, 'x'), good.substr(0, 40),
                                  good.substr(0, good.size() - 1), good + "x"}) {
     write_file_atomically(path, bad);
-    CHECK_THAT(refused(ErrorKind::kInput), Catch::Contains(path.string()));
+    CHECK_THAT(rejected(ErrorKind::kInput), Catch::Contains(path.string()));
   }
 }
 
@@ -132,11 +132,11 @@ TEST_CASE("damage in one block of records leaves the others readable") {
   const IndexView view({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "x.index");
   CHECK(view.record(0) == some_records(1)[0]);
   CHECK(view.record(2048).length == 3048);
-  CHECK_THAT(testing::refusal([&] { return view.record(1024); }),  // in the same block as record 2000
+  CHECK_THAT(testing::error_message([&] { return view.record(1024); }),  // in the same block as record 2000
              Catch::Contains("x.index") && Catch::Contains("Delete it"));
 }
 
-TEST_CASE("an invalid index is refused") {
+TEST_CASE("an invalid index is rejected") {
   const auto records = some_records(2);
   for (const char* name : {"", "records", "UPPER", "a/b", "much-too-long-for-its-field"}) {
     const std::vector<IndexBlobs> blobs{{name, {{1}, {2}}}};

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
@@ -40,7 +40,7 @@ TEST_CASE("a manifest of other shards, of another program or without valid conte
     CHECK(pack_classes(Names{folder.str("a.tar")}).empty());
   }
   folder.write("manifest.json", R"({"unstarve": "1", "classes": ["a", 2], "shards": [{"file": "a.tar"}]})");
-  CHECK_THAT(testing::refusal([&] { return pack_classes(Names{folder.str("a.tar")}); }),
+  CHECK_THAT(testing::error_message([&] { return pack_classes(Names{folder.str("a.tar")}); }),
              Catch::Contains("manifest.json: class 1 is not a string"));
 }
 

@@ -60,7 +60,7 @@ RecordFiles::RecordFiles(std::vector<Shard> shards, std::shared_ptr<const Record
     begins_.push_back(begins_.back() + shard->index->size());
     stored_bytes_ += shard->stored->size();
   }
-  refuse_empty();
+  reject_empty();
   number_classes();
   fields_.push_back({"image", format_->image_kind()});
   if (labelled_) fields_.push_back({"label", FieldKind::kLabel});
@@ -85,7 +85,7 @@ void RecordFiles::open_shards(std::vector<Shard> shards, const RecordFilesOption
   pool.wait();
 }
 
-void RecordFiles::refuse_empty() const {
+void RecordFiles::reject_empty() const {
   const std::string shown = shards_.front()->stored->name() + (shards_.size() > 1 ? ", ..." : "");
   if (size() == 0) throw Error(ErrorKind::kInput, "open " + format_->name() + " " + shown + ": it holds no record");
   std::uint64_t damaged = 0;
@@ -229,7 +229,7 @@ void RecordFiles::read(std::uint64_t id, RecordBuffer& record) const {
     fill(found, id, found.shard->mapped.subspan(found.entry.offset, length), record);
     return;
   }
-  record.storage.reserve_discard(length + kReadableBehind);
+  record.storage.reserve_discard(length + kReadableAfter);
   const std::span<std::uint8_t> room(record.storage.data(), length);
   found.shard->bytes->read(found.entry.offset, room);
   fill(found, id, room, record);
@@ -261,7 +261,7 @@ void RecordFiles::read_many(std::span<const std::uint64_t> ids, std::span<Record
       found.shard->bytes->prefetch(found.entry.offset, length);
       continue;
     }
-    records[i].storage.reserve_discard(length + kReadableBehind);
+    records[i].storage.reserve_discard(length + kReadableAfter);
     ranges.push_back({found.shard, {found.entry.offset, {records[i].storage.data(), length}}});
   }
   std::stable_sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -65,7 +65,7 @@ class RecordFiles final : public Dataset {
   void number_classes();
   void take_names(const std::vector<std::string>& sorted);
   bool take_packed_names(std::uint32_t classes);
-  void refuse_empty() const;
+  void reject_empty() const;
   [[nodiscard]] Found find(std::uint64_t id) const;
   [[nodiscard]] Found check(std::uint64_t id) const;
   [[nodiscard]] static std::int64_t label_of(const Found& found);  // negative: none

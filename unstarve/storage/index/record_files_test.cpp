@@ -10,7 +10,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/index/record_index.h"
 #include "unstarve/storage/testing/memory_bytes.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -132,7 +132,7 @@ TEST_CASE("an index of changed data, of another version or damaged is rebuilt") 
   CHECK(text_of(*open({folder.str("a")}, std::make_shared<LineFormat>()), 1) == "1 z");
   CHECK(scans_now(std::make_shared<LineFormat>("", 2)) == 1);
   CHECK(scans_now(std::make_shared<LineFormat>("", 2)) == 0);
-  // Another variant has an index of its own and does not displace it.
+  // Another variant has a separate index and does not replace it.
   CHECK(scans_now(std::make_shared<LineFormat>("label=z", 2)) == 1);
   CHECK(scans_now(std::make_shared<LineFormat>("label=z", 2)) == 0);
   CHECK(scans_now(std::make_shared<LineFormat>("", 2)) == 0);
@@ -174,16 +174,17 @@ TEST_CASE("damaged records have ids, and a scan that stops loses the rest of its
   const auto data = open({folder.str("a"), folder.str("b")}, std::make_shared<LineFormat>());
   REQUIRE(data->size() == 5);
   CHECK(text_of(*data, 0) == "0 x");
-  CHECK_THAT(refusal([&] { (void)text_of(*data, 1); }), Catch::Contains("record 1 at offset 4: bad line"));
+  CHECK_THAT(error_message([&] { (void)text_of(*data, 1); }), Catch::Contains("record 1 at offset 4: bad line"));
   CHECK(text_of(*data, 2) == "1 y");
-  CHECK_THAT(refusal([&] { (void)text_of(*data, 3); }), Catch::Contains("stop; the rest of the shard cannot be read"));
+  CHECK_THAT(error_message([&] { (void)text_of(*data, 3); }),
+             Catch::Contains("stop; the rest of the shard cannot be read"));
   CHECK(text_of(*data, 4) == "0 w");
 
   folder.write("c", "! a\n! b\n");
-  CHECK_THAT(refusal([&] { (void)open({folder.str("c")}, std::make_shared<LineFormat>()); }),
+  CHECK_THAT(error_message([&] { (void)open({folder.str("c")}, std::make_shared<LineFormat>()); }),
              Catch::Contains("none of its 2 records can be read; the first: bad line"));
   folder.write("d", "");
-  CHECK_THAT(refusal([&] { (void)open({folder.str("d")}, std::make_shared<LineFormat>()); }),
+  CHECK_THAT(error_message([&] { (void)open({folder.str("d")}, std::make_shared<LineFormat>()); }),
              Catch::Contains("it holds no record"));
   // Many records of an empty first shard.
   CHECK(open({folder.str("d"), folder.str("b")}, std::make_shared<LineFormat>())->size() == 1);
@@ -201,7 +202,7 @@ TEST_CASE("classes with names have equal numbers in all shards") {
   CHECK(label_of(*data, 2) == 1);
   CHECK(label_of(*data, 3) == 2);
   folder.write("c", "3 x\n");
-  CHECK_THAT(refusal([&] {
+  CHECK_THAT(error_message([&] {
                (void)open({folder.str("a"), folder.str("c")}, std::make_shared<LineFormat>());
              }),
              Catch::Contains("classes are numbers in " + folder.str("c") + " and names in " + folder.str("a")));
@@ -241,7 +242,7 @@ TEST_CASE("an index that refers outside of its shard is an error, not a read bey
     write_file_atomically(folder.path() / "a.unstarve-index", index_bytes(whole.data(), std::vector{bad}, {}, parts));
     const auto data = open({folder.str("a")}, std::make_shared<LineFormat>());
     CHECK(data->size() == 1);
-    CHECK_THAT(refusal([&] { (void)text_of(*data, 0); }), Catch::Contains("its index gives it"));
+    CHECK_THAT(error_message([&] { (void)text_of(*data, 0); }), Catch::Contains("its index gives it"));
   }
 }
 

@@ -74,13 +74,13 @@ Compression compression_of(const ByteSource& shard, const RecordFormat& format) 
   shard.read(0, front);
   if (format.begins_plain(front)) return Compression::kNone;
   const Compression compression = detect_compression(front);
-  // Its four bytes leave no doubt; that it is damaged is for the scan to say.
+  // The magic has four bytes, so it is never a coincidence. The scan reports damage.
   if (compression == Compression::kZstd) return compression;
   return inflate_head(shard, front, kProbeBytes) ? compression : Compression::kNone;
 }
 
 // A shard of another known format would become one damaged record.
-void refuse_other_format(const ByteSource& shard, const RecordFormat& format, ForwardBytes& bytes) {
+void reject_other_format(const ByteSource& shard, const RecordFormat& format, ForwardBytes& bytes) {
   std::string_view found;
   try {
     found = format_of_first_bytes(bytes.at(0, kFirstBytes));
@@ -256,7 +256,7 @@ std::string build_index(const ByteSource& shard, const RecordFormat& format) {
     inflating = inflate_forward(shard, compression);
   }
   ForwardBytes& bytes = inflating ? *inflating : *plain;
-  refuse_other_format(shard, format, bytes);
+  reject_other_format(shard, format, bytes);
   RecordIndexBuilder builder;
   try {
     format.scan(bytes, builder);

@@ -8,7 +8,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/source/open_bytes.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -202,7 +202,7 @@ TEST_CASE("a damaged index of a shard that changed meanwhile is an error") {
   CHECK(index.size() == 10);
   CHECK(index.member(8) == "r8");
   format->most = 9;
-  CHECK_THAT(testing::refusal([&] { return index.member(9); }),
+  CHECK_THAT(testing::error_message([&] { return index.member(9); }),
              Catch::Contains("it has 9 records after 10: the shard has changed"));
 }
 

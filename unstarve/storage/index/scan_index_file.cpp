@@ -70,7 +70,7 @@ bool is_empty(const std::uint8_t* entry) {
 
 }  // namespace scan_index_layout
 
-std::string scan_index_beside(const std::string& shard) { return index_path(shard + ".jpeg"); }
+std::string scan_index_path(const std::string& shard) { return index_path(shard + ".jpeg"); }
 
 void ScanIndexBuilder::add(std::span<const std::uint8_t> index) {
   lengths_.push_back(static_cast<std::uint32_t>(index.size()));
@@ -122,7 +122,7 @@ ScanIndexView::Found ScanIndexView::find(std::uint64_t record) const {
 std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shard, std::uint64_t records,
                                                          std::string& why_not) {
   why_not.clear();
-  const std::string path = scan_index_beside(shard);
+  const std::string path = scan_index_path(shard);
   std::error_code failed;
   const fs::file_type type = fs::status(path, failed).type();
   if (type == fs::file_type::not_found || failed == std::errc::filename_too_long) return nullptr;
@@ -146,24 +146,24 @@ std::shared_ptr<const ScanIndexFile> ScanIndexFile::open(const std::string& shar
 
 FoundIndex ScanIndexFile::find(std::uint64_t record, std::vector<std::uint8_t>& bytes) const {
   const ScanIndexView::Found found = view_.find(record);
-  bytes.assign(found.bytes.begin(), found.bytes.end());  // lost pages read as zeros, which the decoder refuses
+  bytes.assign(found.bytes.begin(), found.bytes.end());  // lost pages read as zeros, which the decoder rejects
   return found.what;
 }
 
-BroughtIndexes brought_indexes(const Dataset& data) {
+PackedIndexes packed_indexes_of(const Dataset& data) {
   const std::vector<DataFile> files = data.files();
-  BroughtIndexes brought;
+  PackedIndexes packed;
   std::string why_not;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::uint64_t end = i + 1 < files.size() ? files[i + 1].first : data.size();
     const std::uint64_t records = end - files[i].first;
     if (records == 0 || is_url(files[i].path)) continue;
     if (auto file = ScanIndexFile::open(files[i].path, records, why_not))
-      brought.parts.push_back({files[i].first, records, std::move(file)});
+      packed.parts.push_back({files[i].first, records, std::move(file)});
     else if (!why_not.empty())
-      brought.not_used.push_back(why_not + "; it is not used");
+      packed.not_used.push_back(why_not + "; it is not used");
   }
-  return brought;
+  return packed;
 }
 
 }  // namespace unstarve

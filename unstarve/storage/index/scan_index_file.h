@@ -56,7 +56,7 @@ enum class Head {
 }  // namespace scan_index_layout
 
 // The path of a shard's file of scan indexes.
-[[nodiscard]] std::string scan_index_beside(const std::string& shard);
+[[nodiscard]] std::string scan_index_path(const std::string& shard);
 
 // Collects the scan indexes of a shard while it is written.
 class ScanIndexBuilder {
@@ -119,12 +119,12 @@ struct ScanIndexPart {
   std::shared_ptr<const ScanIndexFile> file;
 };
 
-struct BroughtIndexes {
+struct PackedIndexes {
   std::vector<ScanIndexPart> parts;   // in record order
   std::vector<std::string> not_used;  // path and reason of each file that exists but is not used
 };
 
 // The scan index files of all shards of a dataset. Ignores URLs.
-[[nodiscard]] BroughtIndexes brought_indexes(const Dataset& data);
+[[nodiscard]] PackedIndexes packed_indexes_of(const Dataset& data);
 
 }  // namespace unstarve

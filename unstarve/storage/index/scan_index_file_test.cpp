@@ -40,7 +40,7 @@ Bytes found(const ScanIndexView& view, std::uint64_t record) {
 // A shard of 500 bytes and its file of `records` indexes.
 std::string shard_in(const testing::TemporaryFolder& folder, std::uint64_t records, const std::string& name = "a.tar") {
   folder.write(name, std::string(500, 's'));
-  folder.write(scan_index_beside(name), file_of(records, 500));
+  folder.write(scan_index_path(name), file_of(records, 500));
   return folder.str(name);
 }
 
@@ -54,7 +54,7 @@ std::shared_ptr<const ScanIndexFile> opened(const std::string& shard, std::uint6
 }
 
 // Why the file of the shard is not used; empty if there is none.
-std::string refused(const std::string& shard, std::uint64_t records) {
+std::string rejected(const std::string& shard, std::uint64_t records) {
   std::string why_not = "previous text";
   CHECK_FALSE(ScanIndexFile::open(shard, records, why_not));
   return why_not;
@@ -113,18 +113,18 @@ TEST_CASE("a file of scan indexes belongs to its shard", "[storage]") {
   CHECK(bytes == some(2));
   CHECK(file->find(1, bytes) == FoundIndex::kNone);
   CHECK(bytes.empty());
-  CHECK(refused(folder.str("nowhere.tar"), 6).empty());
-  CHECK(refused(folder.str("a.tar/nowhere.tar"), 6).empty());
+  CHECK(rejected(folder.str("nowhere.tar"), 6).empty());
+  CHECK(rejected(folder.str("a.tar/nowhere.tar"), 6).empty());
 }
 
 TEST_CASE("a file of scan indexes of another shard, or incomplete, is reported with the reason", "[storage]") {
   using Catch::Contains;
   const testing::TemporaryFolder folder;
   const std::string shard = shard_in(folder, 6);
-  const std::string path = scan_index_beside(shard), whole = read_text_file(path);
-  CHECK(refused(shard, 7) == path + ": it belongs to a shard with 6 records in 500 bytes; found 7 in 500");
+  const std::string path = scan_index_path(shard), whole = read_text_file(path);
+  CHECK(rejected(shard, 7) == path + ": it belongs to a shard with 6 records in 500 bytes; found 7 in 500");
   folder.write("a.tar", std::string(501, 's'));
-  CHECK(refused(shard, 6) == path + ": it belongs to a shard with 6 records in 500 bytes; found 6 in 501");
+  CHECK(rejected(shard, 6) == path + ": it belongs to a shard with 6 records in 500 bytes; found 6 in 501");
   folder.write("a.tar", std::string(500, 's'));
   // No byte of the header may differ; a different version is reported as such.
   for (std::size_t at = 0; at < 32; ++at) {
@@ -132,19 +132,19 @@ TEST_CASE("a file of scan indexes of another shard, or incomplete, is reported w
     damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
     folder.write("a.tar.jpeg.unstarve-index", damaged);
     const bool version = at >= 8 && at < 12;
-    CHECK(refused(shard, 6) ==
+    CHECK(rejected(shard, 6) ==
           path + (version ? ": it was written by another version of unstarve" : ": its head is damaged"));
   }
   for (const std::size_t size : {std::size_t{0}, std::size_t{31}, std::size_t{32}, std::size_t{32 + 6 * 16 - 1}}) {
     folder.write("a.tar.jpeg.unstarve-index", whole.substr(0, size));
-    CHECK(refused(shard, 6) ==
+    CHECK(rejected(shard, 6) ==
           path + ": it ends in its " + (size < 32 ? "head" : "table") + ", after " + std::to_string(size) + " bytes");
   }
   folder.write("a.tar.jpeg.unstarve-index", whole);
   (void)opened(shard, 6);
   folder.folder("b.tar.jpeg.unstarve-index");
   folder.write("b.tar", "");
-  CHECK_THAT(refused(folder.str("b.tar"), 6), Contains("b.tar.jpeg.unstarve-index") && Contains("directory"));
+  CHECK_THAT(rejected(folder.str("b.tar"), 6), Contains("b.tar.jpeg.unstarve-index") && Contains("directory"));
 }
 
 TEST_CASE("packed indexes are used where the dataset's own file has none", "[storage]") {

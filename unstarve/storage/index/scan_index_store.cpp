@@ -88,11 +88,11 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
 }
 
 bool ScanIndexStore::find(std::uint64_t id, std::vector<std::uint8_t>& bytes) {
-  const FoundIndex own = find_own(id, bytes);
+  const FoundIndex own = find_stored(id, bytes);
   if (own == FoundIndex::kRight) return true;
-  const FoundIndex brought = find_brought(id, bytes);
-  if (own == FoundIndex::kDamaged || brought == FoundIndex::kDamaged) count_wrong(id);
-  if (brought != FoundIndex::kRight) return false;
+  const FoundIndex packed = find_packed(id, bytes);
+  if (own == FoundIndex::kDamaged || packed == FoundIndex::kDamaged) count_wrong(id);
+  if (packed != FoundIndex::kRight) return false;
   if (own == FoundIndex::kDamaged) put(id, bytes);
   return true;
 }
@@ -105,7 +105,7 @@ void ScanIndexStore::count_once(std::uint64_t id, std::atomic<std::uint64_t>& co
   counter.fetch_add(1, std::memory_order_relaxed);
 }
 
-FoundIndex ScanIndexStore::find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
+FoundIndex ScanIndexStore::find_packed(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
   const auto next =
       std::upper_bound(parts_.begin(), parts_.end(), id,
                        [](std::uint64_t wanted, const ScanIndexPart& part) { return wanted < part.first; });
@@ -114,7 +114,7 @@ FoundIndex ScanIndexStore::find_brought(std::uint64_t id, std::vector<std::uint8
   return id - part.first < part.records ? part.file->find(id - part.first, bytes) : FoundIndex::kNone;
 }
 
-FoundIndex ScanIndexStore::find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) {
+FoundIndex ScanIndexStore::find_stored(std::uint64_t id, std::vector<std::uint8_t>& bytes) {
   const FoundIndex found = read_own(id, bytes);
   if (found != FoundIndex::kDamaged) return found;
   // Another process or thread may be writing it.
@@ -176,7 +176,7 @@ std::string ScanIndexStore::note() const {
   return note_;
 }
 
-std::vector<fs::path> scan_index_places(const std::string& name, const std::string& variant) {
+std::vector<fs::path> scan_index_candidates(const std::string& name, const std::string& variant) {
   std::string whole = name;
   while (whole.size() > 1 && whole.back() == '/') whole.pop_back();
   std::vector<fs::path> paths = index_paths(whole, "jpeg " + variant);

@@ -74,9 +74,9 @@ class ScanIndexStore {
 
  private:
   ScanIndexStore() = default;
-  [[nodiscard]] FoundIndex find_own(std::uint64_t id, std::vector<std::uint8_t>& bytes);
+  [[nodiscard]] FoundIndex find_stored(std::uint64_t id, std::vector<std::uint8_t>& bytes);
   [[nodiscard]] FoundIndex read_own(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
-  [[nodiscard]] FoundIndex find_brought(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
+  [[nodiscard]] FoundIndex find_packed(std::uint64_t id, std::vector<std::uint8_t>& bytes) const;
   void count_once(std::uint64_t id, std::atomic<std::uint64_t>& counter);
 
   FileDescriptor file_;
@@ -93,6 +93,7 @@ class ScanIndexStore {
 // The possible paths of the indexes of the data that `name` names (a path, a glob, a URL or several of them with any
 // separator): next to it if it is a file or folder, then the cache folder. `variant` distinguishes data of the same
 // name: a split.
-[[nodiscard]] std::vector<std::filesystem::path> scan_index_places(const std::string& name, const std::string& variant);
+[[nodiscard]] std::vector<std::filesystem::path> scan_index_candidates(const std::string& name,
+                                                                       const std::string& variant);
 
 }  // namespace unstarve

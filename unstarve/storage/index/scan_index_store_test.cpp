@@ -209,7 +209,7 @@ TEST_CASE("data in the working folder have their indexes there", "[storage]") {
   folder.folder("photos");
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
-  const auto store = ScanIndexStore::open(scan_index_places("photos", ""), 3, 0);
+  const auto store = ScanIndexStore::open(scan_index_candidates("photos", ""), 3, 0);
   std::filesystem::current_path(before);
   CHECK_FALSE(store->place().has_parent_path());
   CHECK(std::filesystem::exists(folder.path() / store->place()));
@@ -218,11 +218,11 @@ TEST_CASE("data in the working folder have their indexes there", "[storage]") {
 TEST_CASE("indexes are next to a file or folder, and in the cache folder for other names", "[storage]") {
   const testing::TemporaryFolder folder;
   folder.folder("photos");
-  const auto next_to_data = scan_index_places(folder.str("photos/"), "");
+  const auto next_to_data = scan_index_candidates(folder.str("photos/"), "");
   REQUIRE_FALSE(next_to_data.empty());
   CHECK(next_to_data[0].parent_path() == folder.str(""));
-  CHECK(next_to_data[0] != scan_index_places(folder.str("photos"), "train")[0]);
-  for (const std::filesystem::path& path : scan_index_places(folder.str("*.tar"), ""))
+  CHECK(next_to_data[0] != scan_index_candidates(folder.str("photos"), "train")[0]);
+  for (const std::filesystem::path& path : scan_index_candidates(folder.str("*.tar"), ""))
     CHECK(path.parent_path() != folder.str(""));
 }
 

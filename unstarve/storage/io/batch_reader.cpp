@@ -30,7 +30,7 @@ class UringReader final : public BatchReader {
     const int error = ::io_uring_queue_init(static_cast<unsigned>(depth), &ring_, 0);
     if (error < 0) {
       throw Error(ErrorKind::kMissing,
-                  std::string("io_uring: the kernel or the container refuses it: ") + std::strerror(-error));
+                  std::string("io_uring: the kernel or the container does not permit it: ") + std::strerror(-error));
     }
   }
   ~UringReader() override { ::io_uring_queue_exit(&ring_); }
@@ -43,16 +43,16 @@ class UringReader final : public BatchReader {
     for (FileRead& read : reads) read.result = 0;
     std::size_t started = 0;
     std::size_t in_flight = 0;
-    int refused = 0;
+    int rejected = 0;
     while (started < reads.size() || in_flight > 0) {
-      while (refused == 0 && started < reads.size() && in_flight < depth_) {
+      while (rejected == 0 && started < reads.size() && in_flight < depth_) {
         if (!queue(reads[started])) break;
         ++started;
         ++in_flight;
       }
-      if (refused != 0 && in_flight == 0) break;
+      if (rejected != 0 && in_flight == 0) break;
       const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
-      if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) refused = submitted;
+      if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) rejected = submitted;
       io_uring_cqe* done = nullptr;
       while (::io_uring_peek_cqe(&ring_, &done) == 0) {
         FileRead& read = *static_cast<FileRead*>(::io_uring_cqe_get_data(done));
@@ -65,7 +65,7 @@ class UringReader final : public BatchReader {
         --in_flight;
       }
     }
-    for (; started < reads.size(); ++started) reads[started].result = refused;
+    for (; started < reads.size(); ++started) reads[started].result = rejected;
   }
 
  private:
@@ -166,7 +166,7 @@ std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth) 
   return std::make_unique<ThreadReader>(depth);
 }
 
-int uring_refusal() noexcept {
+int uring_error() noexcept {
   io_uring ring{};
   const int error = ::io_uring_queue_init(1, &ring, 0);
   if (error == 0) ::io_uring_queue_exit(&ring);

@@ -40,7 +40,7 @@ class BatchReader {
 [[nodiscard]] std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth);
 
 // The errno of io_uring_setup(2) in this process; 0 if io_uring is available. One system call per call.
-[[nodiscard]] int uring_refusal() noexcept;
+[[nodiscard]] int uring_error() noexcept;
 
 // The calling thread's own reader of kind kBest, created at its first use, with kThreadReads in flight: as many as each
 // read-ahead thread of the loader requests, since a pool has one thread per read.

@@ -21,17 +21,17 @@ std::vector<std::uint8_t> made_up(std::size_t size) {
   return bytes;
 }
 
-// The readers available on this machine: io_uring may be refused.
+// The readers available on this machine: io_uring may be rejected.
 std::vector<std::unique_ptr<BatchReader>> readers(int depth) {
   std::vector<std::unique_ptr<BatchReader>> all;
   all.push_back(open_batch_reader(BatchReaderKind::kThreads, depth));
   try {
     all.push_back(open_batch_reader(BatchReaderKind::kUring, depth));
-    CHECK(uring_refusal() == 0);
+    CHECK(uring_error() == 0);
   } catch (const Error& error) {
     WARN(error.what());
     CHECK(error.kind() == ErrorKind::kMissing);
-    CHECK(std::string(error.what()).ends_with(std::strerror(uring_refusal())));
+    CHECK(std::string(error.what()).ends_with(std::strerror(uring_error())));
   }
   all.push_back(open_batch_reader(BatchReaderKind::kBest, depth));
   return all;

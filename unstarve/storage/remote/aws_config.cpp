@@ -10,7 +10,7 @@
 namespace unstarve::remote {
 namespace {
 
-// Such files have a few hundred bytes; a larger one is something else.
+// Configuration files have a few hundred bytes; a larger file is not one.
 constexpr std::size_t kLargestIniFile = std::size_t{1} << 20;
 
 using Section = std::map<std::string, std::string>;
@@ -123,21 +123,21 @@ IniFile parse_ini(std::string_view text, const std::string& file_name) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     ++line_number;
-    const auto refuse = [&](const char* reason) {
+    const auto reject = [&](const char* reason) {
       throw Error(ErrorKind::kInput, "read " + file_name + ", line " + std::to_string(line_number) + ": " + reason);
     };
     const std::string_view content = trim(line);
     if (content.empty() || content.front() == '#' || content.front() == ';') continue;
     if (content.front() == '[') {
       const std::size_t close = content.find(']');
-      if (close == std::string_view::npos) refuse("'[' without its ']'");
+      if (close == std::string_view::npos) reject("'[' without its ']'");
       section = &file[std::string(trim(content.substr(1, close - 1)))];
       parent.clear();
       continue;
     }
     const std::size_t equals = content.find('=');
-    if (section == nullptr) refuse("a setting before the first [section]");
-    if (equals == std::string_view::npos || equals == 0) refuse("expected 'name = value'");
+    if (section == nullptr) reject("a setting before the first [section]");
+    if (equals == std::string_view::npos || equals == 0) reject("expected 'name = value'");
     const std::string name = lower(trim(content.substr(0, equals)));
     const std::string value(trim(content.substr(equals + 1)));
     const bool indented = line.front() == ' ' || line.front() == '\t';

@@ -96,7 +96,7 @@ TEST_CASE("unusable settings are an error without secrets") {
   CHECK_THROWS_AS(parse_ini(std::string((1 << 20) + 1, '\n'), "f"), Error);
 }
 
-TEST_CASE("a truncated settings file is parsed or refused") {
+TEST_CASE("a truncated settings file is parsed or rejected") {
   const std::string whole = kConfig;
   for (std::size_t length = 0; length <= whole.size(); ++length) {
     try {

@@ -295,12 +295,12 @@ void Engine::finished(Job& job, bool hedge, const Verdict& verdict) {
     return complete(job);
   }
   // Bytes of the first request are kept; the bytes of a hedge are in its own memory.
-  const std::uint64_t brought = !hedge && job.fetch.pin != nullptr ? mine->received() : 0;
+  const std::uint64_t received = !hedge && job.fetch.pin != nullptr ? mine->received() : 0;
   if (hedge) --hedges_running_;
   drop(mine);
   if (verdict.outcome == Outcome::kFatal) return fail(job, failure_of(job, verdict.reason));
   if (other_runs) return;
-  job.done += brought;
+  job.done += received;
   retry_or_fail(job, verdict);
 }
 

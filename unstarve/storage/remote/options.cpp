@@ -9,7 +9,7 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void refuse_option(const std::string& name, const std::string& value, const char* expected) {
+[[noreturn]] void reject_option(const std::string& name, const std::string& value, const char* expected) {
   throw Error(ErrorKind::kArgument, name + "=" + value + ": expected " + expected);
 }
 
@@ -20,7 +20,7 @@ void read_number(const remote::Environment& environment, const char* name, Numbe
   if (!text) return;
   const auto value = parse_number<std::uint64_t>(*text);
   if (!value || *value > static_cast<std::uint64_t>(std::numeric_limits<Number>::max())) {
-    refuse_option(name, *text, "a whole number");
+    reject_option(name, *text, "a whole number");
   }
   target = static_cast<Number>(*value);
 }
@@ -38,7 +38,7 @@ RemoteOptions remote_options_from_environment() {
   if (seconds != 0) options.total_timeout = std::chrono::seconds(seconds);
   options.cache_folder = environment("UNSTARVE_REMOTE_CACHE").value_or("");
   if (const auto anonymous = environment("UNSTARVE_S3_ANONYMOUS")) {
-    if (*anonymous != "0" && *anonymous != "1") refuse_option("UNSTARVE_S3_ANONYMOUS", *anonymous, "0 or 1");
+    if (*anonymous != "0" && *anonymous != "1") reject_option("UNSTARVE_S3_ANONYMOUS", *anonymous, "0 or 1");
     options.anonymous = *anonymous == "1";
   }
   if (const auto addressing = environment("UNSTARVE_S3_ADDRESSING")) {
@@ -47,7 +47,7 @@ RemoteOptions remote_options_from_environment() {
     else if (*addressing == "virtual")
       options.addressing = BucketAddressing::kVirtualHost;
     else if (*addressing != "auto")
-      refuse_option("UNSTARVE_S3_ADDRESSING", *addressing, "auto, path or virtual");
+      reject_option("UNSTARVE_S3_ADDRESSING", *addressing, "auto, path or virtual");
   }
   for (const char* name : {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE"}) {
     if (const auto file = environment(name)) options.ca_bundle = *file;

@@ -158,11 +158,11 @@ Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged) {
 bool means_missing(long status) { return status == 401 || status == 403 || status == 404 || status == 410; }
 
 // `client`: null for http(s).
-[[noreturn]] void refuse(const std::string& operation, const ReplyHeaders& reply, const std::string& body,
+[[noreturn]] void reject(const std::string& operation, const ReplyHeaders& reply, const std::string& body,
                          const std::shared_ptr<const remote::BucketClient>& client) {
   std::string reason = "HTTP " + std::to_string(reply.status);
   if (reply.status == 404) reason += ", not found";
-  if (reply.status == 401 || reply.status == 403) reason += ", refused";
+  if (reply.status == 401 || reply.status == 403) reason += ", access denied";
   const std::string server_text = remote::s3_error_text(body);
   if (!server_text.empty()) reason += " (" + server_text + ")";
   if (!reply.bucket_region.empty()) reason += "; the bucket is in region " + reply.bucket_region;
@@ -266,7 +266,7 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   if (answer.reply.status == 416) answer = probe(*parts_->engine, object, false);
   if (missing_is_null && means_missing(answer.reply.status)) return nullptr;
   if (answer.reply.status != 200 && answer.reply.status != 206)
-    refuse("open " + name, answer.reply, answer.body, object.client);
+    reject("open " + name, answer.reply, answer.body, object.client);
   return parts_->source_of(std::move(object), pin_of(name, answer));
 }
 
@@ -313,7 +313,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
       parts_->remember(url, region);
       continue;
     }
-    if (fetch.reply.status != 200) refuse("list " + name, fetch.reply, fetch.body, client);
+    if (fetch.reply.status != 200) reject("list " + name, fetch.reply, fetch.body, client);
     remote::ListPage page = remote::parse_list_page(fetch.body, name);
     for (remote::ListedObject& object : page.objects)
       level.objects.push_back({root + object.key, object.bytes, std::move(object.etag)});

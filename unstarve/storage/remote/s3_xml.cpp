@@ -164,19 +164,19 @@ bool decode_key(std::string& key) {
 }  // namespace
 
 ListPage parse_list_page(std::string_view xml, const std::string& name) {
-  const auto refuse = [&](const std::string& reason) {
+  const auto reject = [&](const std::string& reason) {
     throw Error(ErrorKind::kInput, "list " + name + ": the answer is no ListObjectsV2 page: " + reason);
   };
   ListReader reader;
-  if (const auto reason = reader.read(xml)) refuse(*reason);
-  if (!reader.is_list) refuse("no <ListBucketResult>");
-  if (reader.page.truncated && reader.page.continuation_token.empty()) refuse("truncated, but without a token");
+  if (const auto reason = reader.read(xml)) reject(*reason);
+  if (!reader.is_list) reject("no <ListBucketResult>");
+  if (reader.page.truncated && reader.page.continuation_token.empty()) reject("truncated, but without a token");
   if (reader.url_encoded) {
     for (ListedObject& object : reader.page.objects) {
-      if (!decode_key(object.key)) refuse("a Key whose encoding is broken");
+      if (!decode_key(object.key)) reject("a Key whose encoding is broken");
     }
     for (std::string& prefix : reader.page.prefixes) {
-      if (!decode_key(prefix)) refuse("a Prefix whose encoding is broken");
+      if (!decode_key(prefix)) reject("a Prefix whose encoding is broken");
     }
   }
   return std::move(reader.page);

@@ -58,7 +58,7 @@ TEST_CASE("a page of one level has the prefixes of the levels below") {
   CHECK(parse_list_page(kPage, "s3://b/").prefixes.empty());  // the page's own is none
 }
 
-TEST_CASE("a malformed page is refused with the reason") {
+TEST_CASE("a malformed page is rejected with the reason") {
   CHECK_THAT(reason(""), Catch::Contains("no element found"));
   CHECK_THAT(reason("<html></html>"), Catch::Contains("no <ListBucketResult>"));
   CHECK_THAT(reason(replaced("<Size>12</Size>", "")), Catch::Contains("without its Key or Size"));

@@ -39,7 +39,7 @@ bool is_worth_another_try(long status) {
 
 void set(CURLcode code) {
   if (code != CURLE_OK)
-    throw Error(ErrorKind::kInternal, std::string("libcurl refuses an option: ") + curl_easy_strerror(code));
+    throw Error(ErrorKind::kInternal, std::string("libcurl rejects an option: ") + curl_easy_strerror(code));
 }
 
 }  // namespace
@@ -59,26 +59,26 @@ Transfer::~Transfer() {
   curl_slist_free_all(header_list_);
 }
 
-void Transfer::start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::milliseconds time_left) {
+void Transfer::start(Fetch& fetch, std::uint64_t done, bool separate, std::chrono::milliseconds time_left) {
   fetch_ = &fetch;
   done_ = done;
   wanted_ = fetch.length - done;
   received_ = body_bytes_ = skip_ = 0;
-  is_apart_ = apart;
+  is_separate_ = separate;
   judged_ = accepted_ = cut_ = false;
-  refusal_.reset();
+  rejection_.reset();
   kept_body_.clear();
   headers_ = {};
   error_text_[0] = '\0';
-  if (apart) apart_.resize(static_cast<std::size_t>(wanted_));
-  writer_ = apart ? ScatterWriter({std::span(apart_)}, 0) : ScatterWriter(fetch.out, done);
+  if (separate) separate_.resize(static_cast<std::size_t>(wanted_));
+  writer_ = separate ? ScatterWriter({std::span(separate_)}, 0) : ScatterWriter(fetch.out, done);
 
   set_request(fetch.make_request(fetch.first + done, wanted_));
-  set(curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, apart ? 1L : 0L));
+  set(curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, separate ? 1L : 0L));
   set(curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(time_left.count()))));
 }
 
-// Options common to all requests. Set once, without curl_easy_reset() later: libcurl refuses a new buffer size while a
+// Options common to all requests. Set once, without curl_easy_reset() later: libcurl rejects a new buffer size while a
 // used handle has a buffer.
 void Transfer::set_constants(const RemoteOptions& options) {
   set(curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L));  // "a/../b" is a valid key and is signed unchanged
@@ -151,7 +151,7 @@ bool Transfer::take_body(std::span<const std::uint8_t> bytes) {
   const std::size_t count = std::min(bytes.size(), used_limit - std::min(used_limit, kept_body_.size()));
   kept_body_.append(reinterpret_cast<const char*>(bytes.data()), count);
   cut_ = count < bytes.size();
-  return !cut_ && (!refusal_ || headers_.status >= 300);
+  return !cut_ && (!rejection_ || headers_.status >= 300);
 }
 
 bool Transfer::take_range_bytes(std::span<const std::uint8_t> bytes) {
@@ -161,7 +161,7 @@ bool Transfer::take_range_bytes(std::span<const std::uint8_t> bytes) {
   const bool whole_object = headers_.status == 200;
   if (bytes.size() > wanted_ - received_) {
     if (!whole_object) {
-      refuse(Outcome::kRetry, "the body is longer than the " + std::to_string(wanted_) + " bytes requested");
+      reject(Outcome::kRetry, "the body is longer than the " + std::to_string(wanted_) + " bytes requested");
       accepted_ = false;
       received_ = 0;
       return false;
@@ -174,8 +174,8 @@ bool Transfer::take_range_bytes(std::span<const std::uint8_t> bytes) {
   return !cut_;
 }
 
-void Transfer::refuse(Outcome outcome, std::string reason) {
-  if (!refusal_) refusal_ = Verdict{outcome, std::move(reason), std::nullopt};
+void Transfer::reject(Outcome outcome, std::string reason) {
+  if (!rejection_) rejection_ = Verdict{outcome, std::move(reason), std::nullopt};
 }
 
 void Transfer::judge_headers() {
@@ -188,12 +188,12 @@ void Transfer::judge_headers() {
 void Transfer::judge_range() {
   const ObjectPin& pin = *fetch_->pin;
   if (const auto difference = difference_from(pin, headers_)) {
-    return refuse(Outcome::kFatal, "the object was changed: " + *difference);
+    return reject(Outcome::kFatal, "the object was changed: " + *difference);
   }
   const std::uint64_t first = fetch_->first + done_, last = first + wanted_ - 1;
   if (headers_.status == 200) {
     if (headers_.content_length && *headers_.content_length != pin.bytes) {
-      return refuse(Outcome::kRetry, "the server sends " + std::to_string(*headers_.content_length) +
+      return reject(Outcome::kRetry, "the server sends " + std::to_string(*headers_.content_length) +
                                          " bytes, expected the object's " + std::to_string(pin.bytes));
     }
     skip_ = first;
@@ -202,15 +202,15 @@ void Transfer::judge_range() {
   }
   const auto range = parse_content_range(headers_.content_range);
   if (!range || range->unsatisfied || range->first != first || range->last != last) {
-    return refuse(Outcome::kRetry, "the server sends Content-Range '" + headers_.content_range + "', expected bytes " +
+    return reject(Outcome::kRetry, "the server sends Content-Range '" + headers_.content_range + "', expected bytes " +
                                        std::to_string(first) + "-" + std::to_string(last));
   }
   if (headers_.content_length && *headers_.content_length != wanted_) {
-    return refuse(Outcome::kRetry, "the server sends " + std::to_string(*headers_.content_length) +
+    return reject(Outcome::kRetry, "the server sends " + std::to_string(*headers_.content_length) +
                                        " bytes for a range of " + std::to_string(wanted_));
   }
   if (range->total && *range->total != pin.bytes) {
-    return refuse(Outcome::kFatal, "the object was changed: it has now " + std::to_string(*range->total) +
+    return reject(Outcome::kFatal, "the object was changed: it has now " + std::to_string(*range->total) +
                                        " bytes, had " + std::to_string(pin.bytes) + " when it was opened");
   }
   accepted_ = true;
@@ -234,7 +234,7 @@ Verdict Transfer::verdict_of_status() const {
 
 Verdict Transfer::verdict(CURLcode code) {
   if (code == CURLE_OK) judge_headers();
-  if (refusal_) return *refusal_;
+  if (rejection_) return *rejection_;
   const bool ended_well = code == CURLE_OK || (cut_ && code == CURLE_WRITE_ERROR);
   if (ended_well && is_worth_another_try(headers_.status)) return verdict_of_status();
   if (fetch_->pin == nullptr && ended_well) return {};
@@ -258,9 +258,9 @@ void Transfer::deliver() {
   if (fetch_->pin == nullptr) {
     fetch_->reply = headers_;
     fetch_->body = std::move(kept_body_);
-  } else if (is_apart_) {
-    ScatterWriter(fetch_->out, done_).write(apart_);
-    apart_ = {};
+  } else if (is_separate_) {
+    ScatterWriter(fetch_->out, done_).write(separate_);
+    separate_ = {};
   }
 }
 

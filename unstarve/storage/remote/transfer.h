@@ -31,9 +31,9 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  // Prepares the handle for the bytes of `fetch` from `done` on; writes to the transfer's own memory if `apart`. The
+  // Prepares the handle for the bytes of `fetch` from `done` on; writes to the transfer's own memory if `separate`. The
   // caller adds easy() to its multi handle.
-  void start(Fetch& fetch, std::uint64_t done, bool apart, std::chrono::milliseconds time_left);
+  void start(Fetch& fetch, std::uint64_t done, bool separate, std::chrono::milliseconds time_left);
   [[nodiscard]] CURL* easy() const noexcept { return easy_; }
 
   // Call after libcurl has completed the transfer.
@@ -42,7 +42,7 @@ class Transfer {
   [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
   [[nodiscard]] std::uint64_t body_bytes() const noexcept { return body_bytes_; }
   [[nodiscard]] long connections_opened() const;
-  // Copies the bytes of a completed transfer `apart` to the fetch; for a document, its reply and body.
+  // Copies the bytes of a completed transfer `separate` to the fetch; for a document, its reply and body.
   void deliver();
 
  private:
@@ -54,7 +54,7 @@ class Transfer {
   bool take_range_bytes(std::span<const std::uint8_t> bytes);
   void judge_headers();
   void judge_range();
-  void refuse(Verdict::Outcome outcome, std::string reason);
+  void reject(Verdict::Outcome outcome, std::string reason);
   [[nodiscard]] Verdict verdict_of_status() const;
   [[nodiscard]] bool complete() const noexcept { return accepted_ && received_ == wanted_; }
 
@@ -69,12 +69,12 @@ class Transfer {
   std::uint64_t skip_ = 0;    // bytes of a whole object before the range
   std::uint64_t received_ = 0, body_bytes_ = 0;
   ScatterWriter writer_;
-  std::vector<std::uint8_t> apart_;
-  bool is_apart_ = false;
+  std::vector<std::uint8_t> separate_;
+  bool is_separate_ = false;
   bool judged_ = false;    // the headers were checked
   bool accepted_ = false;  // and the body has the range
   bool cut_ = false;       // ended early because all bytes were received
-  std::optional<Verdict> refusal_;
+  std::optional<Verdict> rejection_;
   std::string kept_body_;
 };
 

@@ -8,7 +8,7 @@
 namespace unstarve::remote {
 namespace {
 
-[[noreturn]] void refuse_url(std::string_view shown, const std::string& reason) {
+[[noreturn]] void reject_url(std::string_view shown, const std::string& reason) {
   throw Error(ErrorKind::kArgument, "open " + std::string(shown) + ": " + reason);
 }
 
@@ -62,12 +62,12 @@ RemoteUrl parse_bucket(Scheme scheme, std::string_view rest) {
   url.key = rest.substr(std::min(slash + 1, rest.size()));
   if (!is_bucket_name(url.bucket)) {
     // Not shown: other tools accept credentials before the bucket.
-    refuse_url("s3:// or gs:// URL",
+    reject_url("s3:// or gs:// URL",
                "expected a bucket name of letters, digits, '-', '.', '_' (credentials belong in AWS_ACCESS_KEY_ID "
                "and AWS_SECRET_ACCESS_KEY)");
   }
   if (url.key.size() > 1024)
-    refuse_url("bucket " + url.bucket, "a key of " + std::to_string(url.key.size()) + " bytes, at most 1024");
+    reject_url("bucket " + url.bucket, "a key of " + std::to_string(url.key.size()) + " bytes, at most 1024");
   return url;
 }
 
@@ -81,18 +81,18 @@ RemoteUrl parse_http(Scheme scheme, std::string_view rest) {
   const std::size_t at = authority.rfind('@');
   if (at != std::string_view::npos) {
     const auto user = percent_decode(authority.substr(0, at));
-    if (!user || has_control(*user)) refuse_url("URL", "user and password are not percent-encoded");
+    if (!user || has_control(*user)) reject_url("URL", "user and password are not percent-encoded");
     url.user = *user;
     authority.remove_prefix(at + 1);
   }
   if (!is_authority(authority))
-    refuse_url("URL", "'" + std::string(authority) + "' is not a host name with an optional port");
+    reject_url("URL", "'" + std::string(authority) + "' is not a host name with an optional port");
   url.authority = authority;
   const std::size_t question = std::min(rest.find('?'), rest.size());
   url.path = rest.substr(0, question);
   if (url.path.empty()) url.path = "/";
   url.query = rest.substr(std::min(question + 1, rest.size()));
-  if ((url.path + url.query).find(' ') != std::string::npos) refuse_url(url.display_name(), "a space, expected %20");
+  if ((url.path + url.query).find(' ') != std::string::npos) reject_url(url.display_name(), "a space, expected %20");
   return url;
 }
 
@@ -111,13 +111,13 @@ std::string RemoteUrl::display_name() const {
 RemoteUrl parse_remote_url(std::string_view url) {
   const std::size_t colon = url.find("://");
   const std::string scheme = colon == std::string_view::npos ? "" : lower(url.substr(0, colon));
-  if (has_control(url)) refuse_url("URL", "found a control character");
-  if (url.size() > 16384) refuse_url("URL", "it has " + std::to_string(url.size()) + " bytes, at most 16384");
+  if (has_control(url)) reject_url("URL", "found a control character");
+  if (url.size() > 16384) reject_url("URL", "it has " + std::to_string(url.size()) + " bytes, at most 16384");
   if (scheme == "http") return parse_http(Scheme::kHttp, url.substr(colon + 3));
   if (scheme == "https") return parse_http(Scheme::kHttps, url.substr(colon + 3));
   if (scheme == "s3") return parse_bucket(Scheme::kS3, url.substr(colon + 3));
   if (scheme == "gs") return parse_bucket(Scheme::kGs, url.substr(colon + 3));
-  refuse_url("URL", "expected http://, https://, s3:// or gs://");
+  reject_url("URL", "expected http://, https://, s3:// or gs://");
 }
 
 }  // namespace unstarve::remote

@@ -25,7 +25,7 @@ TEST_CASE("keys of buckets are not decoded") {
   CHECK(parse_remote_url("gs://b").key.empty());
 }
 
-TEST_CASE("invalid URLs are refused without showing secrets") {
+TEST_CASE("invalid URLs are rejected without showing secrets") {
   for (const char* bad : {"",
                           "file",
                           "ftp://h/",

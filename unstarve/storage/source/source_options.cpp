@@ -51,7 +51,7 @@ std::string SourceOptions::take_text(const std::string& key, const std::string& 
   return value;
 }
 
-void SourceOptions::refuse_rest() const {
+void SourceOptions::reject_unknown() const {
   if (values_.empty()) return;
   throw Error(ErrorKind::kArgument,
               "open " + text_ + ": unknown option '" + values_.begin()->first + "'; expected one of " + known_);

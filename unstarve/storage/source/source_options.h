@@ -22,7 +22,7 @@ class SourceOptions {
   [[nodiscard]] std::string take_text(const std::string& key, const std::string& otherwise);
   [[nodiscard]] bool empty() const noexcept { return values_.empty(); }
   // Throws if an option was not taken. Call last.
-  void refuse_rest() const;
+  void reject_unknown() const;
 
   // Whether `text` is `name` or begins with "name:".
   [[nodiscard]] static bool names(const std::string& text, const std::string& name) noexcept;

@@ -167,35 +167,36 @@ inline void check_damage(const DatasetUnderTest& test, std::uint64_t samples) {
 // Truncates `file`, one of the files that `open` opens, at every byte: open() throws Error, or each record is unchanged
 // or throws Error. For data with numeric labels: losing class names would renumber the others. `least`: the shortest
 // length, if less would be a different valid file.
-inline void check_cut_anywhere(const std::filesystem::path& file,
-                               const std::function<std::shared_ptr<const Dataset>()>& open, std::size_t least = 0) {
+inline void check_truncated_anywhere(const std::filesystem::path& file,
+                                     const std::function<std::shared_ptr<const Dataset>()>& open,
+                                     std::size_t least = 0) {
   const std::vector<RecordCopy> expected = read_all(*open());
   const std::string whole = read_text_file(file);
-  std::uint64_t refused = 0;
+  std::uint64_t rejected = 0;
   for (std::size_t length = whole.size(); length-- > least;) {
     std::filesystem::resize_file(file, length);
     INFO(file.string() << " cut to " << length << " of " << whole.size() << " bytes");
     RecordBuffer record;
     std::uint64_t id = 0;
-    const auto refusal = [&](const auto& work) {
+    const auto expect_error = [&](const auto& work) {
       try {
         work();
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kIo && error.kind() != ErrorKind::kInput) throw;
-        ++refused;
+        ++rejected;
       }
     };
-    refusal([&] {
+    expect_error([&] {
       const std::shared_ptr<const Dataset> data = open();
       for (; id < data->size(); ++id)
-        refusal([&] {
+        expect_error([&] {
           const RecordCopy copy = read_copy(*data, id, record);
           if (id >= expected.size() || copy != expected[id]) FAIL("record " << id << " differs");
         });
     });
   }
   write_file_atomically(file, whole, Durability::kRenamed);
-  CHECK(refused > 0);
+  CHECK(rejected > 0);
   CHECK(read_all(*open()) == expected);
 }
 

@@ -18,7 +18,7 @@ class MemoryBytes final : public ByteSource {
  public:
   explicit MemoryBytes(std::string_view bytes, Access access = Access::kMapped, std::string name = "memory")
       : bytes_(bytes.begin(), bytes.end()), size_(bytes.size()), name_(std::move(name)), access_(access) {
-    bytes_.resize(size_ + kReadableBehind);
+    bytes_.resize(size_ + kReadableAfter);
   }
 
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }

@@ -5,7 +5,7 @@
 // belongs to the next kBits bits of the stream. Decoding is limited by the latency from one look-up to the next, so if
 // kBits bits contain a symbol and another one with its complete value, the entry resolves both.
 //
-// A value's first bit is its sign (T.81, F.1.2.1). It is among the bits of the look-up, so each entry knows the sign,
+// A value's first bit is its sign (T.81, F.1.2.1). It is among the bits of the look-up, so each entry has the sign,
 // and the value is bits of the stream plus a constant, without further arithmetic.
 //
 // Codes that kBits bits do not resolve (longer codes, and codes whose sign follows later) have a second table: the

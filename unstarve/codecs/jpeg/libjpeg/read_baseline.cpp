@@ -46,7 +46,7 @@ bool read_baseline(const jpeg_decompress_struct& cinfo, std::span<const std::uin
   image.restart_interval = static_cast<int>(cinfo.restart_interval);
   for (int i = 0; i < image.components; ++i) {
     const jpeg_component_info& from = cinfo.comp_info[i];
-    // As the file says; libjpeg looks at them only when it begins to decode.
+    // As in the file; libjpeg reads them only when it begins to decode.
     if (from.quant_tbl_no < 0 || from.quant_tbl_no >= NUM_QUANT_TBLS || from.dc_tbl_no < 0 ||
         from.dc_tbl_no >= NUM_HUFF_TBLS || from.ac_tbl_no < 0 || from.ac_tbl_no >= NUM_HUFF_TBLS) {
       return false;

@@ -40,7 +40,7 @@ std::uint64_t declared_bytes(const ArrayHeader& header) {
   return std::min(header.data_bytes, kMax - header.header_bytes) + header.header_bytes;
 }
 
-[[noreturn]] void refuse(const std::string& file, const std::string& what) {
+[[noreturn]] void reject(const std::string& file, const std::string& what) {
   throw Error(ErrorKind::kInput, "open " + shown_name(file) + ": " + what);
 }
 
@@ -58,10 +58,10 @@ class DecompressedBytes final : public ByteSource {
       bytes_.insert(bytes_.end(), piece.begin(), piece.end());
     }
     if (!forward->at(bytes_.size(), 1).empty()) {
-      refuse(name_, "the header declares " + std::to_string(declared) + " bytes, the file decompresses to more");
+      reject(name_, "the header declares " + std::to_string(declared) + " bytes, the file decompresses to more");
     }
     size_ = bytes_.size();
-    bytes_.resize(size_ + kReadableBehind);
+    bytes_.resize(size_ + kReadableAfter);
   }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
   [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
@@ -78,10 +78,10 @@ class DecompressedBytes final : public ByteSource {
     try {
       declared = declared_bytes(kind.read(front));
     } catch (const Error& error) {
-      refuse(name_, error.what());
+      reject(name_, error.what());
     }
     if (declared <= kMaxDecompressedBytes) return declared;
-    refuse(name_, "the header declares " + std::to_string(declared) + " bytes; expected at most " +
+    reject(name_, "the header declares " + std::to_string(declared) + " bytes; expected at most " +
                       std::to_string(kMaxDecompressedBytes) + " in a compressed file. Decompress the file.");
   }
 
@@ -108,7 +108,7 @@ ArrayHeader header_of(const Kind& kind, const ByteSource& file) {
     check_length(header, file.size());
     return header;
   } catch (const Error& error) {
-    refuse(file.name(), error.what());
+    reject(file.name(), error.what());
   }
 }
 
@@ -124,7 +124,7 @@ ArrayShape image_shape(const ArrayHeader& header, const std::string& file) {
   const bool fits = (shape.size() == 3 || shape.size() == 4) && (channels == 1 || channels == 3) &&
                     shape[1] <= kMaxSide && shape[2] <= kMaxSide;
   if (!fits || header.element_bytes != 1 || header.is_signed) {
-    refuse(file, "not an array of images: shape " + text_of(shape) + " with " + std::to_string(header.element_bytes) +
+    reject(file, "not an array of images: shape " + text_of(shape) + " with " + std::to_string(header.element_bytes) +
                      "-byte elements; expected uint8 (n, height, width, 1 or 3) or (n, height, width)" +
                      (shape.size() == 1 ? ". If these are labels, pass the file of their images." : ""));
   }
@@ -183,13 +183,13 @@ ArrayPart open_part(const Kind& kind, const std::string& images, const FolderLis
   const std::string labels = find_labels(images, listing);
   part.labels_name = labels;
   if (labels.empty()) {
-    refuse(images, "no label file next to it; expected " + label_names(base_name(images)).front());
+    reject(images, "no label file next to it; expected " + label_names(base_name(images)).front());
   }
   const auto file = open_array(kind, labels);
   const ArrayHeader label_header = header_of(kind, *file);
   const std::uint64_t count = label_header.shape.empty() ? 0 : label_header.shape[0];
   if (count != header.shape[0] || label_header.data_bytes != count * label_header.element_bytes) {
-    refuse(labels, "labels of shape " + text_of(label_header.shape) + "; expected one label for each of the " +
+    reject(labels, "labels of shape " + text_of(label_header.shape) + "; expected one label for each of the " +
                        std::to_string(header.shape[0]) + " images in " + images);
   }
   std::vector<std::uint8_t> bytes(label_header.data_bytes);
@@ -212,7 +212,7 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
   if (source.folder || source.files.size() > 1)
     std::erase_if(files, [&](const auto& file) { return std::count(labels.begin(), labels.end(), file) > 0; });
   if (files.empty())
-    refuse(source.text, "no image file with a label file; expected for example images.npy and labels.npy; found " +
+    reject(source.text, "no image file with a label file; expected for example images.npy and labels.npy; found " +
                             describe(source.listing));
   const auto rank = [](const std::string& file) {
     return std::string_view(split_of(base_name(file))) == "train" ? 0 : 1;
@@ -234,13 +234,13 @@ std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& sourc
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; source.folder && j < i; ++j) {
       if (std::string_view(split_of(base_name(files[i]))) == split_of(base_name(files[j]))) {
-        refuse(source.text, "ambiguous: both " + base_name(files[j]) + " and " + base_name(files[i]) +
+        reject(source.text, "ambiguous: both " + base_name(files[j]) + " and " + base_name(files[i]) +
                                 " can be the image file. Pass one of the two files.");
       }
     }
     ArrayShape own;
     parts.push_back(open_part(kind, files[i], source.folder ? &source.listing : nullptr, own));
-    if (i > 0 && own != shape) refuse(files[i], "the image shape differs from that of " + files[0]);
+    if (i > 0 && own != shape) reject(files[i], "the image shape differs from that of " + files[0]);
     shape = own;
   }
   return std::make_shared<ArrayImages>(kind.name, shape, std::move(parts));

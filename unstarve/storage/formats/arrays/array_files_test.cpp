@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/formats/arrays/array_images.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/byte_text.h"
@@ -140,7 +140,7 @@ TEST_CASE("a list of idx files may name labels first; label files alone are an e
                                        Catch::EndsWith("If these are labels, pass the file of their images."));
 }
 
-TEST_CASE("a compressed file longer than its header declares is refused before all of it is decompressed") {
+TEST_CASE("a compressed file longer than its header declares is rejected before all of it is decompressed") {
   const TemporaryFolder folder;
   const std::string head("\0\0\x08\x03\0\0\0\2\0\0\0\2\0\0\0\2", 16);
   folder.write("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\2\0\1", 10));
@@ -175,7 +175,7 @@ TEST_CASE("a label that is not a class number makes only its own record unreadab
   RecordBuffer record;
   data->read(0, record);
   CHECK(record.values[1].integer == 1);
-  CHECK_THAT(testing::refusal([&] {
+  CHECK_THAT(testing::error_message([&] {
                data->read(1, record);
                return 0;
              }),
@@ -205,7 +205,7 @@ TEST_CASE("label files are found by name") {
   CHECK(open_dataset(folder.str("a"), "test")->size() == 1);
 }
 
-TEST_CASE("arrays that are not images, and too few labels, are refused") {
+TEST_CASE("arrays that are not images, and too few labels, are rejected") {
   const TemporaryFolder folder;
   const auto with = [&](const std::string& images, const std::string& labels) {
     folder.write("images.npy", images);

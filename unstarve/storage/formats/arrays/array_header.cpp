@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void refuse_header(const std::string& what) { throw Error(ErrorKind::kInput, what); }
+[[noreturn]] void reject_header(const std::string& what) { throw Error(ErrorKind::kInput, what); }
 
 // Saturates at 2^64 - 1.
 std::uint64_t product(std::uint64_t a, std::uint64_t b) noexcept {
@@ -33,7 +33,7 @@ class DictText {
     return true;
   }
   void expect(char c) {
-    if (!take(c)) refuse_header(std::string("the header is not a NumPy dict: expected '") + c + "'");
+    if (!take(c)) reject_header(std::string("the header is not a NumPy dict: expected '") + c + "'");
   }
   bool take_word(std::string_view word) {
     skip_blanks();
@@ -45,7 +45,7 @@ class DictText {
     skip_blanks();
     const char quote = rest_.empty() ? '\0' : rest_.front();
     const std::size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
-    if (end == std::string_view::npos) refuse_header("the header is not a NumPy dict: expected a quoted string");
+    if (end == std::string_view::npos) reject_header("the header is not a NumPy dict: expected a quoted string");
     const std::string_view text = rest_.substr(1, end - 1);
     rest_.remove_prefix(end + 1);
     return text;
@@ -54,7 +54,7 @@ class DictText {
   std::uint64_t number() {
     skip_blanks();
     if (rest_.empty() || rest_.front() < '0' || rest_.front() > '9')
-      refuse_header("the shape is not a tuple of non-negative integers");
+      reject_header("the shape is not a tuple of non-negative integers");
     std::uint64_t value = 0;
     while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') {
       value =
@@ -80,7 +80,7 @@ void parse_type(std::string_view descr, ArrayHeader& header) {
   const std::string shown(descr.substr(0, 32));
   if (descr.size() != 3 || (descr[0] != '<' && descr[0] != '>' && descr[0] != '|') ||
       (descr[1] != 'u' && descr[1] != 'i') || std::string_view("1248").find(descr[2]) == std::string_view::npos) {
-    refuse_header("element type '" + shown + "'; expected integers ('|u1', '<i8', ...)");
+    reject_header("element type '" + shown + "'; expected integers ('|u1', '<i8', ...)");
   }
   header.big_endian = descr[0] == '>';
   header.is_signed = descr[1] == 'i';
@@ -90,7 +90,7 @@ void parse_type(std::string_view descr, ArrayHeader& header) {
 void parse_shape(DictText& text, ArrayHeader& header) {
   text.expect('(');
   while (!text.take(')')) {
-    if (header.shape.size() == kMaxNpyDimensions) refuse_header("more than 8 dimensions");
+    if (header.shape.size() == kMaxNpyDimensions) reject_header("more than 8 dimensions");
     header.shape.push_back(text.number());
     if (!text.take(',')) {
       text.expect(')');
@@ -108,18 +108,18 @@ void parse_dict(std::string_view dict, ArrayHeader& header) {
     text.expect(':');
     if (key == "descr" && !descr) {
       // A structured type is a list.
-      if (text.take('[')) refuse_header("the elements are structures; expected integers");
+      if (text.take('[')) reject_header("the elements are structures; expected integers");
       parse_type(text.quoted(), header);
       descr = true;
     } else if (key == "fortran_order" && !order) {
-      if (text.take_word("True")) refuse_header("the array is in Fortran order. Save numpy.ascontiguousarray(array).");
-      if (!text.take_word("False")) refuse_header("fortran_order is neither True nor False");
+      if (text.take_word("True")) reject_header("the array is in Fortran order. Save numpy.ascontiguousarray(array).");
+      if (!text.take_word("False")) reject_header("fortran_order is neither True nor False");
       order = true;
     } else if (key == "shape" && !shape) {
       parse_shape(text, header);
       shape = true;
     } else {
-      refuse_header("unknown or repeated key '" + std::string(key.substr(0, 32)) + "' in the header");
+      reject_header("unknown or repeated key '" + std::string(key.substr(0, 32)) + "' in the header");
     }
     if (!text.take(',')) {
       text.expect('}');
@@ -127,7 +127,7 @@ void parse_dict(std::string_view dict, ArrayHeader& header) {
     }
   }
   if (!descr || !order || !shape || !text.done())
-    refuse_header("header: expected a dict of descr, fortran_order and shape");
+    reject_header("header: expected a dict of descr, fortran_order and shape");
 }
 
 struct ElementType {
@@ -154,15 +154,15 @@ std::uint64_t load_big_u32(const std::uint8_t* bytes) noexcept {
 }  // namespace
 
 ArrayHeader read_npy_header(std::span<const std::uint8_t> head) {
-  if (!is_npy(head)) refuse_header("not an .npy file: it does not begin with \\x93NUMPY");
-  if (head.size() < 12) refuse_header("truncated: the file ends inside its header");
+  if (!is_npy(head)) reject_header("not an .npy file: it does not begin with \\x93NUMPY");
+  if (head.size() < 12) reject_header("truncated: the file ends inside its header");
   const int version = head[6];
-  if (version < 1 || version > 3) refuse_header("format version " + std::to_string(version) + "; expected 1 to 3");
+  if (version < 1 || version > 3) reject_header("format version " + std::to_string(version) + "; expected 1 to 3");
   const std::size_t text_at = version == 1 ? 10 : 12;
   const std::size_t text_bytes =
       version == 1 ? load_little<std::uint16_t>(head.data() + 8) : load_little<std::uint32_t>(head.data() + 8);
   if (text_bytes > kMaxNpyHeaderBytes - text_at || text_bytes > head.size() - text_at) {
-    refuse_header("a header of " + std::to_string(text_bytes) + " bytes: longer than the file or than " +
+    reject_header("a header of " + std::to_string(text_bytes) + " bytes: longer than the file or than " +
                   std::to_string(kMaxNpyHeaderBytes));
   }
   ArrayHeader header;
@@ -170,7 +170,7 @@ ArrayHeader read_npy_header(std::span<const std::uint8_t> head) {
   parse_dict({reinterpret_cast<const char*>(head.data()) + text_at, text_bytes}, header);
   header.data_bytes = header.element_bytes;
   for (const std::uint64_t length : header.shape) {
-    if (length == 0) refuse_header("the array is empty: a length in its shape is 0");
+    if (length == 0) reject_header("the array is empty: a length in its shape is 0");
     header.data_bytes = product(header.data_bytes, length);
   }
   return header;
@@ -178,24 +178,24 @@ ArrayHeader read_npy_header(std::span<const std::uint8_t> head) {
 
 ArrayHeader read_idx_header(std::span<const std::uint8_t> head) {
   if (head.size() < 4 || head[0] != 0 || head[1] != 0)
-    refuse_header("not an idx file: expected two zero bytes at the start");
+    reject_header("not an idx file: expected two zero bytes at the start");
   const ElementType* const type = find_type(head[2]);
   if (type == nullptr)
-    refuse_header("element type " + std::to_string(head[2]) + "; expected 8, 9, 11 or 12 (integers)");
+    reject_header("element type " + std::to_string(head[2]) + "; expected 8, 9, 11 or 12 (integers)");
   const int dimensions = head[3];
   if (dimensions < 1 || dimensions > kMaxIdxDimensions) {
-    refuse_header(std::to_string(dimensions) + " dimensions; expected 1 to " + std::to_string(kMaxIdxDimensions));
+    reject_header(std::to_string(dimensions) + " dimensions; expected 1 to " + std::to_string(kMaxIdxDimensions));
   }
   ArrayHeader header;
   header.element_bytes = type->bytes;
   header.is_signed = type->is_signed;
   header.big_endian = true;
   header.header_bytes = 4 + 4 * static_cast<std::size_t>(dimensions);
-  if (head.size() < header.header_bytes) refuse_header("truncated: the file ends inside its header");
+  if (head.size() < header.header_bytes) reject_header("truncated: the file ends inside its header");
   header.data_bytes = type->bytes;
   for (int i = 0; i < dimensions; ++i) {
     header.shape.push_back(load_big_u32(head.data() + 4 + 4 * i));
-    if (header.shape.back() == 0) refuse_header("dimension " + std::to_string(i) + " is 0; expected at least 1");
+    if (header.shape.back() == 0) reject_header("dimension " + std::to_string(i) + " is 0; expected at least 1");
     header.data_bytes = product(header.data_bytes, header.shape.back());
   }
   return header;
@@ -204,7 +204,7 @@ ArrayHeader read_idx_header(std::span<const std::uint8_t> head) {
 void check_length(const ArrayHeader& header, std::uint64_t file_bytes) {
   const std::uint64_t available = file_bytes - header.header_bytes;
   if (header.data_bytes == available) return;
-  refuse_header((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
+  reject_header((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
                 std::to_string(header.data_bytes) + " bytes of elements, the file contains " +
                 std::to_string(available));
 }

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/formats/arrays/array_header.h"
 #include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/testing/byte_text.h"
@@ -9,7 +9,7 @@
 namespace unstarve {
 namespace {
 
-using testing::bytes_of, testing::refusal;
+using testing::bytes_of, testing::error_message;
 using Shape = std::vector<std::uint64_t>;
 using namespace std::string_literals;
 
@@ -45,18 +45,19 @@ TEST_CASE("the shape of an idx file is parsed") {
   CHECK(idx("\0\0\x0c\1\0\0\0\2"s + std::string(8, 'x')).element_bytes == 4);
 }
 
-TEST_CASE("an idx file whose length differs from its header is refused") {
+TEST_CASE("an idx file whose length differs from its header is rejected") {
   const std::string whole = testing::fixture_bytes("idx/train-images-idx3-ubyte");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    CHECK(refusal([&] { return idx(whole.substr(0, length)); }) != "no error");
+    CHECK(error_message([&] { return idx(whole.substr(0, length)); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return idx(whole + "x"); }),
+  CHECK_THAT(error_message([&] { return idx(whole + "x"); }),
              Catch::Contains("declares 960 bytes of elements, the file contains 961"));
-  CHECK_THAT(refusal([&] { return idx("\0\0\x0d\1\0\0\0\1xxxx"s); }), Catch::Contains("element type 13"));
-  CHECK_THAT(refusal([&] { return idx("\0\0\x08\5"s + std::string(64, '\1')); }), Catch::Contains("5 dimensions"));
-  CHECK_THAT(refusal([&] { return idx("\0\0\x08\1\0\0\0\0"s); }), Catch::Contains("dimension 0 is 0"));
-  CHECK_THAT(refusal([&] { return idx("\0\0\x08\4"s + std::string(64, '\xff')); }), Catch::Contains("truncated"));
-  CHECK_THAT(refusal([&] { return idx("PK\3\4"); }), Catch::Contains("two zero bytes"));
+  CHECK_THAT(error_message([&] { return idx("\0\0\x0d\1\0\0\0\1xxxx"s); }), Catch::Contains("element type 13"));
+  CHECK_THAT(error_message([&] { return idx("\0\0\x08\5"s + std::string(64, '\1')); }),
+             Catch::Contains("5 dimensions"));
+  CHECK_THAT(error_message([&] { return idx("\0\0\x08\1\0\0\0\0"s); }), Catch::Contains("dimension 0 is 0"));
+  CHECK_THAT(error_message([&] { return idx("\0\0\x08\4"s + std::string(64, '\xff')); }), Catch::Contains("truncated"));
+  CHECK_THAT(error_message([&] { return idx("PK\3\4"); }), Catch::Contains("two zero bytes"));
 }
 
 TEST_CASE("the shape and element type of an npy file are parsed") {
@@ -74,12 +75,12 @@ TEST_CASE("the shape and element type of an npy file are parsed") {
   CHECK(npy_bytes(npy_file("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", 1, 3)).shape.empty());
 }
 
-TEST_CASE("an npy file that does not match its header is refused") {
+TEST_CASE("an npy file that does not match its header is rejected") {
   const std::string whole = testing::fixture_bytes("npy/images.npy");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    CHECK(refusal([&] { return npy_bytes(whole.substr(0, length)); }) != "no error");
+    CHECK(error_message([&] { return npy_bytes(whole.substr(0, length)); }) != "no error");
   }
-  const auto dict = [](const std::string& text) { return refusal([&] { return npy_bytes(npy_file(text, 3)); }); };
+  const auto dict = [](const std::string& text) { return error_message([&] { return npy_bytes(npy_file(text, 3)); }); };
   CHECK(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}") == "no error");
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': True, 'shape': (3,)}"), Catch::Contains("ascontiguousarray"));
   CHECK_THAT(dict("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"), Catch::Contains("element type '<f4'"));
@@ -96,7 +97,7 @@ TEST_CASE("an npy file that does not match its header is refused") {
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), 'x': 1}"), Catch::Contains("key 'x'"));
   CHECK_THAT(dict("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)} trailing"),
              Catch::Contains("expected a dict of"));
-  CHECK_THAT(refusal([&] { return npy_bytes(npy_file("{}", 0, 9)); }), Catch::Contains("format version 9"));
+  CHECK_THAT(error_message([&] { return npy_bytes(npy_file("{}", 0, 9)); }), Catch::Contains("format version 9"));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
   const std::span<const std::uint8_t> mapped = part.bytes->mapped();
   const std::uint8_t* pixels = mapped.data() + (mapped.empty() ? 0 : offset);
   if (mapped.empty()) {
-    record.storage.reserve_discard(bytes + kReadableBehind);
+    record.storage.reserve_discard(bytes + kReadableAfter);
     part.bytes->read(offset, {record.storage.data(), bytes});
     pixels = record.storage.data();
   }

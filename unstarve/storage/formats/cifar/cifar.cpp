@@ -17,13 +17,13 @@ namespace {
 // The largest published file has 154 MB.
 constexpr std::uint64_t kMaxRemoteBytes = std::uint64_t{2} << 30;
 
-// Followed by kReadableBehind bytes of padding.
+// Followed by kReadableAfter bytes of padding.
 std::vector<std::uint8_t> read_whole(const std::string& url) {
   const std::shared_ptr<const ByteSource> file = open_bytes(url);
   if (file->size() > kMaxRemoteBytes)
     throw Error(ErrorKind::kInput, "open " + file->name() + ": " + std::to_string(file->size()) +
                                        " bytes; expected a CIFAR file of at most " + std::to_string(kMaxRemoteBytes));
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size()) + kReadableBehind);
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size()) + kReadableAfter);
   file->read(0, std::span(bytes).first(static_cast<std::size_t>(file->size())));
   return bytes;
 }
@@ -76,7 +76,7 @@ CifarBinary::CifarBinary(const CifarLayout& layout, const std::vector<std::strin
   for (const std::string& file : files) {
     if (is_url(file)) {
       remote_.push_back(read_whole(file));
-      const std::size_t bytes = remote_.back().size() - kReadableBehind;
+      const std::size_t bytes = remote_.back().size() - kReadableAfter;
       files_.emplace_back(layout, std::span<const std::uint8_t>(remote_.back()).first(bytes), shown_name(file));
     } else {
       maps_.emplace_back(file);
@@ -224,7 +224,7 @@ bool exists_at(const std::string& path) {
 }
 
 // The published training set has batches 1 to 5. A shorter set is accepted; a gap means that a file was lost.
-void refuse_gap(const CifarFiles& found, const std::string& folder) {
+void reject_gap(const CifarFiles& found, const std::string& folder) {
   if (found.layout != &kCifar10) return;
   for (std::size_t i = 0; i < found.train.size(); ++i) {
     const std::string expected = "data_batch_" + std::to_string(i + 1) + ".bin";
@@ -301,7 +301,7 @@ std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::strin
                                        describe(source.listing) + ". Pass one file, or a folder with one format.");
   }
   const CifarFiles& found = any(ten) ? ten : hundred;
-  refuse_gap(found, shown);
+  reject_gap(found, shown);
   if (!split.empty() && split != "train" && split != "test") {
     throw Error(ErrorKind::kArgument,
                 "open " + shown + ": no split '" + split + "'; " + found.layout->name + " has train and test");

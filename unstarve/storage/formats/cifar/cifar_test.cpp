@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -28,14 +28,14 @@ std::string records(const CifarLayout& layout, std::uint64_t count, std::uint64_
   return bytes;
 }
 
-void check_refused(const std::string& path, const std::string& part, const std::string& split = "",
-                   ErrorKind kind = ErrorKind::kInput) {
+void check_rejected(const std::string& path, const std::string& part, const std::string& split = "",
+                    ErrorKind kind = ErrorKind::kInput) {
   INFO(path);
-  CHECK_THAT(testing::refusal([&] { return open_dataset(path, split); }, kind), Catch::Contains(part));
+  CHECK_THAT(testing::error_message([&] { return open_dataset(path, split); }, kind), Catch::Contains(part));
 }
 
 // Sets the label of record `index` to 200 in the file.
-void spoil_label(const std::string& file, std::uint64_t index, const CifarLayout& layout) {
+void corrupt_label(const std::string& file, std::uint64_t index, const CifarLayout& layout) {
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
   stream.seekp(
       static_cast<std::streamoff>(index * layout.record_bytes() + static_cast<std::size_t>(layout.label_bytes) - 1));
@@ -55,7 +55,7 @@ TEST_CASE("CIFAR binaries pass the conformance suite") {
     return open_dataset(folder.str());
   };
   test.damage = [&](std::uint64_t id) {
-    spoil_label(folder.str(file), id, layout);
+    corrupt_label(folder.str(file), id, layout);
     return folder.str(file) + " record " + std::to_string(id) + ": label 200 at offset " +
            std::to_string(id * layout.record_bytes() + static_cast<std::size_t>(layout.label_bytes) - 1) +
            " is out of range";
@@ -101,8 +101,8 @@ TEST_CASE("a split selects files; training files are in order") {
     all->read(id, record);
     CHECK(record.values[0].pixels.at(5, 5, 0) == id);
   }
-  check_refused(folder.str(), "no split 'val'; cifar-10 binary has train and test", "val", ErrorKind::kArgument);
-  check_refused(folder.str("test_batch.bin"), "split 'train' is not available", "train", ErrorKind::kArgument);
+  check_rejected(folder.str(), "no split 'val'; cifar-10 binary has train and test", "val", ErrorKind::kArgument);
+  check_rejected(folder.str("test_batch.bin"), "split 'train' is not available", "train", ErrorKind::kArgument);
 }
 
 TEST_CASE("a file with another name is identified by its length") {
@@ -114,29 +114,29 @@ TEST_CASE("a file with another name is identified by its length") {
   CHECK(open_dataset(folder.str("ten.bin"))->format() == "cifar-10 binary");
   CHECK(open_dataset(folder.str("hundred.bin"))->format() == "cifar-100 binary");
   CHECK(open_dataset(folder.str("ten.bin"))->classes().at(3) == "3");
-  check_refused(folder.str("neither.bin"), "length of 5000 bytes");
-  check_refused(folder.str("empty.bin"), "length of 0 bytes");
+  check_rejected(folder.str("neither.bin"), "length of 5000 bytes");
+  check_rejected(folder.str("empty.bin"), "length of 0 bytes");
 }
 
 TEST_CASE("errors of damaged CIFAR files name file and offset") {
   TemporaryFolder folder;
   folder.write("cut/data_batch_1.bin", records(kCifar10, 4).substr(0, 3 * 3073 + 10));
-  check_refused(folder.str("cut"),
-                "data_batch_1.bin: 9229 bytes, not a multiple of the 3073-byte records of cifar-10 binary: "
-                "record 3 at offset 9219 has only 10");
+  check_rejected(folder.str("cut"),
+                 "data_batch_1.bin: 9229 bytes, not a multiple of the 3073-byte records of cifar-10 binary: "
+                 "record 3 at offset 9219 has only 10");
   folder.write("void/test_batch.bin", "");
-  check_refused(folder.str("void"), "test_batch.bin: the file is empty");
+  check_rejected(folder.str("void"), "test_batch.bin: the file is empty");
   folder.write("hole/data_batch_1.bin", records(kCifar10, 1));
   folder.write("hole/data_batch_3.bin", records(kCifar10, 1));
-  check_refused(folder.str("hole"), "data_batch_2.bin is missing");
+  check_rejected(folder.str("hole"), "data_batch_2.bin is missing");
   folder.write("both/data_batch_1.bin", records(kCifar10, 1));
   folder.write("both/train.bin", records(kCifar100, 1));
-  check_refused(folder.str("both"), "both CIFAR-10 and CIFAR-100");
+  check_rejected(folder.str("both"), "both CIFAR-10 and CIFAR-100");
   folder.write("names/data_batch_1.bin", records(kCifar10, 1));
   folder.write("names/batches.meta.txt", "airplane\nbird\n");
-  check_refused(folder.str("names"), "batches.meta.txt: 2 class names; expected 10");
+  check_rejected(folder.str("names"), "batches.meta.txt: 2 class names; expected 10");
   folder.write("half/train.bin", records(kCifar100, 1));
-  check_refused(folder.str("half"), "no file of the split 'test'", "test");
+  check_rejected(folder.str("half"), "no file of the split 'test'", "test");
 }
 
 TEST_CASE("CIFAR files of a glob or a brace range are one dataset in the given order") {
@@ -159,24 +159,24 @@ TEST_CASE("CIFAR files of a glob or a brace range are one dataset in the given o
         folder.str("data_batch_3.bin") + " record 0 at offset 0");
   CHECK(open_dataset(folder.str("*.bin"))->size() == 11);
   CHECK(open_dataset(folder.str("*.bin"), "test")->size() == 2);
-  check_refused(folder.str("data_batch_{1..3}.bin"), "none of the files belongs to that split", "test",
-                ErrorKind::kArgument);
+  check_rejected(folder.str("data_batch_{1..3}.bin"), "none of the files belongs to that split", "test",
+                 ErrorKind::kArgument);
   folder.write("x-0.bin", records(kCifar100, 2));
   folder.write("x-1.bin", records(kCifar100, 3));
   CHECK(open_dataset(folder.str("x-*.bin"))->size() == 5);
 }
 
-TEST_CASE("CIFAR files that do not belong together are refused by name") {
+TEST_CASE("CIFAR files that do not belong together are rejected by name") {
   const TemporaryFolder folder;
   folder.write("data_batch_1.bin", records(kCifar10, 2));
   folder.write("train.bin", records(kCifar100, 2));
   folder.write("x.tar", "x");
-  check_refused(folder.str("{data_batch_1,train}.bin"), "train.bin is cifar-100 binary, ");
-  check_refused(folder.str("{data_batch_1.bin,x.tar}"), "x.tar is not a CIFAR *.bin file");
+  check_rejected(folder.str("{data_batch_1,train}.bin"), "train.bin is cifar-100 binary, ");
+  check_rejected(folder.str("{data_batch_1.bin,x.tar}"), "x.tar is not a CIFAR *.bin file");
   folder.write("a/test_batch.bin", records(kCifar10, 2));
   folder.write("a/batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n");
-  check_refused(folder.str("{data_batch_1,a/test_batch}.bin"),
-                "the class names next to " + folder.str("a/test_batch.bin"));
+  check_rejected(folder.str("{data_batch_1,a/test_batch}.bin"),
+                 "the class names next to " + folder.str("a/test_batch.bin"));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace unstarve {
 namespace {
 
 constexpr int kListers = 16;                                                    // classes listed concurrently
-constexpr std::uint32_t kTooLarge = std::numeric_limits<std::uint32_t>::max();  // above kMaxImageBytes: refused
+constexpr std::uint32_t kTooLarge = std::numeric_limits<std::uint32_t>::max();  // above kMaxImageBytes: rejected
 static_assert(kMaxImageBytes < kTooLarge);
 
 // `key`: the part of the object key below the class folder.
@@ -82,7 +82,7 @@ void BucketFolder::read(std::uint64_t id, RecordBuffer& record) const {
     throw Error(ErrorKind::kInput, "read " + location(id) + ": " +
                                        (bytes == kTooLarge ? "at least 4 GiB" : std::to_string(bytes) + " bytes") +
                                        "; expected an image of 1 to " + std::to_string(kMaxImageBytes) + " bytes");
-  record.storage.reserve_discard(bytes + kReadableBehind);
+  record.storage.reserve_discard(bytes + kReadableAfter);
   const std::span<std::uint8_t> out(record.storage.data(), bytes);
   RemoteStore::of_process().open(RemoteObject{url_of(id), bytes, etag})->read(0, out);
   record.values.resize(2);

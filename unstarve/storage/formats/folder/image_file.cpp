@@ -41,7 +41,7 @@ ImageFile open_image_file(const ImagePath& path) {
 
 std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedBytes& storage) {
   const ImageFile image = open_image_file(path);
-  storage.reserve_discard(image.bytes + kReadableBehind);
+  storage.reserve_discard(image.bytes + kReadableAfter);
   const Transfer read = read_at(image.file.get(), 0, {storage.data(), image.bytes});
   if (read.error != 0) throw io_error("read", path.data->location(path.id), read.error);
   if (read.bytes < image.bytes) throw shrank(path.data->location(path.id), image.bytes, read.bytes);
@@ -52,7 +52,7 @@ void read_image_files(std::span<const ImageFile> files, const Dataset& data, std
                       std::span<RecordBuffer> records) {
   std::vector<FileRead> reads(files.size());
   for (std::size_t i = 0; i < files.size(); ++i) {
-    records[i].storage.reserve_discard(files[i].bytes + kReadableBehind);
+    records[i].storage.reserve_discard(files[i].bytes + kReadableAfter);
     reads[i] = {files[i].file.get(), 0, {records[i].storage.data(), files[i].bytes}, 0};
   }
   thread_batch_reader().read(reads);

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -13,7 +13,7 @@
 namespace unstarve {
 namespace {
 
-using testing::refusal, testing::TemporaryFolder;
+using testing::error_message, testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
 // File contents are not decoded here: any bytes do.
@@ -123,7 +123,7 @@ TEST_CASE("links are followed and loops end") {
         std::vector<std::string>{"a/broken.jpg", "a/link.jpg", "b/2.jpg", "b/deep/1.jpg"});
   CHECK(text_of(data, 1) == "two");
   CHECK(text_of(data, 3) == "one");
-  CHECK_THAT(refusal([&] { return text_of(data, 0); }, ErrorKind::kIo),
+  CHECK_THAT(error_message([&] { return text_of(data, 0); }, ErrorKind::kIo),
              Catch::Contains(folder.str("set/a/broken.jpg")));
 }
 
@@ -146,13 +146,13 @@ TEST_CASE("a folder of splits requires a split") {
   for (const char* name : {"train/a/1.jpg", "train/b/2.jpg", "test/a/3.jpg", "test/b/4.jpg", "README"}) {
     folder.write(name, name);
   }
-  CHECK_THAT(refusal([&] { return open_dataset(folder.str()); }),
+  CHECK_THAT(error_message([&] { return open_dataset(folder.str()); }),
              Catch::Contains("the subfolders are splits (test, train)") && Catch::Contains(folder.str("train")));
   CHECK(open_dataset(folder.str(), "test")->location(1) == folder.str("test/b/4.jpg"));
   CHECK(open_dataset(folder.str("train"))->classes() == std::vector<std::string>{"a", "b"});
-  CHECK_THAT(refusal([&] { return open_dataset(folder.str(), "val"); }, ErrorKind::kArgument),
+  CHECK_THAT(error_message([&] { return open_dataset(folder.str(), "val"); }, ErrorKind::kArgument),
              Catch::Contains("no split 'val'; available: test, train"));
-  CHECK_THAT(refusal([&] { return open_dataset(folder.str("train"), "train"); }, ErrorKind::kArgument),
+  CHECK_THAT(error_message([&] { return open_dataset(folder.str("train"), "train"); }, ErrorKind::kArgument),
              Catch::Contains("split 'train' is not available: the subfolders are classes"));
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a path that is too long is an error that names the path") {
     fs::current_path(part);
   }
   fs::current_path(before);
-  CHECK_THAT(refusal([&] { ImageFolder data(folder.str("set")); }, ErrorKind::kIo),
+  CHECK_THAT(error_message([&] { ImageFolder data(folder.str("set")); }, ErrorKind::kIo),
              Catch::Contains("File name too long"));
 }
 

@@ -31,7 +31,7 @@ struct Sample {
   [[nodiscard]] std::string bytes() const { return listing_bytes(classes, files, root, root_links); }
 };
 
-std::string refused(const std::string& bytes) {
+std::string rejected(const std::string& bytes) {
   try {
     const ListingView view(as_bytes(bytes));
   } catch (const Error& error) {
@@ -79,42 +79,42 @@ TEST_CASE("an empty listing reads back") {
   CHECK(view.folders().size() == 1);
 }
 
-TEST_CASE("a listing with any flipped byte or any truncation is refused") {
+TEST_CASE("a listing with any flipped byte or any truncation is rejected") {
   const std::string whole = Sample().bytes();
   for (std::size_t at = 0; at < whole.size(); ++at) {
     INFO("offset " << at);
     std::string bad = whole;
     bad[at] = static_cast<char>(bad[at] ^ 0x55);
-    CHECK(!refused(bad).empty());
-    CHECK(!refused(whole.substr(0, at)).empty());
+    CHECK(!rejected(bad).empty());
+    CHECK(!rejected(whole.substr(0, at)).empty());
   }
-  CHECK(!refused(whole + '\0').empty());
-  CHECK(refused(with_checksum(whole)).empty());
+  CHECK(!rejected(whole + '\0').empty());
+  CHECK(rejected(with_checksum(whole)).empty());
 }
 
-TEST_CASE("wrong numbers are refused even if the checksum is right") {
+TEST_CASE("wrong numbers are rejected even if the checksum is right") {
   const std::string whole = Sample().bytes();
   constexpr std::uint64_t kHuge = ~std::uint64_t{0};
   for (std::size_t count = 0; count < 5; ++count) {
     for (const std::uint64_t value : {kHuge, kHuge / 16, std::uint64_t{1000}, std::uint64_t{0}})
-      CHECK(!refused(with_number(whole, 8 * count, value)).empty());
+      CHECK(!rejected(with_number(whole, 8 * count, value)).empty());
   }
   const auto outside = Catch::Contains("a name exceeds");
-  CHECK_THAT(refused(with_number(whole, 48, 1)), Catch::Contains("order of classes"));
-  CHECK_THAT(refused(with_number(whole, 48 + 16, 3)), Catch::Contains("order of classes"));
-  CHECK_THAT(refused(with_number(whole, 48 + 32, 4)), Catch::Contains("order of classes"));
-  CHECK_THAT(refused(with_number(whole, 48 + 8, kHuge)), outside);            // name of a class,
-  CHECK_THAT(refused(with_number(whole, 96, kHuge)), outside);                // a file,
-  CHECK_THAT(refused(with_number(whole, 120 + 48 + 40, kHuge)), outside);     // a folder,
-  CHECK_THAT(refused(with_number(whole, 120 + 3 * 48 + 8, kHuge)), outside);  // a link
-  CHECK_THAT(refused(with_number(whole, 120 + 3 * 48, 3)), Catch::Contains("kind of a link"));
+  CHECK_THAT(rejected(with_number(whole, 48, 1)), Catch::Contains("order of classes"));
+  CHECK_THAT(rejected(with_number(whole, 48 + 16, 3)), Catch::Contains("order of classes"));
+  CHECK_THAT(rejected(with_number(whole, 48 + 32, 4)), Catch::Contains("order of classes"));
+  CHECK_THAT(rejected(with_number(whole, 48 + 8, kHuge)), outside);            // name of a class,
+  CHECK_THAT(rejected(with_number(whole, 96, kHuge)), outside);                // a file,
+  CHECK_THAT(rejected(with_number(whole, 120 + 48 + 40, kHuge)), outside);     // a folder,
+  CHECK_THAT(rejected(with_number(whole, 120 + 3 * 48 + 8, kHuge)), outside);  // a link
+  CHECK_THAT(rejected(with_number(whole, 120 + 3 * 48, 3)), Catch::Contains("kind of a link"));
 }
 
-TEST_CASE("names outside of their folder are refused") {
+TEST_CASE("names outside of their folder are rejected") {
   for (const char* const name : {"../x.jpg", "sub/../../x.jpg", "/etc/x.jpg", ".hidden.jpg", "sub//x.jpg", "."}) {
     Sample sample;
     sample.add(1, name);
-    CHECK_THAT(refused(sample.bytes()), Catch::Contains("outside of its folder"));
+    CHECK_THAT(rejected(sample.bytes()), Catch::Contains("outside of its folder"));
   }
 }
 

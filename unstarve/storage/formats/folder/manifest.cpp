@@ -28,7 +28,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return parse_number<std::int64_t>(text);
 }
 
-// Why the path is refused; empty if it is accepted.
+// Why the path is rejected; empty if it is accepted.
 std::string problem_of_path(const std::string& path) {
   if (path.find('\0') != std::string::npos) return "the path contains a NUL";
   if (path[0] == '/' || is_url(path) || !leaves_folder(path)) return "";
@@ -47,7 +47,7 @@ std::vector<std::uint8_t> read_list(const ByteSource& file) {
 }
 
 // Throws because the requested label column does not exist in `text`.
-[[noreturn]] void refuse_label(const std::string& name, const ManifestColumns& columns, std::string_view text) {
+[[noreturn]] void reject_label(const std::string& name, const ManifestColumns& columns, std::string_view text) {
   throw Error(ErrorKind::kArgument, "open " + name + ": no column '" + columns.label + "' for the label; available: " +
                                         join(manifest_columns(text, columns)) + ". Use #label=none to read no labels.");
 }
@@ -112,11 +112,11 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
                       "path key");
     }
     const bool has_label = !label_by_name || has_column(columns, as_text(text));
-    if (!has_label && *kind == ManifestKind::kCsv) refuse_label(lists_.back().name, columns, as_text(text));
+    if (!has_label && *kind == ManifestKind::kCsv) reject_label(lists_.back().name, columns, as_text(text));
     parse_manifest(*kind, as_text(text), columns, take);
     // JSON rows may have different keys: all rows must be read before the label is known to be missing.
     if (!has_label && &file == &files.back() && labels.texts.empty())
-      refuse_label(lists_.back().name, columns, as_text(text));
+      reject_label(lists_.back().name, columns, as_text(text));
   }
   if (!split.empty() && splits.count(split) == 0) {
     throw Error(ErrorKind::kArgument, "open " + name + ": no row of the split '" + split + "'; " +
@@ -222,7 +222,7 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
                                          " bytes; expected an image of 1 to " + std::to_string(kMaxImageBytes) +
                                          " bytes");
     }
-    record.storage.reserve_discard(file->size() + kReadableBehind);
+    record.storage.reserve_discard(file->size() + kReadableAfter);
     file->read(0, {record.storage.data(), static_cast<std::size_t>(file->size())});
     bytes = {record.storage.data(), static_cast<std::size_t>(file->size())};
   } else {
@@ -265,7 +265,7 @@ std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::st
   const ManifestColumns columns = columns_of(options);
   const std::string root = options.take_text("root", "");
   const ManifestClasses classes = classes_of(options, shown_name(source.text));
-  options.refuse_rest();
+  options.reject_unknown();
   std::vector<ManifestFile> files;
   for (const std::string& path : source.files) {
     files.push_back(

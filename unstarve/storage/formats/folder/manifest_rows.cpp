@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 9> kPathNames = {"path",  "file",       "
 constexpr std::array<std::string_view, 7> kLabelNames = {"label",    "class",  "class_name", "cls",
                                                          "category", "target", "y"};
 constexpr std::array<std::string_view, 3> kSplitNames = {"split", "subset", "partition"};
-// A longer row is taken to have an unclosed quote. Bounds the work for a file of such rows.
+// A longer row is assumed to have an unclosed quote. The limit bounds the work for a file of such rows.
 constexpr std::size_t kMaxQuotedRowBytes = std::size_t{16} << 10;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 

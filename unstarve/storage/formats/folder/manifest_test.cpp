@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/conformance.h"
@@ -101,13 +101,13 @@ TEST_CASE("a manifest passes the conformance suite") {
 
 std::string why(const Dataset& data, std::uint64_t id) {
   RecordBuffer record;
-  return testing::refusal([&] {
+  return testing::error_message([&] {
     data.read(id, record);
     return 0;
   });
 }
 
-TEST_CASE("relative paths that leave the folder are refused; absolute paths are accepted") {
+TEST_CASE("relative paths that leave the folder are rejected; absolute paths are accepted") {
   const TemporaryFolder folder;
   folder.write("outside.jpg", "outside");
   folder.write("set/a.jpg", "inside");
@@ -151,7 +151,7 @@ TEST_CASE("labels are class numbers if all of them are integers, otherwise names
   CHECK(open("path,label\na.jpg,1\n", "#label=none")->fields().size() == 1);
 }
 
-TEST_CASE("one name among numeric labels is refused with its line instead of renumbering the classes") {
+TEST_CASE("one name among numeric labels is rejected with its line instead of renumbering the classes") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "x");
   std::string text = "path,label,split\n";
@@ -159,13 +159,13 @@ TEST_CASE("one name among numeric labels is refused with its line instead of ren
   folder.write("list.csv", text + "a.jpg,1l,val\n");
   const std::string list = folder.str("list.csv");
   for (const char* const split : {"", "train"}) {
-    CHECK_THAT(testing::refusal([&] { return open_dataset(list, split); }),
+    CHECK_THAT(testing::error_message([&] { return open_dataset(list, split); }),
                Catch::Contains("open " + list + ": the label is a class number in 11 rows and a name in 1 (first: " +
                                list + " line 13: '1l'); expected numbers only or names only"));
   }
   CHECK(open_dataset(list + "#classes=names")->classes() ==
         Lines{"0", "1", "10", "1l", "2", "3", "4", "5", "6", "7", "8", "9"});
-  CHECK_THAT(testing::refusal([&] { return open_dataset(list + "#classes=many"); }, ErrorKind::kArgument),
+  CHECK_THAT(testing::error_message([&] { return open_dataset(list + "#classes=many"); }, ErrorKind::kArgument),
              Catch::Contains("option classes is 'many'; expected names"));
 
   // Blanks after commas and trailing decimal points do not turn numbers into names.
@@ -177,23 +177,23 @@ TEST_CASE("one name among numeric labels is refused with its line instead of ren
   CHECK(numbers->known_label(2) == 0);
 }
 
-TEST_CASE("a requested label column that does not exist is refused with the list of columns") {
+TEST_CASE("a requested label column that does not exist is rejected with the list of columns") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "x");
-  const auto refused = [&](const std::string& text) {
-    return testing::refusal([&] { return open_dataset(folder.str(text)); }, ErrorKind::kArgument);
+  const auto rejected = [&](const std::string& text) {
+    return testing::error_message([&] { return open_dataset(folder.str(text)); }, ErrorKind::kArgument);
   };
   folder.write("list.csv", "path, kind\na.jpg,1\n");
-  CHECK_THAT(refused("list.csv#label=kin"),
+  CHECK_THAT(rejected("list.csv#label=kin"),
              Catch::Contains(folder.str("list.csv") +
                              ": no column 'kin' for the label; available: path, kind. Use #label=none"));
   CHECK(open_dataset(folder.str("list.csv#label=kind"))->known_label(0) == 1);
   folder.write("more.csv", "path;label\na.jpg;1\n");
-  CHECK_THAT(refused("{list,more}.csv#label=kind"), Catch::Contains("more.csv: no column 'kind'"));
-  CHECK_THAT(refused("more.csv#label=foo"), Catch::Contains("available: path, label"));
+  CHECK_THAT(rejected("{list,more}.csv#label=kind"), Catch::Contains("more.csv: no column 'kind'"));
+  CHECK_THAT(rejected("more.csv#label=foo"), Catch::Contains("available: path, label"));
 
   folder.write("list.jsonl", "{\"path\": \"a.jpg\", \"text\": 3}\n{\"path\": \"a.jpg\", \"kind\": 3}\n");
-  CHECK_THAT(refused("list.jsonl#label=foo"), Catch::Contains("no column 'foo' for the label; available: path, text"));
+  CHECK_THAT(rejected("list.jsonl#label=foo"), Catch::Contains("no column 'foo' for the label; available: path, text"));
   CHECK(open_dataset(folder.str("list.jsonl#label=kind"))->known_label(1) == 3);
   folder.write("none.csv", "a.jpg,cat\n");
   CHECK(open_dataset(folder.str("none.csv#label=none"))->fields().size() == 1);
@@ -236,7 +236,7 @@ TEST_CASE("rows are selected by the split column") {
   folder.write("list.csv", "path,label,split\na.jpg,0,train\na.jpg,1,val\na.jpg,1,val\n");
   CHECK(open_dataset(folder.str("list.csv"))->size() == 3);
   CHECK(open_dataset(folder.str("list.csv"), "val")->size() == 2);
-  CHECK_THAT(testing::refusal([&] { return open_dataset(folder.str("list.csv"), "test"); }, ErrorKind::kArgument),
+  CHECK_THAT(testing::error_message([&] { return open_dataset(folder.str("list.csv"), "test"); }, ErrorKind::kArgument),
              Catch::Contains("no row of the split 'test'; available: train, val"));
 }
 
@@ -255,7 +255,7 @@ TEST_CASE("manifests of a glob or a brace range are one dataset with common spli
     CHECK(record.values[1].integer == 1);
     CHECK(data->record_location(2).list == folder.str("b/list.csv"));
     CHECK(data->record_location(2).number == 0);
-    CHECK_THAT(testing::refusal([&] { data->read(3, record); }, ErrorKind::kIo),
+    CHECK_THAT(testing::error_message([&] { data->read(3, record); }, ErrorKind::kIo),
                Catch::Contains(folder.str("b/gone.jpg")));
   }
   CHECK(open_dataset(folder.str("*/list.csv"), "train")->size() == 2);
@@ -270,11 +270,11 @@ TEST_CASE("manifests of a glob or a brace range are one dataset with common spli
   CHECK(open_dataset(folder.str("{a/list.csv,lines-0.jsonl}#label=none"))->size() == 3);
 }
 
-TEST_CASE("a file among manifests that is not a manifest is refused by name") {
+TEST_CASE("a file among manifests that is not a manifest is rejected by name") {
   const TemporaryFolder folder;
   folder.write("a.csv", "path,label\n1.jpg,1\n");
   folder.write("b.csv", "hello world\n");
-  const std::string why = testing::refusal([&] { return open_dataset(folder.str("{a,b}.csv")); });
+  const std::string why = testing::error_message([&] { return open_dataset(folder.str("{a,b}.csv")); });
   CHECK_THAT(why,
              Catch::Contains("open " + folder.str("{a,b}.csv") + ": " + folder.str("b.csv") + " is not a manifest"));
 }

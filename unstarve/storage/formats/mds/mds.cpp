@@ -46,7 +46,7 @@ class Mds final : public RecordFormat {
 
   void scan(ForwardBytes& bytes, RecordSink& sink) const override {
     const std::vector<std::uint32_t> offsets = read_table(bytes);
-    // Offsets must increase; an offset that does not is an error of its own sample only.
+    // Offsets must increase; an offset that does not is an error of that sample only.
     std::uint64_t end = table_bytes(static_cast<std::uint32_t>(offsets.size() - 1));
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const std::uint64_t begin = offsets[i], after = offsets[i + 1];
@@ -332,7 +332,7 @@ bool recognises_mds(const Source& source) {
 std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string& split) {
   SourceOptions options = source.options;
   std::string image = options.take_text("image", ""), label = options.take_text("label", "");
-  options.refuse_rest();
+  options.reject_unknown();
   if (!split.empty()) {
     throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": split '" + split +
                                           "' is not available: an MDS folder is one split. Pass the folder of the "

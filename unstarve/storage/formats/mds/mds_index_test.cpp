@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/fixtures_folder.h"
@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-using testing::bytes_of, testing::refusal, testing::text_of;
+using testing::bytes_of, testing::error_message, testing::text_of;
 
 std::string index_text(const std::string& shard) { return R"({"version": 2, "shards": [)" + shard + "]}"; }
 
@@ -34,8 +34,8 @@ TEST_CASE("an index written by the streaming package is read") {
   CHECK(packed.shards[0].zip.name == "shard.00000.mds.zstd");
 }
 
-TEST_CASE("an index with another structure is refused") {
-  const auto why = [](const std::string& text) { return refusal([&] { return parse_mds_index(text); }); };
+TEST_CASE("an index with another structure is rejected") {
+  const auto why = [](const std::string& text) { return error_message([&] { return parse_mds_index(text); }); };
   CHECK(why(index_text(shard_text())) == "no error");
   CHECK(why("") == "not JSON");
   CHECK_THAT(why("[]"), Catch::Contains("'version' is missing"));
@@ -61,7 +61,7 @@ TEST_CASE("an index with another structure is refused") {
   for (std::size_t length = 0; length < whole.size(); ++length) CHECK(why(whole.substr(0, length)) != "no error");
 }
 
-TEST_CASE("the columns of a sample are found, and any truncation is refused") {
+TEST_CASE("the columns of a sample are found, and any truncation is rejected") {
   const std::vector<MdsColumn> columns = {{"a", "str", 0}, {"b", "uint16", 2}, {"c", "bytes", 0}};
   std::string sample;
   append_little<std::uint32_t>(sample, 3);
@@ -74,12 +74,12 @@ TEST_CASE("the columns of a sample are found, and any truncation is refused") {
   CHECK(value(sample, 1) == "\x01\x02");
   CHECK(value(sample, 2) == "three");
   for (std::size_t length = 0; length < sample.size(); ++length) {
-    CHECK(refusal([&] { return value(sample.substr(0, length), 0); }) != "no error");
+    CHECK(error_message([&] { return value(sample.substr(0, length), 0); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return value(sample + "x", 0); }), Catch::Contains("1 bytes follow the last column"));
+  CHECK_THAT(error_message([&] { return value(sample + "x", 0); }), Catch::Contains("1 bytes follow the last column"));
   std::string wrong = sample;
   wrong.replace(0, 4, "\xff\xff\xff\xff");
-  CHECK_THAT(refusal([&] { return value(wrong, 2); }), Catch::Contains("column 'a' declares 4294967295 bytes"));
+  CHECK_THAT(error_message([&] { return value(wrong, 2); }), Catch::Contains("column 'a' declares 4294967295 bytes"));
 }
 
 TEST_CASE("integers of every encoding are read") {
@@ -93,9 +93,9 @@ TEST_CASE("integers of every encoding are read") {
   CHECK(number("int32", std::string_view("\1\0\0\0", 4)) == 1);
   CHECK(number("str_int", "-17") == -17);
   CHECK_FALSE(is_mds_integer("float32"));
-  CHECK_THAT(refusal([&] { return number("int", "abc"); }), Catch::Contains("of 3 bytes; expected 8"));
-  CHECK_THAT(refusal([&] { return number("str_int", "1x"); }), Catch::Contains("not an integer"));
-  CHECK_THAT(refusal([&] { return number("uint64", "\xff\xff\xff\xff\xff\xff\xff\xff"); }),
+  CHECK_THAT(error_message([&] { return number("int", "abc"); }), Catch::Contains("of 3 bytes; expected 8"));
+  CHECK_THAT(error_message([&] { return number("str_int", "1x"); }), Catch::Contains("not an integer"));
+  CHECK_THAT(error_message([&] { return number("uint64", "\xff\xff\xff\xff\xff\xff\xff\xff"); }),
              Catch::Contains("too large"));
 }
 
@@ -105,12 +105,12 @@ TEST_CASE("raw images are checked against their header") {
   value += "RGB123456";
   CHECK(text_of(parse_mds_pil(bytes_of(value)).pixels) == "123456");
   for (std::size_t length = 0; length < value.size(); ++length) {
-    CHECK(refusal([&] { return parse_mds_pil(bytes_of(value.substr(0, length))); }) != "no error");
+    CHECK(error_message([&] { return parse_mds_pil(bytes_of(value.substr(0, length))); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return parse_mds_pil(bytes_of(value + "7")); }),
+  CHECK_THAT(error_message([&] { return parse_mds_pil(bytes_of(value + "7")); }),
              Catch::Contains("2 x 1 pixels with 7 bytes"));
   value.replace(12, 3, "LAB");
-  CHECK_THAT(refusal([&] { return parse_mds_pil(bytes_of(value)); }), Catch::Contains("mode 'LAB'"));
+  CHECK_THAT(error_message([&] { return parse_mds_pil(bytes_of(value)); }), Catch::Contains("mode 'LAB'"));
 }
 
 }  // namespace

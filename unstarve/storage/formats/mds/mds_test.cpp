@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/byte_text.h"
@@ -104,7 +104,7 @@ TEST_CASE("files written by the streaming package are read") {
 }
 
 TEST_CASE(
-    "compressed shards: the plain file is preferred, unknown compressions are refused, damage affects one shard") {
+    "compressed shards: the plain file is preferred, unknown compressions are rejected, damage affects one shard") {
   const TemporaryFolder folder;
   const std::string path = copied(folder, "mds-zstd");
   const auto image = [&](std::uint64_t id) {
@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK(image(4) == testing::fixture_image(4));
   const std::string shard = path + "/shard.00001.mds.zstd";
   std::filesystem::resize_file(shard, std::filesystem::file_size(shard) - 5);
-  CHECK_THAT(testing::refusal([&] { return image(4); }),
+  CHECK_THAT(testing::error_message([&] { return image(4); }),
              Catch::Contains("shard.00001.mds.zstd") && Catch::Contains("ends within a frame"));
   CHECK(image(0) == testing::fixture_image(0));
   std::filesystem::copy_file(testing::fixture("mds/shard.00001.mds"), path + "/shard.00001.mds");
@@ -129,7 +129,7 @@ TEST_CASE(
       other.replace(at, 6, name + ":4");
     }
     folder.write("mds-zstd/index.json", other);
-    CHECK_THAT(testing::refusal([&] { return open_dataset(path); }),
+    CHECK_THAT(testing::error_message([&] { return open_dataset(path); }),
                Catch::Contains("is compressed by " + name + "; expected gz or zstd. Decompress it to shard.0000"));
   }
 }
@@ -171,7 +171,7 @@ TEST_CASE("columns are selected by rule or by name") {
   CHECK_THAT(why("id", ""), Catch::Contains("column 'id' has the encoding int"));
   CHECK_THAT(why("", "x"), Catch::Contains("no column 'x'"));
   CHECK_THAT(why("", "photo"), Catch::Contains("is not a label"));
-  CHECK_THAT(testing::refusal([&] {
+  CHECK_THAT(testing::error_message([&] {
                return choose_mds_fields({{"text", "str", 0}}, "", "");
              }),
              Catch::Contains("no image column"));
@@ -216,9 +216,9 @@ TEST_CASE("a truncated shard, or one with a wrong table, gives its intact sample
   CHECK(readable(wrong) == 0);
 }
 
-TEST_CASE("an MDS folder without samples is refused; empty shards among others are skipped") {
+TEST_CASE("an MDS folder without samples is rejected; empty shards among others are skipped") {
   const TemporaryFolder folder;
-  const auto why = [&] { return testing::refusal([&] { return open_dataset(folder.str()); }); };
+  const auto why = [&] { return testing::error_message([&] { return open_dataset(folder.str()); }); };
   folder.write("index.json", R"({"version": 2, "shards": []})");
   CHECK(why() == "open " + folder.str("index.json") + ": no shard listed; expected at least one");
 
@@ -252,7 +252,7 @@ TEST_CASE("an integer that is not a class number makes its sample a bad sample")
   const auto format = mds_format({{"image", "jpeg", 0}, {"label", "int", 8}}, {0, 1});
   const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(text.shard)}}, format, {false, 1});
   const auto why = [&](std::uint64_t id) {
-    return testing::refusal([&] {
+    return testing::error_message([&] {
       RecordBuffer record;
       data.read(id, record);
     });
@@ -281,10 +281,10 @@ TEST_CASE("several MDS indexes are one dataset of all their shards") {
   }
 }
 
-TEST_CASE("files that do not belong to the MDS indexes are refused by name") {
+TEST_CASE("files that do not belong to the MDS indexes are rejected by name") {
   const TemporaryFolder folder;
   const std::string path = copied(folder, "mds"), other = copied(folder, "mds-pil");
-  const auto why = [](const std::string& text) { return testing::refusal([&] { return open_dataset(text); }); };
+  const auto why = [](const std::string& text) { return testing::error_message([&] { return open_dataset(text); }); };
   const std::string list = folder.str("mds{,-pil}/index.json");
   CHECK_THAT(why(list), Catch::Contains("open " + other + "/index.json: the columns are ") &&
                             Catch::Contains("(pil)") && Catch::EndsWith("as in " + path + "/index.json"));

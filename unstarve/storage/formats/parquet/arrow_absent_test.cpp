@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
 #include "unstarve/storage/open.h"
@@ -13,7 +13,7 @@ namespace {
 TEST_CASE("without Arrow, opening Parquet names the package to install") {
   CHECK(arrow_version().empty());
   const std::string plain = testing::fixture("parquet/plain.parquet").string();
-  CHECK_THAT(testing::refusal([&] { return open_dataset(plain); }, ErrorKind::kMissing),
+  CHECK_THAT(testing::error_message([&] { return open_dataset(plain); }, ErrorKind::kMissing),
              Catch::Contains("plain.parquet") && Catch::Contains("pyarrow"));
 }
 

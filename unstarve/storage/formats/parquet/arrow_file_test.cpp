@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/formats/parquet/memory_sink.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_dataset.h"
@@ -103,27 +103,27 @@ TEST_CASE("Parquet is recognised by content; shards and splits are opened") {
   CHECK_THROWS_AS(open_dataset(folder.str("set")), Error);
 }
 
-TEST_CASE("files that cannot be opened are refused with the reason") {
+TEST_CASE("files that cannot be opened are rejected with the reason") {
   const auto opening = [](const std::string& text) { return [text] { (void)open_dataset(text); }; };
-  CHECK_THAT(refusal(opening(parquet_fixture("lists.parquet"))),
+  CHECK_THAT(error_message(opening(parquet_fixture("lists.parquet"))),
              Catch::Contains("lists.parquet") && Catch::Contains("list)"));
-  CHECK_THAT(refusal(opening(parquet_fixture("plain.parquet") + "#label=other"), ErrorKind::kArgument),
+  CHECK_THAT(error_message(opening(parquet_fixture("plain.parquet") + "#label=other"), ErrorKind::kArgument),
              Catch::Contains("no column other for the label") && Catch::Contains("other (DOUBLE)"));
-  CHECK_THAT(refusal(opening(parquet_fixture("plain.parquet") + "#colour=red"), ErrorKind::kArgument),
+  CHECK_THAT(error_message(opening(parquet_fixture("plain.parquet") + "#colour=red"), ErrorKind::kArgument),
              Catch::Contains("colour"));
-  CHECK_THAT(refusal(opening(parquet_fixture("{plain,zstd}.parquet"))),
+  CHECK_THAT(error_message(opening(parquet_fixture("{plain,zstd}.parquet"))),
              Catch::Contains("labels are numbers in") && Catch::Contains("strings in"));
-  CHECK_THAT(refusal([] { (void)open_memory("PAR1"); }), Catch::Contains("memory") && Catch::Contains("4 bytes"));
+  CHECK_THAT(error_message([] { (void)open_memory("PAR1"); }), Catch::Contains("memory") && Catch::Contains("4 bytes"));
 }
 
-TEST_CASE("a file without rows is refused alone and skipped among others") {
+TEST_CASE("a file without rows is rejected alone and skipped among others") {
   const TemporaryFolder folder;
   folder.write("a.parquet", file_of(0, 0));
   const auto opening = [](const std::string& text) { return [text] { (void)open_dataset(text); }; };
-  CHECK(refusal(opening(folder.str("a.parquet"))) == "open parquet " + folder.str("a.parquet") + ": no rows");
-  CHECK(refusal(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ": no rows");
+  CHECK(error_message(opening(folder.str("a.parquet"))) == "open parquet " + folder.str("a.parquet") + ": no rows");
+  CHECK(error_message(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ": no rows");
   folder.write("c.parquet", file_of(0, 0));
-  CHECK(refusal(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ", ...: no rows");
+  CHECK(error_message(opening(folder.str())) == "open parquet " + folder.str("a.parquet") + ", ...: no rows");
   folder.write("b.parquet", file_of(3, 7));
   const auto data = open_dataset(folder.str());
   REQUIRE(data->size() == 4);
@@ -135,11 +135,11 @@ TEST_CASE("rows without image bytes or label are errors of their own records onl
   REQUIRE(data->size() == 5);
   CHECK(text_of(*data, 0) == fixture_image(0));
   CHECK(label_of(*data, 0) == 2);
-  CHECK_THAT(refusal([&] { (void)text_of(*data, 1); }),
+  CHECK_THAT(error_message([&] { (void)text_of(*data, 1); }),
              Catch::Contains("gaps.parquet record 1") && Catch::Contains("no image bytes"));
-  CHECK_THAT(refusal([&] { (void)text_of(*data, 2); }), Catch::Contains("no image bytes"));
-  CHECK_THAT(refusal([&] { (void)text_of(*data, 3); }), Catch::Contains("no label"));
-  CHECK_THAT(refusal([&] { (void)text_of(*data, 4); }), Catch::Contains("no label"));
+  CHECK_THAT(error_message([&] { (void)text_of(*data, 2); }), Catch::Contains("no image bytes"));
+  CHECK_THAT(error_message([&] { (void)text_of(*data, 3); }), Catch::Contains("no label"));
+  CHECK_THAT(error_message([&] { (void)text_of(*data, 4); }), Catch::Contains("no label"));
 }
 
 TEST_CASE("mapped Parquet passes the conformance suite") {
@@ -185,7 +185,7 @@ TEST_CASE("a damaged row group leaves the others readable") {
   const auto data = open_memory(bytes);
   for (const std::uint64_t id : {0, 1, 2, 3, 8, 9, 10, 11}) CHECK(text_of(*data, id) == image_of(id));
   for (const std::uint64_t id : {4, 5, 6, 7}) {
-    CHECK_THAT(refusal([&] { (void)text_of(*data, id); }), Catch::Contains("memory row group 1: damaged"));
+    CHECK_THAT(error_message([&] { (void)text_of(*data, id); }), Catch::Contains("memory row group 1: damaged"));
   }
   CHECK(data->decoded_groups() == 3);  // the damage was found once, not once per row
 }
@@ -209,7 +209,7 @@ void read_readable(const std::string& bytes, Access access) {
   }
 }
 
-TEST_CASE("a file truncated at any byte is refused") {
+TEST_CASE("a file truncated at any byte is rejected") {
   for (const std::string& bytes : {file_of(0, 5), fixture_bytes("parquet/v2.parquet")}) {
     for (std::size_t length = 0; length < bytes.size(); ++length) {
       INFO(length);
@@ -227,7 +227,7 @@ TEST_CASE("a file truncated while it is open is an error with file and offset") 
     const std::string path = folder.str(name);
     const auto data = open_dataset(path);
     std::filesystem::resize_file(path, 0);
-    CHECK_THAT(refusal([&] { (void)text_of(*data, 0); }, ErrorKind::kIo),
+    CHECK_THAT(error_message([&] { (void)text_of(*data, 0); }, ErrorKind::kIo),
                Catch::Contains(path) && Catch::Contains("the bytes from offset 0 on are lost"));
   }
 }
@@ -245,7 +245,7 @@ TEST_CASE("any changed byte leads to an Error at most") {
   }
 }
 
-TEST_CASE("a wrong footer length is refused before memory is allocated for it") {
+TEST_CASE("a wrong footer length is rejected before memory is allocated for it") {
   std::string bytes = file_of(0, 5);
   for (const std::uint32_t length : {0U, 1U, 0x7FFFFFFFU, 0xFFFFFFFFU, static_cast<std::uint32_t>(bytes.size())}) {
     std::string bad = bytes;
@@ -253,9 +253,9 @@ TEST_CASE("a wrong footer length is refused before memory is allocated for it") 
     CHECK_THROWS_AS(open_memory(bad), Error);
   }
   bytes.replace(bytes.size() - 4, 4, "PARE");
-  CHECK_THAT(refusal([&] { (void)open_memory(bytes); }), Catch::Contains("encrypted"));
+  CHECK_THAT(error_message([&] { (void)open_memory(bytes); }), Catch::Contains("encrypted"));
   bytes.replace(bytes.size() - 4, 4, "XXXX");
-  CHECK_THAT(refusal([&] { (void)open_memory(bytes); }), Catch::Contains("does not end with PAR1"));
+  CHECK_THAT(error_message([&] { (void)open_memory(bytes); }), Catch::Contains("does not end with PAR1"));
 }
 
 TEST_CASE("each row group is decoded once, in order or in any order that fits the cache") {
@@ -328,7 +328,7 @@ TEST_CASE("a lost connection is an I/O error, and the group is read again") {
   const auto source = std::make_shared<CountingBytes>(file_of(0, 5));
   const ParquetDataset data({{"memory", source}}, {});
   source->failing = true;
-  CHECK_THAT(refusal([&] { (void)text_of(data, 1); }, ErrorKind::kIo),
+  CHECK_THAT(error_message([&] { (void)text_of(data, 1); }, ErrorKind::kIo),
              Catch::Contains("memory row group 0: ") && Catch::Contains("connection"));
   source->failing = false;
   CHECK(text_of(data, 1) == image_of(1));

@@ -81,7 +81,7 @@ TEST_CASE("the same records make the same bytes") {
   CHECK(write({{"abc", 1}, {"d", 0}}, {"x", "y"}) == write({{"abc", 1}, {"d", 0}}, {"x", "y"}));
 }
 
-TEST_CASE("a label that is not a class is refused") {
+TEST_CASE("a label that is not a class is rejected") {
   CHECK_THROWS_WITH(write({{"abc", 2}}, {"x", "y"}), Catch::Contains("label 2") && Catch::Contains("2 classes"));
 }
 

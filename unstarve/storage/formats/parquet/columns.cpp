@@ -37,7 +37,7 @@ int image_at(std::span<const ParquetLeaf> leaves, const std::string& name) {
 bool is_image(const ParquetLeaf& leaf) { return leaf.type == LeafType::kBytes && !leaf.repeated; }
 bool is_label(const ParquetLeaf& leaf) { return leaf.type != LeafType::kOther && !leaf.repeated; }
 
-[[noreturn]] void refuse_name(std::span<const ParquetLeaf> leaves, const std::string& name, const char* what,
+[[noreturn]] void reject_name(std::span<const ParquetLeaf> leaves, const std::string& name, const char* what,
                               const char* expected) {
   throw Error(ErrorKind::kArgument,
               "no column " + name + " for the " + what + " (" + expected + "); available: " + describe(leaves));
@@ -47,7 +47,7 @@ int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
                  const std::string& requested) {
   if (!requested.empty()) {
     const int at = image_at(leaves, requested);
-    if (at < 0 || !is_image(leaves[static_cast<std::size_t>(at)])) refuse_name(leaves, requested, "image", "binary");
+    if (at < 0 || !is_image(leaves[static_cast<std::size_t>(at)])) reject_name(leaves, requested, "image", "binary");
     return at;
   }
   std::vector<std::string> names(kImageNames.begin(), kImageNames.end());
@@ -66,7 +66,7 @@ int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
   if (!requested.empty()) {
     const int at = leaf_at(leaves, requested);
     if (at < 0 || !is_label(leaves[static_cast<std::size_t>(at)])) {
-      refuse_name(leaves, requested, "label", "integers or strings");
+      reject_name(leaves, requested, "label", "integers or strings");
     }
     return at;
   }

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 
 namespace unstarve {
 namespace {
@@ -14,9 +14,9 @@ const ParquetLeaf kLabel{"label", LeafType::kWhole, false, "INT64"};
 
 ParquetLeaf leaf(const std::string& path, LeafType type, bool repeated = false) { return {path, type, repeated, "T"}; }
 
-std::string columns_refusal(const std::vector<ParquetLeaf>& leaves, ErrorKind kind, const std::string& image = "",
-                            const std::string& label = "") {
-  return testing::refusal([&] { return choose_columns(leaves, {}, image, label); }, kind);
+std::string columns_error(const std::vector<ParquetLeaf>& leaves, ErrorKind kind, const std::string& image = "",
+                          const std::string& label = "") {
+  return testing::error_message([&] { return choose_columns(leaves, {}, image, label); }, kind);
 }
 
 TEST_CASE("the bytes of an image struct and the label are found among other columns") {
@@ -60,12 +60,12 @@ TEST_CASE("lists and columns of other types are skipped") {
 }
 
 TEST_CASE("a missing column is an error that lists the columns") {
-  CHECK_THAT(columns_refusal({leaf("text", LeafType::kBytes), kLabel}, ErrorKind::kInput),
+  CHECK_THAT(columns_error({leaf("text", LeafType::kBytes), kLabel}, ErrorKind::kInput),
              Catch::Contains("text (T), label (INT64)") && Catch::Contains("#image=NAME"));
-  CHECK_THAT(columns_refusal({kStruct, kLabel}, ErrorKind::kArgument, "photo"), Catch::Contains("no column photo"));
-  CHECK_THAT(columns_refusal({kStruct, leaf("image", LeafType::kBytes, true)}, ErrorKind::kArgument, "image"),
+  CHECK_THAT(columns_error({kStruct, kLabel}, ErrorKind::kArgument, "photo"), Catch::Contains("no column photo"));
+  CHECK_THAT(columns_error({kStruct, leaf("image", LeafType::kBytes, true)}, ErrorKind::kArgument, "image"),
              Catch::Contains("image (T list)"));
-  CHECK_THAT(columns_refusal({kStruct, kLabel}, ErrorKind::kArgument, "", "kind"), Catch::Contains("no column kind"));
+  CHECK_THAT(columns_error({kStruct, kLabel}, ErrorKind::kArgument, "", "kind"), Catch::Contains("no column kind"));
 }
 
 TEST_CASE("Hugging Face metadata names images, labels and classes") {

@@ -45,7 +45,7 @@ std::shared_ptr<const Dataset> open_parquet(const Source& source, const std::str
   options.image = given.take_text("image", "");
   options.label = given.take_text("label", "");
   options.cache_bytes = given.take("cache_mb", options.cache_bytes >> 20, 0, kLargestCacheMegabytes) << 20;
-  given.refuse_rest();
+  given.reject_unknown();
   return std::make_shared<ParquetDataset>(choose_shards(source, split, is_parquet_name), options);
 }
 
@@ -218,7 +218,7 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
     record.values[0].bytes = image;  // in the map
   } else {
     // The cache may evict the group while the record is in use.
-    record.storage.reserve_discard(image.size() + kReadableBehind);
+    record.storage.reserve_discard(image.size() + kReadableAfter);
     if (!image.empty()) std::memcpy(record.storage.data(), image.data(), image.size());
     record.values[0].bytes = {record.storage.data(), image.size()};
   }

@@ -148,7 +148,7 @@ class Recordio final : public RecordFormat {
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes& buffer,
             Value& image) const override {
     if (is_recordio_in_parts(stored) && stored.data() != buffer.data()) {
-      buffer.reserve_discard(stored.size() + kReadableBehind);
+      buffer.reserve_discard(stored.size() + kReadableAfter);
     }
     image.bytes = parse_recordio_image(join_recordio(stored, buffer.data())).encoded;
   }

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/fixtures_folder.h"
 #include "unstarve/storage/testing/recordio_text.h"
@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-using testing::bytes_of, testing::refusal, testing::text_of;
+using testing::bytes_of, testing::error_message, testing::text_of;
 using testing::recordio_image, testing::recordio_part, testing::recordio_record;
 
 // Joins into a separate buffer and in place, and compares the two.
@@ -42,20 +42,21 @@ TEST_CASE("parts are joined with the magic between them") {
   CHECK(joined(recordio_record(magic)) == magic);
 }
 
-TEST_CASE("any truncation and any wrong order of parts is refused") {
+TEST_CASE("any truncation and any wrong order of parts is rejected") {
   const std::string magic = testing::recordio_magic();
   const std::string whole = recordio_record("abcd" + magic + "efgh");
   for (std::size_t length = 0; length < whole.size(); ++length) {
     INFO(length);
-    CHECK(refusal([&] { return joined(whole.substr(0, length)); }) != "no error");
+    CHECK(error_message([&] { return joined(whole.substr(0, length)); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return joined(recordio_part(3, "abcd")); }), Catch::Contains("out of order"));
-  CHECK_THAT(refusal([&] { return joined(recordio_part(1, "abcd") + recordio_part(0, "abcd")); }),
+  CHECK_THAT(error_message([&] { return joined(recordio_part(3, "abcd")); }), Catch::Contains("out of order"));
+  CHECK_THAT(error_message([&] { return joined(recordio_part(1, "abcd") + recordio_part(0, "abcd")); }),
              Catch::Contains("out of order"));
-  CHECK_THAT(refusal([&] { return joined(recordio_part(7, "abcd")); }), Catch::Contains("record flag 7"));
-  CHECK_THAT(refusal([&] { return joined(recordio_record("a") + recordio_record("b")); }),
+  CHECK_THAT(error_message([&] { return joined(recordio_part(7, "abcd")); }), Catch::Contains("record flag 7"));
+  CHECK_THAT(error_message([&] { return joined(recordio_record("a") + recordio_record("b")); }),
              Catch::Contains("bytes follow the last part"));
-  CHECK_THAT(refusal([&] { return joined("nothing like it"); }), Catch::Contains("the magic 0xced7230a is missing"));
+  CHECK_THAT(error_message([&] { return joined("nothing like it"); }),
+             Catch::Contains("the magic 0xced7230a is missing"));
 }
 
 TEST_CASE("label and image are read from the image header") {
@@ -67,14 +68,15 @@ TEST_CASE("label and image are read from the image header") {
 
   const std::string whole = recordio_image({1, 2}, "i");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    CHECK(refusal([&] { return parse(whole.substr(0, length)); }) != "no error");
+    CHECK(error_message([&] { return parse(whole.substr(0, length)); }) != "no error");
   }
-  CHECK_THAT(refusal([&] { return parse(recordio_image({0.5F}, "jpeg")); }), Catch::Contains("label 0.5"));
-  CHECK_THAT(refusal([&] { return parse(recordio_image({-1}, "jpeg")); }), Catch::Contains("expected a class number"));
-  CHECK_THAT(refusal([&] { return parse(recordio_image({1e30F}, "jpeg")); }), Catch::Contains("class number"));
+  CHECK_THAT(error_message([&] { return parse(recordio_image({0.5F}, "jpeg")); }), Catch::Contains("label 0.5"));
+  CHECK_THAT(error_message([&] { return parse(recordio_image({-1}, "jpeg")); }),
+             Catch::Contains("expected a class number"));
+  CHECK_THAT(error_message([&] { return parse(recordio_image({1e30F}, "jpeg")); }), Catch::Contains("class number"));
   std::string wrong = recordio_image({1}, "jpeg");
   wrong.replace(0, 4, "\xff\xff\xff\xff");
-  CHECK_THAT(refusal([&] { return parse(wrong); }), Catch::Contains("4294967295 labels, 4 bytes follow"));
+  CHECK_THAT(error_message([&] { return parse(wrong); }), Catch::Contains("4294967295 labels, 4 bytes follow"));
 }
 
 TEST_CASE("records written by mxnet are read") {

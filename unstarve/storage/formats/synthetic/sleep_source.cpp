@@ -56,7 +56,7 @@ std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::strin
   options.straggle_ns = static_cast<std::int64_t>(given.take("straggle_ms", 0, 0, 60'000)) * 1'000'000;
   options.images = given.take("images", options.images, 1, std::uint64_t{1} << 40);
   options.size = static_cast<int>(given.take("size", 32, 1, 8192));
-  given.refuse_rest();
+  given.reject_unknown();
   return std::make_shared<SleepSource>(options);
 }
 

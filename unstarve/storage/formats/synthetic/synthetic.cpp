@@ -75,7 +75,7 @@ std::shared_ptr<const Dataset> open_synthetic(const Source& source, const std::s
   options.images = given.take("images", options.images, 1, kSyntheticTestBegin);
   options.size = static_cast<int>(given.take("size", 32, 8, 8192));
   options.set.seed = given.take("seed", 1, 0, ~std::uint64_t{0});
-  given.refuse_rest();
+  given.reject_unknown();
   if (split == "test") {
     // A multiple of the number of classes, so that labels begin with 0, 1, 2, ...
     const auto classes = static_cast<std::uint64_t>(options.set.classes);

@@ -120,7 +120,7 @@ TEST_CASE("the mean colour does not reveal the class") {
   CHECK(right < 200);
 }
 
-TEST_CASE("invalid sizes and class counts are refused") {
+TEST_CASE("invalid sizes and class counts are rejected") {
   Image image;
   CHECK_THROWS_AS(draw_synthetic({1, 10}, 0, {7, 32}, image), Error);
   CHECK_THROWS_AS(draw_synthetic({1, 0}, 0, {32, 32}, image), Error);

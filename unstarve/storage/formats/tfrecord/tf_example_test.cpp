@@ -64,7 +64,7 @@ TEST_CASE("the last of two equal keys counts; unknown fields are skipped") {
 
 TEST_CASE("an Example truncated or changed at any byte is never read beyond its end") {
   const std::string good = example(bytes_feature("image", "pixels") + integer_feature("label", 300));
-  int refused = 0;
+  int rejected = 0;
   const auto read = [&](const std::string& bytes) {
     // Memory of exactly this size, so that a sanitizer detects a read beyond the end.
     const std::vector<char> exact(bytes.begin(), bytes.end());
@@ -80,11 +80,11 @@ TEST_CASE("an Example truncated or changed at any byte is never read beyond its 
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::kInput);
       CHECK_THAT(error.what(), Catch::Contains("invalid tf.train.Example"));
-      ++refused;
+      ++rejected;
     }
   };
   for (std::size_t cut = 1; cut < good.size(); ++cut) read(good.substr(0, cut));
-  CHECK(refused == static_cast<int>(good.size()) - 1);
+  CHECK(rejected == static_cast<int>(good.size()) - 1);
   for (std::size_t at = 0; at < good.size(); ++at) {
     for (int byte = 0; byte < 256; ++byte) {
       std::string bad = good;

@@ -32,7 +32,7 @@ bool data_matches(std::span<const std::uint8_t> record) noexcept {
 constexpr const char* kDataDamaged = "the checksum of the data is wrong";
 
 // The offset of the next record at or after `offset`; the end of the shard if there is none.
-std::uint64_t next_beginning(ForwardBytes& bytes, std::uint64_t offset) {
+std::uint64_t next_record_offset(ForwardBytes& bytes, std::uint64_t offset) {
   while (true) {
     const auto piece = bytes.at(offset, kSearchBytes);
     if (piece.size() < kTfrecordHeaderBytes) return offset + piece.size();
@@ -75,7 +75,7 @@ class TfRecordFormat final : public RecordFormat {
           header.size() < kTfrecordHeaderBytes ? std::nullopt : tfrecord_length(header.data());
       if (!length) {
         const bool truncated = header.size() < kTfrecordHeaderBytes;
-        const std::uint64_t next = truncated ? offset + header.size() : next_beginning(bytes, offset + 1);
+        const std::uint64_t next = truncated ? offset + header.size() : next_record_offset(bytes, offset + 1);
         sink.add_damaged(
             offset, next - offset,
             truncated ? "truncated: the file ends inside a record header" : "the checksum of the length is wrong");
@@ -207,7 +207,7 @@ std::shared_ptr<const Dataset> open_tfrecord(const Source& source, const std::st
   fields.image = options.take_text("image", "");
   fields.label = options.take_text("label", "");
   fields.name = options.take_text("name", "");
-  options.refuse_rest();
+  options.reject_unknown();
   return std::make_shared<RecordFiles>(choose_shards(source, split, is_tfrecord_name), make_tfrecord_format(fields));
 }
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
@@ -136,7 +136,7 @@ TEST_CASE("damage makes only its own TFRecord unreadable") {
     INFO("offset " << at);
     REQUIRE(data->size() == 6);
     for (const std::uint64_t id : {0, 1, 3, 4, 5}) CHECK(text_of(*data, id) == image_of(id));
-    const std::string message = refusal([&] { (void)text_of(*data, 2); });
+    const std::string message = error_message([&] { (void)text_of(*data, 2); });
     CHECK_THAT(message,
                Catch::Contains("memory record 2 at offset " + std::to_string(begin) + ": the checksum of the"));
   }
@@ -192,7 +192,8 @@ TEST_CASE("a TFRecord file truncated at any byte gives its complete records and 
   const std::string whole = records(0, 4);
   const auto data = open_memory(whole.substr(0, whole.size() - 1));
   CHECK(data->size() == 4);
-  CHECK_THAT(refusal([&] { (void)text_of(*data, 3); }), Catch::Contains("truncated: the header declares a record of"));
+  CHECK_THAT(error_message([&] { (void)text_of(*data, 3); }),
+             Catch::Contains("truncated: the header declares a record of"));
 }
 
 TEST_CASE("wrong lengths in TFRecord are errors and allocate no memory") {
@@ -223,15 +224,15 @@ TEST_CASE("fields of the Example are selected by name") {
   CHECK(text_of(*chosen, 0) == "second");
   CHECK(chosen->classes() == std::vector<std::string>{"0", "newt"});
   const auto access = Access::kMapped;
-  CHECK_THAT(refusal([&] {
+  CHECK_THAT(error_message([&] {
                (void)open_memory(bytes, access, {"pixels", "", ""});
              }),
              Catch::Contains("no feature pixels for the image; available: image, photo, label, y, text. Choose one"));
-  CHECK_THAT(refusal([&] {
+  CHECK_THAT(error_message([&] {
                (void)open_memory(bytes, access, {"", "z", ""});
              }),
              Catch::Contains("no feature z for the label"));
-  CHECK_THAT(refusal([&] {
+  CHECK_THAT(error_message([&] {
                (void)open_memory(bytes, access, {"label", "", ""});
              }),
              Catch::Contains("feature label has no bytes"));
@@ -246,14 +247,16 @@ TEST_CASE("records without an image, without a label or with a label out of rang
                                 with(integer_feature("label", std::int64_t{1} << 40)) + tfrecord(example("")));
   CHECK(some->size() == 5);
   CHECK(text_of(*some, 0) == "i");
-  CHECK_THAT(refusal([&] { (void)text_of(*some, 1); }), Catch::Contains("has no label"));
-  CHECK_THAT(refusal([&] { (void)text_of(*some, 2); }),
+  CHECK_THAT(error_message([&] { (void)text_of(*some, 1); }), Catch::Contains("has no label"));
+  CHECK_THAT(error_message([&] { (void)text_of(*some, 2); }),
              Catch::Contains("label -1 is no class number, expected 0 to 1048575"));
-  CHECK_THAT(refusal([&] { (void)text_of(*some, 3); }), Catch::Contains("label 1099511627776 is no class number"));
-  CHECK_THAT(refusal([&] { (void)text_of(*some, 4); }), Catch::Contains("no feature image/encoded, image, image_raw"));
-  CHECK_THAT(
-      refusal([&] { (void)open_memory(with(integer_feature("label", 0)) + with(bytes_feature("label", "cat"))); }),
-      Catch::Contains("some records have a class number and others only a name ('cat')"));
+  CHECK_THAT(error_message([&] { (void)text_of(*some, 3); }),
+             Catch::Contains("label 1099511627776 is no class number"));
+  CHECK_THAT(error_message([&] { (void)text_of(*some, 4); }),
+             Catch::Contains("no feature image/encoded, image, image_raw"));
+  CHECK_THAT(error_message(
+                 [&] { (void)open_memory(with(integer_feature("label", 0)) + with(bytes_feature("label", "cat"))); }),
+             Catch::Contains("some records have a class number and others only a name ('cat')"));
 }
 
 TEST_CASE("TFRecord is recognised by content and by name") {
@@ -265,9 +268,9 @@ TEST_CASE("TFRecord is recognised by content and by name") {
   folder.write("bad.tfrecord", "xxxxxxxxxxxx" + records(0, 3));
   CHECK(open_dataset(folder.str("bad.tfrecord"))->size() == 4);
   folder.write("other.gz", deflated("not a record at all", 31));
-  CHECK_THAT(refusal([&] { (void)open_dataset(folder.str("other.gz")); }),
+  CHECK_THAT(error_message([&] { (void)open_dataset(folder.str("other.gz")); }),
              Catch::Contains("a file of no known format"));
-  CHECK_THAT(refusal([&] { (void)open_dataset(folder.str("data.bin.x#imag=a")); }, ErrorKind::kArgument),
+  CHECK_THAT(error_message([&] { (void)open_dataset(folder.str("data.bin.x#imag=a")); }, ErrorKind::kArgument),
              Catch::Contains("unknown option 'imag'; expected one of image, label, name"));
   for (const char* name :
        {"a.tfrecord", "a.tfrecords", "a.tfrec", "train-00001-of-00128", "a.tfrecord-0-of-1.gz", "a.tfrecord.zst"}) {
@@ -287,9 +290,9 @@ TEST_CASE("splits are recognised by file name") {
   folder.write("README.md", "x");
   CHECK(open_dataset(folder.str(), "train")->size() == 5);
   CHECK(open_dataset(folder.str(), "validation")->size() == 1);
-  CHECK_THAT(refusal([&] { (void)open_dataset(folder.str()); }),
+  CHECK_THAT(error_message([&] { (void)open_dataset(folder.str()); }),
              Catch::Contains("found the splits train, validation; choose one"));
-  CHECK_THAT(refusal([&] { (void)open_dataset(folder.str(), "test"); }, ErrorKind::kArgument),
+  CHECK_THAT(error_message([&] { (void)open_dataset(folder.str(), "test"); }, ErrorKind::kArgument),
              Catch::Contains("no file of the split 'test'; found train, validation"));
 }
 

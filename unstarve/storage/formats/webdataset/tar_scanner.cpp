@@ -113,7 +113,7 @@ bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   const Pending extended = std::exchange(pending_, {});
   if (!tar_type_has_body(header.type)) return false;
   const std::uint64_t size = extended.pax.size.value_or(global_.size.value_or(header.size));
-  const std::uint64_t available = touch_body(size, event);
+  const std::uint64_t available = find_body(size, event);
   if (available < size) {
     offset_ += available;
     return damaged(begin, offset_,
@@ -142,7 +142,7 @@ bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
 }
 
 // Returns how many bytes of the body exist; sets event.body.
-std::uint64_t TarScanner::touch_body(std::uint64_t size, TarEvent& event) {
+std::uint64_t TarScanner::find_body(std::uint64_t size, TarEvent& event) {
   if (size <= kForwardPieceBytes) {
     event.body = bytes_.at(offset_, size);
     return event.body.size();

@@ -15,7 +15,7 @@
 //            `tar --ignore-zeros`). Closing zero blocks are optional.
 // Names:     as stored. An absolute name or one with a component ".." is reported as damage: nothing is unpacked here,
 //            but names become keys, and keys become paths when samples are written.
-// Cost:      for a mapped archive, the headers and the last byte of each member are touched. Memory: extended headers
+// Cost:      for a mapped archive, the headers and the last byte of each member are read. Memory: extended headers
 //            of at most kMaxTarExtendedBytes.
 // Threads:   one at a time. Failure: Error(kIo) of the source; problems of the archive are reported as events.
 
@@ -62,7 +62,7 @@ class TarScanner {
   bool step(TarEvent& event);
   bool take_extended(const TarHeader& header, TarEvent& event);
   bool take_member(const TarHeader& header, TarEvent& event);
-  std::uint64_t touch_body(std::uint64_t size, TarEvent& event);
+  std::uint64_t find_body(std::uint64_t size, TarEvent& event);
   [[nodiscard]] std::string name_of(const TarHeader& header, const Pending& extended) const;
   bool damaged(std::uint64_t begin, std::uint64_t end, std::string reason, TarEvent& event);
   void skip_sparse_map();

@@ -184,16 +184,16 @@ class SampleScan {
     sample_.extensions.push_back(std::move(extension));
   }
 
-  // Damage may have removed members of the sample before it and of the sample after it. Members refused for their names
-  // are samples of their own, grouped by key.
+  // Damage may have removed members of the sample before it and of the sample after it. Members rejected for their
+  // names are separate samples, grouped by key.
   void take_damage(const TarEvent& event) {
     sample_.near_damage = true;
     close();
     const std::size_t extension = tar_extension_at(event.name);
     const std::string_view key =
         std::string_view(event.name).substr(0, extension == std::string_view::npos ? extension : extension - 1);
-    if (!key.empty() && !refused_key_.empty() && key != refused_key_) report_damage();
-    if (!key.empty()) refused_key_ = key;
+    if (!key.empty() && !rejected_key_.empty() && key != rejected_key_) report_damage();
+    if (!key.empty()) rejected_key_ = key;
     if (damage_.empty()) {
       damage_ = event.reason;
       damage_begin_ = std::min(event.header, damage_begin_);
@@ -205,7 +205,7 @@ class SampleScan {
     if (damage_.empty()) return;
     sink_.add_damaged(damage_begin_, damage_end_ - damage_begin_, damage_);
     damage_.clear();
-    refused_key_.clear();
+    rejected_key_.clear();
     damage_begin_ = std::numeric_limits<std::uint64_t>::max();
   }
 
@@ -249,9 +249,9 @@ class SampleScan {
   const WebdatasetOptions& options_;
   RecordSink& sink_;
   Sample sample_;
-  bool unlabelled_ = false;  // a complete sample had no label, so a missing label does not mean a lost member
-  std::string damage_;       // reason of damage not reported yet, because the next sample may be part of it
-  std::string refused_key_;  // key of the refused members in the damage; "": none
+  bool unlabelled_ = false;   // a complete sample had no label, so a missing label does not mean a lost member
+  std::string damage_;        // reason of damage not reported yet, because the next sample may be part of it
+  std::string rejected_key_;  // key of the rejected members in the damage; "": none
   std::uint64_t damage_begin_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t damage_end_ = 0;
 };
@@ -333,7 +333,7 @@ bool recognises_webdataset(const Source& source) {
 std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::string& split) {
   SourceOptions given = source.options;
   WebdatasetOptions options{given.take_text("image", ""), given.take_text("label", ""), ""};
-  given.refuse_rest();
+  given.reject_unknown();
   const std::string label = options.label;
   const std::size_t slash = options.label.find('/');
   if (slash != std::string::npos) {

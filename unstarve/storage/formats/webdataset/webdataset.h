@@ -13,7 +13,7 @@
 //            number, or one line of at most kMaxClassNameBytes as a name). "#label=json/category" selects another
 //            member and key, "#label=none" reads no labels. A requested label that no sample has is an error.
 // Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an
-//            image, with a duplicate member or an invalid label is a damaged record of its own. tar has no checksum for
+//            image, with a duplicate member or an invalid label is a separate damaged record. tar has no checksum for
 //            member bodies; read() checks the header of the image again.
 // Threads and failure: as RecordFormat.
 

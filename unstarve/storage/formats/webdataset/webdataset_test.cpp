@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "unstarve/core/testing/refusal.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/source/source.h"
 #include "unstarve/storage/testing/byte_text.h"
@@ -16,7 +16,7 @@
 namespace unstarve {
 namespace {
 
-using testing::refusal, testing::TarText, testing::TemporaryFolder, testing::text_of;
+using testing::error_message, testing::TarText, testing::TemporaryFolder, testing::text_of;
 
 std::shared_ptr<const Dataset> open_tar(const std::string& path, const std::string& split = "") {
   const Source source = inspect_source(path);
@@ -131,27 +131,27 @@ TEST_CASE("members are grouped and selected as documented") {
   CHECK_THAT(lines_of(tar, "#label=json/label")[1], Catch::Contains("member 'json': key 'label' is missing"));
 }
 
-TEST_CASE("a requested label that no sample has is refused with the list of members") {
-  const auto refused = [](const TarText& tar, const std::string& options) {
+TEST_CASE("a requested label that no sample has is rejected with the list of members") {
+  const auto rejected = [](const TarText& tar, const std::string& options) {
     const TemporaryFolder folder;
     folder.write("x.tar", tar.end());
-    return refusal([&] { return open_tar(folder.str("x.tar") + options); }, ErrorKind::kArgument);
+    return error_message([&] { return open_tar(folder.str("x.tar") + options); }, ErrorKind::kArgument);
   };
   TarText tar;
   tar.file("__meta__", "{}").file("0.jpg", "a").file("0.cls", "3").file("0.Seg.png", "m").file("1.jpg", "b");
   for (const char* const label : {"foo", "json/foo"}) {
-    CHECK_THAT(refused(tar, std::string("#label=") + label),
+    CHECK_THAT(rejected(tar, std::string("#label=") + label),
                Catch::Contains("x.tar#label=" + std::string(label) + ": no sample has a label in '" + label +
                                "'; members of the first sample: jpg, cls, Seg.png. Use #label=none"));
   }
   // One sample with the label is enough: the others are damaged records.
   CHECK(lines_of(tar, "#label=cls")[0] == "a:3");
   const TarText json = TarText().file("0.jpg", "a").file("0.json", R"({"kind": 1, "x": 2})");
-  const std::string why = refusal([&] { return lines_of(json, "#label=json/foo"); });
+  const std::string why = error_message([&] { return lines_of(json, "#label=json/foo"); });
   CHECK_THAT(why, Catch::Contains("key 'foo' is missing, or neither an integer nor a string; available: kind, x"));
   const TemporaryFolder folder;
   folder.write("cls.tar.gz", testing::fixture_bytes("webdataset/cls.tar.gz"));
-  CHECK_THAT(refusal([&] { return open_tar(folder.str("cls.tar.gz#label=foo")); }, ErrorKind::kArgument),
+  CHECK_THAT(error_message([&] { return open_tar(folder.str("cls.tar.gz#label=foo")); }, ErrorKind::kArgument),
              Catch::Contains("members of the first sample: "));
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("shards of a folder are one dataset; splits are recognised by name") {
   folder.write("index.json", "{}");
   CHECK(lines_of(*open_tar(folder.str(), "train")) == Lines{"train-0:0", "train-1:0"});
   CHECK(lines_of(*open_tar(folder.str("train-{1..0}.tar"))) == Lines{"train-1:0", "train-0:0"});
-  CHECK_THAT(refusal([&] { return open_tar(folder.str()); }), Catch::Contains("splits train, val"));
+  CHECK_THAT(error_message([&] { return open_tar(folder.str()); }), Catch::Contains("splits train, val"));
   folder.write("fake/x.tar", std::string(2000, 'x'));
   CHECK_FALSE(recognises_webdataset(inspect_source(folder.str("fake"))));
   CHECK_FALSE(recognises_webdataset(inspect_source(folder.str("fake/x.tar"))));
@@ -257,8 +257,9 @@ TEST_CASE("Zstandard shards are one dataset; a truncated shard gives the samples
   }
   const auto why = [&](const std::string& stored) {
     folder.write("bad/x.tar.zst", stored);
-    const std::string text = refusal([&] { return open_dataset(folder.str("bad")); });
-    CHECK(refusal([&] { return open_dataset(folder.str("bad/x.tar.zst")); }).find("x.tar.zst") != std::string::npos);
+    const std::string text = error_message([&] { return open_dataset(folder.str("bad")); });
+    CHECK(error_message([&] { return open_dataset(folder.str("bad/x.tar.zst")); }).find("x.tar.zst") !=
+          std::string::npos);
     return text;
   };
   CHECK_THAT(why(testing::zstandard(shard("x"), {3, 30, false})),
@@ -279,7 +280,7 @@ TEST_CASE("a truncated shard gives the samples before the cut") {
   }
 }
 
-TEST_CASE("refused members are one damaged record per key") {
+TEST_CASE("rejected members are one damaged record per key") {
   TarText tar;
   tar.file("0.jpg", "a").file("0.cls", "0");
   for (const char* const key : {"../1", "/2", "x/../../3"})
@@ -292,7 +293,7 @@ TEST_CASE("refused members are one damaged record per key") {
   CHECK_THAT(lines[2], Catch::Contains("'/2.jpg'"));
   CHECK_THAT(lines[3], Catch::Contains("'x/../../3.jpg'"));
   CHECK(lines[4] == "e:1");
-  // A sample that lost a refused member is part of the damaged record.
+  // A sample that lost a rejected member is part of the damaged record.
   CHECK(lines_of(TarText().file("0.jpg", "a").file("0.cls", "0").file("1.jpg", "b").file("/1.cls", "1")).size() == 2);
 }
 

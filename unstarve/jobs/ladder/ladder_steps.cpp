@@ -1,11 +1,11 @@
 // The optimisations that `tune` tries. Each is a function that returns the reason why it does not apply, a function
-// that returns the settings to try, a function that copies the settings it changes, and a row in kRungs.
+// that returns the settings to try, a function that copies the settings it changes, and a row in kLadderSteps.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "unstarve/jobs/ladder/rung.h"
+#include "unstarve/jobs/ladder/ladder_step.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/train/trainer.h"
 
@@ -38,18 +38,18 @@ Candidates edited(const Settings& current, std::string change, const Edit& edit)
 constexpr int kLargestBatch = 1024;
 constexpr std::uint64_t kBatchesPerEpoch = 8;
 
-bool batch_fits(const RungContext& context, int batch) {
+bool batch_fits(const LadderContext& context, int batch) {
   return batch <= kLargestBatch && static_cast<std::uint64_t>(batch) * kBatchesPerEpoch <= context.samples;
 }
 
-std::string no_larger_batch(const RungContext& context, const Settings& current) {
+std::string no_larger_batch(const LadderContext& context, const Settings& current) {
   const int twice = current.pipeline.batch.size * 2;
   if (!context.has_network()) return "the time per sample of an emulated accelerator does not depend on the batch size";
   if (batch_fits(context, twice)) return {};
   return fmt::format("{} samples are fewer than {} batches of {} per epoch", context.samples, kBatchesPerEpoch, twice);
 }
 
-Candidates larger_batches(const RungContext& context, const Settings& current) {
+Candidates larger_batches(const LadderContext& context, const Settings& current) {
   const int now = current.pipeline.batch.size;
   Candidates list;
   for (int batch = now * 2; batch_fits(context, batch); batch *= 2) {  // multiples of 8 suit matrix units
@@ -60,24 +60,24 @@ Candidates larger_batches(const RungContext& context, const Settings& current) {
 }
 
 // Matrix products in 16 bits, weights and sums in float32. bfloat16 has the range of float32: no loss scaling needed.
-std::string no_mixed_precision(const RungContext& context, const Settings& current) {
+std::string no_mixed_precision(const LadderContext& context, const Settings& current) {
   const Precision precision = current.train.precision;
   if (!context.has_network()) return kNoNetwork;
   if (precision != Precision::kFloat32) return "already " + std::string(to_string(precision));
   return precision_supported(context.target.name, Precision::kBfloat16).reason;
 }
 
-Candidates mixed_precision(const RungContext&, const Settings& current) {
+Candidates mixed_precision(const LadderContext&, const Settings& current) {
   return edited(current, "float32 -> bfloat16", [](Settings& s) { s.train.precision = Precision::kBfloat16; });
 }
 
 // Weights and activations in NHWC, the native layout of oneDNN and tensor core kernels.
-std::string no_channels_last(const RungContext& context, const Settings& current) {
+std::string no_channels_last(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return kNoNetwork;
   return current.train.channels_last ? "already channels last" : "";
 }
 
-Candidates channels_last(const RungContext&, const Settings& current) {
+Candidates channels_last(const LadderContext&, const Settings& current) {
   return edited(current, "NCHW -> NHWC", [](Settings& s) {
     s.train.channels_last = true;
     s.pipeline.output.layout = Layout::kNhwc;  // the loader writes the layout of the network
@@ -85,34 +85,34 @@ Candidates channels_last(const RungContext&, const Settings& current) {
 }
 
 // One kernel that updates all parameters instead of several small ones per parameter.
-std::string no_fused_optimiser(const RungContext& context, const Settings& current) {
+std::string no_fused_optimiser(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return kNoNetwork;
   return current.train.fused_optimiser ? "already fused" : "";
 }
 
-Candidates fused_optimiser(const RungContext&, const Settings& current) {
+Candidates fused_optimiser(const LadderContext&, const Settings& current) {
   return edited(current, "one update per parameter -> one fused update",
                 [](Settings& s) { s.train.fused_optimiser = true; });
 }
 
 // A quarter of the bytes of float32; the device casts and normalises.
-std::string no_uint8(const RungContext& context, const Settings& current) {
+std::string no_uint8(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return "an emulated accelerator accepts any type; a real one may not";
   return current.pipeline.output.type == ElementType::kUint8 ? "already uint8" : "";
 }
 
-Candidates uint8(const RungContext&, const Settings& current) {
+Candidates uint8(const LadderContext&, const Settings& current) {
   return edited(current, "float32 -> uint8, normalised on the device",
                 [](Settings& s) { s.pipeline.output.type = ElementType::kUint8; });
 }
 
 // More threads that read, decode and augment.
-std::string no_more_threads(const RungContext& context, const Settings& current) {
+std::string no_more_threads(const LadderContext& context, const Settings& current) {
   const int usable = context.machine.topology.usable(), now = current.pipeline.execution.threads;
   return usable > now ? "" : fmt::format("already {} thread(s) on {} usable core(s)", now, usable);
 }
 
-Candidates more_threads(const RungContext& context, const Settings& current) {
+Candidates more_threads(const LadderContext& context, const Settings& current) {
   const int usable = context.machine.topology.usable(), now = current.pipeline.execution.threads;
   std::set<int> counts{usable};
   for (int threads = now * 2; threads < usable; threads *= 2) counts.insert(threads);
@@ -126,12 +126,12 @@ Candidates more_threads(const RungContext& context, const Settings& current) {
 
 // Loading and computing overlap, and stragglers are absorbed. Two batches are enough for a steady loader, four for a
 // loader with jitter (see the M/M/1/K wait model of the tf.data autotuner).
-std::string no_deeper_prefetch(const RungContext&, const Settings& current) {
+std::string no_deeper_prefetch(const LadderContext&, const Settings& current) {
   const int now = current.pipeline.execution.prefetch;
   return now < 4 ? "" : fmt::format("already {} prefetched batches", now);
 }
 
-Candidates deeper_prefetch(const RungContext&, const Settings& current) {
+Candidates deeper_prefetch(const LadderContext&, const Settings& current) {
   const int now = current.pipeline.execution.prefetch;
   Candidates list;
   for (const int depth : {2, 4}) {
@@ -143,19 +143,19 @@ Candidates deeper_prefetch(const RungContext&, const Settings& current) {
 }
 
 // Batch slots in page-locked memory: the copy engine reads them directly while the device computes.
-std::string no_pinned_memory(const RungContext& context, const Settings& current) {
+std::string no_pinned_memory(const LadderContext& context, const Settings& current) {
   if (context.target.emulated()) return "an emulated accelerator reads batches from host memory";
   if (!context.target.cuda()) return "the CPU trains on the loader's memory: nothing to copy";
   return current.pipeline.execution.pinned ? "already pinned" : "";
 }
 
-Candidates pinned_memory(const RungContext&, const Settings& current) {
+Candidates pinned_memory(const LadderContext&, const Settings& current) {
   return edited(current, "pageable -> pinned, copied asynchronously",
                 [](Settings& s) { s.pipeline.execution.pinned = true; });
 }
 
 // Decodes only the cropped part of an image; the pixels are the same.
-std::string no_crop_only_decode(const RungContext& context, const Settings& current) {
+std::string no_crop_only_decode(const LadderContext& context, const Settings& current) {
   if (!context.encoded) return kStoredPixels;
   if (is_enabled(current.pipeline, "crop_into_decode")) return "already enabled";
   const std::vector<OpSpec>& operations = current.pipeline.operations;
@@ -164,13 +164,13 @@ std::string no_crop_only_decode(const RungContext& context, const Settings& curr
   return crops ? "" : "the first operation reads the whole image";
 }
 
-Candidates crop_only_decode(const RungContext&, const Settings& current) {
+Candidates crop_only_decode(const LadderContext&, const Settings& current) {
   return edited(current, "whole image -> crop only", [](Settings& s) { s.pipeline.passes.erase("crop_into_decode"); });
 }
 
 // Decodes JPEGs at 1/2, 1/4 or 1/8 if the crop is at least that much larger than the target. Approximate: the low-pass
 // of the inverse DCT replaces part of the antialiasing filter.
-std::string no_reduced_scale(const RungContext& context, const Settings& current) {
+std::string no_reduced_scale(const LadderContext& context, const Settings& current) {
   if (!context.encoded) return kStoredPixels;
   if (is_enabled(current.pipeline, "scale_into_decode")) return "already enabled";
   const bool reduces = std::ranges::any_of(current.pipeline.operations, [](const OpSpec& operation) {
@@ -179,19 +179,19 @@ std::string no_reduced_scale(const RungContext& context, const Settings& current
   return reduces ? "" : "no operation reduces the image size";
 }
 
-Candidates reduced_scale(const RungContext&, const Settings& current) {
+Candidates reduced_scale(const LadderContext&, const Settings& current) {
   return edited(current, "full size -> power-of-two size",
                 [](Settings& s) { s.pipeline.passes["scale_into_decode"] = true; });
 }
 
 // Fewer threads within operators leave cores to the loader, which can help if both run on the same CPU.
-std::string no_fewer_operator_threads(const RungContext& context, const Settings&) {
+std::string no_fewer_operator_threads(const LadderContext& context, const Settings&) {
   if (!context.has_network()) return kNoNetwork;
   if (context.target.cuda()) return "operators run on the GPU";
   return context.machine.topology.usable() < 2 ? "only one core" : "";
 }
 
-Candidates fewer_operator_threads(const RungContext& context, const Settings& current) {
+Candidates fewer_operator_threads(const LadderContext& context, const Settings& current) {
   const int usable = context.machine.topology.usable();
   const int now = current.train.operator_threads > 0 ? current.train.operator_threads : usable;
   Candidates list;
@@ -210,7 +210,7 @@ void copy_layout(const Settings& from, Settings& to) {
 
 // In the order of trial: first the consumer, then the loader, then the resources they share.
 // name, affects learning, approximate, why it does not apply, what to try, what it changes
-constexpr Rung kRungs[] = {
+constexpr LadderStep kLadderSteps[] = {
     {"batch size", true, false, no_larger_batch, larger_batches,
      [](const Settings& from, Settings& to) { set_batch(to, from.pipeline.batch.size); }},
     {"mixed precision", true, false, no_mixed_precision, mixed_precision,
@@ -236,6 +236,6 @@ constexpr Rung kRungs[] = {
 
 }  // namespace
 
-std::span<const Rung> rungs() { return kRungs; }
+std::span<const LadderStep> ladder_steps() { return kLadderSteps; }
 
 }  // namespace unstarve

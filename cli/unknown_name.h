@@ -11,7 +11,7 @@ namespace unstarve::cli {
 
 // A message about the first unknown command or option in `words` (the command line without the program's name), with
 // the most similar names. Lists the commands if `words` is empty. Returns "" if every name is known.
-[[nodiscard]] std::string misspelt(std::span<const std::string_view> words);
+[[nodiscard]] std::string unknown_name(std::span<const std::string_view> words);
 
 // Optimal string alignment distance (Damerau 1964): the number of insertions, deletions, replacements and swaps of
 // neighbouring letters that turn `a` into `b`.

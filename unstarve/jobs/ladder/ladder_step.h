@@ -19,7 +19,7 @@
 namespace unstarve {
 
 // The inputs of a step besides the settings.
-struct RungContext {
+struct LadderContext {
   Target target;
   MachineFacts machine;
   bool encoded = false;       // samples are encoded images
@@ -33,19 +33,19 @@ struct Candidate {
   std::string change;  // "batch 32 -> 128"
 };
 
-struct Rung {
+struct LadderStep {
   std::string_view name;
   bool affects_learning;  // may change the training result: losses are compared
   bool approximate;       // pixels differ from those of the exact path
   // The reason why the step does not apply; empty if it applies.
-  std::string (*not_applicable)(const RungContext& context, const Settings& current);
+  std::string (*not_applicable)(const LadderContext& context, const Settings& current);
   // Settings to try; not empty if the step applies.
-  std::vector<Candidate> (*candidates)(const RungContext& context, const Settings& current);
+  std::vector<Candidate> (*candidates)(const LadderContext& context, const Settings& current);
   // Copies what the step may change, and nothing else.
   void (*copy)(const Settings& from, Settings& to);
 };
 
 // All steps in the order in which they are tried.
-[[nodiscard]] std::span<const Rung> rungs();
+[[nodiscard]] std::span<const LadderStep> ladder_steps();
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/ladder/rung.h"
+#include "unstarve/jobs/ladder/ladder_step.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -11,10 +11,10 @@
 namespace unstarve {
 namespace {
 
-const Rung& rung(std::string_view name) { return *std::ranges::find(rungs(), name, &Rung::name); }
+const LadderStep& step(std::string_view name) { return *std::ranges::find(ladder_steps(), name, &LadderStep::name); }
 
-RungContext context(const std::string& device, bool encoded = true) {
-  RungContext context;
+LadderContext context(const std::string& device, bool encoded = true) {
+  LadderContext context;
   context.target = parse_target(device);
   context.machine.topology.affinity = context.machine.topology.online = 8;
   context.encoded = encoded;
@@ -28,11 +28,11 @@ Settings base() {
   return base_of(settings, parse_target("cpu"));
 }
 
-TEST_CASE("every rung changes the settings and then no longer applies") {
-  for (const Rung& one : rungs()) {
+TEST_CASE("every step changes the settings and then no longer applies") {
+  for (const LadderStep& one : ladder_steps()) {
     INFO(one.name);
     for (const char* device : {"cpu", "cuda", "emulated:h100-resnet50"}) {
-      // This rung queries the device, so the device must exist.
+      // This step queries the device, so the device must exist.
       if (one.name == "mixed precision" && (!trainer_in_build() || std::string(device) == "cuda")) continue;
       Settings settings = base();
       for (int times = 0; one.not_applicable(context(device), settings).empty(); ++times) {
@@ -50,21 +50,21 @@ TEST_CASE("every rung changes the settings and then no longer applies") {
   }
 }
 
-TEST_CASE("names are unique; rungs that affect learning or pixels are marked") {
+TEST_CASE("names are unique; steps that affect learning or pixels are marked") {
   std::set<std::string_view> names;
-  for (const Rung& one : rungs()) CHECK(names.insert(one.name).second);
+  for (const LadderStep& one : ladder_steps()) CHECK(names.insert(one.name).second);
   CHECK(names.size() == 11);
-  CHECK(rung("batch size").affects_learning);
-  CHECK(rung("mixed precision").affects_learning);
-  CHECK(rung("reduced decode scale").approximate);
-  CHECK_FALSE(rung("crop-only decode").approximate);
+  CHECK(step("batch size").affects_learning);
+  CHECK(step("mixed precision").affects_learning);
+  CHECK(step("reduced decode scale").approximate);
+  CHECK_FALSE(step("crop-only decode").approximate);
 }
 
-TEST_CASE("a rung that does not apply gives the reason") {
-  const auto reason = [](std::string_view name, const RungContext& where, const Settings& settings) {
-    return rung(name).not_applicable(where, settings);
+TEST_CASE("a step that does not apply gives the reason") {
+  const auto reason = [](std::string_view name, const LadderContext& where, const Settings& settings) {
+    return step(name).not_applicable(where, settings);
   };
-  const RungContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu"), raw = context("cpu", false);
+  const LadderContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu"), raw = context("cpu", false);
   CHECK_THAT(reason("batch size", emulated, base()), Catch::Contains("batch size"));
   CHECK_THAT(reason("fused optimiser", emulated, base()), Catch::Contains("no network"));
   CHECK_THAT(reason("uint8 over the bus", emulated, base()), Catch::Contains("any type"));
@@ -76,19 +76,19 @@ TEST_CASE("a rung that does not apply gives the reason") {
   Settings thumbnails = base();
   thumbnails.pipeline.operations = training_operations(32);
   CHECK_THAT(reason("crop-only decode", cpu, thumbnails), Catch::Contains("whole image"));
-  RungContext one_core = cpu;
+  LadderContext one_core = cpu;
   one_core.machine.topology.affinity = 1;
   CHECK_THAT(reason("loader threads", one_core, base()), Catch::Contains("1 usable core(s)"));
   CHECK_THAT(reason("threads within operators", one_core, base()), Catch::Contains("only one core"));
-  RungContext few = cpu;
+  LadderContext few = cpu;
   few.samples = 300;
   CHECK_THAT(reason("batch size", few, base()), Catch::Contains("300 samples"));
 }
 
 TEST_CASE("larger batches leave at least eight per epoch and scale the learning rate") {
-  RungContext where = context("cpu");
+  LadderContext where = context("cpu");
   where.samples = 2048;
-  const auto candidates = rung("batch size").candidates(where, base());
+  const auto candidates = step("batch size").candidates(where, base());
   REQUIRE(candidates.size() == 3);
   CHECK(candidates.back().settings.pipeline.batch.size == 256);
   CHECK(candidates.back().settings.train.learning_rate == Approx(base().train.learning_rate * 8));

@@ -11,7 +11,7 @@ namespace unstarve::testing {
 
 // Returns the message of the Error that `call` throws and checks its kind; "no error" if nothing is thrown.
 template <class Call>
-std::string refusal(Call&& call, ErrorKind kind = ErrorKind::kInput) {
+std::string error_message(Call&& call, ErrorKind kind = ErrorKind::kInput) {
   try {
     (void)std::forward<Call>(call)();
   } catch (const Error& error) {

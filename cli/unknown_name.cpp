@@ -1,4 +1,4 @@
-#include "misspelt.h"
+#include "unknown_name.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,7 +33,7 @@ std::string describe(std::string_view what, std::string_view word, const std::ve
 
 }  // namespace
 
-std::string misspelt(std::span<const std::string_view> words) {
+std::string unknown_name(std::span<const std::string_view> words) {
   std::vector<std::string_view> names;
   for (const Command& command : commands()) names.emplace_back(command.name);
   if (words.empty()) return fmt::format("expected a command: {}", fmt::join(names, ", "));
