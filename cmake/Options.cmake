@@ -133,7 +133,7 @@ endif()
 # Every machine rounds alike: a product and a sum are two roundings also where the processor has one instruction for both,
 # which compilers for 64-bit ARM, and kernels for AVX2, would take.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
-if(UNSTARVE_HAS_PYTHON OR UNSTARVE_HAS_TORCH)
+if(UNSTARVE_HAS_PYTHON OR UNSTARVE_HAS_TORCH OR UNSTARVE_HAS_PARQUET)
   # Shared modules are linked of the static libraries; without semantic interposition that costs no inlining.
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-semantic-interposition>)
