@@ -17,7 +17,8 @@ endif
 # Configures once; ninja does it again whenever a CMake file or the set of sources changes.
 configure = @test -f build/build.ninja || cmake --preset release
 
-.PHONY: help setup setup-build build demo test test-long test-frameworks bench sanitize fuzz arm64 format lint clean
+.PHONY: help setup setup-build build wheel demo test test-wheel test-long test-frameworks bench sanitize fuzz arm64 \
+  format lint clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +33,9 @@ build: setup-build  ## build/unstarve
 	$(configure)
 	@cmake --build build --target unstarve -j $(JOBS)
 
+wheel: setup-build  ## dist/unstarve-*.whl with the program, its modules and shared libraries
+	@JOBS=$(JOBS) tools/wheel.sh
+
 demo: build  ## three minutes: two ladders and an HTML report
 	@tools/demo.sh
 
@@ -39,6 +43,9 @@ test: setup  ## build everything and run every test
 	$(configure)
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release
+
+test-wheel: wheel  ## build the wheel and test it in new environments
+	@.venv/bin/python -m pytest -q -p no:cacheprovider tests/wheel
 
 test-long: setup  ## the tests that take minutes each, those of arm64 at their end
 	$(configure)
@@ -76,4 +83,5 @@ lint:  ## clang-tidy, format, length of lines and layers, without changing anyth
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 
 clean:  ## remove every build folder; .venv stays
-	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64
+	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64 \
+	  build-wheel* dist

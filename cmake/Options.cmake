@@ -119,7 +119,7 @@ if(NOT UNSTARVE_PYTHON STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE
   if(NOT DEFINED SKBUILD AND EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
     set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/.venv/bin/python)
   endif()
-  find_package(Python 3.11 COMPONENTS Interpreter Development.Module)
+  find_package(Python 3.11 COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
   if(Python_FOUND)
     execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
       OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import warnings
 import zipfile
 from pathlib import Path
@@ -11,6 +12,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_extras_are_the_versions_that_the_build_uses():
+    """A module works with the minor version that it was built with."""
+    pinned = dict(re.findall(r"^(\w+)==(\d+\.\d+)\.", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert extras["torch"] == [f"torch=={pinned['torch']}.*"]
+    assert extras["parquet"] == [f"pyarrow=={pinned['pyarrow']}.*"]
+    assert {"jax", "ray"} <= set(extras)
 
 
 def test_versions_agree_everywhere():
