@@ -18,14 +18,14 @@ find_package(hwy REQUIRED)
 find_path(UNSTARVE_ZSTD_INCLUDE zstd_errors.h REQUIRED)
 find_library(UNSTARVE_ZSTD_LIBRARY zstd REQUIRED)
 add_library(unstarve_zstd INTERFACE)
-target_include_directories(unstarve_zstd SYSTEM INTERFACE ${UNSTARVE_ZSTD_INCLUDE})
+target_include_directories(unstarve_zstd SYSTEM INTERFACE $<BUILD_INTERFACE:${UNSTARVE_ZSTD_INCLUDE}>)
 target_link_libraries(unstarve_zstd INTERFACE ${UNSTARVE_ZSTD_LIBRARY})
 
 # Debian's libwebp brings no CMake package.
 find_path(UNSTARVE_WEBP_INCLUDE webp/decode.h REQUIRED)
 find_library(UNSTARVE_WEBP_LIBRARY webp REQUIRED)
 add_library(unstarve_webp INTERFACE)
-target_include_directories(unstarve_webp SYSTEM INTERFACE ${UNSTARVE_WEBP_INCLUDE})
+target_include_directories(unstarve_webp SYSTEM INTERFACE $<BUILD_INTERFACE:${UNSTARVE_WEBP_INCLUDE}>)
 target_link_libraries(unstarve_webp INTERFACE ${UNSTARVE_WEBP_LIBRARY})
 
 find_program(CCACHE ccache)
@@ -35,14 +35,17 @@ if(CCACHE)
 endif()
 
 add_library(unstarve_options INTERFACE)
-target_include_directories(unstarve_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(unstarve_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+target_compile_features(unstarve_options INTERFACE cxx_std_20)
+set(warnings -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor)
 target_compile_options(unstarve_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
+  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${warnings}>>"
   # std::string + const char* trips -Wrestrict falsely: GCC bug 105651.
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>
+  $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>>
   # Kernels have to make the host's bits: products and sums stay apart, as they do there.
-  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>>
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>>)
 if(UNSTARVE_SANITIZE)
   target_compile_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE})
