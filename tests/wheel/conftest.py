@@ -46,10 +46,12 @@ class Environment:
         return done.stdout
 
 
-def install(folder: Path, wheel: Path, extra: str = "") -> Environment:
+def install(folder: Path, *wanted: object) -> Environment:
+    """A new environment, for which pip is called once per argument."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin/python", "-m", "pip", "install", "-q", "--only-binary=:all:", f"{wheel}{extra}"],
-                   check=True)
+    for item in wanted:
+        subprocess.run([folder / "bin/python", "-m", "pip", "install", "-q", "--only-binary=:all:", str(item)],
+                       check=True)
     return Environment(folder)
 
 
@@ -69,8 +71,8 @@ def plain(wheel, tmp_path_factory) -> Environment:
 
 @pytest.fixture(scope="session")
 def with_parquet(wheel, tmp_path_factory) -> Environment:
-    """The wheel with its extra `parquet`."""
-    return install(tmp_path_factory.mktemp("parquet") / "venv", wheel, "[parquet]")
+    """The wheel, then its extra `parquet` by the command that messages name."""
+    return install(tmp_path_factory.mktemp("parquet") / "venv", wheel, "unstarve[parquet]")
 
 
 @pytest.fixture(scope="session")

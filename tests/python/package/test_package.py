@@ -96,10 +96,11 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
-        f"{what}: package {package} not found; expected it to be installed. Run: pip install {package}"
-        for what, package in (
-            ("to_torch", "torch"), ("DataLoader", "torch"), ("from_torch", "torch"), ("to_jax", "jax"),
-            ("to_tf", "tensorflow"))], done.stderr
+        f"{what}: package {package} not found; expected it to be installed. Run: pip install {wanted}"
+        for what, package, wanted in (
+            ("to_torch", "torch", "'unstarve[torch]'"), ("DataLoader", "torch", "'unstarve[torch]'"),
+            ("from_torch", "torch", "'unstarve[torch]'"), ("to_jax", "jax", "'unstarve[jax]'"),
+            ("to_tf", "tensorflow", "tensorflow"))], done.stderr
 
 
 def test_importing_does_not_import_torch():
