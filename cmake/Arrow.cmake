@@ -1,7 +1,7 @@
 # Arrow C++ with its Parquet library, from the pyarrow wheel in .venv or the one of UNSTARVE_ARROW_PYTHON: sets
 # UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_VERSION (26.0), UNSTARVE_ARROW_INCLUDE, UNSTARVE_ARROW_FOLDER (of the libraries),
-# UNSTARVE_ARROW_LIBRARY and UNSTARVE_PARQUET_LIBRARY (their names) and makes the target unstarve_arrow, which brings both
-# libraries by file and, as CMake does for libraries that are files, their folder in the run path.
+# UNSTARVE_ARROW_LIBRARY and UNSTARVE_PARQUET_LIBRARY (their names) and makes the target unstarve_libparquet, which
+# brings both libraries by file and, as CMake does for libraries that are files, their folder in the run path.
 #
 # The wheel's libraries are named by version (libarrow.so.2600) and have no CMake package; both must come from one
 # wheel. Built for manylinux_2_28: the C++11 ABI of libstdc++, as this build and libtorch's wheel.
@@ -34,8 +34,8 @@ if(arrow_places)
     set(UNSTARVE_HAS_PARQUET TRUE)
     add_library(unstarve_libarrow SHARED IMPORTED)
     set_target_properties(unstarve_libarrow PROPERTIES IMPORTED_LOCATION ${arrow_library} IMPORTED_NO_SONAME FALSE)
-    add_library(unstarve_arrow SHARED IMPORTED)
-    set_target_properties(unstarve_arrow PROPERTIES
+    add_library(unstarve_libparquet SHARED IMPORTED)
+    set_target_properties(unstarve_libparquet PROPERTIES
       IMPORTED_LOCATION ${parquet_library}
       INTERFACE_LINK_LIBRARIES unstarve_libarrow)
     set(UNSTARVE_ARROW_INCLUDE ${arrow_include})

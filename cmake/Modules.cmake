@@ -56,17 +56,17 @@ function(unstarve_module name libraries)
 endfunction()
 
 # unstarve_add_arrow_module(sources...): the module of these sources of the folder storage. They are also an object
-# library, unstarve_arrow_objects, which fuzz/ links.
+# library, unstarve_arrow, which fuzz/ links.
 function(unstarve_add_arrow_module)
   set(parquet ${PROJECT_SOURCE_DIR}/unstarve/storage/formats/parquet)
   unstarve_module_stamp(stamp unstarve/storage/formats/parquet/arrow_module.h)
-  add_library(unstarve_arrow_objects OBJECT ${ARGN} ${parquet}/module.cpp)
-  unstarve_unity(unstarve_arrow_objects)
+  add_library(unstarve_arrow OBJECT ${ARGN} ${parquet}/module.cpp)
+  unstarve_unity(unstarve_arrow)
   # Arrow's headers for these files only: no other file is compiled again for another pyarrow.
-  target_include_directories(unstarve_arrow_objects SYSTEM PRIVATE ${UNSTARVE_ARROW_INCLUDE})
-  target_link_libraries(unstarve_arrow_objects PUBLIC unstarve_core unstarve_arrow)
+  target_include_directories(unstarve_arrow SYSTEM PRIVATE ${UNSTARVE_ARROW_INCLUDE})
+  target_link_libraries(unstarve_arrow PUBLIC unstarve_core unstarve_libparquet)
   unstarve_module(arrow ${UNSTARVE_ARROW_FOLDER} ${parquet}/columns.cpp)
-  target_link_libraries(unstarve_arrow_module PRIVATE unstarve_arrow_objects)
+  target_link_libraries(unstarve_arrow_module PRIVATE unstarve_arrow)
   set_source_files_properties(${parquet}/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
   set_source_files_properties(${parquet}/arrow_module.cpp PROPERTIES COMPILE_DEFINITIONS
     "${stamp};UNSTARVE_ARROW_VERSION=\"${UNSTARVE_ARROW_VERSION}\";UNSTARVE_ARROW_LIBRARY=\"${UNSTARVE_ARROW_LIBRARY}\";UNSTARVE_PARQUET_LIBRARY=\"${UNSTARVE_PARQUET_LIBRARY}\"")
