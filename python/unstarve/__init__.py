@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
     from unstarve.torch_dataset import from_torch as from_torch
 
-_set_package_path(sys.path)  # where Arrow is taken from, when a Parquet file is opened
+_set_package_path([str(folder) for folder in sys.path])  # where Arrow is taken from, when a Parquet file is opened
 
 # Names whose modules import torch; they are imported on first access.
 _TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}
