@@ -17,7 +17,8 @@ endif
 # Configures once; ninja configures again when a CMake file or the set of sources changes.
 configure = @test -f build/build.ninja || cmake --preset release
 
-.PHONY: help setup setup-build build demo test test-long test-frameworks bench sanitize fuzz arm64 format lint clean
+.PHONY: help setup setup-build build wheel demo test test-wheel test-long test-frameworks bench sanitize fuzz arm64 \
+  format lint clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +33,9 @@ build: setup-build  ## build the program build/unstarve
 	$(configure)
 	@cmake --build build --target unstarve -j $(JOBS)
 
+wheel: setup-build  ## build dist/unstarve-*.whl with the program, its modules and shared libraries
+	@JOBS=$(JOBS) tools/wheel.sh
+
 demo: build  ## run two tuning runs of three minutes in all and write an HTML report
 	@tools/demo.sh
 
@@ -39,6 +43,9 @@ test: setup  ## build everything and run the tests, except the long ones
 	$(configure)
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release
+
+test-wheel: wheel  ## build the wheel and test it in new environments
+	@.venv/bin/python -m pytest -q -p no:cacheprovider tests/wheel
 
 test-long: setup  ## run the tests that take minutes each, and those of arm64
 	$(configure)
@@ -76,4 +83,5 @@ lint:  ## check layers, words, line lengths, format and clang-tidy without chang
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 
 clean:  ## remove all build folders, but not .venv
-	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64
+	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64 \
+	  build-wheel* dist

@@ -1,6 +1,7 @@
 # Arrow C++ with its Parquet library, from the pyarrow wheel in .venv or the one of UNSTARVE_ARROW_PYTHON: sets
-# UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_INCLUDE, UNSTARVE_ARROW_FOLDER (of the libraries) and defines the target
-# unstarve_arrow, which links both library files. CMake adds their folder to the run path.
+# UNSTARVE_HAS_PARQUET, UNSTARVE_ARROW_VERSION (26.0), UNSTARVE_ARROW_INCLUDE, UNSTARVE_ARROW_FOLDER (of the libraries),
+# UNSTARVE_ARROW_LIBRARY and UNSTARVE_PARQUET_LIBRARY (their names) and defines the target
+# unstarve_libparquet, which links both library files. CMake adds their folder to the run path.
 #
 # The wheel's libraries are named by version (libarrow.so.2600) and have no CMake package; both must come from one
 # wheel. Built for manylinux_2_28: the C++11 ABI of libstdc++, as this build and libtorch's wheel.
@@ -14,11 +15,11 @@ set(UNSTARVE_ARROW_PYTHON "${UNSTARVE_ARROW_PYTHON_FOUND}" CACHE FILEPATH "the P
 set(arrow_places)
 if(UNSTARVE_ARROW_PYTHON)
   execute_process(
-    COMMAND ${UNSTARVE_ARROW_PYTHON} -c "import pyarrow; print(pyarrow.get_include(), *pyarrow.get_library_dirs(), sep=';')"
+    COMMAND ${UNSTARVE_ARROW_PYTHON} -c "import pyarrow; print(*pyarrow.__version__.split('.')[:2], pyarrow.get_include(), *pyarrow.get_library_dirs(), sep=';')"
     OUTPUT_VARIABLE arrow_places OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 if(arrow_places)
-  list(POP_FRONT arrow_places arrow_include)
+  list(POP_FRONT arrow_places major minor arrow_include)
   foreach(name arrow parquet)
     set(${name}_library)
     foreach(folder ${arrow_places})
@@ -33,12 +34,15 @@ if(arrow_places)
     set(UNSTARVE_HAS_PARQUET TRUE)
     add_library(unstarve_libarrow SHARED IMPORTED)
     set_target_properties(unstarve_libarrow PROPERTIES IMPORTED_LOCATION ${arrow_library} IMPORTED_NO_SONAME FALSE)
-    add_library(unstarve_arrow SHARED IMPORTED)
-    set_target_properties(unstarve_arrow PROPERTIES
+    add_library(unstarve_libparquet SHARED IMPORTED)
+    set_target_properties(unstarve_libparquet PROPERTIES
       IMPORTED_LOCATION ${parquet_library}
       INTERFACE_LINK_LIBRARIES unstarve_libarrow)
     set(UNSTARVE_ARROW_INCLUDE ${arrow_include})
+    set(UNSTARVE_ARROW_VERSION ${major}.${minor})
     get_filename_component(UNSTARVE_ARROW_FOLDER ${arrow_library} DIRECTORY)
+    get_filename_component(UNSTARVE_ARROW_LIBRARY ${arrow_library} NAME)
+    get_filename_component(UNSTARVE_PARQUET_LIBRARY ${parquet_library} NAME)
   endif()
 endif()
 if(UNSTARVE_PARQUET STREQUAL "ON" AND NOT UNSTARVE_HAS_PARQUET)

@@ -33,8 +33,8 @@ target_link_libraries(unstarve_test_main PUBLIC unstarve_options Catch2::Catch2)
 #
 # Files named *_absent.cpp replace the files of a component that the build lacks: train/trainer_absent.cpp without
 # libtorch; device/cuda_absent.cpp and ops/gpu/launch_absent.cpp without CUDA; storage/remote/remote_absent.cpp instead
-# of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp without
-# Arrow.
+# of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp and
+# parquet_module.cpp without Arrow. With Arrow, the files that include its headers are a module (cmake/Modules.cmake).
 function(unstarve_folder name)
   cmake_parse_arguments(arg "TORCH;CUDA" "" "USES;LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/unstarve/${name})
@@ -44,7 +44,7 @@ function(unstarve_folder name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "/cuda/")
   list(FILTER tests EXCLUDE REGEX "_alloc_test\\.cpp$")  # separate programs: tests/CMakeLists.txt
-  list(FILTER sources EXCLUDE REGEX "/module\\.cpp$")  # the entry of the trainer module: TorchModule.cmake
+  list(FILTER sources EXCLUDE REGEX "/module\\.cpp$")  # the entry of a module: Modules.cmake
 
   if(name STREQUAL "train")
     set(without "trainer_module(_test)?|trainer_test")
@@ -67,17 +67,20 @@ function(unstarve_folder name)
     endif()
   endif()
   if(name STREQUAL "storage")
-    set(stand_in INCLUDE)
+    set(without "(arrow_[^/]+|parquet_module)")
     if(UNSTARVE_HAS_PARQUET)
-      set(stand_in EXCLUDE)
+      set(arrow_sources ${sources})
+      list(FILTER arrow_sources INCLUDE REGEX "/parquet/arrow_(columns|file|source|writer)\\.cpp$")
+      unstarve_add_arrow_module(${arrow_sources})
+      list(REMOVE_ITEM sources ${arrow_sources})
+      set(without "arrow_absent")
     endif()
-    foreach(kind sources tests)
-      set(arrow_${kind} ${${kind}})
-      list(FILTER arrow_${kind} INCLUDE REGEX "/parquet/arrow_[^/]+$")
-      list(REMOVE_ITEM ${kind} ${arrow_${kind}})
-      list(FILTER arrow_${kind} ${stand_in} REGEX "/arrow_absent(_test)?\\.cpp$")
-      list(APPEND ${kind} ${arrow_${kind}})
-    endforeach()
+    list(FILTER sources EXCLUDE REGEX "/parquet/${without}\\.cpp$")
+    list(FILTER tests EXCLUDE REGEX "/parquet/${without}_test\\.cpp$")
+    if(NOT UNSTARVE_HAS_PARQUET)
+      list(APPEND sources ${dir}/formats/parquet/arrow_absent.cpp)
+      list(APPEND tests ${dir}/formats/parquet/arrow_absent_test.cpp)
+    endif()
   endif()
   if(arg_CUDA AND UNSTARVE_HAS_CUDA)
     file(GLOB cuda_sources CONFIGURE_DEPENDS ${dir}/cuda/*.cu ${dir}/cuda/*.cpp)
@@ -99,9 +102,7 @@ function(unstarve_folder name)
     target_link_libraries(unstarve_${name} PRIVATE CUDA::cudart_static)
   endif()
   if(name STREQUAL "storage" AND UNSTARVE_HAS_PARQUET)
-    # Only the files that include Arrow get its headers, so that another pyarrow does not cause others to be compiled.
-    target_link_libraries(unstarve_${name} PRIVATE $<LINK_ONLY:unstarve_arrow>)
-    set_source_files_properties(${arrow_sources} PROPERTIES COMPILE_OPTIONS "-isystem;${UNSTARVE_ARROW_INCLUDE}")
+    add_dependencies(unstarve_storage unstarve_arrow_module)  # whatever reads data loads it
   endif()
   if(arg_TORCH)
     # PRIVATE: libtorch's include folder contains a newer fmt, which must not shadow ours in folders without libtorch.

@@ -18,14 +18,14 @@ find_package(hwy REQUIRED)
 find_path(UNSTARVE_ZSTD_INCLUDE zstd_errors.h REQUIRED)
 find_library(UNSTARVE_ZSTD_LIBRARY zstd REQUIRED)
 add_library(unstarve_zstd INTERFACE)
-target_include_directories(unstarve_zstd SYSTEM INTERFACE ${UNSTARVE_ZSTD_INCLUDE})
+target_include_directories(unstarve_zstd SYSTEM INTERFACE $<BUILD_INTERFACE:${UNSTARVE_ZSTD_INCLUDE}>)
 target_link_libraries(unstarve_zstd INTERFACE ${UNSTARVE_ZSTD_LIBRARY})
 
 # Debian's libwebp has no CMake package.
 find_path(UNSTARVE_WEBP_INCLUDE webp/decode.h REQUIRED)
 find_library(UNSTARVE_WEBP_LIBRARY webp REQUIRED)
 add_library(unstarve_webp INTERFACE)
-target_include_directories(unstarve_webp SYSTEM INTERFACE ${UNSTARVE_WEBP_INCLUDE})
+target_include_directories(unstarve_webp SYSTEM INTERFACE $<BUILD_INTERFACE:${UNSTARVE_WEBP_INCLUDE}>)
 target_link_libraries(unstarve_webp INTERFACE ${UNSTARVE_WEBP_LIBRARY})
 
 find_program(CCACHE ccache)
@@ -35,14 +35,17 @@ if(CCACHE)
 endif()
 
 add_library(unstarve_options INTERFACE)
-target_include_directories(unstarve_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(unstarve_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+target_compile_features(unstarve_options INTERFACE cxx_std_20)
+set(warnings -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor)
 target_compile_options(unstarve_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
+  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${warnings}>>"
   # -Wrestrict reports false positives for std::string + const char*: GCC bug 105651.
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>
+  $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>>
   # Kernels must be bit-equal to the host, so products and sums are not contracted.
-  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>>
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>>)
 if(UNSTARVE_SANITIZE)
   target_compile_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE})
@@ -120,7 +123,7 @@ if(NOT UNSTARVE_PYTHON STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE
   if(NOT DEFINED SKBUILD AND EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
     set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/.venv/bin/python)
   endif()
-  find_package(Python 3.11 COMPONENTS Interpreter Development.Module)
+  find_package(Python 3.11 COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
   if(Python_FOUND)
     execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
       OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
@@ -134,7 +137,7 @@ endif()
 # All machines round in the same way: a product and a sum are rounded separately. Compilers for 64-bit ARM and kernels
 # for AVX2 would otherwise use a fused instruction.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
-if(UNSTARVE_HAS_PYTHON OR UNSTARVE_HAS_TORCH)
+if(UNSTARVE_HAS_PYTHON OR UNSTARVE_HAS_TORCH OR UNSTARVE_HAS_PARQUET)
   # Shared modules are linked from the static libraries. Without semantic interposition, functions can still be inlined.
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-semantic-interposition>)

@@ -10,8 +10,9 @@ namespace {
 
 int run(const Arguments& arguments, const std::string&) {
   const LibtorchFacts libtorch = libtorch_facts();
-  const DoctorResult result =
-      run_doctor({kVersion, compiler_name(), libtorch.version, libtorch.cuda, arrow_version(), libtorch.problem});
+  const ArrowFacts arrow = arrow_facts();
+  const DoctorResult result = run_doctor(
+      {kVersion, compiler_name(), libtorch.version, libtorch.cuda, arrow.version, libtorch.problem, arrow.problem});
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
 }

@@ -36,6 +36,7 @@
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/module_loader.h"
 #include "unstarve/core/profile.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
@@ -262,6 +263,12 @@ NB_MODULE(_core, m) {
           "id"_a)
       .def("read", &read, "id"_a,
            nb::sig("def read(self, id: int) -> dict[str, int | bytes | numpy.typing.NDArray[numpy.uint8]]"));
+  m.def(
+      "set_package_path",
+      [](const std::vector<std::string>& folders) {
+        set_package_path({folders.begin(), folders.end()});
+      },
+      "folders"_a);
   m.def("open", &open, "path"_a, "split"_a);
   m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a);
   m.def("end_source", &end_source, "source"_a);

@@ -34,14 +34,13 @@ std::string traceback_of(const nb::python_error& error) {
 }
 
 // Acquires one of the permitted concurrent calls, then the GIL. The GIL is released while waiting, because the threads
-// in a call may need it.
+// in a call may need it. Whether this thread has it is not part of the stable ABI, so it is acquired first.
 class Call {
  public:
   explicit Call(std::counting_semaphore<>& permits) : permits_(permits) {
-    if (PyGILState_Check() != 0) {
+    if (!permits_.try_acquire()) {
+      const nb::gil_scoped_acquire acquire;
       const nb::gil_scoped_release release;
-      permits_.acquire();
-    } else {
       permits_.acquire();
     }
     acquired_.emplace();

@@ -20,10 +20,12 @@ Importing unstarve imports NumPy but no framework.
 __version__ = "0.1.0"
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from unstarve import errors
 from unstarve._core import batch_operations, operations
+from unstarve._core import set_package_path as _set_package_path
 from unstarve.constructors import from_source, from_yaml, mix, open, schema
 from unstarve.errors import DataWarning, Error
 from unstarve.loader import Loader
@@ -33,6 +35,8 @@ from unstarve.schedules import schedule
 if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
     from unstarve.torch_dataset import from_torch as from_torch
+
+_set_package_path([str(folder) for folder in sys.path])  # where Arrow is taken from, when a Parquet file is opened
 
 # Names whose modules import torch; they are imported on first access.
 _TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}

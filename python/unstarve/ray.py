@@ -25,6 +25,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from unstarve.optional_packages import install_command
+
 __all__ = ["PartError", "main", "pack"]
 
 _log = logging.getLogger("unstarve.ray")
@@ -160,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                      [_absolute(word, before) for before, word in zip(["", *passed], passed)],
                      parts=given.parts, cpus=given.cpus, retries=given.retries, address=given.address)
     except ImportError as error:
-        print(f"unstarve.ray: {error}; install it: pip install ray", file=sys.stderr)
+        print(f"unstarve.ray: {error}; expected package ray. Run: {install_command('ray')}", file=sys.stderr)
         return 4
     except ValueError as error:
         parser.error(str(error))

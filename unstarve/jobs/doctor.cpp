@@ -118,6 +118,8 @@ void check_devices(const BuildFacts& build, const DeviceReport& devices, Finding
                         "networks cannot be trained or measured; data, loading and emulated accelerators work",
                         "make setup build"});
   }
+  if (!build.arrow_problem.empty())
+    findings.push_back({"parquet", "Arrow cannot be loaded: Parquet is unavailable", build.arrow_problem, ""});
 }
 
 using nlohmann::json;

@@ -12,14 +12,15 @@
 
 namespace unstarve {
 
-// Versions of the program and its libraries, from libtorch_facts() (train) and arrow_version() (storage).
+// Versions of the program and its libraries, from libtorch_facts() (train) and arrow_facts() (storage).
 struct BuildFacts {
   std::string version;   // of unstarve
   std::string compiler;  // "gcc 12.2.0"
   std::string libtorch;  // "2.13.0+cpu"; empty without libtorch
   bool libtorch_cuda = false;
-  std::string arrow;             // "26.0.1"; empty in a build without Parquet support
+  std::string arrow;             // "26.0.1"; empty without Arrow
   std::string libtorch_problem;  // why libtorch cannot be loaded by a build with libtorch; else empty
+  std::string arrow_problem;     // why Arrow cannot be loaded by a build with Parquet support; else empty
 };
 
 struct DoctorFinding {

@@ -122,6 +122,16 @@ TEST_CASE("a libtorch that cannot be loaded is reported with the error of the lo
   CHECK(findings[0].advice == build.libtorch_problem);
 }
 
+TEST_CASE("an Arrow that cannot be loaded is reported with the error of the loader", "[doctor]") {
+  BuildFacts build = good_build();
+  build.arrow.clear();
+  build.arrow_problem = "read Parquet: package pyarrow not found";
+  const auto findings = find_problems(build, good_machine(), good_devices(), 0);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].topic == "parquet");
+  CHECK(findings[0].advice == build.arrow_problem);
+}
+
 TEST_CASE("a GPU that libtorch cannot use is found", "[doctor]") {
   BuildFacts build = good_build();
   build.libtorch = "2.13.0+cpu";

@@ -88,7 +88,7 @@ std::map<std::string, std::string> files_of(const fs::path& folder) {
 
 std::vector<std::string> formats() {
   std::vector<std::string> names{"tfrecord", "webdataset", "recordio"};
-  if (!arrow_version().empty()) names.emplace_back("parquet");
+  if (arrow_facts().in_build) names.emplace_back("parquet");
   return names;
 }
 

@@ -87,7 +87,7 @@ std::vector<TwoShards> two_shards() {
       {"manifest", write_json_lines, "m-*", "m-{0..1}.jsonl", false},
       {"2 sources, the first image folder", copies({{"images", "x-%/class"}}), "x-*", "x-{0,1}/", false},
   };
-  if (!arrow_version().empty())
+  if (arrow_facts().in_build)
     all.push_back(
         {"parquet", copies({{"parquet/plain.parquet", "x-%.parquet"}}), "x-*", "x-{0..1}.parquet", false, false});
   return all;

@@ -6,16 +6,17 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void absent(const char* what) {
-  throw Error(ErrorKind::kMissing, std::string(what) +
-                                       " requires libtorch, which this build does not have. Run `make setup` (it "
-                                       "installs torch into .venv) and build again with -DUNSTARVE_TORCH=ON");
+[[noreturn]] void absent() {
+  throw Error(
+      ErrorKind::kMissing,
+      "train: this build has no libtorch; expected one with it. Install the wheel of `make wheel`, or build with "
+      "-DUNSTARVE_TORCH=ON after `make setup`, which installs torch");
 }
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_trainer(const TrainSettings&) { absent("training"); }
-PrecisionSupport precision_supported(const std::string&, Precision) { absent("training"); }
+std::unique_ptr<Trainer> make_trainer(const TrainSettings&) { absent(); }
+PrecisionSupport precision_supported(const std::string&, Precision) { absent(); }
 bool trainer_in_build() noexcept { return false; }
 LibtorchFacts libtorch_facts() { return {}; }
 std::span<const ModelInfo> model_infos() noexcept { return {}; }

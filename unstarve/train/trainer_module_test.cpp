@@ -1,12 +1,13 @@
 #include "unstarve/train/trainer_module.h"
 
-#include <link.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 
 #include <catch2/catch.hpp>
-#include <string>
+#include <filesystem>
 
 #include "unstarve/core/file.h"
+#include "unstarve/core/module_loader.h"
 #include "unstarve/core/testing/error_message.h"
 
 namespace unstarve {
@@ -28,64 +29,43 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-std::string module_error(const std::vector<fs::path>& paths) {
-  return testing::error_message([&] { (void)load_trainer_module(paths); }, ErrorKind::kMissing);
+// The module `file` as this program requires it.
+Module module_at(const char* file) {
+  return {file, "unstarve_trainer_module", trainer_module().stamp, "torch", "", "torch", {}};
 }
 
-// A library of this process that is not a training module.
-fs::path other_library() {
-  fs::path found;
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* into) {
-        if (std::string_view(info->dlpi_name).find("libstdc++") == std::string_view::npos) return 0;
-        *static_cast<fs::path*>(into) = info->dlpi_name;
-        return 1;
-      },
-      &found);
-  return found;
+std::string module_error(const fs::path& file) {
+  return testing::error_message([&] { (void)load_module(module_at(file.c_str()), "train"); }, ErrorKind::kMissing);
+}
+
+// The file of the loaded module.
+fs::path module_file() {
+  Dl_info found;
+  REQUIRE(::dladdr(&trainer_module(), &found) != 0);
+  return found.dli_fname;
 }
 
 }  // namespace
 
-TEST_CASE("the module is next to the program and belongs to this build") {
-  const std::vector<fs::path> paths = trainer_module_paths();
-  REQUIRE(paths.size() == 2);
-  CHECK(fs::exists(paths[0]));
-  CHECK(paths[0].filename() == paths[1].filename());
-  CHECK(paths[0].filename() == "libunstarve_torch.so");
-  CHECK(paths[1].parent_path().filename() == "unstarve");
-  const TrainerModule& module = load_trainer_module(paths);
-  CHECK(&module == &trainer_module());
-  CHECK(module.libtorch().problem.empty());
-  CHECK(libtorch_facts().version == module.libtorch().version);
+TEST_CASE("the module of the build folder is loaded once") {
+  CHECK(module_file().filename() == "libunstarve_torch.so");
+  CHECK(load_module(module_at("libunstarve_torch.so"), "train") == &trainer_module());
+  CHECK(trainer_module().libtorch().problem.empty());
+  CHECK(libtorch_facts().version == trainer_module().libtorch().version);
 }
 
-TEST_CASE("a missing module is reported with the paths and the remedy") {
-  using Catch::Contains;
-  const TemporaryFolder folder;
-  const fs::path first = folder.path() / "a.so", second = folder.path() / "lib" / "b.so";
-  CHECK_THAT(module_error({first, second}), Contains("libunstarve_torch.so") &&
-                                                Contains(first.string() + " and " + second.string()) &&
-                                                Contains("cmake --install"));
-}
-
-TEST_CASE("a file that is not a module is rejected by name, and later paths are not tried") {
-  using Catch::Contains;
+TEST_CASE("a damaged module is rejected by name") {
   const TemporaryFolder folder;
   const fs::path text = folder.path() / "text.so";
   write_file_atomically(text, "no library", Durability::kRenamed);
-  CHECK_THAT(module_error({folder.path() / "none.so", text, trainer_module_paths()[0]}),
-             Contains(text.string() + ", but it cannot be loaded") && Contains("LD_LIBRARY_PATH"));
-  const fs::path library = other_library();
-  REQUIRE_FALSE(library.empty());
-  CHECK_THAT(module_error({library}), Contains(library.string()) && Contains("has no unstarve_trainer_module"));
+  CHECK_THAT(module_error(text), Catch::Contains("train: " + text.string() + ": "));
 }
 
 TEST_CASE("a module of another build is not called") {
   using Catch::Contains;
   const TemporaryFolder folder;
   const std::string stamp = trainer_module().stamp;
-  std::string bytes = read_text_file(trainer_module_paths()[0]);
+  std::string bytes = read_text_file(module_file());
   const std::size_t at = bytes.find(stamp);
   REQUIRE(at != std::string::npos);
   std::string other = stamp;
@@ -93,8 +73,8 @@ TEST_CASE("a module of another build is not called") {
   bytes.replace(at, other.size(), other);
   const fs::path copy = folder.path() / "other.so";
   write_file_atomically(copy, bytes, Durability::kRenamed);
-  CHECK_THAT(module_error({copy}),
-             Contains("another build (" + other + ")") && Contains("this program (" + stamp + ")"));
+  CHECK_THAT(module_error(copy), Contains(copy.string() + " belongs to another build (" + other + ")") &&
+                                     Contains("this program (" + stamp + ")"));
 }
 
 }  // namespace unstarve

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import warnings
 import zipfile
 from pathlib import Path
@@ -11,6 +12,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_extras_are_the_versions_that_the_build_uses():
+    """A module works with the minor version that it was built with."""
+    pinned = dict(re.findall(r"^(\w+)==(\d+\.\d+)\.", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert extras["torch"] == [f"torch=={pinned['torch']}.*"]
+    assert extras["parquet"] == [f"pyarrow=={pinned['pyarrow']}.*"]
+    assert {"jax", "ray"} <= set(extras)
 
 
 def test_versions_agree_everywhere():
@@ -85,10 +96,11 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
-        f"{what}: package {package} not found; expected it to be installed. Run: pip install {package}"
-        for what, package in (
-            ("to_torch", "torch"), ("DataLoader", "torch"), ("from_torch", "torch"), ("to_jax", "jax"),
-            ("to_tf", "tensorflow"))], done.stderr
+        f"{what}: package {package} not found; expected it to be installed. Run: pip install {wanted}"
+        for what, package, wanted in (
+            ("to_torch", "torch", "'unstarve[torch]'"), ("DataLoader", "torch", "'unstarve[torch]'"),
+            ("from_torch", "torch", "'unstarve[torch]'"), ("to_jax", "jax", "'unstarve[jax]'"),
+            ("to_tf", "tensorflow", "tensorflow"))], done.stderr
 
 
 def test_importing_does_not_import_torch():

@@ -1,4 +1,5 @@
 // RemoteOptions from the environment.
+#include <filesystem>
 #include <limits>
 
 #include "unstarve/core/error.h"
@@ -23,6 +24,16 @@ void read_number(const remote::Environment& environment, const char* name, Numbe
     reject_option(name, *text, "a whole number");
   }
   target = static_cast<Number>(*value);
+}
+
+// A bundled libcurl has the path of the distribution that built it; "" leaves it that path.
+std::string system_ca_bundle() {
+  for (const char* const file :
+       {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"}) {
+    std::error_code failed;
+    if (std::filesystem::exists(file, failed)) return file;
+  }
+  return "";
 }
 
 }  // namespace
@@ -52,6 +63,7 @@ RemoteOptions remote_options_from_environment() {
   for (const char* name : {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE"}) {
     if (const auto file = environment(name)) options.ca_bundle = *file;
   }
+  if (options.ca_bundle.empty()) options.ca_bundle = system_ca_bundle();
   return options;
 }
 

@@ -9,9 +9,8 @@ namespace {
 
 Error missing(const std::string& operation, const char* what) {
   return Error(ErrorKind::kMissing, operation + ": this build cannot " + what +
-                                        " Parquet. Build from source: `make setup` installs pyarrow with Arrow C++, "
-                                        "then configure with -DUNSTARVE_PARQUET=ON. The Python package built by pip "
-                                        "has no Parquet support.");
+                                        " Parquet; expected one with Arrow. Install the wheel of `make wheel`, or "
+                                        "build with -DUNSTARVE_PARQUET=ON after `make setup`, which installs pyarrow");
 }
 
 }  // namespace
@@ -29,6 +28,6 @@ std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<s
   throw missing("write Parquet", "write");
 }
 
-std::string arrow_version() { return ""; }
+ArrowFacts arrow_facts() { return {}; }
 
 }  // namespace unstarve

@@ -11,11 +11,10 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/map_guard.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/formats/parquet/arrow_columns.h"
+#include "unstarve/storage/formats/parquet/arrow_module.h"
 #include "unstarve/storage/formats/parquet/arrow_source.h"
-#include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
 
 namespace unstarve {
@@ -36,8 +35,8 @@ std::uint64_t decoded_limit(std::uint64_t stored_bytes) {
 
 class ArrowFile final : public ParquetFile {
  public:
-  ArrowFile(std::shared_ptr<const ByteSource> source, const std::string& image, const std::string& label)
-      : source_(std::move(source)) {
+  ArrowFile(ParquetSource source, const std::string& image, const std::string& label)
+      : source_(std::move(source.bytes)), check_map_(source.check_map) {
     try {
       read_footer();
       choose(image, label);
@@ -73,6 +72,7 @@ class ArrowFile final : public ParquetFile {
                     arrow::MemoryPool& pool, RowGroup& group) const;
 
   std::shared_ptr<const ByteSource> source_;
+  CheckMap check_map_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   ChosenColumns columns_;
   std::vector<ParquetGroup> groups_;
@@ -222,7 +222,7 @@ void ArrowFile::check_chunks(std::size_t number) const {
   const std::span<const std::uint8_t> mapped = source_->mapped();
   if (mapped.empty()) return;
   for (const Chunk& chunk : {chunks_[number].image, chunks_[number].label})
-    check_map(mapped.data() + chunk.offset, static_cast<std::size_t>(chunk.bytes));
+    check_map_(mapped.data() + chunk.offset, static_cast<std::size_t>(chunk.bytes));
 }
 
 // Each call creates its own readers: with a parsed footer this costs microseconds.
@@ -246,11 +246,11 @@ void ArrowFile::read_columns(std::size_t number, bool with_images, const std::sh
 
 }  // namespace
 
-std::unique_ptr<const ParquetFile> open_parquet_file(std::shared_ptr<const ByteSource> source, const std::string& image,
-                                                     const std::string& label) {
+std::unique_ptr<const ParquetFile> open_arrow_file(ParquetSource source, const std::string& image,
+                                                   const std::string& label) {
   return std::make_unique<ArrowFile>(std::move(source), image, label);
 }
 
-std::string arrow_version() { return arrow::GetBuildInfo().version_string; }
+std::string linked_arrow_version() { return arrow::GetBuildInfo().version_string; }
 
 }  // namespace unstarve

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/formats/parquet/arrow_module.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
 
 namespace unstarve {
@@ -180,12 +181,8 @@ class ParquetWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vector<std::string>& classes) {
-  return make_parquet_writer(sink, classes, kRowGroupRows);
-}
-
-std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vector<std::string>& classes,
-                                                  std::size_t group_rows) {
+std::unique_ptr<RecordWriter> make_arrow_writer(ByteSink& sink, const std::vector<std::string>& classes,
+                                                std::size_t group_rows) {
   return std::make_unique<ParquetWriter>(sink, classes, group_rows);
 }
 

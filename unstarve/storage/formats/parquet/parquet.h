@@ -17,7 +17,8 @@
 //            (`cache_mb`, 1024 by default) holds the decoded groups that fit. In-order reading decodes each group once,
 //            partly in advance. A full shuffle of more groups than fit decodes a group for nearly every record
 //            (measured: 80 times slower); then raise cache_mb, shuffle within windows, or pack once.
-// Threads:   as Dataset. Failure: as open_dataset(); Error(kMissing) in a build without Arrow.
+// Threads:   as Dataset. Failure: as open_dataset(); Error(kMissing) without Arrow, naming the
+//            package to install.
 
 #include <cstdint>
 #include <memory>
@@ -37,8 +38,13 @@ struct ParquetOptions {
   int threads = 0;  // threads that decode in advance; 0: one per CPU, at most 8; 16 for URLs
 };
 
-// "26.0.1", empty in a build without Arrow.
-[[nodiscard]] std::string arrow_version();
+// Arrow of the installed pyarrow; loads it. Throws only std::bad_alloc.
+struct ArrowFacts {
+  bool in_build = false;  // whether this build can use it
+  std::string version;    // "26.0.1"; empty without it
+  std::string problem;    // why it cannot be loaded, and how to fix it
+};
+[[nodiscard]] ArrowFacts arrow_facts();
 
 // Format table entry. Options: image, label, cache_mb. Recognised by the magic at the beginning only, so that a
 // truncated file is reported as such.

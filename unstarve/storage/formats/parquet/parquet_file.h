@@ -5,7 +5,8 @@
 //            wrong lengths end in an Error(kInput).
 // Ownership: shares the source. A RowGroup may point into its map and must not outlive it.
 // Threads:   const; decode() may be called concurrently.
-// Failure:   Error(kInput) with file and row group; Error(kIo) of the source; Error(kMissing) without Arrow.
+// Failure:   Error(kInput) with file and row group; Error(kIo) of the source; Error(kMissing) without Arrow, which
+//            is loaded by the first call (arrow_module.h).
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 // about 1 MB and a checksum, row groups about kRowGroupBytes: a remote reader fetches one at a time.
 //
 // Memory:    one row group. The position of the sink changes only when a row group is full.
-// Threads and failure: as RecordWriter; Error(kMissing) from make_parquet_writer() in a build without Arrow.
+// Threads and failure: as RecordWriter; Error(kMissing) from make_parquet_writer() without Arrow.
 
 #include <memory>
 #include <string>

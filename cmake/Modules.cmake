@@ -1,0 +1,91 @@
+# Modules that the program and the Python extension load at run time (unstarve/core/module_loader.h):
+#
+#   libunstarve_torch.so   torch/ and models/ with libtorch
+#   libunstarve_arrow.so   storage/formats/parquet/arrow_*.cpp with Arrow C++
+#
+# They are located by the run path: the top of the build folder, or UNSTARVE_MODULE_FOLDER of an installation. A module contains
+# the parts of core/ that it uses and exports one function (cmake/module.map).
+include(GNUInstallDirs)
+if(DEFINED SKBUILD)  # in the Python package
+  set(UNSTARVE_PROGRAM_FOLDER unstarve/bin)
+  set(UNSTARVE_MODULE_FOLDER unstarve/lib)
+else()
+  set(UNSTARVE_PROGRAM_FOLDER ${CMAKE_INSTALL_BINDIR})
+  set(UNSTARVE_MODULE_FOLDER ${CMAKE_INSTALL_LIBDIR}/unstarve)
+endif()
+set(CMAKE_BUILD_RPATH $ORIGIN $ORIGIN/.. $ORIGIN/../..)  # build/, build/bench, build/python/unstarve
+file(RELATIVE_PATH from_program /prefix/${UNSTARVE_PROGRAM_FOLDER} /prefix/${UNSTARVE_MODULE_FOLDER})
+set(UNSTARVE_PROGRAM_RPATH $ORIGIN/${from_program})
+
+# unstarve_module_stamp(OUT HEADER): the stamp that both sides compare: the version, and a digest of the compiler and of
+# every header that HEADER includes, which describe what crosses the boundary.
+function(unstarve_module_stamp out header)
+  set(headers ${header})
+  set(text "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+  set(seen)
+  while(headers)
+    list(POP_FRONT headers next)
+    if(next IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen ${next})
+    file(READ ${PROJECT_SOURCE_DIR}/${next} content)
+    string(APPEND text "${content}")
+    string(REGEX MATCHALL "#include \"unstarve/[^\"]+\"" includes "${content}")
+    list(TRANSFORM includes REPLACE "#include \"([^\"]+)\"" "\\1")
+    list(APPEND headers ${includes})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${next})
+  endwhile()
+  string(SHA256 digest "${text}")
+  string(SUBSTRING ${digest} 0 12 digest)
+  set(${out} "UNSTARVE_MODULE_STAMP=\"${PROJECT_VERSION}-${digest}\"" PARENT_SCOPE)
+endfunction()
+
+# unstarve_module(NAME LIBRARIES sources...): libunstarve_NAME.so, which finds LIBRARIES (a folder) in a source tree.
+function(unstarve_module name libraries)
+  add_library(unstarve_${name}_module MODULE ${ARGN})
+  set_target_properties(unstarve_${name}_module PROPERTIES
+    OUTPUT_NAME unstarve_${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/module.map)
+  target_link_options(unstarve_${name}_module PRIVATE
+    -Wl,--as-needed -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/module.map)
+  if(NOT DEFINED SKBUILD)  # a wheel takes them from the package path
+    set_target_properties(unstarve_${name}_module PROPERTIES INSTALL_RPATH ${libraries})
+  endif()
+  install(TARGETS unstarve_${name}_module LIBRARY DESTINATION ${UNSTARVE_MODULE_FOLDER} COMPONENT program)
+endfunction()
+
+# unstarve_add_arrow_module(sources...): the module of these sources of the folder storage. They are also an object
+# library, unstarve_arrow, which fuzz/ links.
+function(unstarve_add_arrow_module)
+  set(parquet ${PROJECT_SOURCE_DIR}/unstarve/storage/formats/parquet)
+  unstarve_module_stamp(stamp unstarve/storage/formats/parquet/arrow_module.h)
+  add_library(unstarve_arrow OBJECT ${ARGN} ${parquet}/module.cpp)
+  unstarve_unity(unstarve_arrow)
+  # Arrow's headers for these files only: no other file is compiled again for another pyarrow.
+  target_include_directories(unstarve_arrow SYSTEM PRIVATE ${UNSTARVE_ARROW_INCLUDE})
+  target_link_libraries(unstarve_arrow PUBLIC unstarve_core unstarve_libparquet)
+  unstarve_module(arrow ${UNSTARVE_ARROW_FOLDER} ${parquet}/columns.cpp)
+  target_link_libraries(unstarve_arrow_module PRIVATE unstarve_arrow)
+  set_source_files_properties(${parquet}/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
+  set_source_files_properties(${parquet}/arrow_module.cpp PROPERTIES COMPILE_DEFINITIONS
+    "${stamp};UNSTARVE_ARROW_VERSION=\"${UNSTARVE_ARROW_VERSION}\";UNSTARVE_ARROW_LIBRARY=\"${UNSTARVE_ARROW_LIBRARY}\";UNSTARVE_PARQUET_LIBRARY=\"${UNSTARVE_PARQUET_LIBRARY}\"")
+endfunction()
+
+# The folders torch and train exist when this is called.
+function(unstarve_add_torch_module)
+  unstarve_module_stamp(stamp unstarve/train/trainer_module.h)
+  unstarve_module(torch ${TORCH_INSTALL_PREFIX}/lib unstarve/torch/module.cpp)
+  target_link_libraries(unstarve_torch_module PRIVATE unstarve_torch)
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" version ${Torch_VERSION})
+  set_source_files_properties(unstarve/torch/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
+  set_source_files_properties(unstarve/train/trainer_module.cpp PROPERTIES
+    COMPILE_DEFINITIONS "${stamp};UNSTARVE_TORCH_VERSION=\"${version}\"")
+endfunction()
+
+# unstarve_uses_trainer(TARGET): TARGET, a program, calls make_trainer(), so the module is built with it.
+function(unstarve_uses_trainer target)
+  if(UNSTARVE_HAS_TORCH)
+    add_dependencies(${target} unstarve_torch_module)
+  endif()
+endfunction()

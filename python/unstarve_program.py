@@ -1,0 +1,22 @@
+"""The command `unstarve` of an installed package: replaces itself with the package's program.
+
+A module of its own, because importing the package would import NumPy. The program loads torch and Arrow from the
+folders in which this interpreter finds packages, which it receives in UNSTARVE_PACKAGES.
+"""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Runs the program with the arguments of this process."""
+    package = importlib.util.find_spec("unstarve")
+    if package is None or package.origin is None:
+        sys.exit(f"unstarve: package unstarve not found in {sys.path}; expected it next to {__file__}. "
+                 "Run: pip install --force-reinstall unstarve")
+    program = Path(package.origin).parent / "bin" / "unstarve"
+    os.environ["UNSTARVE_PACKAGES"] = os.pathsep.join(sys.path)
+    os.execv(program, [str(program), *sys.argv[1:]])

@@ -1,0 +1,127 @@
+#include "unstarve/core/module_loader.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PackagePath {
+  std::mutex mutex;
+  std::vector<fs::path> folders;
+
+  PackagePath() {
+    const char* const text = std::getenv("UNSTARVE_PACKAGES");
+    std::string_view rest = text == nullptr ? "" : text;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(':'), rest.size());
+      if (end > 0) folders.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+};
+
+PackagePath& package_path() {
+  static PackagePath path;
+  return path;
+}
+
+// An installed Python package; `folder` is empty if there is none.
+struct Package {
+  fs::path folder;      // that contains the package and its metadata
+  std::string version;  // "2.13.0+cpu"
+};
+
+// The version of `package` by the name of its metadata, NAME-VERSION.dist-info; "" if it is not in `folder`.
+std::string version_in(const fs::path& folder, std::string_view package) {
+  constexpr std::string_view kMetadata = ".dist-info";
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (name.size() <= package.size() + 1 + kMetadata.size()) continue;
+    if (!name.starts_with(package) || name[package.size()] != '-' || !name.ends_with(kMetadata)) continue;
+    return name.substr(package.size() + 1, name.size() - package.size() - 1 - kMetadata.size());
+  }
+  return "";
+}
+
+Package find_package(std::string_view package) {
+  PackagePath& path = package_path();
+  const std::lock_guard lock(path.mutex);
+  for (const fs::path& folder : path.folders) {
+    if (std::string version = version_in(folder, package); !version.empty()) return {folder, std::move(version)};
+  }
+  return {};
+}
+
+// Whether `version` begins with the parts of `supported`: 2.13.0 with 2.13, but not 2.130.
+bool is_supported(std::string_view version, std::string_view supported) {
+  if (!version.starts_with(supported)) return false;
+  version.remove_prefix(supported.size());
+  return version.empty() || version.front() < '0' || version.front() > '9';
+}
+
+[[noreturn]] void fail(const Module& module, const std::string& operation, const std::string& found) {
+  throw Error(ErrorKind::kMissing, operation + ": " + found + "; expected " + module.package + " " + module.version +
+                                       ".*. Run: pip install 'unstarve[" + module.extra +
+                                       "]'   (in a source tree: make setup)");
+}
+
+[[noreturn]] void fail_file(const Module& module, const std::string& operation, const std::string& found) {
+  throw Error(ErrorKind::kMissing, operation + ": " + found + "; expected the " + module.file +
+                                       " of this build in the run path. Build or install both together");
+}
+
+// RTLD_LOCAL hides all symbols from other libraries of the process.
+void* open_library(const fs::path& file) { return ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
+
+void load_libraries(const Module& module, const Package& package, const std::string& operation) {
+  const std::string found = std::string(module.package) + " " + package.version + " in " + package.folder.string();
+  if (!is_supported(package.version, module.version)) fail(module, operation, "found " + found);
+  for (const char* library : module.libraries) {
+    if (open_library(package.folder / library) == nullptr)
+      fail(module, operation, "the libraries of " + found + " cannot be loaded: " + ::dlerror());
+  }
+}
+
+}  // namespace
+
+void set_package_path(std::vector<fs::path> folders) {
+  PackagePath& path = package_path();
+  const std::lock_guard lock(path.mutex);
+  path.folders = std::move(folders);
+}
+
+const void* load_module(const Module& module, const std::string& operation) {
+  const Package package = find_package(module.package);
+  if (!package.folder.empty()) load_libraries(module, package, operation);
+  void* const library = open_library(module.file);
+  if (library == nullptr) {
+    const std::string reason = ::dlerror();
+    if (reason.starts_with(module.file)) fail_file(module, operation, reason);
+    fail(module, operation,
+         (package.folder.empty() ? std::string("package ") + module.package + " not found: "
+                                 : std::string(module.file) + " cannot be loaded: ") +
+             reason);
+  }
+  const auto entry = reinterpret_cast<const void* (*)()>(::dlsym(library, module.entry));
+  if (entry == nullptr)
+    fail_file(module, operation, std::string(module.file) + " is another library: it has no " + module.entry);
+  const void* const table = entry();
+  const std::string_view stamp = *static_cast<const char* const*>(table);
+  if (stamp != module.stamp) {
+    fail_file(module, operation,
+              std::string(module.file) + " belongs to another build (" + std::string(stamp) + ") than this program (" +
+                  module.stamp + ")");
+  }
+  return table;
+}
+
+}  // namespace unstarve
