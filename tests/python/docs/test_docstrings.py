@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[3] / "python" / "unstarve"
 # The modules that users call.
-MODULES = ("constructors", "dataloader", "errors", "facts", "functions", "jax", "loader",
+MODULES = ("constructors", "dataloader", "dataset_tensors", "errors", "facts", "functions", "jax", "loader",
            "loaders.base_loader", "loaders.conversions", "loaders.description", "loaders.framework_loader",
            "pipeline", "ray", "schedules", "steps.execution", "steps.image_operations", "steps.operations",
            "steps.selection", "tensorflow", "torch", "torch_dataset", "weights")

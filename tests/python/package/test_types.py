@@ -14,7 +14,7 @@ from unstarve import _core
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / "tests/python/package/typed_program.py"
-MODULES = ("arguments", "constructors", "dataloader", "device_operations", "draws",
+MODULES = ("arguments", "constructors", "dataloader", "dataset_steps", "dataset_tensors", "device_operations", "draws",
            "errors", "facts", "functions", "image_arguments", "jax", "loader", "loaders.base_loader",
            "loaders.conversions", "loaders.description", "loaders.engine", "loaders.framework_loader",
            "loaders.run_state", "mapped_loader", "notices", "nvjpeg", "operation_functions",

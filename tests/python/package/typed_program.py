@@ -67,6 +67,7 @@ def iterate() -> Iterator[Any]:
     torchs: torch.utils.data.DataLoader[int] = dropped_in
     yield from torchs
     yield from un.from_torch(Mine()).shuffle(0).map(lambda sample: sample + 1).batch(64)
+    yield from un.from_torch(Mine()).flip().normalize(*un.IMAGENET).batch(64).to_torch("cuda", channels_last=True)
 
 
 try:
