@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "python/bindings/encoded_image.h"
+#include "python/bindings/result_memory.h"
 #include "python/bindings/text.h"
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/aligned.h"
@@ -94,13 +95,15 @@ Form form_of(const std::string& name) {
 
 // An array of a result in memory of its own.
 struct Made {
-  std::unique_ptr<AlignedBytes> memory = std::make_unique<AlignedBytes>();
+  std::unique_ptr<AlignedBytes> memory;
   std::vector<std::size_t> shape;
   bool floats = false;
 
   [[nodiscard]] nb::object array() {
     std::uint8_t* const data = memory->data();
-    const nb::capsule owner(memory.release(), [](void* p) noexcept { delete static_cast<AlignedBytes*>(p); });
+    const nb::capsule owner(memory.release(), [](void* p) noexcept {
+      give_result_memory(std::unique_ptr<AlignedBytes>(static_cast<AlignedBytes*>(p)));
+    });
     if (floats) return nb::cast(nb::ndarray<nb::numpy, float>(data, shape.size(), shape.data(), owner));
     return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(data, shape.size(), shape.data(), owner));
   }
@@ -165,13 +168,13 @@ class ImageFunction {
     if (form_ == Form::kGrey) {  // all channels are equal: the chain ends with grayscale
       const Image& image = make_pixels(frame, workspace().scratch);
       made.shape = {height, width};
-      made.memory->reserve_discard(std::max<std::size_t>(height * width, 1));
+      made.memory = take_result_memory(height * width);
       for (std::size_t i = 0; i < height * width; ++i) made.memory->data()[i] = image.data()[i * kChannels];
       return made;
     }
     made.shape = format_.layout == Layout::kNchw ? std::vector<std::size_t>{kChannels, height, width}
                                                  : std::vector<std::size_t>{height, width, kChannels};
-    made.memory->reserve_discard(std::max<std::size_t>(storer_.sample_bytes(frame.size()), 1));
+    made.memory = take_result_memory(storer_.sample_bytes(frame.size()));
     storer_.store(frame, made.memory->data());
     return made;
   }

@@ -65,3 +65,30 @@ def test_large_and_small_images_alternate():
     for _ in range(3):
         assert np.array_equal(un.invert(un.invert(large, probability=1), probability=1), large)
         assert np.array_equal(un.vertical_flip(un.vertical_flip(small, probability=1), probability=1), small)
+
+
+def test_the_memory_of_results_is_reused_only_after_they_are_deleted():
+    image = pixels(300, 400)
+    held = [un.invert(image, probability=1) for _ in range(30)]
+    assert len({made.ctypes.data for made in held}) == 30
+    before = {made.ctypes.data for made in held}
+    part = held[7][10:20]  # a view keeps the memory of its image
+    copy = part.copy()
+    del held
+    again = [un.horizontal_flip(image, probability=1) for _ in range(29)]
+    assert len(before & {made.ctypes.data for made in again}) == 29 and np.array_equal(part, copy)
+    assert all(np.array_equal(made, image[:, ::-1]) for made in again)
+
+
+def test_at_most_64_mb_of_deleted_results_are_kept():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    image = pixels(1000, 1000)
+    un.invert(image)
+    before = resident()
+    held = [un.invert(image) for _ in range(60)]  # 180 MB
+    assert resident() - before > 150 << 20
+    del held
+    assert resident() - before < 90 << 20
