@@ -11,12 +11,14 @@ Different with num_workers > 0:
   on Linux, with no import and no pickling, or spawned with multiprocessing_context="spawn" or "forkserver", and from
   daemonic processes. Spawned helpers receive dataset, collate_fn and worker_init_fn pickled, once for all; they share
   one copy of large arrays and tensors, and are kept for the next loop.
-- Idle workers take single samples, not whole batches: a slow sample delays only its own batch. A dataset object with
-  mutable state per worker sees samples in an order that depends on timing.
+- Idle workers take the next task: single samples of the first batches of an epoch, then whole batches. A slow sample
+  delays only its own batch. A dataset object with mutable state per worker sees samples in an order that depends on
+  timing.
 - The global generators are seeded for every sample from the base seed of the epoch and the position of the sample:
   augmentation that draws from random, numpy.random or torch is the same for any number of helper processes, and after a
   resume.
 - Unless persistent_workers is set, every loop has the current dataset, new seeds and a new worker_init_fn call.
+- Helpers keep the memory of deleted images for later samples, up to 256 MB each.
 - Batches are zero-copy views of memory that a helper wrote, which is reused when they are dropped. /dev/shm is not
   used, except by torch if a collate_fn of yours calls default_collate. Nothing remains after any process is killed.
 """

@@ -59,7 +59,7 @@ def from_torch(dataset: Any) -> DatasetPipeline:
 
     Args:
         dataset: An object with __len__ and __getitem__, or __getitems__ (maps a list of indices to a list of samples).
-            It must be picklable for helper processes.
+            It must be picklable if helper processes are spawned; see unstarve.dataloader.
 
     Raises:
         ArgumentError: `dataset` has no such methods.
