@@ -28,9 +28,11 @@
 
 #include "python/bindings/device_operations.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/functions.h"
 #include "python/bindings/lending_device.h"
 #include "python/bindings/listening.h"
 #include "python/bindings/notices.h"
+#include "python/bindings/operation_parameters.h"
 #include "python/bindings/python_source.h"
 #include "python/bindings/samples.h"
 #include "python/bindings/text.h"
@@ -290,6 +292,8 @@ NB_MODULE(_core, m) {
 
   bind_samples(m);
   bind_device_operations(m);
+  bind_functions(m);
+  bind_operation_parameters(m);
 
   nb::class_<PyLoader>(m, "Loader")
       .def(

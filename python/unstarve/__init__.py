@@ -12,6 +12,7 @@
 | load images from an object, e.g. a database    | `un.from_source`                                        |
 | iterate over batches                           | `batch` returns a Loader (unstarve.loader)              |
 | load a torch dataset                           | `un.from_torch`, or `un.DataLoader` in place of torch's |
+| decode or change single images                 | `un.decode`, `un.resize`, ...: unstarve.functions       |
 | handle failures                                | unstarve.errors                                         |
 
 Importing unstarve imports NumPy but no framework.
@@ -23,17 +24,19 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from unstarve import errors
+from unstarve import errors, functions, operation_functions
 from unstarve._core import batch_operations, operations
 from unstarve._core import set_package_path as _set_package_path
 from unstarve.constructors import from_source, from_yaml, mix, open, schema
 from unstarve.errors import DataWarning, Error
+from unstarve.functions import ImageInfo, decode, encode_jpeg, image_info
 from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
 from unstarve.schedules import schedule
 
 if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
+    from unstarve.operation_functions import *  # noqa: F403
     from unstarve.torch_dataset import from_torch as from_torch
 
 _set_package_path([str(folder) for folder in sys.path])  # where Arrow is taken from, when a Parquet file is opened
@@ -43,11 +46,13 @@ _TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _TORCH_MODULES:
-        raise AttributeError(f"module 'unstarve' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"unstarve.{_TORCH_MODULES[name]}"), name)
+    if name in _TORCH_MODULES:
+        return getattr(importlib.import_module(f"unstarve.{_TORCH_MODULES[name]}"), name)
+    if name in operation_functions.NAMES:
+        return getattr(operation_functions, name)
+    raise AttributeError(f"module 'unstarve' has no attribute {name!r}")
 
 
-__all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "Loader", "Pipeline", "__version__",
-           "batch_operations", "errors", "from_source", "from_yaml", "mix", "open",
-           "operations", "schedule", "schema"]
+__all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "ImageInfo", "Loader", "Pipeline", "__version__",
+           "batch_operations", "decode", "encode_jpeg", "errors", "from_source", "from_yaml", "functions", "image_info",
+           "mix", "open", "operations", "schedule", "schema"]

@@ -7,24 +7,26 @@ get_worker_info(), how errors are raised. It is a subclass of torch's DataLoader
 
 Different with num_workers > 0:
 
-- Workers are helper processes that are spawned, never forked, or threads (argument `workers`). For processes the
-  dataset, collate_fn and worker_init_fn must be picklable. They are pickled once; helpers share one copy of their large
-  arrays and tensors.
-- Idle workers take single samples, not whole batches: a slow sample delays only its own batch. A dataset object with
-  mutable state per worker sees samples in an order that depends on timing.
+- Workers are helper processes or threads (argument `workers`). Helpers start as torch's workers do: forked by default
+  on Linux, with no import and no pickling, or spawned with multiprocessing_context="spawn" or "forkserver", and from
+  daemonic processes. Spawned helpers receive dataset, collate_fn and worker_init_fn pickled, once for all; they share
+  one copy of large arrays and tensors, and are kept for the next loop.
+- Idle workers take the next task: single samples of the first batches of an epoch, then whole batches. A slow sample
+  delays only its own batch. A dataset object with mutable state per worker sees samples in an order that depends on
+  timing.
 - The global generators are seeded for every sample from the base seed of the epoch and the position of the sample:
   augmentation that draws from random, numpy.random or torch is the same for any number of helper processes, and after a
   resume.
-- Processes are kept for the next loop. Unless persistent_workers is set, they receive the dataset again, new seeds and
-  a new worker_init_fn call, as new processes would.
+- Unless persistent_workers is set, every loop has the current dataset, new seeds and a new worker_init_fn call.
+- Helpers keep the memory of deleted images for later samples, up to 256 MB each.
 - Batches are zero-copy views of memory that a helper wrote, which is reused when they are dropped. /dev/shm is not
   used, except by torch if a collate_fn of yours calls default_collate. Nothing remains after any process is killed.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.context import BaseContext
 from typing import Any, TypeVar
@@ -66,7 +68,7 @@ class DataLoader(EpochLoader[_Sample]):
         dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout,
             worker_init_fn, generator, prefetch_factor, persistent_workers, pin_memory_device, in_order: As in
             torch.utils.data.DataLoader.
-        multiprocessing_context: Validated as in torch; helpers are always spawned.
+        multiprocessing_context: As in torch: "fork", "spawn" or "forkserver", which spawns, or such a context.
         workers: "processes" or "threads". None: threads if the interpreter has no global lock and the dataset is
             map-style, otherwise processes. Threads share one dataset object and the global random generators; in them
             torch's get_worker_info() returns None, use that of unstarve.dataloader.
@@ -109,10 +111,6 @@ class DataLoader(EpochLoader[_Sample]):
                          drop_last, timeout, worker_init_fn, multiprocessing_context, generator,
                          prefetch_factor=prefetch_factor, persistent_workers=persistent_workers,
                          pin_memory_device=pin_memory_device, in_order=in_order)
-        method = self.multiprocessing_context and self.multiprocessing_context.get_start_method()
-        if method == "fork":
-            warnings.warn("DataLoader(multiprocessing_context): found 'fork'; helper processes are spawned instead",
-                          stacklevel=2)
 
     def __iter__(self) -> Epoch:  # type: ignore[override]  # torch declares its own iterator class
         resume, self._resume = self._resume, None
@@ -194,4 +192,9 @@ class DataLoader(EpochLoader[_Sample]):
         free = not getattr(sys, "_is_gil_enabled", lambda: True)()
         if self.workers == "threads" or self.workers is None and free and not iterable:
             return ThreadPool(self.num_workers)
-        return ProcessPool(self.num_workers, iterable)
+        return ProcessPool(self.num_workers, iterable, forks=self._forks())
+
+    def _forks(self) -> bool:
+        """Returns whether helpers are forked; daemonic processes cannot have children of multiprocessing."""
+        context = self.multiprocessing_context or multiprocessing.get_context()
+        return context.get_start_method() == "fork" and not multiprocessing.current_process().daemon

@@ -1,18 +1,19 @@
 """Pipelines over a torch dataset: any object with __len__ and __getitem__.
 
-    loader = un.from_torch(dataset).shuffle(seed=0).map(augment).batch(256)
-    for images, labels in loader:
+    loader = un.from_torch(dataset).shuffle(seed=0).random_resized_crop(224).flip().normalize(*un.IMAGENET).batch(256)
+    for images, labels in loader.to_torch("cuda"):
         ...
 
-The conventions are those of unstarve.loader.Loader. The order is a function of (seed, epoch). Augmentation is a
-function of (seed, epoch, sample) if it draws from the argument `rng` of a function, or in helper processes from the
-global generators of random, numpy.random and torch.
+The conventions are those of unstarve.loader.Loader. The order is a function of (seed, epoch). Operations draw from
+(seed, epoch, sample), as in a Pipeline, so that both give the same pixels. So does augmentation of the user's own if it
+draws from the argument `rng` of a function, or in helper processes from the global generators of random, numpy.random
+and torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 from unstarve.optional_packages import require_package
 
@@ -20,11 +21,34 @@ with require_package("torch", "from_torch"):
     import torch
 
 from unstarve import _core
-from unstarve.arguments import MAX_EPOCH, check_int, last_batch, rank_and_world, reject_repeated, shard_arguments
+from unstarve.arguments import (
+    MAX_EPOCH,
+    check_channels,
+    check_int,
+    check_normalisation,
+    last_batch,
+    rank_and_world,
+    reject_repeated,
+    shard_arguments,
+)
 from unstarve.dataloader import DataLoader
+from unstarve.dataset_steps import (
+    CHANNELS_FIRST,
+    BulkSteppedDataset,
+    Normalisation,
+    Operation,
+    Step,
+    SteppedDataset,
+    is_normalisation,
+    runs_of,
+)
+from unstarve.dataset_tensors import TensorLoader
 from unstarve.errors import ArgumentError, CancelledError
+from unstarve.schedules import Schedule
+from unstarve.single_image import frozen
+from unstarve.spec_json import spec_json
+from unstarve.steps.image_operations import ImageOperationSteps
 from unstarve.user_functions import Function
-from unstarve.workers import torch_job
 from unstarve.workers.order import Order
 
 STATE_VERSION = 1
@@ -35,13 +59,13 @@ def from_torch(dataset: Any) -> DatasetPipeline:
 
     Args:
         dataset: An object with __len__ and __getitem__, or __getitems__ (maps a list of indices to a list of samples).
-            It must be picklable for helper processes.
+            It must be picklable if helper processes are spawned; see unstarve.dataloader.
 
     Raises:
         ArgumentError: `dataset` has no such methods.
 
     Example:
-        loader = un.from_torch(dataset).shuffle(seed=0).options(workers=4).batch(64)
+        loader = un.from_torch(dataset).shuffle(seed=0).random_resized_crop(224).options(workers=4).batch(64)
     """
     if not hasattr(dataset, "__len__") or not (hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
         raise ArgumentError(f"from_torch: found {type(dataset).__name__}; expected an object with __len__ and "
@@ -49,16 +73,21 @@ def from_torch(dataset: Any) -> DatasetPipeline:
     return DatasetPipeline(dataset)
 
 
-class DatasetPipeline:
+class DatasetPipeline(ImageOperationSteps):
     """A torch dataset and the steps to its batches; `from_torch` creates it.
 
-    It is immutable: every step returns a new one. Functions of map() accumulate; other settings may be set once.
+    It is immutable: every step returns a new one. Operations and functions of map() accumulate and run in their order;
+    other settings may be set once.
+
+    Operations change the image of a sample: the sample itself, the first element of a tuple or list, or the value
+    "image" of a dict. Images are as in unstarve.functions: paths or bytes of image files, of which only the necessary
+    part is decoded, NumPy arrays uint8 (height, width, 3), torch tensors uint8 (3, height, width), or PIL images.
     """
 
     def __init__(self, dataset: Any, set_by: Mapping[str, str] | None = None, **settings: Any) -> None:
         self._dataset = dataset
         self._set_by = set_by or {}  # setting -> step that set it
-        self._settings = {"seed": 0, "shuffle": True, "rank": None, "world": None, "functions": (), "workers": None,
+        self._settings = {"seed": 0, "shuffle": True, "rank": None, "world": None, "steps": (), "workers": None,
                           "kind": None, "prefetch": None, **settings}
 
     def __len__(self) -> int:
@@ -100,9 +129,44 @@ class DatasetPipeline:
             function: Called as function(sample); returns the new sample. If it has an argument `rng`, it receives a
                 numpy.random.Generator seeded with (seed, epoch, sample).
         """
-        before = self._settings["functions"]
-        functions = (*before, Function.of(function, len(before)))
-        return DatasetPipeline(self._dataset, self._set_by, **{**self._settings, "functions": functions})
+        count = sum(isinstance(step, Function) for step in self._settings["steps"])
+        return self._with_step(Function.of(function, count))
+
+    def operation(self, name: str, **parameters: float | str | Sequence[float] | Schedule) -> Self:
+        """Adds any operation by name. It runs in the workers, without Python's lock in threads.
+
+        Args:
+            name: A name that `unstarve.operations()` lists.
+            parameters: Its parameters. A schedule is not supported.
+
+        Raises:
+            ArgumentError: Unknown operation or invalid parameter, or the images are normalised already.
+        """
+        if any(isinstance(value, Mapping) for value in parameters.values()):
+            raise ArgumentError(f"from_torch operation {name}: found a schedule; expected constant values")
+        operation = Operation(*frozen(name, parameters))
+        _core.check(spec_json({"operations": [{name: dict(operation.parameters)}]}))
+        if "normalize" in self._set_by:
+            raise ArgumentError(f"{name}: found after normalize(); expected operations before it")
+        return self._with_step(operation)
+
+    def normalize(self, mean: Iterable[float], std: Iterable[float]) -> Self:
+        """Turns the images into float32 (3, height, width) of (pixel / 255 - mean) / std, in the workers.
+
+        Args:
+            mean: Mean per channel, for pixel values scaled to 0..1.
+            std: Standard deviation per channel.
+
+        Raises:
+            ArgumentError: A value is invalid, or the images are normalised already.
+        """
+        values = tuple(check_channels("normalize: mean", mean)), tuple(check_channels("normalize: std", std))
+        if "normalize" in self._set_by:
+            raise ArgumentError("normalize: found a second time; expected it once")
+        _core.check(spec_json({"output": {"mean": list(values[0]), "std": list(values[1])}}))
+        result = self._with_step(values)
+        result._set_by = {**self._set_by, "normalize": "normalize"}
+        return result
 
     def options(self, *, workers: int | None = None, kind: str | None = None,
                 prefetch: int | None = None) -> DatasetPipeline:
@@ -142,6 +206,10 @@ class DatasetPipeline:
             raise ArgumentError(f"batch(last): found {last!r}; expected 'drop' or 'keep'")
         return DatasetLoader(self._dataset, check_int("batch(size)", size, 1), last == "drop", collate, settings)
 
+    def _with_step(self, step: Any) -> Self:
+        steps = (*self._settings["steps"], step)
+        return type(self)(self._dataset, self._set_by, **{**self._settings, "steps": steps})
+
     def _with(self, step: str, **settings: Any) -> DatasetPipeline:
         for key in settings:
             if key in self._set_by:
@@ -160,18 +228,22 @@ class DatasetLoader:
 
     def __init__(self, dataset: Any, size: int, drop_last: bool, collate: Callable[[list[Any]], Any] | None,
                  settings: dict[str, Any]) -> None:
+        self._arguments = dataset, size, drop_last, collate, settings
         self._seed, self._shuffle = settings["seed"], settings["shuffle"]
         self._size, self._world = size, settings["world"]
         self._dataset_size = len(dataset)
         self._order = Order(self._dataset_size, size, drop_last, settings["rank"], settings["world"], self._seed,
                             self._shuffle)
         self._generator = torch.Generator()
-        if settings["functions"]:
-            mapped = _BulkMappedDataset if getattr(dataset, "__getitems__", None) else _MappedDataset
-            dataset = mapped(dataset, settings["functions"])
+        runs = runs_of(settings["steps"], settings.get("means"))
+        self._stepped: SteppedDataset | None = None
+        if runs:
+            stepped = BulkSteppedDataset if getattr(dataset, "__getitems__", None) else SteppedDataset
+            dataset = self._stepped = stepped(dataset, runs, self._seed)
         workers = _core.usable_cores() if settings["workers"] is None else settings["workers"]
         self._loader = DataLoader(dataset, batch_sampler=self._order, num_workers=workers, collate_fn=collate,
                                   generator=self._generator, workers=settings["kind"],
+                                  pin_memory=settings.get("pinned", False),
                                   prefetch_factor=settings["prefetch"] if workers else None)
         self._loader._by_index = True
         self._position = (0, 0, 0)  # of the next batch; see Order.at
@@ -209,6 +281,8 @@ class DatasetLoader:
         epoch, batch, offset = self._order.at = self._position
         self._loader._first_position = self._order.position
         self._generator.manual_seed(self._order.seed_of(epoch))
+        if self._stepped is not None:
+            self._stepped.epoch = epoch
         for made in self._loader:
             batch += 1
             last = batch == self._order.batches(offset)
@@ -218,6 +292,47 @@ class DatasetLoader:
             yield made
             if iteration != self._iteration:
                 raise CancelledError("this loop was ended by close() or by a newer loop over the same loader")
+
+    def to_torch(self, device: str | torch.device = "cpu", *, normalize: Any = None,
+                 channels_last: bool = False) -> TensorLoader:
+        """Returns a loader of the same batches as tensors on a device, at this loader's resume position.
+
+        Call it once, not in every epoch. See unstarve.dataset_tensors.TensorLoader for its batches.
+
+        Args:
+            device: "cpu", "cuda", "cuda:1", or a torch.device.
+            normalize: (mean, std) per channel for pixel values scaled to 0..1, such as un.IMAGENET; a replacement for
+                normalize(). The workers normalise for the CPU; a GPU receives uint8 and normalises it.
+            channels_last: Use the memory format torch.channels_last for the images.
+
+        Raises:
+            ArgumentError: The arguments contradict the pipeline.
+        """
+        target = torch.device(device)
+        dataset, size, drop_last, collate, settings = self._arguments
+        steps: tuple[Step, ...] = settings["steps"]
+        values: Normalisation | None = None
+        if normalize is not None:
+            if any(map(is_normalisation, steps)):
+                raise ArgumentError("to_torch(normalize): found after normalize(); expected one of them")
+            if steps and isinstance(steps[-1], Function):
+                raise ArgumentError("to_torch(normalize): found after map(); expected images of the dataset or of an "
+                                    "operation. Normalise in the function.")
+            mean, std = check_normalisation(normalize)
+            values = tuple(mean), tuple(std)
+        made = bool(steps) and not isinstance(steps[-1], Function) or values is not None
+        if channels_last and not made:
+            raise ArgumentError("to_torch(channels_last): found without operations or normalize; expected images of "
+                                "the library. Add an operation.")
+        on_host = target.type == "cpu"
+        if values is not None and on_host:
+            steps = (*steps, values)
+        elif made and not is_normalisation(steps[-1] if steps else CHANNELS_FIRST):
+            steps = (*steps, CHANNELS_FIRST)
+        loader = DatasetLoader(dataset, size, drop_last, collate,
+                               {**settings, "steps": steps, "means": values, "pinned": target.type == "cuda"})
+        loader._position = self._position
+        return TensorLoader(loader, target, None if on_host else values, channels_last)
 
     def close(self) -> None:
         """Stops the workers. The end of a `with` block does the same; iterating restarts them."""
@@ -257,27 +372,3 @@ class DatasetLoader:
         samples = check_int("state: samples", state.get("samples"), 0, self._dataset_size)
         self._position = (epoch, 0, samples) if self._order.batches(samples) else (epoch + 1, 0, 0)
         self._begun = False
-
-
-class _MappedDataset:
-    """A dataset with functions applied to its samples."""
-
-    def __init__(self, dataset: Any, functions: Sequence[Function]) -> None:
-        self._dataset, self.functions = dataset, functions
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-    def __getitem__(self, index: int) -> Any:
-        return self._apply(index, self._dataset[index])
-
-    def _apply(self, index: int, sample: Any) -> Any:
-        for function in self.functions:
-            sample = function(torch_job.epoch_seed(), index, sample)
-        return sample
-
-
-class _BulkMappedDataset(_MappedDataset):
-    def __getitems__(self, indices: list[int]) -> list[Any]:
-        samples = self._dataset.__getitems__(indices)
-        return [self._apply(index, sample) for index, sample in zip(indices, samples, strict=True)]

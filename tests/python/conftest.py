@@ -39,7 +39,7 @@ def pools():
 
 @pytest.fixture
 def load(pools):
-    """un.DataLoader with shared helpers."""
+    """un.DataLoader with shared helpers, which are spawned unless the context is given."""
     import torch
 
     import unstarve as un
@@ -47,7 +47,11 @@ def load(pools):
     made = []
 
     def make(*args, **options):
+        if options.get("num_workers") and options.get("workers") != "threads":
+            options.setdefault("multiprocessing_context", "spawn")
         loader = un.DataLoader(*args, **options)
+        if options.get("multiprocessing_context") == "fork":
+            return loader
         key = (loader.num_workers, isinstance(loader.dataset, torch.utils.data.IterableDataset))
         if options.get("workers") != "threads" and loader.num_workers:
             gc.collect()

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <list>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,9 +26,11 @@ constexpr std::array kOperations = {
 #undef OPERATION
 };
 
+// Readers take no lock, which a fork could copy while it is held.
 struct AddedOperations {
-  std::mutex mutex;
-  std::vector<OperationInfo> list;
+  std::mutex mutex;                             // of writers
+  std::list<std::vector<OperationInfo>> lists;  // every list so far: readers may hold an earlier one
+  std::atomic<const std::vector<OperationInfo>*> current = &lists.emplace_back();
 };
 
 AddedOperations& added_operations() {
@@ -37,9 +42,8 @@ AddedOperations& added_operations() {
 
 std::vector<OperationInfo> operations() {
   std::vector<OperationInfo> all(kOperations.begin(), kOperations.end());
-  AddedOperations& added = added_operations();
-  const std::lock_guard lock(added.mutex);
-  all.insert(all.end(), added.list.begin(), added.list.end());
+  const std::vector<OperationInfo>& added = *added_operations().current.load(std::memory_order_acquire);
+  all.insert(all.end(), added.begin(), added.end());
   return all;
 }
 
@@ -54,9 +58,11 @@ void add_operation(const OperationInfo& info) {
   AddedOperations& added = added_operations();
   const std::lock_guard lock(added.mutex);
   if (std::any_of(kOperations.begin(), kOperations.end(), taken) ||
-      std::any_of(added.list.begin(), added.list.end(), taken))
+      std::any_of(added.lists.back().begin(), added.lists.back().end(), taken))
     reject("the name is taken; expected a unique name");
-  added.list.push_back(info);
+  std::vector<OperationInfo> list = added.lists.back();
+  list.push_back(info);
+  added.current.store(&added.lists.emplace_back(std::move(list)), std::memory_order_release);
 }
 
 std::unique_ptr<Operation> make_operation(const OpSpec& spec) {

@@ -1,39 +1,23 @@
-"""Steps that turn records into samples: decoding, operations, functions of the user, dtype and layout."""
+"""Steps that turn records into samples: decoding, any operation, functions of the user, dtype and layout."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self, TypeAlias
-
-import numpy as np
+from typing import Any, Self
 
 from unstarve import _core
 from unstarve.arguments import check_channels, reject_repeated
 from unstarve.schedules import Schedule
 from unstarve.spec_json import spec_json
 from unstarve.steps.base import Steps
+from unstarve.steps.image_operations import ImageOperationSteps
 from unstarve.user_functions import Function
 
-# A grey value 0..255, (red, green, blue), or a name such as "mean".
-Colour: TypeAlias = "int | tuple[int, int, int] | str"
 
-
-def _non_default(**parameters: tuple[Any, Any]) -> dict[str, Any]:
-    """Returns the values of {name: (value, default)} that differ from the default, so that specs stay short."""
-    return {name: value for name, (value, default) in parameters.items()
-            if isinstance(value, np.ndarray) or value != default}
-
-
-def _resampling(interpolation: str, antialias: bool) -> dict[str, Any]:
-    return _non_default(interpolation=(interpolation, "bilinear"), antialias=(antialias, True))
-
-
-class OperationSteps(Steps):
+class OperationSteps(ImageOperationSteps, Steps):
     """Part of unstarve.Pipeline: decoding, operations, map(), dtype and layout, batch operations."""
-
-    # --- decoding and operations ------------------------------------------------------------------------------------
 
     def decode(self, *, max_pixels: int = 1 << 28) -> Self:
         """Decodes JPEG, PNG and WebP to upright RGB. Optional: encoded images are decoded anyway.
@@ -42,219 +26,6 @@ class OperationSteps(Steps):
             max_pixels: An image whose header declares more pixels is a bad sample; no memory is allocated for it.
         """
         return self._with("decode", decode={"max_pixels": max_pixels})
-
-    def random_resized_crop(self, size: int | tuple[int, int] | Schedule, *, scale: tuple[float, float] = (0.08, 1.0),
-                            ratio: tuple[float, float] = (3 / 4, 4 / 3), interpolation: str = "bilinear",
-                            antialias: bool = True) -> Self:
-        """Crops a random region and resizes it, as torchvision's RandomResizedCrop.
-
-        Args:
-            size: Side of the result in pixels, or (height, width).
-            scale: Smallest and largest fraction of the image area.
-            ratio: Smallest and largest width / height.
-            interpolation: As in resize().
-            antialias: As in resize().
-        """
-        return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio,
-                              **_resampling(interpolation, antialias))
-
-    def resize(self, size: int | tuple[int, int] | Schedule, *, interpolation: str = "bilinear",
-               antialias: bool = True, max_size: int | Schedule | None = None) -> Self:
-        """Resizes to a shorter side of `size` pixels, or to exactly (height, width).
-
-        Args:
-            size: Length of the shorter side, or (height, width).
-            interpolation: "nearest", "bilinear", "bicubic", "box" or "lanczos" as in Pillow; "area" as OpenCV's
-                INTER_AREA when it reduces.
-            antialias: False, for bilinear and bicubic only: as torch's interpolate().
-            max_size: Largest length of the longer side; the shorter side shrinks to match, as in torchvision's Resize.
-        """
-        return self.operation("resize", size=size, **({} if max_size is None else {"max_size": max_size}),
-                              **_resampling(interpolation, antialias))
-
-    def center_crop(self, size: int | tuple[int, int] | Schedule) -> Self:
-        """Crops the central `size` x `size` pixels, or (height, width). Smaller images get a black border."""
-        return self.operation("center_crop", size=size)
-
-    def pad_crop(self, size: int | tuple[int, int] | Schedule, padding: int | Sequence[int] | Schedule = 4,
-                 fill: Colour = 0, padding_mode: str = "constant") -> Self:
-        """Pads the image and crops a random region, as in CIFAR training and torchvision's RandomCrop.
-
-        Args:
-            size: Side of the crop in pixels, or (height, width).
-            padding: Pixels on every side, or (left and right, top and bottom), or (left, top, right, bottom).
-            fill: Colour of the border: 0..255, (red, green, blue), or "mean", the colour that normalises to about 0.
-            padding_mode: "constant" uses `fill`; "edge", "reflect" and "symmetric" use pixels of the image.
-        """
-        return self.operation("pad_crop", size=size, padding=padding,
-                              **_non_default(fill=(fill, 0), padding_mode=(padding_mode, "constant")))
-
-    def flip(self, p: float = 0.5) -> Self:
-        """Mirrors the image horizontally with probability `p`."""
-        return self.operation("horizontal_flip", probability=p)
-
-    def vertical_flip(self, p: float = 0.5) -> Self:
-        """Mirrors the image vertically with probability `p`."""
-        return self.operation("vertical_flip", probability=p)
-
-    def color_jitter(self, brightness: float = 0.4, contrast: float = 0.4, saturation: float = 0.4, hue: float = 0.1,
-                     p: float = 1.0) -> Self:
-        """Changes brightness, contrast, saturation and hue in random order, as torchvision's ColorJitter.
-
-        Args:
-            brightness: 0.4 draws factors from 0.6 to 1.4.
-            contrast: As brightness.
-            saturation: As brightness.
-            hue: Largest hue shift in either direction, 0 to 0.5, as a fraction of the colour circle.
-            p: Probability that the operation is applied.
-        """
-        return self.operation("color_jitter", brightness=brightness, contrast=contrast, saturation=saturation, hue=hue,
-                              probability=p)
-
-    def grayscale(self, p: float = 0.1) -> Self:
-        """Replaces all three channels by grey with probability `p`."""
-        return self.operation("grayscale", probability=p)
-
-    def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: Colour = 0,
-                 interpolation: str = "bilinear", p: float = 1.0) -> Self:
-        """Rotates the image about its centre.
-
-        Args:
-            degrees: Range of the counter-clockwise angle; one number rotates all images by it.
-            fill: Colour of uncovered pixels, as in pad_crop().
-            interpolation: "nearest" or "bilinear".
-            p: Probability that the operation is applied.
-        """
-        return self.operation("rotation", degrees=degrees, fill=fill,
-                              **_non_default(interpolation=(interpolation, "bilinear"), probability=(p, 1.0)))
-
-    def affine(self, degrees: float | tuple[float, float] = (-15, 15), translate: tuple[float, float] = (0.1, 0.1),
-               scale: float | tuple[float, float] = (0.9, 1.1), shear_x: float | tuple[float, float] = 0,
-               shear_y: float | tuple[float, float] = 0, fill: Colour = 0, interpolation: str = "bilinear",
-               p: float = 1.0) -> Self:
-        """Rotates, translates, scales and shears the image about its centre, as torchvision's RandomAffine.
-
-        Of each range one value is drawn; a single number applies to all images.
-
-        Args:
-            degrees: Range of the angle.
-            translate: Largest shift in either direction, as fractions of width and height.
-            scale: Range of the factor.
-            shear_x: Range of the horizontal shear in degrees.
-            shear_y: Range of the vertical shear in degrees.
-            fill: As in rotation().
-            interpolation: As in rotation().
-            p: Probability that the operation is applied.
-        """
-        return self.operation("affine", degrees=degrees, translate_x=translate[0], translate_y=translate[1],
-                              scale=scale, shear_x=shear_x, shear_y=shear_y, fill=fill,
-                              **_non_default(interpolation=(interpolation, "bilinear"), probability=(p, 1.0)))
-
-    def perspective(self, distortion: float = 0.5, p: float = 0.5, fill: Colour = 0,
-                    interpolation: str = "bilinear") -> Self:
-        """Applies a random perspective transform, as torchvision's RandomPerspective.
-
-        Args:
-            distortion: Each corner moves inwards by up to this fraction of half a side.
-            p: Probability that the operation is applied.
-            fill: As in rotation().
-            interpolation: As in rotation().
-        """
-        return self.operation("perspective", distortion=distortion, probability=p, fill=fill,
-                              **_non_default(interpolation=(interpolation, "bilinear")))
-
-    def gaussian_blur(self, sigma: float | tuple[float, float] = (0.1, 2.0), p: float = 0.5,
-                      radius: int | Schedule = 0) -> Self:
-        """Blurs the image with a Gaussian kernel.
-
-        Args:
-            sigma: Standard deviation in pixels, or the range from which it is drawn.
-            p: Probability that the operation is applied.
-            radius: Kernel radius in pixels; torchvision's kernel_size is 2 * radius + 1. 0 uses three sigma.
-        """
-        return self.operation("gaussian_blur", sigma=sigma, probability=p, **_non_default(radius=(radius, 0)))
-
-    def erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
-                ratio: tuple[float, float] = (0.3, 3.3), value: Colour = "mean") -> Self:
-        """Covers a random rectangle, as torchvision's RandomErasing, but before normalisation.
-
-        Args:
-            p: Probability that the operation is applied.
-            scale: Smallest and largest fraction of the image area.
-            ratio: Smallest and largest height / width.
-            value: 0..255, (red, green, blue), "random" for noise, or "mean": the colour that normalises to about 0
-                (torchvision's value=0 after Normalize), black without normalisation.
-        """
-        return self.operation("erasing", probability=p, scale=scale, ratio=ratio,
-                              **_non_default(value=(value, "mean")))
-
-    def cutout(self, size: int | tuple[int, int] | Schedule, holes: int = 1, p: float = 1.0,
-               value: Colour = "mean") -> Self:
-        """Covers squares whose centres are drawn uniformly, clipped to the image, as in the code of the Cutout paper.
-
-        Args:
-            size: Side of a square in pixels, or (height, width) of a rectangle.
-            holes: Number of squares.
-            p: Probability that the operation is applied.
-            value: As in erasing().
-        """
-        return self.operation("cutout", size=size, holes=holes, probability=p,
-                              **_non_default(value=(value, "mean")))
-
-    def rand_augment(self, changes: int = 2, magnitude: int | Schedule = 9, num_magnitude_bins: int | Schedule = 31,
-                     interpolation: str = "nearest", fill: Colour = 0) -> Self:
-        """RandAugment: `changes` operations drawn from fourteen, as in torchvision.
-
-        Args:
-            changes: Number of operations per image.
-            magnitude: Strength of all operations, 0 to num_magnitude_bins - 1.
-            num_magnitude_bins: Number of strengths.
-            interpolation: "nearest" or "bilinear".
-            fill: Colour of uncovered pixels, as in pad_crop().
-        """
-        return self.operation("rand_augment", changes=changes, magnitude=magnitude,
-                              **_non_default(num_magnitude_bins=(num_magnitude_bins, 31),
-                                             interpolation=(interpolation, "nearest"), fill=(fill, 0)))
-
-    def trivial_augment(self, num_magnitude_bins: int | Schedule = 31, interpolation: str = "nearest",
-                        fill: Colour = 0) -> Self:
-        """TrivialAugmentWide: one operation drawn from fourteen, with a random magnitude.
-
-        Args:
-            num_magnitude_bins: Number of magnitudes.
-            interpolation: "nearest" or "bilinear".
-            fill: Colour of uncovered pixels, as in pad_crop().
-        """
-        return self.operation("trivial_augment", **_non_default(
-            num_magnitude_bins=(num_magnitude_bins, 31), interpolation=(interpolation, "nearest"), fill=(fill, 0)))
-
-    def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0,
-                all_ops: bool = True, interpolation: str = "bilinear", fill: Colour = 0) -> Self:
-        """AugMix: blends the image with several randomly augmented versions of it.
-
-        Args:
-            severity: Operations have a magnitude of 0 to severity - 1, of 9.
-            mixture_width: Number of augmented versions.
-            chain_depth: Operations per version; -1 draws 1 to 3.
-            alpha: Parameter of the Dirichlet distribution of the weights.
-            all_ops: Include brightness, contrast, saturation and sharpness.
-            interpolation: "nearest" or "bilinear".
-            fill: Colour of uncovered pixels, as in pad_crop().
-        """
-        return self.operation("aug_mix", severity=severity, mixture_width=mixture_width, chain_depth=chain_depth,
-                              alpha=alpha, all_ops=all_ops,
-                              **_non_default(interpolation=(interpolation, "bilinear"), fill=(fill, 0)))
-
-    def auto_augment(self, policy: str = "imagenet", interpolation: str = "nearest", fill: Colour = 0) -> Self:
-        """AutoAugment with a published policy.
-
-        Args:
-            policy: "imagenet", "cifar10" or "svhn".
-            interpolation: "nearest" or "bilinear".
-            fill: Colour of uncovered pixels, as in pad_crop().
-        """
-        return self.operation(f"auto_augment_{policy}",
-                              **_non_default(interpolation=(interpolation, "nearest"), fill=(fill, 0)))
 
     def operation(self, name: str, **parameters: float | str | Sequence[float] | Schedule) -> Self:
         """Adds any operation by name.

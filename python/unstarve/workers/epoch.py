@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -47,6 +48,7 @@ class Epoch:
     def __init__(self, loader: EpochLoader[Any], resume: Mapping[str, Any] | None) -> None:
         self._pool: Pool | None = None
         self._pinner: Pinner | None = None
+        self._process = os.getpid()
         if loader.num_workers == 0 and loader.timeout != 0:
             raise AssertionError("DataLoader: num_workers=0 requires timeout == 0")
         self._dataset = loader.dataset
@@ -72,7 +74,7 @@ class Epoch:
             loader._epoch_base_seed = resume["base_seed"] if resume["begun"] else None
             resume = None
         base_seed = self._begin_order(loader, resume)
-        persistent = loader.persistent_workers
+        persistent = self._persistent = loader.persistent_workers
         round_ = resume["round"] if resume else loader._rounds
         loader._rounds = round_ + 1
         self._progress["round"] = round_
@@ -286,11 +288,13 @@ class Epoch:
         pool.forget()
         if self._pinner is not None:
             self._pinner.close()
-        if self._workers:
+        if self._workers and (pool.renewable or self._persistent):
             self._idle_pool.give(pool)
+        else:
+            pool.close()
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():
+        if not sys.is_finalizing() and os.getpid() == self._process:
             self._release_workers()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -21,9 +21,14 @@ class Unpicklable(Exception):
 
 
 class Helper:
-    """The state of a helper process between tasks. `setup`: see process_pool.ProcessPool._launch."""
+    """The state of a helper process between tasks.
 
-    def __init__(self, setup: dict[str, Any]) -> None:
+    Args:
+        setup: See process_pool.ProcessPool._launch.
+        inherited: The job of a forked process. None: epochs bring the job.
+    """
+
+    def __init__(self, setup: dict[str, Any], inherited: Job | None = None) -> None:
         self._name, self._worker, self._workers = setup["name"], setup["worker"], setup["workers"]
         self._arena = transport.Arena(setup["arenas"][self._worker])
         self._views = [transport.View(fd) for fd in setup["arenas"]]
@@ -31,6 +36,7 @@ class Helper:
         self._from_parent = transport.View(self._parent_arena)
         self._epoch: int | None = None
         self._since: int | None = None
+        self._inherited = inherited
         self._job: Job | None = None
         self._fetcher: Fetcher | None = None
         self._stream: Stream | None = None
@@ -54,9 +60,12 @@ class Helper:
                 if self._job is not None:
                     self._job.leave()
                 self._stream = self._fetcher = self._job = None
-                self._job = private.unpack(job)
+                self._job = private.unpack(job) if self._inherited is None else self._inherited
                 if "torch" in sys.modules:
                     sys.modules["torch"].set_num_threads(1)
+                    from unstarve.workers import batch_memory
+
+                    batch_memory.use(self._arena)
                 self._job.enter(self._worker, self._workers, base_seed, in_thread=False)
             if self._job.iterable:
                 points = None if resume is None else private.unpack(resume)

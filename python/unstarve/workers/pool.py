@@ -20,6 +20,10 @@ class Pool(Protocol):
     """
 
     @property
+    def renewable(self) -> bool:
+        """Whether begin() accepts a new job; otherwise only the next epoch of the same job."""
+
+    @property
     def pids(self) -> Sequence[int]:
         """Process ids of the helper processes."""
 
@@ -61,6 +65,7 @@ class InlinePool:
     """The Pool of num_workers=0: value() makes the batch in the calling thread."""
 
     pids: Sequence[int] = ()
+    renewable = True
 
     def __init__(self) -> None:
         self._batches: dict[int, Batch] = {}

@@ -6,6 +6,7 @@ The process ends when the parent closes the pool or dies. A thread watches for t
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import multiprocessing
 import multiprocessing.spawn
@@ -19,28 +20,36 @@ import threading
 import time
 from typing import Any
 
+from unstarve.workers.job import Job
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
+_LARGEST_RETAINED, _MOST_RETAINED = 32 << 20, 256 << 20  # bytes: of a block, and of a process
 _GRACE_SECONDS = 5.0  # to finish the current sample after the pool was closed
 _ORPHAN_SECONDS = 0.5  # after the parent died
 
 
-def main(setup: dict[str, Any]) -> None:
-    """Runs a helper process. `setup`: see process_pool.ProcessPool._launch."""
+def main(setup: dict[str, Any], job: Job | None = None) -> None:
+    """Runs a helper process.
+
+    Args:
+        setup: See process_pool.ProcessPool._launch.
+        job: The job of a forked process; a spawned one receives it pickled.
+    """
+    if job is not None:
+        atexit._clear()  # exit handlers of the parent
+        gc.freeze()  # a collection would copy the pages of all objects of the parent
+    _retain_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     results = socket.socket(fileno=setup["results"])
     threading.Thread(target=_watch, args=(results, setup["parent"]), daemon=True).start()
     begun, failure = None, None
     try:
-        current = multiprocessing.current_process()
-        # Detects a main module that starts processes unguarded.
-        current._inheriting = True  # type: ignore[attr-defined]
-        try:
-            multiprocessing.spawn.prepare(setup["prepare"])
-        finally:
-            del current._inheriting  # type: ignore[attr-defined]
+        if job is None:
+            _prepare(setup["prepare"])
         from unstarve.workers.helper import Helper
 
-        begun = Helper(setup)
+        begun = Helper(setup, job)
     except BaseException:
         from unstarve.workers.exceptions import ExceptionWrapper
 
@@ -56,12 +65,35 @@ def main(setup: dict[str, Any]) -> None:
         except (BrokenPipeError, ConnectionResetError):
             break
     # Deletes the dataset and runs exit handlers, but skips the teardown of modules, nearly a second with torch.
-    del begun
+    del begun, job
     gc.collect()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+def _retain_freed_memory() -> None:
+    """Makes malloc keep freed blocks of images for the next sample.
+
+    By default glibc returns them to the system, and the next sample's page faults cost a tenth of the time of decoding
+    and augmenting a photograph with Pillow and torchvision.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:  # glibc
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST_RETAINED)
+        mallopt(_M_TRIM_THRESHOLD, _MOST_RETAINED)
+
+
+def _prepare(preparation: dict[str, Any]) -> None:
+    """Imports what the parent can import, in a spawned process."""
+    current = multiprocessing.current_process()
+    # Detects a main module that starts processes unguarded.
+    current._inheriting = True  # type: ignore[attr-defined]
+    try:
+        multiprocessing.spawn.prepare(preparation)
+    finally:
+        del current._inheriting  # type: ignore[attr-defined]
 
 
 def _watch(results: socket.socket, parent: int) -> None:

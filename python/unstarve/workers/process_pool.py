@@ -1,4 +1,4 @@
-"""A pool of helper processes: spawned (never forked), connected by sockets.
+"""A pool of helper processes, forked or spawned, connected by sockets.
 
     consumer ── submit ──▶ Scheduler ── tasks ──▶ one socket from which idle helpers receive (streams: one each)
         ▲                      ▲                                    │
@@ -12,8 +12,6 @@ semaphore that a dying process could hold.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import multiprocessing.spawn
 import os
 import pickle
 import selectors
@@ -27,15 +25,13 @@ from collections import deque
 from typing import Any
 
 from unstarve.errors import CancelledError, MissingError
-from unstarve.workers import job_pickling, transport
+from unstarve.workers import job_pickling, launch, transport
 from unstarve.workers.exceptions import reraise_pickled
 from unstarve.workers.job import Job, Resume
 from unstarve.workers.scheduler import Batch, Scheduler, Task, ready_batch
 
 _MESSAGE_BYTES = 96 << 10  # larger than any message: larger data is in an arena
 _CLOSE_SECONDS = 6.0  # longer than process_main._GRACE_SECONDS, after which helpers end
-_BOOT = ("import pickle, sys; setup = pickle.load(sys.stdin.buffer); sys.path[:] = setup['path']; "
-         "from unstarve.workers.process_main import main; main(setup)")
 
 
 class ProcessPool:
@@ -45,12 +41,14 @@ class ProcessPool:
         count: Number of processes.
         streams: Each batch is made by the helper for which it was submitted.
         name: Name of the user of the pool in messages.
+        forks: The processes are forked: they begin immediately, with the job in their memory, which is not pickled. A
+            new job requires a new pool. Otherwise they are spawned.
     """
 
-    def __init__(self, count: int, streams: bool, name: str = "DataLoader") -> None:
+    def __init__(self, count: int, streams: bool, name: str = "DataLoader", forks: bool = False) -> None:
         if not hasattr(os, "memfd_create"):
             raise MissingError(f"{name}: memfd_create not found; helper processes require Linux. Use threads.")
-        self._count, self._streams, self._name = count, streams, name
+        self._count, self._streams, self._name, self._forks = count, streams, name, forks
         self._since = 0  # number of the epoch whose job the helpers must have entered
         self._scheduler = Scheduler(count)
         self._arena = transport.Arena()
@@ -72,7 +70,7 @@ class ProcessPool:
         self._pid = os.getpid()
         self._tasks: list[socket.socket] = []
         self._results: list[socket.socket] = []
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: list[launch.Process] = []
         self._wake: socket.socket | None = None
         self._woken: socket.socket | None = None
         self._receiver: threading.Thread | None = None
@@ -86,9 +84,13 @@ class ProcessPool:
             if self._dead or self._closed or os.getpid() != self._pid:
                 return False
             started = bool(self._processes)
+            inherited: list[int] = []
             if started and not fresh:
                 message = self._jobs[-1][1]
-                inherited: list[int] = []
+            elif self._forks:
+                if started:
+                    return False
+                message = b""  # the helpers inherit the job
             else:
                 if started and self._single_use:
                     return False
@@ -106,7 +108,7 @@ class ProcessPool:
             self._epoch = (self._number, base_seed, sample_seed, self._since, message, points)
             if not started:
                 self._single_use = bool(inherited)
-                self._launch(inherited)
+                self._launch(job, inherited)
         return True
 
     def submit(self, serial: int, index: Any, position: int, worker: int | None = None) -> None:
@@ -144,6 +146,8 @@ class ProcessPool:
 
     def forget(self) -> None:
         """See Pool.forget()."""
+        if os.getpid() != self._pid:
+            return  # a fork may have copied the lock while it was held
         with self._changed:
             self._forget()
             self._changed.notify_all()
@@ -275,14 +279,8 @@ class ProcessPool:
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
-    def _launch(self, inherited: list[int]) -> None:
-        prepare = multiprocessing.spawn.get_preparation_data("unstarve-worker")
-        prepare["authkey"] = bytes(prepare["authkey"])
-        # Helpers run the main module again only if the job needs something defined in it: a script without
-        # `if __name__ == "__main__"` works unless it defines the dataset.
-        if not self._needs_main:
-            for key in ("init_main_from_name", "init_main_from_path"):
-                prepare.pop(key, None)
+    def _launch(self, job: Job, inherited: list[int]) -> None:
+        prepare = {} if self._forks else launch.preparation(self._needs_main)
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                  for _ in range(self._count if self._streams else 1)]
         self._tasks = [ours for ours, _ in pairs]
@@ -294,28 +292,27 @@ class ProcessPool:
                 self._results.append(ours)
                 tasks = pairs[worker if self._streams else 0][1]
                 arenas = [arena.fd for arena in self._arenas]
-                setup = {"path": prepare["sys_path"], "prepare": prepare, "name": self._name, "worker": worker,
+                setup = {"path": prepare.get("sys_path"), "prepare": prepare, "name": self._name, "worker": worker,
                          "workers": self._count, "tasks": tasks.fileno(), "results": theirs.fileno(), "arenas": arenas,
                          "parent_arena": self._arena.fd, "parent": os.getpid(), "epoch": self._epoch,
                          "message_bytes": _MESSAGE_BYTES}
-                command = [os.fsdecode(multiprocessing.spawn.get_executable()),
-                           *subprocess._args_from_interpreter_flags(),  # type: ignore[attr-defined]
-                           "-c", _BOOT]
-                process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE,
-                    pass_fds=[*arenas, self._arena.fd, tasks.fileno(), theirs.fileno(), *inherited])
+                if self._forks:
+                    process = launch.fork(setup, job, [*self._tasks, *self._results, self._wake, self._woken])
+                else:
+                    process = launch.spawn(setup, [*arenas, self._arena.fd, tasks.fileno(), theirs.fileno(),
+                                                   *inherited])
                 self._processes.append(process)
                 theirs.close()
-                assert process.stdin is not None
-                # A broken pipe: the helper has died, which the receiver thread notices.
-                with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
-                    stdin.write(pickle.dumps(setup, 5))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
             for _, theirs in pairs:
                 theirs.close()
         self._receiver = threading.Thread(target=self._receive, name="unstarve-helpers", daemon=True)
         self._receiver.start()
+
+    @property
+    def renewable(self) -> bool:
+        return not self._forks
 
     @property
     def pids(self) -> list[int]:

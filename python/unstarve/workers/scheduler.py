@@ -1,8 +1,9 @@
 """Decides which part of which batch is made next, for threads and helper processes.
 
-A batch of expensive samples is split into runs of a few samples, which go to idle workers and are collated when the
-last run is done: a slow sample delays only itself, and the first batch is ready early. A batch of cheap samples is one
-task, which avoids transferring samples. The measured time per sample decides; the result is the same (see torch_job).
+The first batches of an epoch, as many as there are workers, are split into runs of a few samples, which go to idle
+workers and are collated when the last run is done: the first batch is ready early. Every other batch is one task of the
+next idle worker, which avoids transferring samples, and so are batches of cheap samples, by the measured time per
+sample. The result is the same (see torch_job).
 
 Threads: one at a time; the pools hold a lock.
 """
@@ -59,6 +60,7 @@ class Scheduler:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._splits = True  # False: every batch is one task
+        self._begun = 0  # batches of this epoch whose first task was handed out
         self._rejected = False  # samples could not be transferred
         self._seconds: float | None = None  # per sample, recent runs weighted most
         self._waiting: deque[Batch] = deque()
@@ -70,6 +72,7 @@ class Scheduler:
     def begin(self, splits: bool) -> None:
         """Begins an epoch. `splits`: batches may be made in parts."""
         self.clear()
+        self._begun = 0
         self._splits = splits and not self._rejected
 
     def clear(self) -> None:
@@ -85,6 +88,7 @@ class Scheduler:
         while self._waiting:
             batch = self._waiting[0]
             length = self._run_length(batch)
+            self._begun += batch.dealt == 0
             if length is None:
                 self._waiting.popleft()
                 return "whole", batch, 0, None
@@ -105,7 +109,7 @@ class Scheduler:
         if batch.whole:
             return None
         divisible = self._splits and isinstance(batch.index, (list, tuple)) and len(batch.index) > 1
-        if batch.dealt == 0 and not divisible:
+        if batch.dealt == 0 and (not divisible or self._begun >= self._workers):
             return None
         if self._seconds is None:
             return max(1, len(batch.index) // (4 * self._workers))

@@ -33,6 +33,7 @@ class ThreadPool:
     """A Pool for map-style datasets; see pool.Pool."""
 
     pids: Sequence[int] = ()
+    renewable = True
 
     def __init__(self, count: int, name: str = "DataLoader") -> None:
         self._count, self._name = count, name

@@ -21,6 +21,7 @@ import torch
 from torch.utils.data import _utils
 
 from unstarve.errors import InputError
+from unstarve.workers import batch_memory
 from unstarve.workers.seeding import seed_sample
 from unstarve.workers.mismatch import find_mismatch
 
@@ -92,14 +93,13 @@ def seed_all(base_seed: int, worker: int) -> int:
 def collate(function: Callable[[Any], Any], samples: list[Any]) -> Any:
     """Returns function(samples).
 
-    Hides from torch's default_collate that it runs in a worker, where it would allocate shared memory from which the
-    batch would be copied into the arena.
+    Hides from torch's default_collate that it runs in a worker, where it would allocate shared memory of its own.
     """
     if function is not _utils.collate.default_collate:
         return function(samples)
     info, _utils.worker._worker_info = _utils.worker._worker_info, None
     try:
-        return function(samples)
+        return batch_memory.collate(samples)
     finally:
         _utils.worker._worker_info = info
 
@@ -154,7 +154,7 @@ class Fetcher:
                 raise
             odd, other, difference = found
             functions = getattr(self._job.dataset, "functions", ())
-            maker = f"map({functions[-1].name})" if functions else "from_torch"
+            maker = f"map({functions[-1].name})" if functions and hasattr(functions[-1], "name") else "from_torch"
             raise InputError(f"{maker}: sample {samples[odd][0]} cannot be stacked with the others of its batch, such "
                              f"as sample {samples[other][0]}: {difference}. Return one shape and structure for all "
                              "samples, or use batch(collate=).") from error

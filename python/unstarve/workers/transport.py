@@ -7,6 +7,7 @@ reuses the slot: no message, no lock, no copy in the reader, no page faults for 
 
     chunk   [ slot | slot | ... ]            64 MiB or more, mapped as a whole; untouched pages cost nothing
     slot    [ state, 64 bytes | pickle | buffer | buffer | ... ]      each part aligned to 64 bytes
+            [ state, 64 bytes | buffer ]                              of reserve(), which a message refers to
 
 Linux only (memfd).
 """
@@ -20,7 +21,7 @@ import os
 import pickle
 import sys
 import weakref
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,6 +39,15 @@ _FREE, _IN_USE = 0, 1
 Reducers: TypeAlias = "MutableMapping[type, Callable[[Any], Any]]"
 
 
+# A buffer in a slot of its own: start and size of the chunk, offset of the slot, size of the buffer.
+_Reserved: TypeAlias = "tuple[int, int, int, int]"
+
+
+def _address(buffer: memoryview) -> int:
+    address: int = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0]
+    return address
+
+
 def _aligned(size: int) -> int:
     return (size + _ALIGN - 1) // _ALIGN * _ALIGN
 
@@ -51,14 +61,13 @@ class Arena:
         self._chunks: dict[int, mmap.mmap] = {}  # by start
         self._free: list[tuple[int, int, int]] = []  # (start, offset, size), sorted
         self._used: list[tuple[int, int, int]] = []  # as _free
+        self._reserved: dict[int, tuple[int, int, mmap.mmap]] = {}  # by address of the contents: slots of reserve()
 
     def take(self, size: int) -> tuple[int, int, mmap.mmap]:
         """Allocates a slot of at least `size` bytes: (start of the chunk, offset in it, mmap of the chunk)."""
         size = _aligned(_ALIGN + size)
+        self._sweep()
         found = self._find(size)
-        if found is None:
-            self._sweep()
-            found = self._find(size)
         if found is None:
             self._grow(size)
             found = self._find(size)
@@ -71,10 +80,31 @@ class Arena:
         chunk[offset] = _IN_USE
         return start, offset, chunk
 
+    def reserve(self, size: int) -> memoryview:
+        """Allocates writable memory for a buffer of the next message.
+
+        If pack() finds the buffer in its object, the message refers to the memory instead of copying it. Otherwise the
+        memory is free after pack().
+        """
+        start, offset, chunk = self.take(size)
+        memory = memoryview(chunk)[offset + _ALIGN:offset + _ALIGN + size]
+        self._reserved[_address(memory)] = start, offset, chunk
+        return memory
+
+    def claim(self, buffer: memoryview) -> _Reserved | None:
+        """Returns where a buffer of reserve() is, or None for any other buffer. It then belongs to the message."""
+        found = self._reserved.pop(_address(buffer), None) if self._reserved else None
+        return None if found is None else (found[0], len(found[2]), found[1], buffer.nbytes)
+
+    def settle(self) -> None:
+        """Frees the memory of reserve() that no message refers to."""
+        for _, offset, chunk in self._reserved.values():
+            chunk[offset] = _FREE
+        self._reserved.clear()
+
     def _find(self, size: int) -> int | None:
-        """Returns the index of the smallest free range of at least `size` bytes."""
-        fitting = [(room, at) for at, (_, _, room) in enumerate(self._free) if room >= size]
-        return min(fitting)[1] if fitting else None
+        """Returns the index of the first free range of at least `size` bytes: memory that was used before, if any."""
+        return next((at for at, (_, _, room) in enumerate(self._free) if room >= size), None)
 
     def _sweep(self) -> None:
         """Reclaims the slots that readers have released and joins adjacent ranges."""
@@ -129,19 +159,27 @@ class View:
         """Returns the object of a message of pack(). Its arrays and tensors are writable views of the arena."""
         slot_of, head, sizes = pickle.loads(message)
         if slot_of is None:
-            return pickle.loads(head, buffers=[bytearray(buffer) for buffer in sizes])
+            return pickle.loads(head, buffers=[self._slot(*buffer) if isinstance(buffer, tuple) else bytearray(buffer)
+                                               for buffer in sizes])
         start, chunk_size, offset = slot_of
-        chunk = self.chunk(start, chunk_size)
-        total = _aligned(head) + sum(map(_aligned, sizes))
-        slot = np.frombuffer(chunk, np.uint8, total, offset + _ALIGN)
-        if not self._private:
-            weakref.finalize(slot, _release, chunk, offset).atexit = False
-        whole = memoryview(slot)
+        total = _aligned(head) + sum(_aligned(size) for size in sizes if isinstance(size, int))
+        whole = self._slot(start, chunk_size, offset, total)
         at, buffers = _aligned(head), []
         for size in sizes:
+            if isinstance(size, tuple):
+                buffers.append(self._slot(*size))
+                continue
             buffers.append(whole[at:at + size])
             at += _aligned(size)
         return pickle.loads(whole[:head], buffers=buffers)
+
+    def _slot(self, start: int, chunk_size: int, offset: int, size: int) -> memoryview:
+        """Returns the contents of a slot, which is released when nothing refers to them."""
+        chunk = self.chunk(start, chunk_size)
+        slot = np.frombuffer(chunk, np.uint8, size, offset + _ALIGN)
+        if not self._private:
+            weakref.finalize(slot, _release, chunk, offset, os.getpid()).atexit = False
+        return memoryview(slot)
 
     def holds(self, message: bytes, head: bytes, buffers: list[memoryview]) -> bool:
         """Returns whether the slot of `message` has the contents that store(head, buffers) would write."""
@@ -160,15 +198,16 @@ class View:
         return True
 
     def release(self, message: bytes) -> None:
-        """Releases the slot of a message that will not be unpacked."""
-        slot_of, _, _ = pickle.loads(message)
-        if slot_of is not None:
-            start, chunk_size, offset = slot_of
-            _release(self.chunk(start, chunk_size), offset)
+        """Releases the slots of a message that will not be unpacked."""
+        slot_of, _, sizes = pickle.loads(message)
+        for start, chunk_size, offset, *_ in [*([] if slot_of is None else [slot_of]),
+                                              *(size for size in sizes if isinstance(size, tuple))]:
+            _release(self.chunk(start, chunk_size), offset, os.getpid())
 
 
-def _release(chunk: mmap.mmap, offset: int) -> None:
-    chunk[offset] = _FREE
+def _release(chunk: mmap.mmap, offset: int, reader: int) -> None:
+    if os.getpid() == reader:  # not in a fork of the reader, which may still use the slot
+        chunk[offset] = _FREE
 
 
 # --- pickling --------------------------------------------------------------------------------------------------------
@@ -176,19 +215,25 @@ def _release(chunk: mmap.mmap, offset: int) -> None:
 
 def pack(value: object, arena: Arena, inline: int = _INLINE_BYTES) -> bytes:
     """Returns `value` as a short message. If it has more than `inline` bytes, they are in a slot of `arena`."""
-    head, buffers = dump(value)
-    if len(head) + sum(buffer.nbytes for buffer in buffers) <= inline:
-        return pickle.dumps((None, head, [bytes(buffer) for buffer in buffers]), 5)
-    return store(head, buffers, arena)
+    try:
+        head, buffers = dump(value)
+        parts = [arena.claim(buffer) or buffer for buffer in buffers]
+        if len(head) + sum(part.nbytes for part in parts if isinstance(part, memoryview)) <= inline:
+            return pickle.dumps((None, head, [bytes(part) if isinstance(part, memoryview) else part
+                                              for part in parts]), 5)
+        return store(head, parts, arena)
+    finally:
+        arena.settle()
 
 
-def store(head: bytes, buffers: list[memoryview], arena: Arena) -> bytes:
-    """As pack(), for a result of dump(), always in a slot."""
-    sizes = [buffer.nbytes for buffer in buffers]
-    start, offset, chunk = arena.take(_aligned(len(head)) + sum(map(_aligned, sizes)))
+def store(head: bytes, buffers: Sequence[memoryview | _Reserved], arena: Arena) -> bytes:
+    """As pack(), for a result of dump(), always in a slot. Reserved buffers stay where they are."""
+    sizes = [buffer.nbytes if isinstance(buffer, memoryview) else buffer for buffer in buffers]
+    inner = [buffer for buffer in buffers if isinstance(buffer, memoryview)]
+    start, offset, chunk = arena.take(_aligned(len(head)) + sum(_aligned(buffer.nbytes) for buffer in inner))
     whole = memoryview(chunk)
     at = offset + _ALIGN
-    for part in (memoryview(head), *buffers):
+    for part in (memoryview(head), *inner):
         size = len(part)
         whole[at:at + size] = part
         at += _aligned(size)

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[3] / "python" / "unstarve"
-# The public modules.
-MODULES = ("constructors", "dataloader", "errors", "facts", "jax", "loader", "loaders.base_loader",
-           "loaders.conversions", "loaders.description", "loaders.framework_loader", "pipeline", "ray", "schedules",
-           "steps.execution", "steps.operations", "steps.selection", "tensorflow", "torch", "torch_dataset", "weights")
-# Names of parts of a batch, which look like described arguments.
+# The modules that users call.
+MODULES = ("constructors", "dataloader", "dataset_tensors", "errors", "facts", "functions", "jax", "loader",
+           "loaders.base_loader", "loaders.conversions", "loaders.description", "loaders.framework_loader",
+           "pipeline", "ray", "schedules", "steps.execution", "steps.image_operations", "steps.operations",
+           "steps.selection", "tensorflow", "torch", "torch_dataset", "weights")
+OPERATIONS = re.findall(r"^OPERATION\((\w+),", (PACKAGE.parents[1] / "unstarve/ops/operation_table.inl").read_text(),
+                        re.MULTILINE)
+# Words that look like a described argument and are the parts of a batch.
 PARTS = {"images", "labels", "image", "label"}
 
 
@@ -101,12 +104,13 @@ def test_docstrings_refer_to_existing_names(module):
         homes = {"Loader": ["loader.Loader", "loaders.base_loader.BaseLoader", "loaders.description.LoaderDescription",
                             "loaders.conversions.LoaderConversions"],
                  "Pipeline": ["pipeline.Pipeline", "steps.selection.SelectionSteps", "steps.operations.OperationSteps",
+                              "steps.image_operations.ImageOperationSteps",
                               "steps.execution.ExecutionSteps"]}
         assert any(f"{home}.{attribute}" in NAMES for home in homes[kind]), f"{kind}.{attribute}"
     initial = parsed("__init__")
     exported = {word for node in ast.walk(initial) if isinstance(node, ast.List)
                 for word in map(ast.literal_eval, node.elts)}
-    exported |= {"DataLoader", "from_torch"}
+    exported |= {"DataLoader", "from_torch", *OPERATIONS}
     for attribute in re.findall(r"\bun\.(\w+)", text):
         assert attribute in exported, f"un.{attribute}"
     for path in re.findall(r"\bunstarve\.([a-z_]+(?:\.\w+)?)", text):

@@ -45,6 +45,15 @@ for named in loader.to_torch(names=("pixel_values", "labels")):
     assert_type(named, dict[str, torch.Tensor])
 
 
+assert_type(un.decode(b"...", region=(0, 0, 8, 8), size=64), npt.NDArray[np.uint8])
+assert_type(un.decode(torch.zeros(9, dtype=torch.uint8)), torch.Tensor)
+assert_type(un.image_info("photo.jpg").height, int)
+pixels = un.random_resized_crop("photo.jpg", 224, seed=(1, 2, 3))
+assert_type(pixels, npt.NDArray[np.uint8])
+assert_type(un.functions.solarize(torch.zeros(3, 8, 8, dtype=torch.uint8), threshold=100), torch.Tensor)
+assert_type(un.encode_jpeg(pixels, quality=90), bytes)
+
+
 class Mine(torch.utils.data.Dataset[int]):
     def __len__(self) -> int:
         return 3
@@ -58,6 +67,7 @@ def iterate() -> Iterator[Any]:
     torchs: torch.utils.data.DataLoader[int] = dropped_in
     yield from torchs
     yield from un.from_torch(Mine()).shuffle(0).map(lambda sample: sample + 1).batch(64)
+    yield from un.from_torch(Mine()).flip().normalize(*un.IMAGENET).batch(64).to_torch("cuda", channels_last=True)
 
 
 try:
@@ -71,5 +81,8 @@ pipeline.shuffle(seed="x")  # wrong: [arg-type]
 pipeline.resize((1, 2, 3))  # wrong: [arg-type]
 pipeline.options(kind="fibres")  # wrong: [arg-type]
 un.from_source(b"", concurrency="2")  # wrong: [arg-type]
+un.resize(pixels)  # wrong: [call-overload]
+un.solarize(pixels, threshold="x")  # wrong: [call-overload]
+un.decode(3)  # wrong: [call-overload]
 un.DataLoader(Mine(), shufle=True)  # wrong: [call-arg]
 un.from_torch(Mine()).options(workers="many")  # wrong: [arg-type]

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
 from dataloader_support import (  # noqa: E402
-    Backwards, Big, Faulty, Info, Kinds, Many, Random, Stream, Uneven, batches, fail_to_initialise, identity,
+    Backwards, Big, Dropping, Faulty, Info, Kinds, Many, Random, Stream, Uneven, batches, fail_to_initialise, identity,
     initialise, same, sums,
 )
 from unstarve.dataloader import get_worker_info  # noqa: E402
@@ -40,7 +40,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("workers", [0, 2, "threads"])
+@pytest.mark.parametrize("workers", [0, 2, "fork", "threads"])
 def test_same_batches_as_torch(case, workers, load):
     dataset, options = CASES[case]
     if workers == "threads" and isinstance(dataset, Stream):
@@ -49,8 +49,8 @@ def test_same_batches_as_torch(case, workers, load):
     def generator():
         return {"generator": torch.Generator().manual_seed(9)} if case == "generator" else {}
 
-    count = 2 if workers == "threads" else workers
-    more = {"workers": "threads"} if workers == "threads" else {}
+    count = workers if isinstance(workers, int) else 2
+    more = {"threads": {"workers": "threads"}, "fork": {"multiprocessing_context": "fork"}}.get(workers, {})
     theirs = torch.utils.data.DataLoader(dataset, num_workers=count, **options, **generator())
     ours = load(dataset, num_workers=count, **more, **options, **generator())
     if case != "stream, full batches":
@@ -94,11 +94,10 @@ def test_arguments_that_only_this_loader_rejects():
     with pytest.raises(un.errors.ArgumentError, match="IterableDataset"):
         un.DataLoader(Stream(), workers="threads")
     with pytest.raises(un.errors.ArgumentError, match=r"Kinds|lambda.*no lambda"):
-        iter(un.DataLoader(Kinds(), num_workers=1, collate_fn=lambda samples: samples))
+        iter(un.DataLoader(Kinds(), num_workers=1, collate_fn=lambda samples: samples,
+                           multiprocessing_context="spawn"))
     with pytest.raises(ValueError, match="batch_size attribute should not be set"):
         un.DataLoader(Kinds()).batch_size = 3
-    with pytest.warns(UserWarning, match="found 'fork'; helper processes are spawned"):
-        un.DataLoader(Kinds(), num_workers=1, multiprocessing_context="fork")
 
 
 def test_a_stream_longer_than_its_length_warns_like_torch(load):
@@ -157,12 +156,52 @@ def test_worker_info_seeds_and_initialisation(load):
         list(load(Info(), num_workers=2, worker_init_fn=fail_to_initialise))
 
 
+def test_forked_helpers_need_no_pickling_and_see_the_parent_s_memory():
+    dataset = Kinds("tensor", samples=4)
+    dataset.function = lambda: None
+    loader = un.DataLoader(dataset, batch_size=2, num_workers=2, collate_fn=lambda samples: (len(samples), os.getpid()),
+                           worker_init_fn=lambda worker: None)
+    first, second = list(loader), list(loader)
+    assert [count for count, _ in first + second] == [2] * 4
+    assert {pid for _, pid in first}.isdisjoint({pid for _, pid in second}) and os.getpid() not in dict(first).values()
+    dataset.kind = "string"  # the next loop has the current dataset
+    loader = un.DataLoader(dataset, num_workers=1)
+    assert list(loader) == [[f"sample {i}"] for i in range(4)]
+    persistent = un.DataLoader(dataset, num_workers=2, persistent_workers=True, collate_fn=lambda _: os.getpid())
+    assert len({*persistent} | {*persistent}) <= 2
+    persistent.close()
+
+
+def test_batches_that_a_dataset_holds_outlive_its_forks():
+    """A forked helper that drops a batch of the parent's must not release its memory."""
+    held = next(iter(un.DataLoader(Kinds("tensor"), batch_size=20, num_workers=1)))
+    dataset = Dropping(held)
+    before = held.clone()
+    assert list(un.DataLoader(dataset, batch_size=None, num_workers=1)) == list(range(4))
+    kept = list(un.DataLoader(Kinds("tensor", samples=60), batch_size=20, num_workers=1))
+    assert torch.equal(held, before) and len(kept) == 3
+
+
+def test_helpers_of_a_daemonic_process_are_spawned():
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_count_batches, args=(theirs,), daemon=True)
+    process.start()
+    assert ours.recv() == 4
+    process.join()
+
+
+def _count_batches(connection):
+    connection.send(len(list(un.DataLoader(Kinds(samples=8), batch_size=2, num_workers=1))))
+
+
 def test_augmentation_is_the_same_for_any_number_of_workers(load):
     def run(workers, **options):
         torch.manual_seed(1)
         return list(load(Random(), batch_size=6, shuffle=True, num_workers=workers, **options))
 
     two = run(2)
+    assert same(run(2, multiprocessing_context="fork"), two)
     assert same(run(1), two) and same(run(2, prefetch_factor=5), two)
     assert len({float(number) for batch in two for number in batch[2]}) == 23
 
@@ -244,3 +283,57 @@ class Seeds(torch.utils.data.Dataset):
 def test_seeds_of_samples_can_be_collated(workers):
     for seeds in un.DataLoader(Seeds(), batch_size=16, num_workers=workers):
         assert seeds.dtype == torch.int64 and len(set(seeds.tolist())) == 16 and seeds.min() >= 0
+# --- memory of batches ------------------------------------------------------------------------------------------------
+
+
+def test_stacked_tensors_are_not_copied_and_their_memory_is_reused():
+    from unstarve.workers import transport
+
+    arena = transport.Arena()
+    view = transport.View(arena.fd)
+    addresses = set()
+    for number in range(40):
+        memory = torch.frombuffer(arena.reserve(1 << 20), dtype=torch.uint8)
+        spare = arena.reserve(4 << 20)  # used by no message: free again after pack()
+        memory.fill_(number)
+        value = view.unpack(transport.pack({"a": memory, "b": np.full(5000, number), "c": "text"}, arena))
+        assert (value["a"] == number).all() and (value["b"] == number).all() and value["c"] == "text"
+        value["a"] += 1
+        assert (memory == number + 1).all()  # the same memory
+        addresses.add(value["a"].data_ptr())
+        del value, spare
+    assert len(addresses) <= 2 and os.fstat(arena.fd).st_size == 64 << 20
+    message = transport.pack(torch.frombuffer(arena.reserve(100_000), dtype=torch.float32), arena)
+    used = len(arena._used)
+    view.release(message)
+    transport.pack(bytes(1), arena)
+    arena.take(1)
+    assert len(arena._used) <= used
+
+
+class Layouts(Kinds):
+    """Tensors of many layouts and dtypes, larger than a message."""
+
+    def __getitem__(self, i):
+        image = torch.arange(3 * 80 * 60).reshape(80, 60, 3).permute(2, 0, 1) + i
+        return {"last": image.float(), "half": image.half(), "empty": torch.zeros(0, 3), "number": i,
+                "array": np.full((70, 90), i, np.int16), "complex": torch.full((50, 50), i + 1j), "flag": image > 9}
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_layouts_and_dtypes_of_stacked_tensors_are_those_of_torch_s_workers(context):
+    options = {"batch_size": 5, "num_workers": 1, "multiprocessing_context": context}
+    theirs = list(torch.utils.data.DataLoader(Layouts(samples=12), **options))
+    ours = list(un.DataLoader(Layouts(samples=12), **options))
+    assert same(ours, theirs) and ours[0]["last"].stride() == theirs[0]["last"].stride()
+
+
+class Mixed(Kinds):
+    def __getitem__(self, i):
+        return torch.zeros(4 + i % 2, 2000)
+
+
+def test_tensors_that_cannot_be_stacked_raise_torch_s_error():
+    for make in (torch.utils.data.DataLoader, un.DataLoader):
+        with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
+            list(make(Mixed(), batch_size=4, num_workers=1))

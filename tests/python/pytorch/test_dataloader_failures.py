@@ -19,9 +19,9 @@ from dataloader_support import Closure, Faulty, Kinds, alive, call, gone, script
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 
-@pytest.mark.parametrize("workers", [2, "threads"])
+@pytest.mark.parametrize("workers", [2, "fork", "threads"])
 def test_an_error_is_raised_in_order_with_its_traceback(workers, load):
-    more = {"workers": "threads"} if workers == "threads" else {}
+    more = {"threads": {"workers": "threads"}, "fork": {"multiprocessing_context": "fork"}}.get(workers, {})
     loader = load(Faulty({9: "value", 15: "key", 20: "special"}), batch_size=4, num_workers=2, **more)
     iterator = iter(loader)
     assert [int(next(iterator)[1][0]) for _ in range(2)] == [0, 4]
@@ -43,15 +43,18 @@ def test_an_error_that_cannot_be_pickled_is_raised_as_text(load):
         list(un.DataLoader(Faulty({5: "value"})))
 
 
-def test_unpicklable_samples_are_collated_by_their_worker():
-    loader = un.DataLoader(Closure(samples=24), batch_size=8, num_workers=1, collate_fn=call)
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_unpicklable_samples_are_collated_by_their_worker(context):
+    loader = un.DataLoader(Closure(samples=24), batch_size=8, num_workers=1, collate_fn=call,
+                           multiprocessing_context=context)
     assert list(loader) == [list(range(8)), list(range(8, 16)), list(range(16, 24))]
     loader.close()
 
 
-def test_a_dead_helper_ends_the_loop_and_the_next_loop_starts_new_helpers():
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_a_dead_helper_ends_the_loop_and_the_next_loop_starts_new_helpers(context):
     dataset = Faulty({})
-    loader = un.DataLoader(dataset, batch_size=4, num_workers=1)
+    loader = un.DataLoader(dataset, batch_size=4, num_workers=1, multiprocessing_context=context)
     for what, message in (("kill", "killed by SIGKILL"), ("exit", "exit code 3")):
         dataset.at = {17: what}
         seen = []
@@ -93,9 +96,25 @@ def test_loops_left_early_leak_nothing(load):
     assert len(list(loader)) == 40
 
 
-def test_close_and_deletion_end_the_helpers():
+def test_forked_helpers_end_with_their_loop_and_leak_nothing():
+    loader = un.DataLoader(Kinds("tensor", samples=40), batch_size=5, num_workers=2)
+    descriptors, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    for loop in range(8):
+        iterator = iter(loader)
+        pids = iterator._pool.pids
+        for _ in range(loop + 1):
+            next(iterator)
+        assert all(map(alive, pids))
+        del iterator
+        assert gone(pids, 0.5)
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= descriptors and threading.active_count() == threads
+
+
+@pytest.mark.parametrize("options", [{"multiprocessing_context": "spawn"}, {"persistent_workers": True}])
+def test_close_and_deletion_end_the_helpers(options):
     descriptors = len(os.listdir("/proc/self/fd"))
-    loader = un.DataLoader(Kinds(), num_workers=1)
+    loader = un.DataLoader(Kinds(), num_workers=1, **options)
     next(iter(loader))
     pids = loader._idle_pool._pools[0].pids
     assert all(map(alive, pids))
@@ -116,11 +135,12 @@ def test_close_and_deletion_end_the_helpers():
     assert len(os.listdir("/proc/self/fd")) <= descriptors
 
 
-def test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed():
-    code = """
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed(context):
+    code = f"""
         import unstarve as un
         from dataloader_support import Faulty
-        loader = un.DataLoader(Faulty({4: 600.0}), num_workers=1)
+        loader = un.DataLoader(Faulty({{4: 600.0}}), num_workers=1, multiprocessing_context="{context}")
         iterator = iter(loader)
         next(iterator)
         print(*iterator._pool.pids, flush=True)
@@ -146,7 +166,7 @@ def test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed():
 
 def test_an_epoch_that_cannot_begin_ends_the_helpers(load):
     dataset = Kinds()
-    loader = un.DataLoader(dataset, num_workers=1)
+    loader = un.DataLoader(dataset, num_workers=1, multiprocessing_context="spawn")
     next(iter(loader))
     pids = loader._idle_pool._pools[0].pids
     dataset.function = lambda: None
@@ -165,7 +185,7 @@ def test_a_dataset_defined_in_a_script_requires_the_main_guard(tmp_path):
             def __getitem__(self, i): return i
 
         def run():
-            print(list(un.DataLoader(Mine(), num_workers=1, batch_size=3)))
+            print(list(un.DataLoader(Mine(), num_workers=1, batch_size=3, multiprocessing_context="spawn")))
 
         if __name__ == "__main__" or {guarded}:
             run()

@@ -152,6 +152,18 @@ class Big(Kinds):
         return int(self.array[i]), os.getpid()
 
 
+class Dropping(Kinds):
+    """Drops the batch that it holds."""
+
+    def __init__(self, held):
+        super().__init__("tuple", 4)
+        self.held = held
+
+    def __getitem__(self, i):
+        self.held = None
+        return i
+
+
 class Info(Kinds):
     def __getitem__(self, i):
         info = get_worker_info()

@@ -1,0 +1,97 @@
+"""One function for each operation of the library, by its name: `un.solarize(image, threshold=100)`.
+
+Signatures and docstrings come from the library's table of operations. operation_functions.pyi has them for type
+checkers; `python -m unstarve.operation_stubs` writes it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from unstarve import _core
+from unstarve.single_image import apply, compiled, frozen
+
+NAMES: tuple[str, ...] = tuple(name for name, _ in _core.operations())
+_HELP = dict(_core.operations())
+
+_ARGUMENTS = """
+Args:
+    image: Pixels or an encoded image, of which only the part that the operation reads is decoded; see
+        unstarve.functions.
+"""
+_RANDOM = """    seed: Determines the result: a number, or (seed, epoch, sample) for that of a pipeline.
+    generator: Generator to draw from: random.Random, numpy.random.Generator or torch.Generator. Without both
+        arguments, the module `random` draws.
+"""
+_RESULT = """
+Returns:
+    uint8 (height, width, 3), or for a torch tensor uint8 (3, height, width).
+
+Raises:
+    ArgumentError: An argument is invalid.
+    InputError: The encoded image is damaged.
+    IoError: The file cannot be read.
+
+Example:
+    {example}
+"""
+
+
+def is_random(name: str) -> bool:
+    """Returns whether an operation draws random numbers by default."""
+    needed = {parameter: 8 for parameter, _, required, *_ in _core.operation_parameters(name) if required}
+    return compiled((frozen(name, needed),), "HWC").random
+
+
+def signature_of(name: str) -> inspect.Signature:
+    """Returns the signature of an operation's function; required parameters are positional."""
+    kinds = inspect.Parameter
+    help_ = _HELP[name].partition(": ")[2]
+    listed = sorted(_core.operation_parameters(name), key=lambda row: help_.find(row[0]))
+    first = [kinds("image", kinds.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | torch.Tensor")]
+    first += [kinds(parameter, kinds.POSITIONAL_OR_KEYWORD, annotation=type_)
+              for parameter, type_, required, *_ in listed if required]
+    rest = [kinds(parameter, kinds.KEYWORD_ONLY, annotation=type_, default=default)
+            for parameter, type_, required, default, _ in listed if not required]
+    if is_random(name):
+        rest += [kinds("seed", kinds.KEYWORD_ONLY, annotation="Seed | None", default=None),
+                 kinds("generator", kinds.KEYWORD_ONLY, annotation="Generator | None", default=None)]
+    return inspect.Signature(first + rest, return_annotation="Array | torch.Tensor")
+
+
+def _docstring(name: str, signature: inspect.Signature) -> str:
+    summary = _HELP[name].partition(": ")[0]
+    values = {parameter: text for parameter, _, _, _, text in _core.operation_parameters(name)}
+    lines = "".join(f"    {parameter}: {values[parameter][0].upper()}{values[parameter][1:]}.\n"
+                    for parameter in signature.parameters if parameter in values)
+    required = ", 224" if "size" in signature.parameters else ""
+    return (f"{summary[0].upper()}{summary[1:]}.\n" + _ARGUMENTS + lines
+            + (_RANDOM if "seed" in signature.parameters else "")
+            + _RESULT.format(example=f'changed = un.{name}("photo.jpg"{required})'))
+
+
+def _function(name: str) -> Any:
+    signature = signature_of(name)
+
+    def function(*args: Any, **given: Any) -> Any:
+        parameters = signature.bind(*args, **given).arguments
+        image = parameters.pop("image")
+        return apply(name, image, parameters, parameters.pop("seed", None), parameters.pop("generator", None))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.__doc__ = _docstring(name, signature)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HELP:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = globals()[name] = _function(name)
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted(NAMES)
