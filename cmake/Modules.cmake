@@ -65,6 +65,11 @@ function(unstarve_add_arrow_module)
   # Arrow's headers for these files only: no other file is compiled again for another pyarrow.
   target_include_directories(unstarve_arrow SYSTEM PRIVATE ${UNSTARVE_ARROW_INCLUDE})
   target_link_libraries(unstarve_arrow PUBLIC unstarve_core unstarve_libparquet)
+  if(UNSTARVE_SANITIZE)  # UBSan's check of types would require those of classes that the caller implements
+    add_library(unstarve_no_vptr INTERFACE)  # a library, whose options follow those of unstarve_core
+    target_compile_options(unstarve_no_vptr INTERFACE -fno-sanitize=vptr)
+    target_link_libraries(unstarve_arrow PRIVATE unstarve_no_vptr)
+  endif()
   unstarve_module(arrow ${UNSTARVE_ARROW_FOLDER} ${parquet}/columns.cpp)
   target_link_libraries(unstarve_arrow_module PRIVATE unstarve_arrow)
   set_source_files_properties(${parquet}/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})

@@ -1,8 +1,11 @@
 #include "unstarve/core/module_loader.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <string_view>
 
@@ -82,6 +85,28 @@ bool is_supported(std::string_view version, std::string_view supported) {
 // RTLD_LOCAL hides all symbols from other libraries of the process.
 void* open_library(const fs::path& file) { return ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
 
+// The path of a file in the run path of the program or the extension that contains this function; the name if it is not
+// there. dlopen() would search the run path of its caller, which is another library if one intercepts it, as
+// AddressSanitizer does.
+std::string in_run_path(const std::string& file) {
+  Dl_info info{};
+  link_map* self = nullptr;
+  const auto* const here = reinterpret_cast<const void*>(&in_run_path);
+  if (::dladdr1(here, &info, reinterpret_cast<void**>(&self), RTLD_DL_LINKMAP) == 0) return file;
+  Dl_serinfo size{};
+  if (::dlinfo(self, RTLD_DI_SERINFOSIZE, &size) != 0) return file;
+  const std::unique_ptr<void, decltype(&std::free)> memory(std::calloc(1, size.dls_size), &std::free);
+  auto* const paths = static_cast<Dl_serinfo*>(memory.get());
+  if (paths == nullptr || ::dlinfo(self, RTLD_DI_SERINFOSIZE, paths) != 0) return file;
+  if (::dlinfo(self, RTLD_DI_SERINFO, paths) != 0) return file;
+  for (unsigned int i = 0; i < paths->dls_cnt; ++i) {
+    const fs::path path = fs::path(paths->dls_serpath[i].dls_name) / file;
+    std::error_code failed;
+    if (fs::exists(path, failed)) return path.string();
+  }
+  return file;
+}
+
 void load_libraries(const Module& module, const Package& package, const std::string& operation) {
   const std::string found = std::string(module.package) + " " + package.version + " in " + package.folder.string();
   if (!is_supported(package.version, module.version)) fail(module, operation, "found " + found);
@@ -102,14 +127,16 @@ void set_package_path(std::vector<fs::path> folders) {
 const void* load_module(const Module& module, const std::string& operation) {
   const Package package = find_package(module.package);
   if (!package.folder.empty()) load_libraries(module, package, operation);
-  void* const library = open_library(module.file);
+  const std::string file = in_run_path(module.file);
+  void* const library = open_library(file);
   if (library == nullptr) {
     const std::string reason = ::dlerror();
     if (reason.starts_with(module.file)) fail_file(module, operation, reason);
-    fail(module, operation,
-         (package.folder.empty() ? std::string("package ") + module.package + " not found: "
-                                 : std::string(module.file) + " cannot be loaded: ") +
-             reason);
+    fail(
+        module, operation,
+        (package.folder.empty() && !reason.starts_with(file) ? std::string("package ") + module.package + " not found: "
+                                                             : std::string(module.file) + " cannot be loaded: ") +
+            reason);
   }
   const auto entry = reinterpret_cast<const void* (*)()>(::dlsym(library, module.entry));
   if (entry == nullptr)
