@@ -11,6 +11,9 @@ from bench.operations import OPERATIONS, UINT8
 
 IMAGENET = {"job": "imagenet-train", "batch": 256, "seed": 0}
 IMAGENET_INDEXED = IMAGENET | {"indexed": True}
+DATASET = {"job": "dataset", "batch": 32, "seed": 0}
+FUNCTIONS = {"job": "functions", "batch": 256, "seed": 0}
+FIRST_EPOCH = {"job": "dataset-first-epoch", "batch": 32, "images": 320, "seed": 0}
 CIFAR = {"job": "cifar-train", "batch": 512, "seed": 0}
 RESNET18 = {"job": "train", "model": "resnet18", "classes": 1000, "image_size": 224, "batch": 32, "seed": 0}
 TAR = {"job": "tar-read", "batch": 256, "order": "sequential", "seed": 0}
@@ -72,6 +75,12 @@ COMPARISONS = (
     *(Comparison(f"imagenet-train-python/{name}", IMAGENET, _python(module),
                  ours=("python", "unstarve_loader", {"tensors": True}), data="photographs")
       for name, module in IMAGENET_PEERS),
+    Comparison("dataset/torch", DATASET, _python("dataset"), ours=("python", "dataset", {"loader": "unstarve"}),
+               data="photographs"),
+    Comparison("dataset-first-epoch/torch", FIRST_EPOCH, _python("dataset"),
+               ours=("python", "dataset", {"loader": "unstarve"}), data="photographs", unit="first epochs/s"),
+    *(Comparison(f"functions/{name}", FUNCTIONS, _python(name), ours=_python("functions_dataset"), data="photographs")
+      for name in ("torchvision", "simplejpeg")),
     *(Comparison(f"imagenet-train-indexed/{name}", IMAGENET_INDEXED, _python(module), data="photographs")
       for name, module in IMAGENET_PEERS),
     *(Comparison(f"{name}/ffcv-raw", job, _python("ffcv"), data="photographs", peer_options=(("write", "raw"),))

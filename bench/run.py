@@ -161,7 +161,8 @@ class Bench:
                 return start_ours, functools.partial(start_ours, build=self.options.against), {}
         else:
             _, module, *settings = comparison.ours
-            start_ours = functools.partial(self.python, module, job, settings[0] if settings else {})
+            start_ours = functools.partial(self.python, module, job,
+                                           settings[0] if settings else self.choose(module, job))
         if kind == "ours":
             return start_ours, lambda: self.ours(what, peer_job), {}
         if kind == "ours-per-core":

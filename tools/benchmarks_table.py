@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 AREAS = (
     ("pipelines", r"imagenet-(train|train-indexed|eval)/.*"),
     ("python", r"imagenet-train-python/.*"),
+    ("dataset", r"(dataset|dataset-first-epoch|functions)/.*"),
     ("memory", r"(cifar-train|packed-raw-256)/.*"),
     ("decoding", r"(decode-crop|entropy)\b.*"),
     ("passes", r"pass/.*"),

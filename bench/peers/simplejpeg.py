@@ -8,7 +8,7 @@ from bench.peers import torch_loader
 from bench.peers.inputs import CROP, crop_box, image_files, middle_box
 
 ENVIRONMENT = "torch"
-JOBS = ["imagenet-train", "imagenet-eval"]
+JOBS = ["imagenet-train", "functions", "imagenet-eval"]
 candidates = torch_loader.photograph_candidates
 
 
@@ -20,7 +20,7 @@ def batches(job, settings):
     import torch
 
     files = image_files(job["data"])
-    trains = job["job"] == "imagenet-train"
+    trains = job["job"] != "imagenet-eval"
     buffer = numpy.empty(0, numpy.uint8)
 
     def load(index):

@@ -1,5 +1,7 @@
 """PyTorch's DataLoader, shared by the peers torchvision, pillow and simplejpeg. Not a peer.
 
+The job "functions" compares only what the Dataset calls: all its sides use un.DataLoader.
+
 Settings:
 workers    worker processes (persistent); 0: in the main process
 prefetch   prefetch_factor: batches that each worker prefetches
@@ -15,6 +17,8 @@ from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, IMAGENET_MEAN, IMAGENET_ST
 
 def photograph_candidates(job):
     cores = job["cores"]
+    if job["job"] == "functions":
+        return [{"workers": workers, "prefetch": 2, "normalise": "main"} for workers in (cores, 2 * cores)]
     return [
         {"workers": cores, "prefetch": 2, "normalise": "main"},
         {"workers": cores, "prefetch": 2, "normalise": "sample"},
@@ -74,7 +78,11 @@ class _CollateNormalised:
 def batches(count, load, job, settings):
     """Endless iterator over batches of load(index), 0 <= index < count."""
     import torch
-    from torch.utils.data import DataLoader
+
+    if job["job"] == "functions":
+        from unstarve import DataLoader
+    else:
+        from torch.utils.data import DataLoader
 
     cifar = job["job"].startswith("cifar")
     normalise = Normalise(CIFAR_MEAN, CIFAR_STD) if cifar else Normalise(IMAGENET_MEAN, IMAGENET_STD)

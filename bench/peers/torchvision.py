@@ -11,11 +11,11 @@ from bench.peers import torch_loader
 from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, CROP, EVAL_RESIZE, crop_box, image_files, load_cifar
 
 ENVIRONMENT = "torchvision"
-JOBS = ["imagenet-train", "imagenet-eval", "cifar-train"]
+JOBS = ["imagenet-train", "functions", "imagenet-eval", "cifar-train"]
 
 
 def candidates(job):
-    if job["job"].startswith("imagenet"):
+    if job["job"] != "cifar-train":
         return torch_loader.photograph_candidates(job)
     cores = job["cores"]
     return [
@@ -69,4 +69,4 @@ def _cifar(job, settings):
 
 
 def batches(job, settings):
-    return _photographs(job, settings) if job["job"].startswith("imagenet") else _cifar(job, settings)
+    return _cifar(job, settings) if job["job"] == "cifar-train" else _photographs(job, settings)

@@ -168,6 +168,7 @@ def test_every_documented_comparison_exists_with_its_peer():
                                              "scale_into_decode", "operation_fusion")}
     promised |= {f"{side}{kind}/libjpeg-turbo-{what}" for side, what in (("decode-crop", "full"), ("entropy", "skip"))
                  for kind in ("", "-indexed", "-avx2", "-indexed-avx2")}
+    promised |= {"dataset/torch", "dataset-first-epoch/torch", "functions/torchvision", "functions/simplejpeg"}
     promised |= {"first-batch/torch", "python-iteration", "scheduling", "overlap-90", "stragglers", "stragglers/exact"}
     promised |= {"packed-raw-256/memcpy", "two-threads", "two-threads/two-processes", "resize/opencv-area",
                  "resize/pillow-simd", "randaugment/torchvision"}
