@@ -22,7 +22,7 @@ MachineFacts good_machine() {
   return machine;
 }
 
-BuildFacts good_build() { return {"0.1.0", "gcc 12.2.0", "2.13.0+cu130", true, "26.0.1", ""}; }
+BuildFacts good_build() { return {"0.1.0", "gcc 12.2.0", "2.13.0+cu130", true, "26.0.1", "", ""}; }
 
 DeviceReport good_devices() {
   DeviceReport devices;
@@ -176,7 +176,7 @@ TEST_CASE("text is safe for a terminal and lists facts, findings and commands", 
 }
 
 TEST_CASE("this machine can be inspected", "[doctor]") {
-  const DoctorResult result = run_doctor({"0.1.0", "", "", false, "", ""});
+  const DoctorResult result = run_doctor({"0.1.0", "", "", false, "", "", ""});
   CHECK(result.machine.memory_bytes > 0);
   CHECK_FALSE(result.build.compiler.empty());
   CHECK(result.devices.gpus.empty() != result.devices.reason.empty());

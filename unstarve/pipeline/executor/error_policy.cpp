@@ -17,7 +17,7 @@ ErrorPolicy::ErrorPolicy(const ErrorSpec& spec, const Resources& resources, cons
 void ErrorPolicy::note_bad(std::uint64_t id, std::uint32_t epoch, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (too_many_) throw Error(*too_many_);
-  Bad& bad = bad_.try_emplace(id, epoch, reason).first->second;
+  Bad& bad = bad_.try_emplace(id, Bad{epoch, reason}).first->second;
   bad.epoch = std::min(bad.epoch, epoch);
   const std::int64_t tried = tried_.load(std::memory_order_relaxed);
   if (bad_.size() > spec_.limit) {
