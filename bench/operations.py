@@ -87,6 +87,7 @@ OPERATIONS = (
     Operation("invert", "invert: {probability: 1}", lambda v2: v2.RandomInvert(1)),
     Operation("auto_contrast", "auto_contrast: {probability: 1}", lambda v2: v2.RandomAutocontrast(1)),
     Operation("equalize", "equalize: {probability: 1}", lambda v2: v2.RandomEqualize(1)),
+    Operation("random_channel_permutation", "random_channel_permutation: {}", lambda v2: v2.RandomChannelPermutation()),
     Operation("lighting", "lighting: {}", None),
     Operation("erasing", "erasing: {probability: 1}", lambda v2: v2.RandomErasing(1),
               images=("planes", "channels_last")),

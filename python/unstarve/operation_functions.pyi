@@ -32,6 +32,7 @@ __all__ = [
     "perspective",
     "posterize",
     "rand_augment",
+    "random_channel_permutation",
     "random_resized_crop",
     "resize",
     "rotation",
@@ -231,6 +232,13 @@ def rand_augment(image: ArrayLike, *, changes: int = ..., magnitude: int = ..., 
 def rand_augment(image: torch.Tensor, *, changes: int = ..., magnitude: int = ..., num_magnitude_bins: int = ...,
                  interpolation: str = ..., fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
                  generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def random_channel_permutation(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
+                               generator: Generator | None = ...) -> Array: ...
+@overload
+def random_channel_permutation(image: torch.Tensor, *, probability: float = ..., seed: Seed | None = ...,
+                               generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
 def random_resized_crop(image: ArrayLike, size: int | tuple[int, int], *, scale: tuple[float, float] = ...,

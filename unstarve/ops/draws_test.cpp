@@ -84,7 +84,9 @@ TEST_CASE("every operation with a probability changes that part of the samples",
       std::size_t changed = 0;
       for (std::uint64_t sample = 0; sample < kSamples; ++sample)
         changed += made_of(*operation, pixels.view, sample, scratch) != before ? 1 : 0;
-      CHECK(as_often(changed, kSamples, probability));
+      // One of the six orders of the channels changes nothing.
+      const double visible = info.name == "random_channel_permutation" ? 5.0 / 6 : 1;
+      CHECK(as_often(changed, kSamples, probability * visible));
     }
   }
   CHECK(seen >= 20);
@@ -385,6 +387,18 @@ TEST_CASE("color_jitter applies its four changes in every order equally often", 
   }
   CHECK(orders.size() == 24);
   for (const auto& [order, times] : orders) CHECK(as_often(times, kSamples, 1.0 / 24));
+}
+
+TEST_CASE("random_channel_permutation draws every order of the channels equally often", "[ops]") {
+  const auto operation = make_operation(defaults("random_channel_permutation"));
+  const Pixels pixels = noise({1, 1});
+  Scratch scratch;
+  std::map<std::string, std::size_t> outputs;
+  constexpr std::size_t kSamples = 6000;
+  for (std::uint64_t sample = 0; sample < kSamples; ++sample)
+    ++outputs[made_of(*operation, pixels.view, sample, scratch)];
+  CHECK(outputs.size() == 6);
+  for (const auto& [output, times] : outputs) CHECK(as_often(times, kSamples, 1.0 / 6));
 }
 
 // The possible outputs of a policy for one image, with their probabilities.

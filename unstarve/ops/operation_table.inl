@@ -27,6 +27,7 @@ OPERATION(solarize, "inverts values from threshold on: threshold 128, probabilit
 OPERATION(invert, "inverts all values: probability 0.5")
 OPERATION(auto_contrast, "stretches each channel to 0..255: probability 0.5")
 OPERATION(equalize, "makes the values of each channel about equally frequent: probability 0.5")
+OPERATION(random_channel_permutation, "permutes the channels at random: probability 1")
 OPERATION(lighting, "random lighting along ImageNet's principal components: std 0.1, probability 1")
 OPERATION(erasing,
           "covers a random rectangle: probability 0.5, scale [0.02, 0.33] of the area, ratio [0.3, 3.3], value mean "

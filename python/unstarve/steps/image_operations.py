@@ -111,6 +111,16 @@ class ImageOperationSteps(abc.ABC):
         """Replaces all three channels by grey with probability `p`."""
         return self.operation("grayscale", probability=p)
 
+    def random_channel_permutation(self, p: float = 1.0) -> Self:
+        """Permutes the colour channels at random, as torchvision's RandomChannelPermutation.
+
+        All six orders are equally frequent; one of them leaves the image unchanged.
+
+        Args:
+            p: Probability that the operation is applied.
+        """
+        return self.operation("random_channel_permutation", probability=p)
+
     def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: Colour = 0,
                  interpolation: str = "bilinear", p: float = 1.0) -> Self:
         """Rotates the image about its centre.

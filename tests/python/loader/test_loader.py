@@ -79,7 +79,7 @@ def test_methods_equal_the_operations_of_their_names():
     start = un.open(SMALL).shuffle(0).resize(30, max_size=31)
     made = (start.center_crop(24).vertical_flip(0.3).color_jitter(0.2, hue=0).grayscale(0.5).rotation(12, p=0.5)
             .affine(5, (0.2, 0), shear_x=(-3, 3), fill="mean").perspective(0.3, 1, 7, "nearest")
-            .gaussian_blur(1.5, radius=2).erasing(1, scale=(0.1, 0.2))
+            .random_channel_permutation(0.7).gaussian_blur(1.5, radius=2).erasing(1, scale=(0.1, 0.2))
             .rand_augment(1, 5, 10, "bilinear", (1, 2, 3)).trivial_augment(5, fill=9)
             .auto_augment("cifar10", fill="mean").aug_mix(2, interpolation="nearest", fill=(3, 2, 1)))
     named = start.operation("center_crop", size=24)
@@ -89,6 +89,7 @@ def test_methods_equal_the_operations_of_their_names():
         "rotation": {"degrees": 12, "probability": 0.5},
         "affine": {"degrees": 5, "translate_x": 0.2, "translate_y": 0, "shear_x": [-3, 3], "fill": "mean"},
         "perspective": {"distortion": 0.3, "probability": 1, "fill": 7, "interpolation": "nearest"},
+        "random_channel_permutation": {"probability": 0.7},
         "gaussian_blur": {"sigma": 1.5, "probability": 0.5, "radius": 2},
         "erasing": {"probability": 1, "scale": [0.1, 0.2]}, "rand_augment": {
             "changes": 1, "magnitude": 5, "num_magnitude_bins": 10, "interpolation": "bilinear", "fill": (1, 2, 3)},

@@ -6,11 +6,13 @@ Pillow computes in floating point and truncates; we use integer arithmetic, equa
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageEnhance, ImageOps
-from test_ops_golden import PROGRAM, apply, differences, pictures
+from test_ops_golden import PROGRAM, apply, differences, noise, pictures
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="UNSTARVE_APPLY_OP does not name the program apply_op")
 
@@ -92,6 +94,15 @@ def test_hue_is_within_one_step_of_its_definition(shift: float) -> None:
         assert np.abs(ours - hue_of_tensor(pixels, shift)).max() <= 1
         if shift == 0:
             assert np.array_equal(ours, pixels)
+
+
+def test_random_channel_permutation_makes_every_order_of_the_channels() -> None:
+    pixels = noise(75, 40)
+    expected = {pixels[..., order].tobytes() for order in itertools.permutations(range(3))}
+    made = {apply(pixels, "random_channel_permutation", sample=sample)[0].tobytes() for sample in range(40)}
+    assert made == expected
+    unchanged, _ = apply(pixels, "random_channel_permutation:probability=0")
+    assert np.array_equal(unchanged, pixels)
 
 
 def test_lighting_adds_the_same_colour_everywhere() -> None:

@@ -29,6 +29,7 @@ inline Pixel run_step(const PointChain& chain, std::size_t i, Pixel pixel) {
     }
     case PointChain::Kind::kBlendGrey: return blend_grey(pixel, step.weight);
     case PointChain::Kind::kHue: return shift_hue(pixel, step.weight);
+    case PointChain::Kind::kPermute: return permute(pixel, step.weight);
   }
   return pixel;
 }
@@ -187,6 +188,19 @@ std::size_t run_hue(std::int32_t shift, const Planes& planes, std::size_t count)
   return end;
 }
 
+std::size_t run_permute(std::int32_t order, const Planes& planes, std::size_t count) {
+  const Planes from{planes[point::source_of(order, 0)], planes[point::source_of(order, 1)],
+                    planes[point::source_of(order, 2)]};
+  const std::size_t end = count - count % kBytes;
+  for (std::size_t x = 0; x < end; x += kBytes) {
+    const V8 r = hn::LoadU(D8(), from[0] + x), g = hn::LoadU(D8(), from[1] + x), b = hn::LoadU(D8(), from[2] + x);
+    hn::StoreU(r, D8(), planes[0] + x);
+    hn::StoreU(g, D8(), planes[1] + x);
+    hn::StoreU(b, D8(), planes[2] + x);
+  }
+  return end;
+}
+
 void run(const PointChain& chain, const Planes& planes, std::size_t count) {
   for (std::size_t i = 0; i < chain.steps().size(); ++i) {
     const PointChain::Step& step = chain.steps()[i];
@@ -195,6 +209,7 @@ void run(const PointChain& chain, const Planes& planes, std::size_t count) {
       case PointChain::Kind::kTable: done = run_table(chain.table(i), planes, count); break;
       case PointChain::Kind::kBlendGrey: done = run_blend_grey(step.weight, planes, count); break;
       case PointChain::Kind::kHue: done = run_hue(step.weight, planes, count); break;
+      case PointChain::Kind::kPermute: done = run_permute(step.weight, planes, count); break;
     }
     run_plain(chain, i, planes, done, count);
   }
@@ -293,6 +308,12 @@ void PointChain::add_hue(double shift) {
   auto weight = static_cast<std::int32_t>(std::lround(shift * point::kCircle)) % point::kCircle;
   if (weight < 0) weight += point::kCircle;
   steps_[count_++] = {Kind::kHue, weight};
+}
+
+void PointChain::add_permute(const std::array<std::uint8_t, kChannels>& order) {
+  std::int32_t sources = 0;
+  for (std::size_t c = 0; c < kChannels; ++c) sources |= order[c] << (2 * c);
+  steps_[count_++] = {Kind::kPermute, sources};
 }
 
 PointChain& chain_of(Frame& frame, Scratch& scratch) {

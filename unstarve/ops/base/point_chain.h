@@ -37,11 +37,12 @@ class PointChain {
  public:
   static constexpr std::size_t kMaxSteps = 8;
 
-  enum class Kind { kTable, kBlendGrey, kHue };
+  enum class Kind { kTable, kBlendGrey, kHue, kPermute };
   struct Step {
     Kind kind = Kind::kTable;
-    std::int32_t weight = 0;  // kBlendGrey: of the pixel, in 1/65536; kHue: the shift, see add_hue()
-    bool same = false;        // kTable: the same for all channels, so that interleaved pixels can stay interleaved
+    // kBlendGrey: weight of the pixel, in 1/65536; kHue: the shift, see add_hue(); kPermute: see point::source_of().
+    std::int32_t weight = 0;
+    bool same = false;  // kTable: the same for all channels, so that interleaved pixels can stay interleaved
   };
 
   void clear() { count_ = 0; }
@@ -58,6 +59,8 @@ class PointChain {
   // Shifts the hue by `shift` of the colour circle, -1..1. Saturation and value of HSV stay, and with them the largest
   // and the least channel.
   void add_hue(double shift);
+  // Channel c becomes channel order[c] of the pixel. Precondition: each channel occurs once.
+  void add_permute(const std::array<std::uint8_t, kChannels>& order);
 
  private:
   std::array<Step, kMaxSteps> steps_{};

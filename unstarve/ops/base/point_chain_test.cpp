@@ -28,10 +28,18 @@ PointTable random_table(Random& random) {
   return table;
 }
 
+std::array<std::uint8_t, kChannels> random_order(Random& random) {
+  std::array<std::uint8_t, kChannels> order{0, 1, 2};
+  std::swap(order[2], order[random.below(3)]);
+  std::swap(order[1], order[random.below(2)]);
+  return order;
+}
+
 void add_random_step(PointChain& chain, Random& random) {
-  switch (random.below(3)) {
+  switch (random.below(4)) {
     case 0: chain.add_table(random_table(random)); break;
     case 1: chain.add_blend_grey(random.below(4) == 0 ? kMaxBlend : random.uniform(0, 3)); break;
+    case 2: chain.add_permute(random_order(random)); break;
     default: chain.add_hue(random.uniform(-1, 1));
   }
 }
@@ -44,7 +52,7 @@ std::vector<std::uint8_t> random_bytes(std::size_t count, Random& random) {
 
 // A colour operation by a random amount.
 void change_colours(Frame& frame, Random& random, Scratch& scratch) {
-  switch (random.below(10)) {
+  switch (random.below(11)) {
     case 0: return adjust_brightness(frame, random.uniform(0, 2), scratch);
     case 1: return adjust_contrast(frame, random.uniform(0, 2), scratch);
     case 2: return adjust_saturation(frame, random.uniform(0, 2), scratch);
@@ -54,6 +62,7 @@ void change_colours(Frame& frame, Random& random, Scratch& scratch) {
     case 6: return solarize(frame, between(random, 0, 256), scratch);
     case 7: return invert(frame, scratch);
     case 8: return auto_contrast(frame, scratch);
+    case 9: return permute_channels(frame, random_order(random), scratch);
     default: return equalize(frame, scratch);
   }
 }

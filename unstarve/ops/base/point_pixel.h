@@ -52,6 +52,15 @@ UNSTARVE_HD inline Pixel shift_hue(Pixel pixel, std::int32_t shift) {
   return pixel;
 }
 
+// The channel that channel `c` of the result is copied from: two bits of `order` for each channel, the first lowest.
+UNSTARVE_HD inline std::size_t source_of(std::int32_t order, std::size_t c) {
+  return static_cast<std::size_t>(order >> (2 * c)) & 3U;
+}
+
+UNSTARVE_HD inline Pixel permute(Pixel pixel, std::int32_t order) {
+  return {pixel[source_of(order, 0)], pixel[source_of(order, 1)], pixel[source_of(order, 2)]};
+}
+
 // One value blended with `from`: from + weight / 65536 * (value - from), truncated and clipped to 0..255.
 UNSTARVE_HD inline std::uint8_t blended(std::int32_t value, std::int32_t from, std::int32_t weight) {
   const std::int64_t sum = (std::int64_t{from} << kPointBits) + kPointSlack + std::int64_t{weight} * (value - from);

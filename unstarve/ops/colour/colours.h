@@ -6,6 +6,7 @@
 // Threads: one at a time per scratch. Failure: none.
 
 #include <array>
+#include <cstdint>
 
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/base/point_chain.h"
@@ -34,5 +35,7 @@ void auto_contrast(Frame& frame, Scratch& scratch);
 void equalize(Frame& frame, Scratch& scratch);
 // Adds to each channel, rounded to the nearest integer.
 void add_colour(Frame& frame, std::array<double, kChannels> more, Scratch& scratch);
+// Channel c becomes channel order[c]. Precondition: each channel occurs once in `order`.
+void permute_channels(Frame& frame, const std::array<std::uint8_t, kChannels>& order, Scratch& scratch);
 
 }  // namespace unstarve

@@ -30,7 +30,7 @@ struct View {
   Border border = Border::kConstant;
 };
 
-enum class PointKind : std::int32_t { kTable, kMeasured, kBlendGrey, kHue };
+enum class PointKind : std::int32_t { kTable, kMeasured, kBlendGrey, kHue, kPermute };
 struct PointStep {
   PointKind kind = PointKind::kTable;
   std::int32_t value = 0;  // kTable: index in the batch; kMeasured: index in the sample; else as PointChain::Step

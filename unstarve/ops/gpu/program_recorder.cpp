@@ -200,6 +200,9 @@ void ProgramRecorder::add_points(const Frame& frame, gpu::Layer& layer) {
           recording_.points.push_back({gpu::PointKind::kBlendGrey, steps[i].weight});
           break;
         case PointChain::Kind::kHue: recording_.points.push_back({gpu::PointKind::kHue, steps[i].weight}); break;
+        case PointChain::Kind::kPermute:
+          recording_.points.push_back({gpu::PointKind::kPermute, steps[i].weight});
+          break;
       }
     }
   }

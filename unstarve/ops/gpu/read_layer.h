@@ -171,6 +171,7 @@ UNSTARVE_HD inline Pixel coloured(const Task& task, const Layer& layer, Pixel pi
       }
       case PointKind::kBlendGrey: pixel = point::blend_grey(pixel, step.value); break;
       case PointKind::kHue: pixel = point::shift_hue(pixel, step.value); break;
+      case PointKind::kPermute: pixel = point::permute(pixel, step.value); break;
     }
   }
   return pixel;
