@@ -241,6 +241,7 @@ std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, Sampl
 }  // namespace
 
 NB_MODULE(_core, m) {
+  m.def("set_leak_warnings", &nb::set_leak_warnings);
   translate_errors();
   queue_notices();
 

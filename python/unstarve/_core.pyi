@@ -5,6 +5,8 @@ import numpy
 import numpy.typing
 
 
+def set_leak_warnings(arg: bool, /) -> None: ...
+
 class Dataset:
     def __len__(self) -> int: ...
 

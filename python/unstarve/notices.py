@@ -1,12 +1,21 @@
-"""Issues the notices of the library as Python warnings (DataWarning)."""
+"""Issues the notices of the library as Python warnings (DataWarning), and decides on nanobind's report at exit."""
 
 from __future__ import annotations
 
+import atexit
 import sys
+import threading
 import warnings
 
 from unstarve import _core
 from unstarve.errors import DataWarning
+
+
+@atexit.register
+def _expect_objects_of_daemon_threads() -> None:
+    """Objects that a running daemon thread holds at exit are not leaks."""
+    if any(thread.daemon for thread in threading.enumerate()):
+        _core.set_leak_warnings(False)
 
 
 def warn_pending() -> None:

@@ -26,6 +26,12 @@ def dump_job(job: Job) -> tuple[bytes, list[memoryview], list[int]]:
             "lambda), or use workers='threads' or num_workers=0.") from error
 
 
+def main_can_be_imported() -> bool:
+    """Returns whether a spawned process can run the main module: a file or a module, not a notebook or `python -c`."""
+    main = sys.modules["__main__"]
+    return getattr(main, "__spec__", None) is not None or hasattr(main, "__file__")
+
+
 def dump(value: object) -> tuple[bytes, list[memoryview], list[int]]:
     """As dump_job(), for any object. Raises the error of pickling."""
     spawning = _Spawning()

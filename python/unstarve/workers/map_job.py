@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import sys
 import threading
 import time
 from typing import Any
@@ -239,12 +238,10 @@ class _FunctionError(Exception):
 
 def check_picklable(functions: tuple[Function, ...]) -> None:
     """Raises ArgumentError that names the first function that cannot be sent to helper processes."""
-    main = sys.modules.get("__main__")
     for function in functions:
         remedy = "Define it at the top level of a module (def or class), or use .options(kind='threads')."
         holder = function.call if inspect.isroutine(function.call) else type(function.call)
-        if getattr(holder, "__module__", None) == "__main__" and getattr(main, "__spec__", None) is None and (
-                not hasattr(main, "__file__")):
+        if getattr(holder, "__module__", None) == "__main__" and not job_pickling.main_can_be_imported():
             raise ArgumentError(f"map: {function.name} is defined in a notebook or at a prompt; expected a function "
                                 f"that helper processes can import. {remedy}")
         try:

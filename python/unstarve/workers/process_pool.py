@@ -24,7 +24,7 @@ import traceback
 from collections import deque
 from typing import Any
 
-from unstarve.errors import CancelledError, MissingError
+from unstarve.errors import ArgumentError, CancelledError, MissingError
 from unstarve.workers import job_pickling, launch, transport
 from unstarve.workers.exceptions import reraise_pickled
 from unstarve.workers.job import Job, Resume
@@ -169,6 +169,10 @@ class ProcessPool:
         """
         head, buffers, inherited = job_pickling.dump_job(job)
         self._needs_main = b"__main__" in head
+        if self._needs_main and not job_pickling.main_can_be_imported():
+            raise ArgumentError("DataLoader: the dataset, or a function of it, is defined in a notebook, at a prompt "
+                                "or by `python -c`; expected a module that spawned helper processes can import. "
+                                "Move it to a module, or use multiprocessing_context='fork' or workers='threads'.")
         if self._jobs and self._parent.holds(self._jobs[-1][1], head, buffers):
             return self._jobs[-1][1], inherited
         return transport.store(head, buffers, self._arena), inherited

@@ -183,3 +183,24 @@ def test_ctrl_c_works_while_waiting(waiting):
         process.send_signal(signal.SIGINT)
         assert process.stdout.read() == "heard\n"
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("daemon", [True, False])
+def test_objects_of_a_daemon_thread_are_not_reported_as_leaks_at_exit(daemon):
+    code = f"""
+        import threading, time
+        import unstarve as un
+
+        def hold():
+            loader = un.open({SMALL!r}).batch(16)
+            batches = iter(loader)
+            next(batches)
+            started.set()
+            time.sleep({1000 if daemon else 0})
+
+        started = threading.Event()
+        threading.Thread(target=hold, daemon={daemon}).start()
+        started.wait()
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""

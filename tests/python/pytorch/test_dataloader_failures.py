@@ -175,6 +175,25 @@ def test_an_epoch_that_cannot_begin_ends_the_helpers(load):
     assert gone(pids)
 
 
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_a_dataset_defined_at_a_prompt_needs_forked_helpers(context):
+    code = f"""
+        import torch, unstarve as un
+
+        class Mine:
+            def __len__(self): return 3
+            def __getitem__(self, i): return i
+
+        print(list(un.DataLoader(Mine(), num_workers=1, batch_size=3, multiprocessing_context={context!r})))
+    """
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], capture_output=True, text=True,
+                          timeout=60)
+    if context == "fork":
+        assert done.stdout == "[tensor([0, 1, 2])]\n", done.stderr
+    else:
+        assert done.returncode == 1 and "is defined in a notebook, at a prompt or by `python -c`" in done.stderr
+
+
 def test_a_dataset_defined_in_a_script_requires_the_main_guard(tmp_path):
     code = """
         import sys
