@@ -34,7 +34,8 @@ RANK = {
 SUBFOLDERS = {
     "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
     "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), "index"],
-    "pipeline": [("spec", "autotune", "functions"), "order", "plan", ("passes", "device"), "executor"],
+    "pipeline": [("spec", "autotune", "functions"), "order", "plan", ("passes", "device", "read_ahead"), "delivery",
+                 "executor"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "jobs": ["common", ("settings", "probe", "pack", "prepare"), "ladder"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],

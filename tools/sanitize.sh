@@ -16,7 +16,7 @@ case "${1:-all}" in
   core)
     asan_targets=(unstarve_core_test "${decoders[@]/%/_fuzz}")
     asan_tests="^(unit/core/.*|fuzz/($(IFS='|'; echo "${decoders[*]}")))\$"
-    tsan_tests='^unit/(core|pipeline/executor)/'
+    tsan_tests='^unit/(core|pipeline/(read_ahead|delivery|executor))/'
     ;;
   all) asan_targets=(all) asan_tests='^(unit|fuzz)/' tsan_tests='^unit/(core|pipeline)/' ;;
   *) echo "usage: tools/sanitize.sh [core]" >&2; exit 2 ;;

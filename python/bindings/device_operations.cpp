@@ -80,8 +80,7 @@ class PyDeviceOperations {
     const nb::gil_scoped_release release;
     const std::lock_guard lock(mutex_);  // one run at a time
     const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(stream));
-    operations_.run(all, epoch, reinterpret_cast<const std::uint8_t*>(source), reinterpret_cast<void*>(output),
-                    *borrowed);
+    operations_.run({all, reinterpret_cast<std::uint8_t*>(source)}, epoch, reinterpret_cast<void*>(output), *borrowed);
   }
   void run_files(const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& ids,
                  std::uint32_t epoch, const Files& files, std::uintptr_t host, std::uintptr_t source,
@@ -91,8 +90,9 @@ class PyDeviceOperations {
     const nb::gil_scoped_release release;
     const std::lock_guard lock(mutex_);
     const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(stream));
-    operations_.run(all, epoch, extents, reinterpret_cast<const std::uint8_t*>(host),
-                    reinterpret_cast<std::uint8_t*>(source), reinterpret_cast<void*>(output), *borrowed);
+    operations_.run(
+        {all, reinterpret_cast<std::uint8_t*>(source), extents, reinterpret_cast<const std::uint8_t*>(host)}, epoch,
+        reinterpret_cast<void*>(output), *borrowed);
   }
 
  private:

@@ -90,23 +90,19 @@ int AxisFilter::max_taps(int input, int output, Resampling resampling) {
   return static_cast<int>(std::ceil(std::max(shape_of(resampling.kind).support, 1.0) * stretch)) * 2 + 2;
 }
 
-void AxisFilter::build(int input, int output, Resampling resampling, int from, int to, bool reversed) {
-  if (input == whole_input_ && output == whole_output_ && resampling == resampling_ && from == from_ && to == to_ &&
-      reversed == reversed_)
-    return;
+void AxisFilter::build(int input, int output, Resampling resampling, Part part) {
+  if (input == whole_input_ && output == whole_output_ && resampling == resampling_ && part == part_) return;
   whole_input_ = input;
   whole_output_ = output;
   resampling_ = resampling;
-  from_ = from;
-  to_ = to;
-  reversed_ = reversed;
+  part_ = part;
   first_.resize(static_cast<std::size_t>(output));
   if (resampling.kind == Resampling::Kind::kBilinear && input != output) {
     build_triangle();
   } else {
     build_any();
   }
-  if (reversed) reverse();
+  if (part.reversed) reverse();
 }
 
 double AxisFilter::scale() const { return static_cast<double>(whole_input_) / whole_output_; }
@@ -120,7 +116,7 @@ void AxisFilter::choose_precision(double largest) {
 // The input that the requested outputs read; the whole input if all outputs are requested, even what a nearest or an
 // area filter skips.
 void AxisFilter::choose_input(int begin, int end, int longest) {
-  const bool whole = from_ == 0 && to_ == whole_output_;
+  const bool whole = part_.from == 0 && part_.to == whole_output_;
   begin_ = whole ? 0 : begin;
   end_ = whole ? whole_input_ : end;
   picks_ = longest == 1;
@@ -147,10 +143,10 @@ void AxisFilter::build_triangle() {
   const auto outputs = static_cast<std::size_t>(whole_output_), pitch = outputs + kTriangleSlack;
   const auto stride = static_cast<std::size_t>(max_taps(whole_input_, whole_output_, resampling_)) - 1;
   exact_.resize((TriangleTables::kOtherTables + stride) * pitch);
-  const TriangleTables t = TriangleTables::in(exact_.data(), pitch);
-  choose_precision(make_triangle_weights(t, whole_input_, outputs, scale(), stretch(), stride));
+  const TriangleTables t = TriangleTables::in(exact_.data(), pitch, stride);
+  choose_precision(make_triangle_weights(t, whole_input_, outputs, scale(), stretch()));
   int longest = 1, end = 0;
-  const auto from = static_cast<std::size_t>(from_), to = static_cast<std::size_t>(to_);
+  const auto from = static_cast<std::size_t>(part_.from), to = static_cast<std::size_t>(part_.to);
   for (std::size_t i = from; i < to; ++i) {
     const auto count = static_cast<int>(t.counts[i]);
     longest = std::max(longest, count);
@@ -158,8 +154,9 @@ void AxisFilter::build_triangle() {
   }
   choose_input(static_cast<int>(t.begins[from]), end, longest);
   for (std::size_t i = from; i < to; ++i) first_[i - from] = static_cast<int>(t.begins[i]) - begin_;
-  round_triangle_weights(t, from, to, static_cast<std::size_t>(longest), std::ldexp(1.0, fraction_bits_),
-                         static_cast<std::size_t>(taps_), weights_.data());
+  round_triangle_weights(t, from, to,
+                         {static_cast<std::size_t>(longest), std::ldexp(1.0, fraction_bits_), weights_.data(),
+                          static_cast<std::size_t>(taps_)});
 }
 
 void AxisFilter::build_any() {
@@ -167,7 +164,7 @@ void AxisFilter::build_any() {
   const Shape shape = shape_of(resampling_.kind);
   const auto stride = static_cast<std::size_t>(max_taps(input, whole_output_, resampling_)) - 1;
   const auto outputs = static_cast<std::size_t>(whole_output_);
-  const auto from = static_cast<std::size_t>(from_), to = static_cast<std::size_t>(to_);
+  const auto from = static_cast<std::size_t>(part_.from), to = static_cast<std::size_t>(part_.to);
   exact_.assign(outputs * stride, 0.0);
 
   // The largest weight of the whole axis determines the precision of all.

@@ -20,18 +20,24 @@ namespace unstarve {
 class AxisFilter {
  public:
   // Precondition: both at least 1. Does nothing if the arguments are those of the last call.
-  void build(int input, int output, Resampling resampling = {}) { build(input, output, resampling, 0, output); }
-  // The same for output samples [from, to) only, 0 <= from < to <= output. They are numbered from 0 on; the input is
-  // the part that they read, from begin() on. Their weights are those of the whole axis. `reversed`: both are numbered
-  // from the far end, so that a mirrored input gives the mirrored output, bit by bit.
-  void build(int input, int output, Resampling resampling, int from, int to, bool reversed = false);
+  void build(int input, int output, Resampling resampling = {}) { build(input, output, resampling, {0, output}); }
+  // Output samples [from, to), 0 <= from < to <= output. `reversed`: they are numbered from the far end, so that a
+  // mirrored input gives the mirrored output, bit by bit.
+  struct Part {
+    int from = 0, to = 0;
+    bool reversed = false;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  // The same for a part of the output. Its samples are numbered from 0 on; the input is the part that they read, from
+  // begin() on. Their weights are those of the whole axis.
+  void build(int input, int output, Resampling resampling, Part part);
 
   // Upper bound of taps(); does not shrink for a larger input.
   [[nodiscard]] static int max_taps(int input, int output, Resampling resampling);
 
   // Number of samples in the requested parts of input and output.
   [[nodiscard]] int input() const { return end_ - begin_; }
-  [[nodiscard]] int output() const { return to_ - from_; }
+  [[nodiscard]] int output() const { return part_.to - part_.from; }
   // Index of the first sample of the input part within the whole input.
   [[nodiscard]] int begin() const { return begin_; }
   [[nodiscard]] bool identity() const { return whole_input_ == whole_output_; }
@@ -64,9 +70,8 @@ class AxisFilter {
 
   int whole_input_ = 0, whole_output_ = 0;
   Resampling resampling_;
-  int from_ = 0, to_ = 0;    // output samples
+  Part part_;
   int begin_ = 0, end_ = 0;  // input samples
-  bool reversed_ = false;
   bool picks_ = false;
   int taps_ = 0;
   int fraction_bits_ = 0;

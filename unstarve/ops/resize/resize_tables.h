@@ -40,8 +40,8 @@ struct ResizeTables final : ScratchPart {
     AxisFilter& across = vertical_first ? vertical : horizontal;
     const bool from_below = vertical_first ? reverses_x(orientation) : reverses_y(orientation);
     const bool from_right = vertical_first ? reverses_y(orientation) : reverses_x(orientation);
-    down.build(part.input.height, part.to.size.height, part.to.resampling, to.y, to.y + to.height, from_below);
-    across.build(part.input.width, part.to.size.width, part.to.resampling, to.x, to.x + to.width, from_right);
+    down.build(part.input.height, part.to.size.height, part.to.resampling, {to.y, to.y + to.height, from_below});
+    across.build(part.input.width, part.to.size.width, part.to.resampling, {to.x, to.x + to.width, from_right});
   }
 
   [[nodiscard]] std::uint64_t bytes_held() const override {

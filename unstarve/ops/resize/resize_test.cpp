@@ -219,8 +219,8 @@ TEST_CASE("a reversed filter is the mirror image of the filter") {
     INFO(static_cast<int>(resampling.kind)
          << " " << resampling.antialias << " " << in << " to " << from << ".." << to << " of " << out);
     AxisFilter near, far;
-    near.build(in, out, resampling, from, to);
-    far.build(in, out, resampling, from, to, true);
+    near.build(in, out, resampling, {from, to});
+    far.build(in, out, resampling, {from, to, true});
     REQUIRE(far.fraction_bits() == near.fraction_bits());
     REQUIRE(far.input() == near.input());
     REQUIRE(far.picks() == near.picks());
@@ -228,7 +228,7 @@ TEST_CASE("a reversed filter is the mirror image of the filter") {
     std::reverse(expected.begin(), expected.end());
     for (std::vector<int>& of : expected) std::reverse(of.begin(), of.end());
     REQUIRE(weights_of(far) == expected);
-    far.build(in, out, resampling, from, to);
+    far.build(in, out, resampling, {from, to});
     REQUIRE(weights_of(far) == weights_of(near));
   }
 }

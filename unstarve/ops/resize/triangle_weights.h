@@ -19,23 +19,29 @@ struct TriangleTables {
   double* ends;     // one past the last
   double* counts;   // number of weights up to the last nonzero one
   double* weights;  // [k]: weight of input sample begins + k, 0 <= k < taps
-  std::size_t pitch;
+  std::size_t pitch, taps;
 
   static constexpr std::size_t kOtherTables = 4;  // tables before the weights
   // Consecutive tables in `memory`, which has room for (kOtherTables + taps) * pitch values.
-  [[nodiscard]] static TriangleTables in(double* memory, std::size_t pitch) {
-    return {memory, memory + pitch, memory + 2 * pitch, memory + 3 * pitch, memory + kOtherTables * pitch, pitch};
+  [[nodiscard]] static TriangleTables in(double* memory, std::size_t pitch, std::size_t taps) {
+    return {memory, memory + pitch, memory + 2 * pitch, memory + 3 * pitch, memory + kOtherTables * pitch, pitch, taps};
   }
 };
 
 // Fills all tables for `outputs` samples of an axis of `input` samples, `scale` input samples per output sample; the
 // triangle reaches `stretch` to either side and is cut at the edges. Weights add up to 1. Returns the largest.
 [[nodiscard]] double make_triangle_weights(const TriangleTables& tables, int input, std::size_t outputs, double scale,
-                                           double stretch, std::size_t taps);
+                                           double stretch);
 
-// Weights of outputs [from, to) in fixed point (1 is `one`): the first `longest` of sample i go to
-// out[(i - from) * taps].
-void round_triangle_weights(const TriangleTables& tables, std::size_t from, std::size_t to, std::size_t longest,
-                            double one, std::size_t taps, std::int16_t* out);
+// Weights in fixed point: 1 is `one`. The first `longest` of each output go to `out`, `pitch` apart.
+struct RoundedWeights {
+  std::size_t longest;
+  double one;
+  std::int16_t* out;
+  std::size_t pitch;
+};
+// Rounds the weights of outputs [from, to).
+void round_triangle_weights(const TriangleTables& tables, std::size_t from, std::size_t to,
+                            const RoundedWeights& fixed);
 
 }  // namespace unstarve

@@ -43,8 +43,8 @@ TEST_CASE("triangle weights equal their reference on every instruction set") {
       const auto outputs = static_cast<std::size_t>(output), pitch = outputs + kTriangleSlack;
       const std::size_t taps = static_cast<std::size_t>(std::ceil(stretch)) * 2 + 1;
       std::vector<double> tables((TriangleTables::kOtherTables + taps) * pitch, 7.0);
-      const TriangleTables t = TriangleTables::in(tables.data(), pitch);
-      const double largest = make_triangle_weights(t, input, outputs, scale, stretch, taps);
+      const TriangleTables t = TriangleTables::in(tables.data(), pitch, taps);
+      const double largest = make_triangle_weights(t, input, outputs, scale, stretch);
       double expected_largest = 0;
       std::size_t longest = 0;
       for (std::size_t i = 0; i < outputs; ++i) {
@@ -61,7 +61,7 @@ TEST_CASE("triangle weights equal their reference on every instruction set") {
 
       const std::size_t from = random.below(static_cast<std::uint32_t>(outputs)), out_taps = longest + longest % 2;
       std::vector<std::int16_t> rounded((outputs - from) * out_taps + 1, std::int16_t{-9});
-      round_triangle_weights(t, from, outputs, longest, 16384, out_taps, rounded.data());
+      round_triangle_weights(t, from, outputs, {longest, 16384, rounded.data(), out_taps});
       for (std::size_t i = from; i < outputs; ++i)
         for (std::size_t k = 0; k < longest; ++k)
           REQUIRE(rounded[(i - from) * out_taps + k] ==

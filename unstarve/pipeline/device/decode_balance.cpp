@@ -37,17 +37,18 @@ void DecodeBalance::set_host_threads(int threads) {
   host_threads_ = std::max(threads, 1);
 }
 
-bool DecodeBalance::to_device(std::uint32_t epoch, std::uint64_t id, const ImageHeader& header, std::size_t bytes,
-                              std::int64_t host_pixels, std::size_t sample_bytes) {
+bool DecodeBalance::to_device(std::uint32_t epoch, std::uint64_t id, const File& offered) {
+  const ImageHeader& header = offered.header;
   const std::int64_t pixels = std::int64_t{header.size.width} * header.size.height;
   std::string why_not = why_not_nvjpeg(header, backend_);
-  if (why_not.empty() && bytes > std::min<std::size_t>(sample_bytes, std::numeric_limits<std::int32_t>::max())) {
+  if (why_not.empty() &&
+      offered.bytes > std::min<std::size_t>(offered.sample_bytes, std::numeric_limits<std::int32_t>::max())) {
     why_not = "files larger than a sample of the batch";
   }
-  if (why_not.empty() && static_cast<std::uint64_t>(pixels) * kChannels > kMostDecoded * sample_bytes) {
+  if (why_not.empty() && static_cast<std::uint64_t>(pixels) * kChannels > kMostDecoded * offered.sample_bytes) {
     why_not = fmt::format("images of more than {} times the bytes of a sample", kMostDecoded);
   }
-  const DecodeFile file{bytes, host_pixels, pixels, why_not.empty()};
+  const DecodeFile file{offered.bytes, offered.host_pixels, pixels, why_not.empty()};
   Random random(seed_, epoch, id, kStream);
   const double drawn = random.uniform(), tied = random.uniform();
 

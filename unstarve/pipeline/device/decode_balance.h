@@ -42,10 +42,15 @@ class DecodeBalance {
   [[nodiscard]] NvjpegBackend backend() const { return backend_; }
   // Number of host threads, all of which decode.
   void set_host_threads(int threads);
-  // Whether the device decodes sample `id`. `header`, `bytes`: of its file; `host_pixels`: pixels that the host would
-  // decode, for example of a crop; `sample_bytes`: size of a sample in the batch.
-  [[nodiscard]] bool to_device(std::uint32_t epoch, std::uint64_t id, const ImageHeader& header, std::size_t bytes,
-                               std::int64_t host_pixels, std::size_t sample_bytes);
+  // A file that the host or the device could decode.
+  struct File {
+    const ImageHeader& header;
+    std::size_t bytes;
+    std::int64_t host_pixels;  // that the host would decode, for example of a crop
+    std::size_t sample_bytes;  // size of a sample in the batch
+  };
+  // Whether the device decodes sample `id`.
+  [[nodiscard]] bool to_device(std::uint32_t epoch, std::uint64_t id, const File& offered);
   // Record decoding times: of one file in one host thread, and of the files of a batch on the device.
   void host_took(std::size_t bytes, std::int64_t pixels, double seconds);
   void device_took(std::span<const FileExtent> files, double seconds);

@@ -25,7 +25,7 @@ ImageHeader photograph(Size size = {500, 375}) {
 std::set<std::uint64_t> chosen(DecodeBalance& balance, std::uint32_t epoch, std::uint64_t first, std::uint64_t end) {
   std::set<std::uint64_t> there;
   for (std::uint64_t id = first; id < end; ++id)
-    if (balance.to_device(epoch, id, photograph(), 100'000, 187'500, kPlace)) there.insert(id);
+    if (balance.to_device(epoch, id, {photograph(), 100'000, 187'500, kPlace})) there.insert(id);
   return there;
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("the spec's device selects decoding, backend and share", "[decode]") {
 TEST_CASE("unsupported files stay on the host, and explain() lists the reasons", "[decode]") {
   DecodeBalance all(NvjpegBackend::kHardware, 7, 1);
   const auto goes = [&](ImageHeader header, std::size_t bytes) {
-    return all.to_device(0, 1, header, bytes, 1000, kPlace);
+    return all.to_device(0, 1, {header, bytes, 1000, kPlace});
   };
   CHECK(goes(photograph(), kPlace));
   CHECK_FALSE(goes(photograph(), kPlace + 1));
@@ -89,7 +89,7 @@ TEST_CASE("unsupported files stay on the host, and explain() lists the reasons",
   CHECK_FALSE(goes(turned, 5000));
   CHECK_FALSE(goes(progressive, 5000));
   CHECK_FALSE(goes(png, 5000));
-  CHECK(DecodeBalance(NvjpegBackend::kHybrid, 7, 1).to_device(0, 1, progressive, 5000, 1000, kPlace));
+  CHECK(DecodeBalance(NvjpegBackend::kHybrid, 7, 1).to_device(0, 1, {progressive, 5000, 1000, kPlace}));
   all.count_rejected("a.jpg", "BAD_JPEG");
   CHECK(all.explain() ==
         "decode      a share of 1 of the supported files on the device, selected by sample\n"
@@ -145,7 +145,7 @@ TEST_CASE("the split by rates gives the device the files at which it is fastest 
   std::size_t dense = 0, sparse = 0;
   for (std::uint64_t id = 0; id < 2000; ++id) {
     const bool is_dense = id % 2 == 0;  // 100 kB or 10 kB of the same image
-    const bool goes = balance.to_device(0, id, photograph({300, 100}), is_dense ? 100'000 : 10'000, 30'000, kPlace);
+    const bool goes = balance.to_device(0, id, {photograph({300, 100}), is_dense ? 100'000U : 10'000U, 30'000, kPlace});
     if (id >= 1000) (is_dense ? dense : sparse) += goes ? 1 : 0;
   }
   CHECK(dense > 300);

@@ -59,9 +59,8 @@ void DeviceDecoder::decode_on_host(const NvjpegJob& job, std::uint64_t id, const
   options_.balance->count_rejected(location, rejection);
 }
 
-std::span<const SourceImage> DeviceDecoder::decode(std::span<const std::uint64_t> ids,
-                                                   std::span<const FileExtent> files, std::size_t sample_bytes,
-                                                   const std::uint8_t* host, std::uint8_t* source, Stream& stream) {
+std::span<const SourceImage> DeviceDecoder::decode(const DeviceBatch& batch, std::size_t sample_bytes, Stream& stream) {
+  const std::span<const FileExtent> files = batch.files;
   take_times();
   images_.assign(files.size(), {});
   jobs_.clear();
@@ -71,20 +70,20 @@ std::span<const SourceImage> DeviceDecoder::decode(std::span<const std::uint64_t
     if (files[i][0] == 0) continue;
     const Size size{files[i][2], files[i][1]};
     images_[i] = SourceImage::interleaved(static_cast<std::int64_t>(end), size);
-    jobs_.push_back({{host + i * sample_bytes, static_cast<std::size_t>(files[i][0])}, size, source + end});
+    jobs_.push_back({{batch.host + i * sample_bytes, static_cast<std::size_t>(files[i][0])}, size, batch.source + end});
     samples_.push_back(i);
     end += image_bytes(files[i]);
   }
   if (jobs_.empty()) return images_;
-  Queued batch{stream.record_timed(), nullptr, {files.begin(), files.end()}};
+  Queued queued{stream.record_timed(), nullptr, {files.begin(), files.end()}};
   const std::span<const std::string> rejections = nvjpeg_->decode(jobs_, stream.native());
-  batch.done = stream.record_timed();
+  queued.done = stream.record_timed();
   for (std::size_t k = 0; k < jobs_.size(); ++k) {
     if (rejections[k].empty()) continue;
-    decode_on_host(jobs_[k], ids[samples_[k]], rejections[k], stream);
-    batch.files[samples_[k]] = {};
+    decode_on_host(jobs_[k], batch.ids[samples_[k]], rejections[k], stream);
+    queued.files[samples_[k]] = {};
   }
-  queued_.push_back(std::move(batch));
+  queued_.push_back(std::move(queued));
   return images_;
 }
 

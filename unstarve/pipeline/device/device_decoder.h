@@ -28,6 +28,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/ops/gpu/program_recorder.h"
 #include "unstarve/pipeline/device/decode_balance.h"
+#include "unstarve/pipeline/device/device_batch.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
@@ -48,13 +49,9 @@ class DeviceDecoder {
   };
   DeviceDecoder(Options options, Device& device);
 
-  // Queues decoding of a batch. `sample_bytes`: size of a sample in the batch; `host`: the batch in host memory, read
-  // until the call returns; `source`: its copy on the device, followed by room for decoded_bytes(files). Returns the
-  // decoded image of each sample that is a file; the entries of other samples are meaningless. Valid until the next
-  // call.
-  [[nodiscard]] std::span<const SourceImage> decode(std::span<const std::uint64_t> ids,
-                                                    std::span<const FileExtent> files, std::size_t sample_bytes,
-                                                    const std::uint8_t* host, std::uint8_t* source, Stream& stream);
+  // Queues decoding of the files of a batch. `sample_bytes`: size of a sample in the batch. Returns the decoded image
+  // of each sample that is a file; the entries of other samples are meaningless. Valid until the next call.
+  [[nodiscard]] std::span<const SourceImage> decode(const DeviceBatch& batch, std::size_t sample_bytes, Stream& stream);
 
   [[nodiscard]] std::string location(std::uint64_t id) const { return options_.dataset->location(id); }
   [[nodiscard]] std::string explain() const;

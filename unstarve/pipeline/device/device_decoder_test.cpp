@@ -63,7 +63,7 @@ Made run_with_files(const PipelineSpec& spec, const std::shared_ptr<const Datase
     const auto source = device.allocate(batch->pixel_bytes() + decoded_bytes(batch->files()));
     const auto output = device.allocate(batch->samples() * sample);
     device.copy_to_device(source->data(), batch->pixels(), batch->pixel_bytes(), *stream);
-    operations.run(batch->ids(), batch->epoch(), batch->files(), batch->pixels(), source->data(), output->data(),
+    operations.run({batch->ids(), source->data(), batch->files(), batch->pixels()}, batch->epoch(), output->data(),
                    *stream);
     std::vector<std::uint8_t> all(output->bytes());
     device.copy_to_host(all.data(), output->data(), all.size(), *stream);

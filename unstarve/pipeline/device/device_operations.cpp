@@ -52,6 +52,8 @@ Size size_after_first(const Operations& operations, std::size_t count) {
   return size;
 }
 
+std::int64_t image_bytes(Size size) { return std::int64_t{size.width} * size.height * kChannels; }
+
 }  // namespace
 
 DeviceOperations::DeviceOperations(const PipelineSpec& spec, ElementType type, Device& device,
@@ -120,39 +122,28 @@ std::string DeviceOperations::explain() const {
   return decoder_ != nullptr ? decoder_->explain() + lines : lines;
 }
 
-void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source,
-                           void* output, Stream& stream) {
+void DeviceOperations::run(const DeviceBatch& batch, std::uint32_t epoch, void* output, Stream& stream) {
   enter(stage(epoch));
+  std::span<const SourceImage> decoded;
+  if (!batch.files.empty()) decoded = decoder_->decode(batch, static_cast<std::size_t>(image_bytes(in_)), stream);
   recorder_->clear();
-  for (std::size_t i = 0; i < ids.size(); ++i) recorder_->add(pixels_of(i), seed_, epoch, ids[i], first_);
-  output_.pixels = output;
-  runner_.run(recorder_->recording(), source, output_, stream);
-}
-
-void DeviceOperations::run(std::span<const std::uint64_t> ids, std::uint32_t epoch, std::span<const FileExtent> files,
-                           const std::uint8_t* host, std::uint8_t* source, void* output, Stream& stream) {
-  enter(stage(epoch));
-  const std::size_t bytes = static_cast<std::size_t>(in_.width) * static_cast<std::size_t>(in_.height) * kChannels;
-  const std::span<const SourceImage> decoded = decoder_->decode(ids, files, bytes, host, source, stream);
-  recorder_->clear();
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (files[i][0] == 0) {
-      recorder_->add(pixels_of(i), seed_, epoch, ids[i], first_);
+  for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+    if (batch.files.empty() || batch.files[i][0] == 0) {
+      recorder_->add(pixels_of(i), seed_, epoch, batch.ids[i], first_);
       continue;
     }
     try {
-      recorder_->add(decoded[i], seed_, epoch, ids[i], 0);
+      recorder_->add(decoded[i], seed_, epoch, batch.ids[i], 0);
     } catch (const Error& error) {
-      throw Error(error.kind(), decoder_->location(ids[i]) + ": " + error.what());
+      throw Error(error.kind(), decoder_->location(batch.ids[i]) + ": " + error.what());
     }
   }
   output_.pixels = output;
-  runner_.run(recorder_->recording(), source, output_, stream);
+  runner_.run(recorder_->recording(), batch.source, output_, stream);
 }
 
 SourceImage DeviceOperations::pixels_of(std::size_t sample) const {
-  const std::int64_t bytes = std::int64_t{in_.width} * in_.height * kChannels;
-  return SourceImage::interleaved(static_cast<std::int64_t>(sample) * bytes, in_);
+  return SourceImage::interleaved(static_cast<std::int64_t>(sample) * image_bytes(in_), in_);
 }
 
 }  // namespace unstarve

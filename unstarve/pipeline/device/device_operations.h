@@ -31,6 +31,7 @@
 #include "unstarve/ops/gpu/batch_recorder.h"
 #include "unstarve/ops/gpu/batch_runner.h"
 #include "unstarve/ops/gpu/output.h"
+#include "unstarve/pipeline/device/device_batch.h"
 #include "unstarve/pipeline/device/device_decoder.h"
 #include "unstarve/pipeline/spec/spec.h"
 
@@ -50,14 +51,9 @@ class DeviceOperations {
   [[nodiscard]] Size largest_output() const;
   // Lines for a plan's explain(): one per operation on the device, for epoch 0.
   [[nodiscard]] std::string explain() const;
-  // Queues a batch. `source`: uint8, ids.size() x height x width x 3; `source` and `output` are device memory.
-  void run(std::span<const std::uint64_t> ids, std::uint32_t epoch, const std::uint8_t* source, void* output,
-           Stream& stream);
-  // Queues a batch with files among its samples. `host`: the batch in host memory, read until the call returns.
-  // `source` is followed by room for decoded_bytes(files). Throws as DeviceDecoder::decode(); the batch is then lost.
-  // Precondition: a decoder.
-  void run(std::span<const std::uint64_t> ids, std::uint32_t epoch, std::span<const FileExtent> files,
-           const std::uint8_t* host, std::uint8_t* source, void* output, Stream& stream);
+  // Queues a batch of an epoch. `output`: device memory. With files, throws as DeviceDecoder::decode(); the batch is
+  // then lost.
+  void run(const DeviceBatch& batch, std::uint32_t epoch, void* output, Stream& stream);
 
  private:
   // Image sizes from an epoch on, until the next stage.

@@ -47,7 +47,7 @@ std::vector<Seen> run_in_two(const PipelineSpec& spec, const std::shared_ptr<con
                             static_cast<std::size_t>(batch.size.height) * kChannels * element_bytes(spec.output.type),
                         0xEE);
     const auto output = device.allocate(batch.pixels.size());
-    operations.run(batch.ids, batch.position.epoch, source->data(), output->data(), *stream);
+    operations.run({batch.ids, source->data()}, batch.position.epoch, output->data(), *stream);
     device.copy_to_host(batch.pixels.data(), output->data(), batch.pixels.size(), *stream);
     stream->synchronise();
   }

@@ -1,6 +1,6 @@
 #include "unstarve/pipeline/executor/batch.h"
 
-#include "unstarve/pipeline/executor/delivery.h"
+#include "unstarve/pipeline/delivery/delivery.h"
 
 namespace unstarve {
 

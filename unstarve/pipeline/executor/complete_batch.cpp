@@ -7,9 +7,9 @@
 #include <span>
 
 #include "unstarve/ops/batch/batch_operation.h"
+#include "unstarve/pipeline/delivery/slot_pool.h"
 #include "unstarve/pipeline/executor/pad_batch.h"
 #include "unstarve/pipeline/executor/run.h"
-#include "unstarve/pipeline/executor/slot_pool.h"
 
 namespace unstarve {
 namespace {

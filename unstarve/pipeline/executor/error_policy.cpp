@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "unstarve/pipeline/delivery/slot_pool.h"
 #include "unstarve/pipeline/executor/resources.h"
-#include "unstarve/pipeline/executor/slot_pool.h"
 
 namespace unstarve {
 

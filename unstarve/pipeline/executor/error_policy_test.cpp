@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "unstarve/pipeline/delivery/slot_pool.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/executor/resources.h"
-#include "unstarve/pipeline/executor/slot_pool.h"
 
 namespace unstarve {
 namespace {

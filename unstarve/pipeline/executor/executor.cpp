@@ -5,9 +5,9 @@
 #include <system_error>
 
 #include "unstarve/pipeline/autotune/choose.h"
-#include "unstarve/pipeline/executor/delivery.h"
-#include "unstarve/pipeline/executor/read_ahead.h"
+#include "unstarve/pipeline/delivery/delivery.h"
 #include "unstarve/pipeline/executor/run.h"
+#include "unstarve/pipeline/read_ahead/read_ahead.h"
 
 namespace unstarve {
 namespace {

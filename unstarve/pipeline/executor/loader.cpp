@@ -8,15 +8,15 @@
 #include <unistd.h>
 
 #include "unstarve/core/topology.h"
+#include "unstarve/pipeline/delivery/exact_delivery.h"
+#include "unstarve/pipeline/delivery/relaxed_delivery.h"
 #include "unstarve/pipeline/executor/error_policy.h"
-#include "unstarve/pipeline/executor/exact_delivery.h"
 #include "unstarve/pipeline/executor/executor.h"
 #include "unstarve/pipeline/executor/held_watch.h"
-#include "unstarve/pipeline/executor/read_ahead.h"
-#include "unstarve/pipeline/executor/relaxed_delivery.h"
 #include "unstarve/pipeline/executor/run.h"
 #include "unstarve/pipeline/executor/run_tuner.h"
 #include "unstarve/pipeline/plan/explain.h"
+#include "unstarve/pipeline/read_ahead/read_ahead.h"
 #include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {

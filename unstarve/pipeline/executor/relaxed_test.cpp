@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/delivery/reorder_window.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
-#include "unstarve/pipeline/executor/reorder_window.h"
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/storage/open.h"
 

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "unstarve/observe/machine.h"
+#include "unstarve/pipeline/delivery/delivery.h"
 #include "unstarve/pipeline/device/decode_balance.h"
-#include "unstarve/pipeline/executor/delivery.h"
 #include "unstarve/pipeline/executor/executor.h"
-#include "unstarve/pipeline/executor/read_ahead.h"
 #include "unstarve/pipeline/executor/run.h"
+#include "unstarve/pipeline/read_ahead/read_ahead.h"
 
 namespace unstarve {
 namespace {

@@ -162,8 +162,8 @@ bool SampleProgram::leave_to_device(const DecodePlan& how) {
   if (decoding_.balance == nullptr) return false;
   const std::span<const std::uint8_t> bytes = image().bytes;
   const std::int64_t pixels = std::int64_t{how.stored.width} * how.stored.height;
-  if (!decoding_.balance->to_device(current_.sample.draw, current_.sample.id, current_.header, bytes.size(), pixels,
-                                    sample_bytes()))
+  if (!decoding_.balance->to_device(current_.sample.draw, current_.sample.id,
+                                    {current_.header, bytes.size(), pixels, sample_bytes()}))
     return false;
   current_.file = {static_cast<std::int32_t>(bytes.size()), current_.header.size.height, current_.header.size.width};
   return true;

@@ -3,13 +3,13 @@
 #include <exception>
 #include <new>
 
+#include "unstarve/pipeline/delivery/delivery.h"
 #include "unstarve/pipeline/executor/complete_batch.h"
-#include "unstarve/pipeline/executor/delivery.h"
 #include "unstarve/pipeline/executor/error_policy.h"
-#include "unstarve/pipeline/executor/read_ahead.h"
 #include "unstarve/pipeline/executor/run.h"
 #include "unstarve/pipeline/executor/sample_program.h"
 #include "unstarve/pipeline/executor/worker_timer.h"
+#include "unstarve/pipeline/read_ahead/read_ahead.h"
 
 namespace unstarve {
 namespace {

@@ -81,6 +81,7 @@ TEST_CASE("an operation gives the same pixels for an encoded image, for its pixe
   const Image image = decoded(file);
   const Rect region{13, 6, 61, 50};
   for (const OpSpec& spec : all_specs()) {
+    if (spec.name == "throwing") continue;  // added by added_operation_test.cpp
     INFO(spec.name);
     const OperationChain chain({spec, {"invert", {{"probability", {0.5}}}}}, {});
     for (std::uint64_t id = 0; id < 4; ++id) {

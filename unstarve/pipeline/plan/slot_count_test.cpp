@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/executor/exact_delivery.h"
+#include "unstarve/pipeline/delivery/exact_delivery.h"
 
 namespace unstarve {
 namespace {

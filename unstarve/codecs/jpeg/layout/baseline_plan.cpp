@@ -7,15 +7,20 @@ namespace {
 
 constexpr int kBlock = 8;
 
-// The MCUs of `mcu` pixels along one axis that contain pixels [first, end) of `side`, with `up` pixels per chroma
-// sample.
-void cover(int first, int end, int side, int mcu, int up, bool smooth, int& first_mcu, int& end_mcu, int& mcus) {
-  mcus = (side + mcu - 1) / mcu;
+// One axis: its pixels, those of an MCU and of a chroma sample.
+struct Axis {
+  int side, mcu, up;
+};
+// The MCUs that contain pixels [first, end), and the MCUs of the whole axis.
+struct Mcus {
+  int first, end, all;
+};
+Mcus cover(int first, int end, const Axis& axis, bool smooth) {
+  const auto [side, mcu, up] = axis;
   // With two pixels per sample: the pixels of the previous and of the next sample.
   const int margin = up == 2 && smooth ? 2 : 0;
-  first_mcu = std::max(first / up * up - margin, 0) / mcu;
   const int last = std::min((end - 1) / up * up + margin, side - 1);
-  end_mcu = last / mcu + 1;
+  return {std::max(first / up * up - margin, 0) / mcu, last / mcu + 1, (side + mcu - 1) / mcu};
 }
 
 // The sizes of blocks and of chroma at this reduction.
@@ -35,10 +40,12 @@ BaselinePlan scale_of(const BaselineLayout& image, int reduction) {
 BaselinePlan plan_baseline(const BaselineLayout& image, int reduction, const Rect& rect) {
   BaselinePlan plan = scale_of(image, reduction);
   const auto reduced = [reduction](int side) { return (side + reduction - 1) / reduction; };
-  cover(rect.x, rect.x + rect.width, reduced(image.size.width), plan.block * image.horizontal, plan.up_x, plan.smooth,
-        plan.first_column, plan.end_column, plan.columns);
-  cover(rect.y, rect.y + rect.height, reduced(image.size.height), plan.block * image.vertical, plan.up_y, plan.smooth,
-        plan.first_row, plan.end_row, plan.rows);
+  const Axis x{reduced(image.size.width), plan.block * image.horizontal, plan.up_x};
+  const Axis y{reduced(image.size.height), plan.block * image.vertical, plan.up_y};
+  const Mcus columns = cover(rect.x, rect.x + rect.width, x, plan.smooth);
+  const Mcus rows = cover(rect.y, rect.y + rect.height, y, plan.smooth);
+  plan.first_column = columns.first, plan.end_column = columns.end, plan.columns = columns.all;
+  plan.first_row = rows.first, plan.end_row = rows.end, plan.rows = rows.all;
   return plan;
 }
 

@@ -1,6 +1,6 @@
-#include "unstarve/pipeline/executor/relaxed_delivery.h"
+#include "unstarve/pipeline/delivery/relaxed_delivery.h"
 
-#include "unstarve/pipeline/executor/read_ahead.h"
+#include "unstarve/pipeline/read_ahead/read_ahead.h"
 
 namespace unstarve {
 

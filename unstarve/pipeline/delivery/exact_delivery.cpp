@@ -1,8 +1,8 @@
-#include "unstarve/pipeline/executor/exact_delivery.h"
+#include "unstarve/pipeline/delivery/exact_delivery.h"
 
 #include <algorithm>
 
-#include "unstarve/pipeline/executor/read_ahead.h"
+#include "unstarve/pipeline/read_ahead/read_ahead.h"
 
 namespace unstarve {
 

@@ -6,8 +6,8 @@
 // sample's epoch. Samples that fill up the last batch of all ranks keep their index there. Claims are in order; they
 // stay within a window after the first sample without a position, and within the open batches.
 
-#include "unstarve/pipeline/executor/delivery.h"
-#include "unstarve/pipeline/executor/reorder_window.h"
+#include "unstarve/pipeline/delivery/delivery.h"
+#include "unstarve/pipeline/delivery/reorder_window.h"
 
 namespace unstarve {
 

@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/executor/delivery.h"
+#include "unstarve/pipeline/delivery/delivery.h"
 
 #include <algorithm>
 #include <string>

@@ -3,17 +3,15 @@
 //
 //   order ──▶ readers: Dataset::read_many() of a few records each ──▶ ring of records ──▶ take() by the workers
 //
-// The ring has two records per read in flight, in the order of the run: half of them being read, half of them ready.
-//
 // Exact order: pause() stops the readers at a record and resume() restarts them at a later one; the workers read the
 // records in between.
-// Relaxed order: take_any() returns any record that is ready, so a slow read occupies only its own entry of the ring.
-// Records are read one by one, because those that are read together wait for the slowest.
+// Relaxed order: take_any() returns any record that is ready. Records are read one by one, because those that are read
+// together wait for the slowest.
 //
 // Ownership: owns its threads and the records of the ring; take() swaps a record with the worker's used one.
 // Threads:   take() and take_any() by any worker, all others by any thread.
 // Failure:   take() throws what reading its record threw. The constructor throws Error(kMemory) without threads.
-// Memory:    the ring holds at most kReadAheadBytes, or two records if they are larger (record_memory.h).
+// Memory:    that of the ring (record_ring.h).
 // Cost:      one critical section per record; allocates only in read_many() and for freed buffers.
 
 #include <condition_variable>
@@ -27,21 +25,16 @@
 #include <vector>
 
 #include "unstarve/core/profile.h"
-#include "unstarve/pipeline/executor/record_memory.h"
 #include "unstarve/pipeline/order/run_order.h"
-#include "unstarve/pipeline/plan/memory_plan.h"
+#include "unstarve/pipeline/read_ahead/record_ring.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
 
 class ReadAhead {
  public:
-  struct Options {
-    int reads = 64;  // in flight; 1 or more
-    std::uint64_t limit_bytes = kReadAheadBytes;
-    bool relaxed = false;  // take_any() instead of take()
-    bool paused = false;   // resume() starts the reads
-  };
+  // reads: up to that many; relaxed: take_any() instead of take(); paused: resume() starts the reads.
+  using Options = RecordRing::Options;
   // A record of relaxed order.
   struct Ready {
     std::uint64_t number = 0;  // in the run
@@ -80,16 +73,7 @@ class ReadAhead {
   [[nodiscard]] StageProfile profile() const;
 
  private:
-  enum class State { kFree, kReading, kReady };
-  struct Entry {
-    State state = State::kFree;
-    std::uint64_t number = 0;  // in the run
-    std::uint64_t id = 0;
-    bool skipped = false;
-    bool dropped = false;  // while it was read: no worker takes it
-    RecordBuffer record;
-    std::exception_ptr failure;
-  };
+  using Entry = RecordRing::Entry;
   // The buffers of one reader.
   struct Reader {
     std::vector<Entry*> entries;  // that it reads
@@ -102,34 +86,16 @@ class ReadAhead {
   void work();
   void find_ids(Reader& reader) const;
   void read(Reader& reader) const;
-  // All of these expect mutex_ to be locked.
-  void begin(Reader& reader, std::uint64_t count);
-  void end(Reader& reader, const StageProfile& measured);
-  [[nodiscard]] std::uint64_t may_begin() const;  // records that a reader may start now, 0 to chunk_
-  [[nodiscard]] std::uint64_t window() const;     // records that may be in flight or ready
-  [[nodiscard]] bool paused() const { return end_ < order_.samples(); }
-  void drop(Entry& entry);
-  void hand_over(Entry& entry, RecordBuffer& record);    // to a worker; frees the entry
-  [[nodiscard]] Entry* ready_entry();                    // the first for take_any()
-  [[nodiscard]] Entry& entry_for(std::uint64_t number);  // a free one
 
   const std::shared_ptr<const Dataset> dataset_;
   const RunOrder order_;
-  const Options options_;
   const Skip skip_;
   const std::uint64_t chunk_;  // records per reader
 
   mutable std::mutex mutex_;
   std::condition_variable free_;   // for readers
   std::condition_variable ready_;  // for workers
-  std::vector<Entry> ring_;        // exact order: record n is entry n % size
-  RecordMemory memory_;
-  std::uint64_t begun_ = 0;    // records before this number
-  std::uint64_t end_;          // no record from here on is begun
-  std::uint64_t taken_ = 0;    // records, including those that the workers read
-  std::uint64_t allowed_ = 0;  // relaxed order: records before this number may be taken
-  std::uint64_t reads_;        // upper limit in flight
-  std::uint64_t reading_ = 0;  // in flight
+  RecordRing ring_;
   StageProfile profile_{"ahead"};
   bool closed_ = false;
   std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed

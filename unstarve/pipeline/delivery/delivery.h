@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/pipeline/executor/slot_pool.h"
+#include "unstarve/pipeline/delivery/slot_pool.h"
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/order/run_order.h"
 

@@ -3,7 +3,7 @@
 //
 // Workers claim short runs of samples of the oldest batch with unclaimed ones, so that several workers fill one batch.
 
-#include "unstarve/pipeline/executor/delivery.h"
+#include "unstarve/pipeline/delivery/delivery.h"
 
 namespace unstarve {
 

@@ -1,5 +1,5 @@
 // The conformance suite of deliveries, and their use of slots.
-#include "unstarve/pipeline/executor/delivery.h"
+#include "unstarve/pipeline/delivery/delivery.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -11,8 +11,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
-#include "unstarve/pipeline/executor/exact_delivery.h"
-#include "unstarve/pipeline/executor/relaxed_delivery.h"
+#include "unstarve/pipeline/delivery/exact_delivery.h"
+#include "unstarve/pipeline/delivery/relaxed_delivery.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 namespace {

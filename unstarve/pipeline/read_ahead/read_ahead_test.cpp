@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/executor/read_ahead.h"
+#include "unstarve/pipeline/read_ahead/read_ahead.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/thread_time.h"
-#include "unstarve/pipeline/executor/exact_delivery.h"
+#include "unstarve/pipeline/delivery/exact_delivery.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/storage/formats/folder/image_folder.h"

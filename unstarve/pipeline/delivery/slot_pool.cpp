@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/executor/slot_pool.h"
+#include "unstarve/pipeline/delivery/slot_pool.h"
 
 #include <algorithm>
 #include <utility>
