@@ -57,22 +57,6 @@ if(UNSTARVE_FUZZ)
   target_compile_options(unstarve_options INTERFACE -fsanitize=fuzzer-no-link)  # coverage for libFuzzer
 endif()
 
-# libtorch comes from the PyPI wheel in .venv (or wherever Torch_DIR points).
-set(UNSTARVE_HAS_TORCH FALSE)
-if(NOT UNSTARVE_TORCH STREQUAL "OFF")
-  file(GLOB torch_configs ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/torch/share/cmake/Torch)
-  if(torch_configs AND NOT Torch_DIR)
-    list(GET torch_configs 0 Torch_DIR)
-    set(Torch_DIR ${Torch_DIR} CACHE PATH "libtorch's CMake package")
-  endif()
-  find_package(Torch QUIET)
-  if(Torch_FOUND)
-    set(UNSTARVE_HAS_TORCH TRUE)
-  elseif(UNSTARVE_TORCH STREQUAL "ON")
-    message(FATAL_ERROR "UNSTARVE_TORCH=ON, but libtorch was not found: run `make setup`, or set Torch_DIR")
-  endif()
-endif()
-
 set(UNSTARVE_HAS_CUDA FALSE)
 if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_FUZZ)  # nvcc does not accept these options
   include(CheckLanguage)
@@ -95,6 +79,29 @@ if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_F
   endif()
   if(UNSTARVE_CUDA STREQUAL "ON" AND NOT UNSTARVE_HAS_CUDA)
     message(FATAL_ERROR "UNSTARVE_CUDA=ON, but no nvcc with its runtime was found")
+  endif()
+endif()
+
+# libtorch comes from the PyPI wheel in .venv (or wherever Torch_DIR points).
+set(UNSTARVE_HAS_TORCH FALSE)
+if(NOT UNSTARVE_TORCH STREQUAL "OFF")
+  file(GLOB torch_configs ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/torch/share/cmake/Torch)
+  if(torch_configs AND NOT Torch_DIR)
+    list(GET torch_configs 0 Torch_DIR)
+    set(Torch_DIR ${Torch_DIR} CACHE PATH "libtorch's CMake package")
+  endif()
+  if(UNSTARVE_HAS_CUDA AND NOT DEFINED TORCH_CUDA_ARCH_LIST)
+    # Otherwise libtorch's package compiles a program that asks the GPU.
+    # A toolkit may lack NVRTC, which the package links: torch's wheel depends on one that contains it.
+    find_library(CUDA_nvrtc_LIBRARY NAMES nvrtc libnvrtc.so.13 HINTS ${CUDAToolkit_LIBRARY_DIR}
+      PATHS ${Torch_DIR}/../../../../nvidia/cu13/lib)
+    list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "^([0-9]+)([0-9])$" "\\1.\\2" OUTPUT_VARIABLE TORCH_CUDA_ARCH_LIST)
+  endif()
+  find_package(Torch QUIET)
+  if(Torch_FOUND)
+    set(UNSTARVE_HAS_TORCH TRUE)
+  elseif(UNSTARVE_TORCH STREQUAL "ON")
+    message(FATAL_ERROR "UNSTARVE_TORCH=ON, but libtorch was not found: run `make setup`, or set Torch_DIR")
   endif()
 endif()
 

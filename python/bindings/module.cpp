@@ -107,7 +107,7 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
 class PyLoader {
  public:
   // Memory of `allocate` does not grow, so no slot is allocated while the loader's lock is held without the GIL.
-  PyLoader(const std::string& spec, DatasetPtr dataset, Position start, nb::object allocate, OrderBasis basis,
+  PyLoader(const std::string& spec, DatasetPtr dataset, EpochPosition start, nb::object allocate, OrderBasis basis,
            OnDevice on_device, std::shared_ptr<DecodeBalance> decode) {
     const bool lent = !allocate.is_none();
     device_ = lent ? lending_device(std::move(allocate)) : open_device("cpu");

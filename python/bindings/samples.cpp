@@ -107,7 +107,7 @@ void set_state(SampleSet& set, const SetState& state) {
 // The endless sequence of the batches of a run.
 class Run {
  public:
-  Run(const std::string& text, SampleSetPtr samples, const std::vector<Stretch>& stretches, Position start)
+  Run(const std::string& text, SampleSetPtr samples, const std::vector<Stretch>& stretches, EpochPosition start)
       : spec_(pipeline_from_yaml(text, "pipeline")),
         order_(Order(spec_.order, spec_.batch, basis_of(std::move(samples), stretches)), std::move(start), 0),
         epoch_(order_.start().epoch),
@@ -115,7 +115,7 @@ class Run {
 
   // Returns (epoch, batch, whether it is the last of the epoch, (id, draw) of each sample).
   std::tuple<std::uint32_t, std::uint64_t, bool, std::vector<std::pair<std::uint64_t, std::uint32_t>>> next() {
-    const Order& order = order_.order(epoch_);
+    const Order& order = order_.of_epoch(epoch_);
     const Order::Epoch epoch(order, epoch_);
     std::vector<std::pair<std::uint64_t, std::uint32_t>> samples(order.batch_samples(batch_));
     for (std::size_t i = 0; i < samples.size(); ++i) {

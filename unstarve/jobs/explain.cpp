@@ -201,7 +201,7 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
   options.consumer = device.starts_with("cuda") ? Consumer::kNormalises : Consumer::kHost;
   const PlannedRun run = plan_run(settings.pipeline, std::move(dataset), options);
   const Plan& plan = run.plan;
-  const Stage& stage = plan.stages[0];
+  const ScheduleStage& stage = plan.stages[0];
   ExplainResult result;
   result.settings = settings;
   result.format = plan.data.format;

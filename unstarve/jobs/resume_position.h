@@ -25,7 +25,7 @@ struct ResumePosition {
   PipelineSpec pipeline;  // as requested, except for buckets: those of the run that started the epoch
   OrderBasis basis;
   std::uint64_t data = 0;  // data_identity()
-  Position start;
+  EpochPosition start;
   std::int64_t per_epoch = 0;   // batches per epoch
   std::int64_t first_step = 0;  // TrainPlan::first_step
 

@@ -122,7 +122,7 @@ TEST_CASE("a checkpoint of an earlier version continues after its steps, with a 
   set_notice_sink([&](const std::string& text) { notices.push_back(text); });
   const Run run(resume_spec(8), {17, ""});
   set_notice_sink({});
-  CHECK(run.position.start == Position{1, 2, 0, {}});
+  CHECK(run.position.start == EpochPosition{1, 2, 0, {}});
   CHECK(run.position.first_step == 0);
   REQUIRE(notices.size() == 1);
   CHECK_THAT(notices[0], Contains("a.safetensors has no resume position") && Contains("after 17 batches of 8"));

@@ -26,7 +26,7 @@ bool Delivery::may_open() const {
 
 Slot& Delivery::open() {
   Slot& slot = pool_.acquire();
-  const Order& order = order_.order(next_.epoch);
+  const Order& order = order_.of_epoch(next_.epoch);
   slot.epoch = next_.epoch;
   slot.batch = next_.batch;
   slot.last_of_epoch = next_.batch + 1 == order.batches_per_epoch();
@@ -149,8 +149,8 @@ void Delivery::close() {
 
 RankProgress Delivery::progress() const {
   const std::lock_guard lock(mutex_);
-  const Position& start = order_.start();
-  if (delivered_.batch == order_.order(delivered_.epoch).batches_per_epoch())
+  const EpochPosition& start = order_.start();
+  if (delivered_.batch == order_.of_epoch(delivered_.epoch).batches_per_epoch())
     return {{delivered_.epoch + 1, 0, 0, {}}, 0, {}};
   const bool first = delivered_.epoch == start.epoch;
   RankProgress progress{

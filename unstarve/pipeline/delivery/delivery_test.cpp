@@ -42,7 +42,7 @@ bool work_once(Delivery& delivery, const RunOrder& order, std::uint64_t bad = kN
   if (!claim) return false;
   std::vector<std::uint64_t> ids;
   for (std::size_t i = 0; i < claim->count; ++i)
-    ids.push_back(order.order(claim->epoch).epoch(claim->epoch).id(claim->batch, claim->index + i));
+    ids.push_back(order.of_epoch(claim->epoch).epoch(claim->epoch).id(claim->batch, claim->index + i));
   if (claim->slot == nullptr) delivery.place(*claim);
   std::optional<Error> failure;
   std::size_t failure_index = 0;
@@ -161,7 +161,7 @@ TEST_CASE("delivery: a run can be restored after every batch") {
     const auto delivery = make_delivery(kind, order);
     auto ids = all_ids(take_batches(*delivery, order, taken));
     const RankProgress progress = delivery->progress();
-    const Position at = position_after({&progress, 1}, spec, kKeepLast, kSamples);
+    const EpochPosition at = position_after({&progress, 1}, spec, kKeepLast, kSamples);
     const RunOrder rest_order(epoch, at, 2 - at.epoch);
     if (at.epoch < 2) ids.merge(all_ids(take_batches(*make_delivery(kind, rest_order), rest_order)));
     CHECK(ids == epoch_ids(kSamples, 2));

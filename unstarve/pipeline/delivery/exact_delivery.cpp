@@ -17,8 +17,13 @@ std::optional<Claim> ExactDelivery::claim(std::size_t most) {
     work_.notify_all();  // other workers may wait for samples of this batch
   }
   const Slot& slot = *filling_;
-  const Claim claim{slot.epoch,  slot.batch, next_index_, std::min(most, slot.samples - next_index_),
-                    read_ahead_, filling_,   next_index_};
+  const Claim claim{.epoch = slot.epoch,
+                    .batch = slot.batch,
+                    .index = next_index_,
+                    .count = std::min(most, slot.samples - next_index_),
+                    .read_ahead = read_ahead_,
+                    .slot = filling_,
+                    .slot_index = next_index_};
   next_index_ += claim.count;
   if (next_index_ == slot.samples) filling_ = nullptr;
   return claim;
@@ -47,7 +52,7 @@ bool ExactDelivery::end_read_ahead(ReadAhead& reading) {
 }
 
 void ExactDelivery::describe_progress(RankProgress& progress) const {
-  progress.samples = order_.order(delivered_.epoch).samples_before(delivered_.batch);
+  progress.samples = order_.of_epoch(delivered_.epoch).samples_before(delivered_.batch);
 }
 
 }  // namespace unstarve

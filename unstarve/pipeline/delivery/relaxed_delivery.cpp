@@ -8,15 +8,15 @@ RelaxedDelivery::RelaxedDelivery(const RunOrder& order, const SlotLayout& layout
                                  std::uint64_t window, Device& device)
     : Delivery(order, layout, limits, device), placed_(window), taken_(window) {}
 
-// A resumed run starts with gaps, and a Position has a bit for each sample of the epoch after the first gap. So that
-// the bits of this run do not exceed a window either, positions in the epoch are compared, not numbers.
+// A resumed run starts with gaps, and an EpochPosition has a bit for each sample of the epoch after the first gap. So
+// that the bits of this run do not exceed a window either, positions in the epoch are compared, not numbers.
 bool RelaxedDelivery::within_window(std::uint64_t number) const {
   if (!placed_.holds(number)) return false;
-  const Position& start = order_.start();
+  const EpochPosition& start = order_.start();
   if (start.used.empty()) return true;
   const RunOrder::EpochSample first = order_.epoch_sample(placed_.first()), sample = order_.epoch_sample(number);
   if (first.epoch != start.epoch || sample.epoch != start.epoch) return true;
-  const Order& order = order_.order(start.epoch);
+  const Order& order = order_.of_epoch(start.epoch);
   return order.position_of(sample.sample) - order.position_of(first.sample) < placed_.size() * order.world();
 }
 
@@ -41,7 +41,7 @@ std::optional<Claim> RelaxedDelivery::claim(std::size_t) {
 }
 
 void RelaxedDelivery::place(Claim& claim) {
-  const bool filler = claim.index >= order_.order(claim.epoch).real_samples(claim.batch);
+  const bool filler = claim.index >= order_.of_epoch(claim.epoch).real_samples(claim.batch);
   const std::uint64_t number = order_.number(claim.epoch, claim.batch, claim.index);
   const std::lock_guard lock(mutex_);
   // A position exists: in every epoch, as many numbers are claimable as the open batches have positions.

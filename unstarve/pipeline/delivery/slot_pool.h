@@ -41,7 +41,7 @@ struct Slot {
   std::size_t samples = 0;      // to be filled
   std::size_t unfinished = 0;   // not yet reported by Delivery::finish()
   std::size_t placed = 0;       // real samples with a position in this slot; relaxed order only
-  std::size_t real = 0;         // the first samples, which do not only fill up the last batch of all ranks
+  std::size_t real = 0;         // the first samples: those of the epoch, without fillers of the last batch of all ranks
   std::size_t kept = 0;         // delivered: the good samples without gaps, and copies of them
   std::size_t valid = 0;        // the first of those, which are real and not copies
   std::size_t pixel_bytes = 0;  // of the delivered samples

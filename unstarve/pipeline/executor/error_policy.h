@@ -42,7 +42,7 @@ class ErrorPolicy {
   // Makes a sample of an epoch. `make(candidate, first)` returns its label or throws Error if it is bad; `first` is
   // false for replacements. Throws if the run fails.
   template <class Make>
-  Outcome make(Sample sample, std::uint32_t epoch, const Make& make) {
+  Outcome try_sample(Sample sample, std::uint32_t epoch, const Make& make) {
     for (std::uint64_t attempts = 0;; ++attempts) {
       try {
         return {sample.id, make(sample, attempts == 0)};

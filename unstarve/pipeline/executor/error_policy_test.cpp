@@ -25,7 +25,7 @@ struct Policy {
     return spec;
   }
   ErrorPolicy::Outcome make(std::uint64_t id, std::uint32_t epoch = 0) {
-    return policy.make({id, 0}, epoch, [&](Sample sample, bool first) {
+    return policy.try_sample({id, 0}, epoch, [&](Sample sample, bool first) {
       CHECK(first == (sample.id == id));
       if (bad.contains(sample.id)) throw Error(ErrorKind::kInput, "sample " + std::to_string(sample.id));
       return static_cast<std::int64_t>(sample.id) + 100;

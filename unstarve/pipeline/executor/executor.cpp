@@ -63,7 +63,7 @@ bool Executor::begin_read_ahead(int reads) {
     ReadAhead::Skip skip;
     if (const auto& cache = run.resources.pixel_cache)
       skip = [&cache](std::uint64_t id) { return cache->find(id).has_value(); };
-    readers_ = std::make_unique<ReadAhead>(run.resources.dataset, run.order,
+    readers_ = std::make_unique<ReadAhead>(run.resources.dataset, run.run_order,
                                            ReadAhead::Options{reads, limit, run.relaxed(), true}, std::move(skip));
     shared_.read_ahead.store(readers_.get(), std::memory_order_release);
   }

@@ -46,9 +46,9 @@ std::shared_ptr<Delivery> make_delivery(const Run& run, Device& device, bool gro
   SlotLimits limits{prefetch, 0, grow, plan.memory.most_batches, run.resources.cache_budget};
   if (plan.execution.tuned) limits.max_prefetch = std::max(prefetch, autotune::Limits().max_prefetch);
   const SlotLayout layout = slot_layout(run, device);
-  if (!run.relaxed()) return std::make_shared<ExactDelivery>(run.order, layout, limits, device);
+  if (!run.relaxed()) return std::make_shared<ExactDelivery>(run.run_order, layout, limits, device);
   const std::uint64_t open_samples = (static_cast<std::uint64_t>(prefetch) + 2) * layout.samples;
-  return std::make_shared<RelaxedDelivery>(run.order, layout, limits, std::max(kLeastWindow, open_samples), device);
+  return std::make_shared<RelaxedDelivery>(run.run_order, layout, limits, std::max(kLeastWindow, open_samples), device);
 }
 
 // Measures a call of the consumer.
@@ -76,7 +76,7 @@ struct Loader::State {
         errors(run.plan.spec.errors, run.resources, run.epoch_order, options.epoch_ends),
         delivery(make_delivery(run, device, options.grow)),
         on_notice(options.on_notice ? options.on_notice : emit_notice),
-        tuner(run, executor, consumption),
+        tuner(run, executor, consumption),  // keeps a reference to the executor, which is constructed last
         executor(run, errors, delivery, tuner.periodic()) {
     executor.start();
   }

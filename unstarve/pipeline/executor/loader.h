@@ -59,7 +59,7 @@ inline constexpr std::int64_t kHeldPatienceNs = 3'000'000'000;
 class Loader {
  public:
   struct Options {
-    Position start;
+    EpochPosition start;
     std::uint32_t epochs = 0;  // including start.epoch; 0: endless
     // Whether a consumer may hold more than two batches, for which memory is added. Otherwise next() throws.
     bool grow = false;

@@ -80,7 +80,7 @@ struct Seen {
   std::vector<std::int64_t> labels;
   std::vector<std::uint64_t> ids;
   std::vector<float> targets;
-  Position position;
+  EpochPosition position;
   std::size_t valid = 0;
   Size size;
   std::vector<PixelExtent> sizes;

@@ -50,7 +50,7 @@ TEST_CASE("any position can be resumed") {
   const auto dataset = std::make_shared<JpegSet>(40);
   const auto expected = run(small_spec(6), dataset, {{}, 2});
   for (std::size_t at = 0; at < expected.size(); ++at) {
-    const Position start = expected[at].position;
+    const EpochPosition start = expected[at].position;
     const auto rest = run(small_spec(6), dataset, {start, 2 - start.epoch});
     CHECK(rest == std::vector<Seen>(expected.begin() + static_cast<std::ptrdiff_t>(at), expected.end()));
   }

@@ -147,7 +147,7 @@ TEST_CASE("read-ahead stops if the data are in memory, starts again if they are 
   dataset->cold = false;
   Loader plain(spec, dataset, *device, {});
   for (const Seen& seen : tuned) REQUIRE(see(*plain.next()) == seen);
-  const Position start = position_after(std::array{state}, spec.order, spec.batch, dataset->size());
+  const EpochPosition start = position_after(std::array{state}, spec.order, spec.batch, dataset->size());
   Loader resumed(spec, dataset, *device, {start});
   for (; at < tuned.size(); ++at) {
     const Seen seen = see(*resumed.next());

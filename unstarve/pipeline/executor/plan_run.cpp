@@ -17,7 +17,7 @@ PlannedRun plan_run(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, c
                     OrderBasis basis) {
   check_spec(spec);
   replace_means(spec.operations, spec.output.normalisation);
-  if (spec.device.operations == OperationsOn::kDevice) (void)first_on_device(spec);
+  if (spec.device.operations == OperationsOn::kDevice) (void)first_on_device(spec);  // throws if it is none
   if (!basis.samples) {
     const int threads = spec.execution.threads > 0 ? spec.execution.threads : run.usable_cores;
     basis.samples = choose_samples(spec, *dataset, threads);

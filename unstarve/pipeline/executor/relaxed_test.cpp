@@ -211,7 +211,7 @@ TEST_CASE(
     for (std::uint64_t i = 0; i < taken; ++i) collect(pixels, see(*loader.next()));
     const RankProgress progress = loader.progress();
     dataset->release();
-    const Position at = position_after({&progress, 1}, spec.order, spec.batch, kSamples);
+    const EpochPosition at = position_after({&progress, 1}, spec.order, spec.batch, kSamples);
     CHECK(at.offset == 0);
     CHECK(at.used.size() > taken * 4);
     for (int world = 1; world < 4; ++world) {
@@ -271,7 +271,7 @@ TEST_CASE("a bad sample fails the run after the good batches, and is not counted
     CHECK_THROWS_WITH(take_all(), Catch::Contains("file-" + std::to_string(bad)));
     CHECK_FALSE(loader.next());
     const RankProgress progress = loader.progress();
-    const Position at = position_after({&progress, 1}, spec.order, spec.batch, 40);
+    const EpochPosition at = position_after({&progress, 1}, spec.order, spec.batch, 40);
     // Except for the bad sample, the delivered and the remaining samples are the epoch.
     for (const Seen& seen : run(spec, std::make_shared<JpegSet>(40), {at, 1})) collect(pixels, seen);
     CHECK(pixels.size() == 40);
@@ -326,10 +326,10 @@ TEST_CASE("states of different runs are rejected") {
   CHECK_THROWS_WITH(join({first, {{1, 0, 0, {}}, 4, {}}}), Catch::Contains("rank 1 is in epoch 1"));
   CHECK_THROWS_WITH(join({{{0, 0, 0, {}}, 41, {}}}), Catch::Contains("its part of the epoch has 40"));
   CHECK_THROWS_WITH(join({{{0, 0, 0, {}}, 39, {false, true}}}), Catch::Contains("39 samples and 2 later ones"));
-  CHECK(join({first, first}) == Position{0, 0, 8, {}});
+  CHECK(join({first, first}) == EpochPosition{0, 0, 8, {}});
   CHECK(join({first, {{0, 0, 0, {}}, 8, {}}}) ==
-        Position{0, 0, 8, {false, false, false, false, true, true, true, true}});
-  CHECK(join({{{2, 0, 0, {}}, 40, {}}}) == Position{3, 0, 0, {}});
+        EpochPosition{0, 0, 8, {false, false, false, false, true, true, true, true}});
+  CHECK(join({{{2, 0, 0, {}}, 40, {}}}) == EpochPosition{3, 0, 0, {}});
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ Cost cost_after(const PipelineSpec& spec, int batches) {
   data->reads = 0;
   const auto set = choose_samples(spec, *data, 2);
   cost.chosen = data->reads;
-  const Position start = RunState(spec, set).start(std::vector{state}).at;
+  const EpochPosition start = RunState(spec, set).start(std::vector{state}).at;
   Loader loader(spec, data, *device, {start, 1, false, {set, {}}});
   while (const auto batch = loader.next()) {
     cost.due += batch->samples();

@@ -18,12 +18,12 @@ class DecodeBalance;
 
 struct Run {
   // `options`: those of plan_run(). `balance`: null if the host decodes all samples.
-  Run(PlannedRun&& planned, const RunOptions& options, const Position& start, std::shared_ptr<DecodeBalance> balance,
-      Clock& the_clock)
+  Run(PlannedRun&& planned, const RunOptions& options, const EpochPosition& start,
+      std::shared_ptr<DecodeBalance> balance, Clock& the_clock)
       : plan(std::move(planned.plan)),
         epoch_order(std::move(planned.order)),
         resources(open_resources(plan, planned.data)),
-        order(epoch_order, start, options.epochs),
+        run_order(epoch_order, start, options.epochs),
         storer(plan.output),
         decode_balance(std::move(balance)),
         usable_cores(options.usable_cores),
@@ -34,7 +34,7 @@ struct Run {
   const Plan plan;
   const Order epoch_order;  // of a whole epoch
   const Resources resources;
-  const RunOrder order;
+  const RunOrder run_order;
   const Storer storer;
   const std::shared_ptr<DecodeBalance> decode_balance;
   const int usable_cores;

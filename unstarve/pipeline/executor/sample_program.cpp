@@ -28,10 +28,10 @@ bool is_error(const std::exception& error) { return dynamic_cast<const Error*>(&
 SampleProgram::SampleProgram(const Plan& plan, const Resources& resources, Decoding decoding)
     : plan_(plan), resources_(resources), decoding_(decoding), storer_(plan.output) {
   draws_.resize(plan.spec.operations.size(), Random(0, 0, 0, 0));
-  enter(0);
+  begin_epoch(0);
 }
 
-void SampleProgram::enter(std::uint32_t epoch) {
+void SampleProgram::begin_epoch(std::uint32_t epoch) {
   stage_ = &plan_.stage(epoch);
   size_ = plan_.size_at(epoch);
 }
@@ -76,7 +76,7 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
   clock_.emplace(totals, timed);
   if (timed) ++totals.timed_samples;
   current_.file = {};
-  current_.selected = 0;
+  current_.selected_count = 0;
   for (StepIndex at = 0, end = last(); at < end;)
     at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
   if (current_.file[0] > 0) {
@@ -112,7 +112,7 @@ StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
   Random& random = draws_[step.op] = draws_of(step.op);
   locate_operation(
       step.op, [&] { current_.selection = select_for(*stage_->operations[step.op], current_.header.size, random); });
-  current_.selected = step.op + 1;
+  current_.selected_count = step.op + 1;
   return at + 1;
 }
 
@@ -120,7 +120,7 @@ StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
   Random& random = draws_[step.op] = draws_of(step.op);
   locate_operation(step.op, [&] {
     if (select_through({step, stage_->operations}, current_.header, current_.selection, random, buffers_.scratch))
-      current_.selected = step.op + 1;
+      current_.selected_count = step.op + 1;
   });
   return at + 1;
 }
@@ -217,11 +217,11 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
 StepIndex SampleProgram::run(const ApplyStep& step, StepIndex at) {
   const Operation& operation = *stage_->operations[step.op];
   locate_operation(step.op, [&] {
-    if (step.op >= current_.selected) {
+    if (step.op >= current_.selected_count) {
       Random random = draws_of(step.op);
       current_.frame.crop(operation.select(current_.frame.size(), random));
       operation.apply(current_.frame, random, buffers_.scratch);
-    } else if (step.op == 0 && current_.selection.part) {  // narrowed by SelectThroughStep
+    } else if (step.op == 0 && current_.selection.part) {  // the resize, narrowed by SelectThroughStep
       resize_part(current_.frame, *current_.selection.part, buffers_.scratch);
     } else {
       operation.apply(current_.frame, draws_[step.op], buffers_.scratch);

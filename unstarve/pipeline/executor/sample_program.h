@@ -43,7 +43,7 @@ class SampleProgram {
   SampleProgram(const Plan& plan, const Resources& resources, Decoding decoding);
 
   // Selects the operations of an epoch (schedules). A new program is in epoch 0.
-  void enter(std::uint32_t epoch);
+  void begin_epoch(std::uint32_t epoch);
   // Executes all steps except the last, and returns the label. Only `timed` samples read the clock. `is_read`: record()
   // holds the record already.
   std::int64_t make(Sample sample, StageTotals& totals, bool timed, bool is_read = false);
@@ -53,7 +53,7 @@ class SampleProgram {
   // The file that store() copies instead of pixels; bytes are 0 unless the sample of make() is left to a device.
   [[nodiscard]] const FileExtent& file() const { return current_.file; }
   [[nodiscard]] RecordBuffer& record() { return buffers_.record; }
-  // Fetches the record of the sample after the next into the CPU's cache.
+  // Fetches the record of the sample after that of the next make() into the CPU's cache.
   void announce(std::uint64_t id) { fetch_ = CacheFetch(resources_.dataset->prefetch(id)); }
 
   [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(size_); }  // of the epoch's largest
@@ -76,8 +76,8 @@ class SampleProgram {
     std::int64_t label = 0;
     ImageHeader header;
     Selection selection;
-    OpIndex selected = 0;  // operations whose region was drawn before decoding, the first ones
-    Frame frame;           // borrows from the buffers or a cache
+    OpIndex selected_count = 0;  // the first operations: those whose region was drawn before decoding
+    Frame frame;                 // borrows from the buffers or a cache
     FileExtent file{};
   };
 
@@ -125,8 +125,8 @@ class SampleProgram {
   const Resources& resources_;
   const Decoding decoding_;
   const Storer storer_;
-  const Stage* stage_ = nullptr;  // of the epoch
-  Size size_;                     // of the epoch's largest sample
+  const ScheduleStage* stage_ = nullptr;  // of the epoch
+  Size size_;                             // of the epoch's largest sample
   CacheFetch fetch_;
   Buffers buffers_;
   std::uint64_t borrowed_ = 0;

@@ -80,7 +80,7 @@ TEST_CASE("a run resumes after any of its batches although some are left out, in
         ids.insert(batch->ids().begin(), batch->ids().end());
       }
       const RankProgress progress = loader.progress();
-      const Position at = position_after({&progress, 1}, spec.order, spec.batch, 20);
+      const EpochPosition at = position_after({&progress, 1}, spec.order, spec.batch, 20);
       if (at.epoch == 0)
         for (const Seen& one : run(spec, some_bad(), {at, 1})) ids.insert(one.ids.begin(), one.ids.end());
       std::multiset<std::uint64_t> good;
@@ -114,7 +114,7 @@ TEST_CASE("an epoch without a good sample is an error and does not hang") {
     std::atomic<bool> rotten{false};
     const std::vector<std::uint8_t> kJunk = std::vector<std::uint8_t>(100, 7);
   };
-  const auto failure = [](Position start) -> std::string {
+  const auto failure = [](EpochPosition start) -> std::string {
     const auto data = std::make_shared<DamagedSet>(20);
     const auto device = open_device("cpu");
     PipelineSpec spec = skipping_spec();

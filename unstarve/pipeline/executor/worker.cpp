@@ -43,7 +43,7 @@ class Worker {
       const bool timed = timer_.time_next();
       std::optional<Claim> claim = next_claim(timed);
       if (!claim) return;
-      enter(claim->epoch);
+      begin_epoch(claim->epoch);
       timer_.begin_samples();
       Failure failure = process(*claim, timed);
       const std::int64_t now = timer_.end_samples(claim->count);
@@ -73,11 +73,11 @@ class Worker {
     return shared_.delivery.claim_of(fetched_->number);
   }
 
-  void enter(std::uint32_t epoch) {
+  void begin_epoch(std::uint32_t epoch) {
     if (epoch_ && epoch_number_ == epoch) return;
     epoch_number_ = epoch;
-    epoch_.emplace(shared_.run.order.order(epoch), epoch);
-    program_.enter(epoch);
+    epoch_.emplace(shared_.run.run_order.of_epoch(epoch), epoch);
+    program_.begin_epoch(epoch);
   }
 
   // Makes and writes the samples of a claim. Returns what failed the run.
@@ -103,7 +103,7 @@ class Worker {
   }
 
   ErrorPolicy::Outcome make(const Claim& claim, std::size_t i, Sample sample, bool timed) {
-    return shared_.errors.make(sample, claim.epoch, [&](Sample candidate, bool first) {
+    return shared_.errors.try_sample(sample, claim.epoch, [&](Sample candidate, bool first) {
       const bool is_read = first && fetch(claim, i, timed);
       return program_.make(candidate, timer_.totals(), timed, is_read);
     });

@@ -11,7 +11,7 @@ namespace unstarve {
 Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& basis)
     : seed_(spec.seed),
       shuffle_(spec.shuffle),
-      batch_(static_cast<std::uint64_t>(batch.size)),
+      batch_size_(static_cast<std::uint64_t>(batch.size)),
       drop_last_(batch.last == LastBatch::kDrop) {
   if (batch.size < 1)
     throw Error(ErrorKind::kArgument, "batch size " + std::to_string(batch.size) + ": expected 1 or more");
@@ -25,7 +25,7 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
   samples_ = draws->length();
   if (!draws->plain()) draws_ = std::move(draws);
   if (batch.bucket.window > 0 && !basis.samples->sizes.empty()) {
-    const std::uint64_t run = batch.bucket.run > 0 ? batch.bucket.run : batch_ * world_;
+    const std::uint64_t run = batch.bucket.run > 0 ? batch.bucket.run : batch_size_ * world_;
     buckets_ = std::make_shared<const Buckets>(batch.bucket.window, run, shuffle_, basis.samples);
   }
   count_batches();
@@ -34,7 +34,7 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
     const std::string smaller =
         limit > 0 ? "set batch.size (--batch) to at most " + std::to_string(limit) : std::string("use fewer ranks");
     throw Error(ErrorKind::kArgument, "no full batch: " + std::to_string(samples_) + " samples, batch " +
-                                          std::to_string(batch_) + " on " + std::to_string(world_) + " rank(s); " +
+                                          std::to_string(batch_size_) + " on " + std::to_string(world_) + " rank(s); " +
                                           smaller + ", or keep the short last batch (batch.last: keep)");
   }
 }
@@ -55,16 +55,18 @@ Order Order::remaining(std::uint64_t offset, const std::vector<bool>& used) cons
 }
 
 void Order::count_batches() {
-  const std::uint64_t global = batch_ * world_, left = samples_ - used_.offset - used_.later, over = left % global;
+  const std::uint64_t global = batch_size_ * world_, left = samples_ - used_.offset - used_.later, over = left % global;
   batches_ = left / global;
-  last_samples_ = batch_;
+  last_samples_ = batch_size_;
   if (!drop_last_ && over > 0) {
     ++batches_;
     last_samples_ = (over + world_ - 1) / world_;
   }
 }
 
-std::uint64_t Order::batch_samples(std::uint64_t batch) const { return batch + 1 == batches_ ? last_samples_ : batch_; }
+std::uint64_t Order::batch_samples(std::uint64_t batch) const {
+  return batch + 1 == batches_ ? last_samples_ : batch_size_;
+}
 
 std::uint64_t Order::real_samples(std::uint64_t batch) const {
   const std::uint64_t first = samples_before_batch(batch), count = batch_samples(batch);
@@ -72,7 +74,7 @@ std::uint64_t Order::real_samples(std::uint64_t batch) const {
 }
 
 std::uint64_t Order::samples_before_batch(std::uint64_t batch) const {
-  return used_.offset + used_.later + batch * batch_ * world_ + rank_ * batch_samples(batch);
+  return used_.offset + used_.later + batch * batch_size_ * world_ + rank_ * batch_samples(batch);
 }
 
 Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)

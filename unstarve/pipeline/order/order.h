@@ -54,14 +54,14 @@ class Order {
   [[nodiscard]] std::uint64_t samples_per_epoch() const {
     return batches_ == 0 ? 0 : samples_before(batches_ - 1) + last_samples_;
   }
-  [[nodiscard]] std::uint64_t samples_before(std::uint64_t batch) const { return batch * batch_; }
+  [[nodiscard]] std::uint64_t samples_before(std::uint64_t batch) const { return batch * batch_size_; }
 
   // The number of samples of all ranks in the epoch before the first sample of this rank's batch.
   [[nodiscard]] std::uint64_t samples_before_batch(std::uint64_t batch) const;
-  // The position in the epoch of this rank's sample `sample`, as in remaining() and Position; length() or more for a
-  // filler of the last batch. Precondition: sample < samples_per_epoch().
+  // The position in the epoch of this rank's sample `sample`, as in remaining() and EpochPosition; length() or more for
+  // a filler of the last batch. Precondition: sample < samples_per_epoch().
   [[nodiscard]] std::uint64_t position_of(std::uint64_t sample) const {
-    return skip_used(samples_before_batch(sample / batch_) + sample % batch_);
+    return skip_used(samples_before_batch(sample / batch_size_) + sample % batch_size_);
   }
 
   // The samples of one epoch. Borrows the order. One thread: caches the last window of buckets.
@@ -72,7 +72,7 @@ class Order {
     [[nodiscard]] std::uint64_t id(std::uint64_t batch, std::uint64_t index) const { return sample(batch, index).id; }
     // Sample `index` of this rank in the epoch. Precondition: index < samples_per_epoch().
     [[nodiscard]] Sample sample_at(std::uint64_t index) const {
-      return sample(index / order_->batch_, index % order_->batch_);
+      return sample(index / order_->batch_size_, index % order_->batch_size_);
     }
     [[nodiscard]] std::uint64_t id_at(std::uint64_t index) const { return sample_at(index).id; }
 
@@ -99,7 +99,7 @@ class Order {
   std::uint64_t seed_;
   bool shuffle_;
   std::uint64_t rank_ = 0, world_ = 1;
-  std::uint64_t batch_;
+  std::uint64_t batch_size_;
   bool drop_last_;
   std::shared_ptr<const Buckets> buckets_;  // null: none
   std::uint64_t samples_ = 0;

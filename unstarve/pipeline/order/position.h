@@ -12,14 +12,14 @@ namespace unstarve {
 class SampleSet;
 
 // The start of a run in the endless sequence of epochs.
-struct Position {
+struct EpochPosition {
   std::uint32_t epoch = 0;
   std::uint64_t batch = 0;  // counted from `offset`
   // Samples of the epoch, of all ranks, that were already used, possibly by other ranks in other batches.
   std::uint64_t offset = 0;
   // In relaxed order: samples after `offset` that were also used. Bit i is sample offset + i of the epoch.
   std::vector<bool> used{};
-  friend bool operator==(const Position&, const Position&) = default;
+  friend bool operator==(const EpochPosition&, const EpochPosition&) = default;
 };
 
 // Inputs of an order besides the spec.

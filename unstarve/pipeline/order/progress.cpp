@@ -20,10 +20,10 @@ void mark(std::vector<bool>& bits, std::uint64_t i) {
 
 }  // namespace
 
-Position position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
-                        std::uint64_t samples) {
+EpochPosition position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
+                             std::uint64_t samples) {
   if (ranks.empty()) throw Error(ErrorKind::kArgument, "state: found no ranks, expected 1 or more");
-  const Position& start = ranks[0].start;
+  const EpochPosition& start = ranks[0].start;
   order.world = static_cast<int>(ranks.size());
   std::vector<Order> orders;
   std::uint64_t first = kNone;  // position of the first unused sample
@@ -46,7 +46,7 @@ Position position_after(std::span<const RankProgress> ranks, OrderSpec order, co
   }
   if (first >= samples) return {start.epoch + 1, 0, 0, {}};  // no sample is left, except fillers of the last batch
 
-  Position position{start.epoch, 0, first, {}};
+  EpochPosition position{start.epoch, 0, first, {}};
   const auto use = [&](std::uint64_t sample) {
     if (sample >= first && sample < samples) mark(position.used, sample - first);
   };

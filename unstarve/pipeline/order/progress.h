@@ -18,7 +18,7 @@ struct BatchSpec;
 struct OrderSpec;
 
 struct RankProgress {
-  Position start;             // position from which the epoch is distributed to these ranks; its batch is 0
+  EpochPosition start;        // position from which the epoch is distributed to these ranks; its batch is 0
   std::uint64_t samples = 0;  // samples of this rank used since `start` without a gap
   // Bit i: sample `samples` + i of this rank is used as well. At most the window of relaxed order.
   std::vector<bool> used{};
@@ -28,7 +28,7 @@ struct RankProgress {
 // The resume position after the progress of ranks 0, 1, ...: in the same epoch, or at the start of the next one.
 // `order` and `batch` are those of the ranks; rank and world in `order` are ignored. Throws if the ranks have different
 // starts.
-[[nodiscard]] Position position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
-                                      std::uint64_t samples);
+[[nodiscard]] EpochPosition position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
+                                           std::uint64_t samples);
 
 }  // namespace unstarve

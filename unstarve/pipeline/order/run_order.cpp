@@ -6,7 +6,7 @@
 
 namespace unstarve {
 
-RunOrder::RunOrder(const Order& order, const Position& start, std::uint32_t epochs)
+RunOrder::RunOrder(const Order& order, const EpochPosition& start, std::uint32_t epochs)
     : order_(order),
       first_(order.remaining(start.offset, start.used)),
       start_(start),

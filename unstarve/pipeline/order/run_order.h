@@ -15,15 +15,15 @@ class RunOrder {
  public:
   struct EpochSample {
     std::uint32_t epoch = 0;
-    std::uint64_t sample = 0;  // index among the samples of this rank in order(epoch)
+    std::uint64_t sample = 0;  // index among the samples of this rank in of_epoch(epoch)
   };
 
   // A start after the last batch of its epoch means the beginning of the next epoch. `epochs` includes the started one;
   // 0: endless. Throws Error(kArgument) if the epoch has no batch `start.batch`.
-  RunOrder(const Order& order, const Position& start, std::uint32_t epochs);
+  RunOrder(const Order& order, const EpochPosition& start, std::uint32_t epochs);
 
-  [[nodiscard]] Position start() const { return start_; }
-  [[nodiscard]] const Order& order(std::uint32_t epoch) const { return epoch == start_.epoch ? first_ : order_; }
+  [[nodiscard]] EpochPosition start() const { return start_; }
+  [[nodiscard]] const Order& of_epoch(std::uint32_t epoch) const { return epoch == start_.epoch ? first_ : order_; }
   [[nodiscard]] bool has(std::uint32_t epoch) const { return epochs_ == 0 || epoch - first_epoch_ < epochs_; }
   // Samples of this rank in the whole run.
   [[nodiscard]] std::uint64_t samples() const;
@@ -33,7 +33,7 @@ class RunOrder {
  private:
   Order order_;
   Order first_;
-  Position start_;
+  EpochPosition start_;
   std::uint32_t first_epoch_;  // as requested
   std::uint32_t epochs_;
   std::uint64_t skipped_ = 0;        // samples of first_ before the start

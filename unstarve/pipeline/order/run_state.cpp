@@ -89,7 +89,7 @@ void add_bits(Json& state, const char* key, const std::vector<bool>& bits) {
 }
 
 // The resume position in an epoch of `length` samples; independent of the samples.
-Position combined_position(std::span<const RankProgress> ranks, int batch, LastBatch last, std::uint64_t length) {
+EpochPosition combined_position(std::span<const RankProgress> ranks, int batch, LastBatch last, std::uint64_t length) {
   return position_after(ranks, OrderSpec{}, BatchSpec{batch, last == LastBatch::kDrop ? last : LastBatch::kKeep},
                         length);
 }
@@ -136,10 +136,10 @@ Json RunState::settings() const {
 }
 
 std::string RunState::text(const RankProgress& progress, std::span<const MixtureStretch> stretches) const {
-  const Position& start = progress.start;
+  const EpochPosition& start = progress.start;
   const bool has_progress = progress.samples > 0 || !progress.used.empty();
   const bool own_state = relaxed_ && spec_.world > 1 && has_progress;
-  Position at = start;
+  EpochPosition at = start;
   if (!own_state && has_progress) {
     if (start.used.empty() && progress.used.empty())
       at.offset = std::min(start.offset + progress.samples * order_.world(), length());
@@ -204,7 +204,7 @@ std::uint64_t RunState::check(const Json& state) const {
   return bucket_run;
 }
 
-Position RunState::position(std::span<const Json> states) const {
+EpochPosition RunState::position(std::span<const Json> states) const {
   const Json& first = states[0];
   const auto window = [&](const Json& state) {
     std::vector<bool> used = bits(state, "window");

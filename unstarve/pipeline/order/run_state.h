@@ -32,7 +32,7 @@
 namespace unstarve {
 
 struct RunStart {
-  Position at;                            // the resume position; its batch is 0
+  EpochPosition at;                       // the resume position; its batch is 0
   std::vector<MixtureStretch> stretches;  // for OrderBasis
   // The required value of batch.bucket.run, because the epoch began with this bucket size; 0: keep the present value.
   std::uint64_t bucket_run = 0;
@@ -58,7 +58,7 @@ class RunState {
   [[nodiscard]] nlohmann::ordered_json settings() const;
   // Throws unless the state matches data and order. Returns RunStart::bucket_run.
   std::uint64_t check(const nlohmann::ordered_json& state) const;
-  [[nodiscard]] Position position(std::span<const nlohmann::ordered_json> states) const;
+  [[nodiscard]] EpochPosition position(std::span<const nlohmann::ordered_json> states) const;
 
   OrderSpec spec_;
   BatchSpec batch_;

@@ -71,7 +71,7 @@ TEST_CASE("a state of other data is rejected, a state without data identity is a
   const std::uint64_t data = 0x1111'2222'3333'4444;
   const std::string text = RunState(spec_of(8), all_samples(100), data).text({{2, 0, 0, {}}, 3, {}}, {});
   CHECK_THAT(text, Contains(R"("data":"1111222233334444")"));
-  CHECK(start_of(RunState(spec_of(5), all_samples(100), data), text).at == Position{2, 0, 3, {}});
+  CHECK(start_of(RunState(spec_of(5), all_samples(100), data), text).at == EpochPosition{2, 0, 3, {}});
   const auto rejected = [](std::uint64_t here, const std::string& state) {
     return error_message([&] { (void)start_of(RunState(spec_of(8), all_samples(100), here), state); });
   };
@@ -81,7 +81,7 @@ TEST_CASE("a state of other data is rejected, a state without data identity is a
   broken.replace(broken.find("111122"), 2, "zz");
   CHECK_THAT(rejected(data, broken), Contains("expected 16 hexadecimal digits"));
   const std::string earlier = RunState(spec_of(8), all_samples(100)).text({{2, 0, 0, {}}, 3, {}}, {});
-  CHECK(start_of(RunState(spec_of(8), all_samples(100), data), earlier).at == Position{2, 0, 3, {}});
+  CHECK(start_of(RunState(spec_of(8), all_samples(100), data), earlier).at == EpochPosition{2, 0, 3, {}});
 }
 
 }  // namespace
@@ -90,11 +90,11 @@ TEST_CASE("a state is a few numbers from which any ranks and batch size can resu
   const RunState run(spec_of(8, 1, 2), all_samples(100));
   const std::string text = run.text({{3, 0, 0, {}}, 24, {}}, {});
   CHECK(text == R"({"version":1,"epoch":3,"samples":48,"seed":7,"shuffle":true,"dataset":100})");
-  CHECK(start_of(RunState(spec_of(5), all_samples(100)), text).at == Position{3, 0, 48, {}});
-  CHECK(start_of(RunState(spec_of(60), all_samples(100)), text).at == Position{3, 0, 48, {}});
+  CHECK(start_of(RunState(spec_of(5), all_samples(100)), text).at == EpochPosition{3, 0, 48, {}});
+  CHECK(start_of(RunState(spec_of(60), all_samples(100)), text).at == EpochPosition{3, 0, 48, {}});
   PipelineSpec dropping = spec_of(60);
   dropping.batch.last = LastBatch::kDrop;  // 52 samples are left of the epoch
-  CHECK(start_of(RunState(dropping, all_samples(100)), text).at == Position{4, 0, 0, {}});
+  CHECK(start_of(RunState(dropping, all_samples(100)), text).at == EpochPosition{4, 0, 0, {}});
   CHECK(run.text({{3, 0, 48, {}}, 32, {}}, {}) == run.text({{4, 0, 0, {}}, 0, {}}, {}));  // filled up to 56
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the s
   const std::vector<bool> used{false, true, true};
   const std::string text = single.text({{1, 0, 0, {}}, 9, used}, {});
   CHECK(Json::parse(text)["window"] == "Bg==");
-  CHECK(start_of(single, text).at == Position{1, 0, 9, used});
+  CHECK(start_of(single, text).at == EpochPosition{1, 0, 9, used});
 
   std::vector<std::string> texts;
   for (const int rank : {1, 0}) {
@@ -114,7 +114,7 @@ TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the s
     texts.push_back(RunState(relaxed, all_samples(40)).text({{1, 0, 0, {}}, 6, {}}, {}));
   }
   // Six samples per rank in batches of four: positions 0 to 7, then 8, 9, 12 and 13 of the epoch.
-  CHECK(single.start(texts).at == Position{1, 0, 10, {false, false, true, true}});
+  CHECK(single.start(texts).at == EpochPosition{1, 0, 10, {false, false, true, true}});
   CHECK_THAT(error_message([&] { (void)start_of(single, texts[0]); }),
              Contains("of ranks [1], expected a list of the states of all 2 ranks"));
 }
@@ -156,7 +156,7 @@ TEST_CASE("the state of a mixture is under 1 KB for any number of sources, and r
       const std::string text = run.text({{epoch, 0, 0, {}}, 40, {}}, run.first_stretches());
       CHECK(text.size() < 1024);
       const RunStart start = start_of(mixed.run(), text);
-      CHECK(start.at == Position{epoch, 0, 40, {}});
+      CHECK(start.at == EpochPosition{epoch, 0, 40, {}});
       CHECK(start.stretches == run.first_stretches());
     }
   }

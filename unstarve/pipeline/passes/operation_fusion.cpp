@@ -12,6 +12,7 @@ Rewrite pass_operation_fusion(Plan plan, const RunOptions&) {
   const auto& operations = plan.stages[0].operations;
   const auto lazy = std::count_if(operations.begin(), operations.end(),
                                   [](const auto& operation) { return !operation->writes_pixels(); });
+  // Without lazy operations they do nothing; the program is shorter, which is not worth a note.
   erase_steps(plan, [](const Step& step) { return std::holds_alternative<MaterialiseStep>(step); });
   if (lazy == 0) return {std::move(plan), false, "no operation only crops, pads, mirrors or changes colours"};
   std::string reason = fmt::format(

@@ -14,7 +14,7 @@
 namespace unstarve {
 namespace {
 
-std::vector<Step> sample_program(bool encoded, std::size_t operations) {
+std::vector<Step> sample_steps(bool encoded, std::size_t operations) {
   std::vector<Step> steps{ReadStep{}};
   if (encoded) {
     steps.push_back(OpenStep{});
@@ -30,7 +30,7 @@ std::vector<Step> sample_program(bool encoded, std::size_t operations) {
   return steps;
 }
 
-std::vector<BatchStep> batch_program(const PipelineSpec& spec) {
+std::vector<BatchStep> batch_steps(const PipelineSpec& spec) {
   std::vector<BatchStep> steps;
   if (spec.errors.policy == OnError::kSkip) steps.push_back(CompactStep{});
   if (spec.batch.pad.to != PadTo::kNothing) steps.push_back(PadStep{});
@@ -40,8 +40,8 @@ std::vector<BatchStep> batch_program(const PipelineSpec& spec) {
   return steps;
 }
 
-Stage make_stage(const PipelineSpec& spec, std::uint32_t epoch, Size image) {
-  Stage stage{epoch, {}, {}, {image}, {}, {}};
+ScheduleStage make_stage(const PipelineSpec& spec, std::uint32_t epoch, Size image) {
+  ScheduleStage stage{epoch, {}, {}, {image}, {}, {}};
   for (const OpSpec& operation : spec.batch_operations) {
     stage.batch_specs.push_back(at_epoch(operation, epoch));
     stage.batch_operations.push_back(make_batch_operation(stage.batch_specs.back()));
@@ -54,7 +54,7 @@ Stage make_stage(const PipelineSpec& spec, std::uint32_t epoch, Size image) {
   return stage;
 }
 
-std::vector<Stage> make_stages(const PipelineSpec& spec, Size image) {
+std::vector<ScheduleStage> make_stages(const PipelineSpec& spec, Size image) {
   if (const auto epoch = size_changes_from(spec); epoch && spec.batch.pad.to == PadTo::kLargest)
     throw Error(ErrorKind::kArgument,
                 fmt::format("batch.pad.to: largest, but a schedule changes the operations' output size from epoch {} "
@@ -62,7 +62,7 @@ std::vector<Stage> make_stages(const PipelineSpec& spec, Size image) {
                             *epoch));
   std::vector<OpSpec> scheduled = spec.operations;
   scheduled.insert(scheduled.end(), spec.batch_operations.begin(), spec.batch_operations.end());
-  std::vector<Stage> stages{make_stage(spec, 0, image)};
+  std::vector<ScheduleStage> stages{make_stage(spec, 0, image)};
   for (const std::uint32_t epoch : changing_epochs(scheduled)) stages.push_back(make_stage(spec, epoch, image));
   return stages;
 }
@@ -78,7 +78,7 @@ Size largest_sample(const Plan& plan) {
   if (plan.padded()) {
     enlarge(largest, plan.data.largest_output);
   } else {
-    for (const Stage& stage : plan.stages) enlarge(largest, stage.sizes.back());
+    for (const ScheduleStage& stage : plan.stages) enlarge(largest, stage.sizes.back());
   }
   return largest;
 }
@@ -99,8 +99,8 @@ Plan build_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run) {
   plan.data = std::move(facts);
   check_targets(plan);
   plan.stages = make_stages(plan.spec, plan.data.first.header.size);
-  plan.steps = sample_program(plan.data.encoded, plan.spec.operations.size());
-  plan.batch_steps = batch_program(plan.spec);
+  plan.steps = sample_steps(plan.data.encoded, plan.spec.operations.size());
+  plan.batch_steps = batch_steps(plan.spec);
   plan.output = plan.spec.output;
   plan.sample_size = largest_sample(plan);
   plan.delivers_files = run.on_device.decodes;

@@ -78,7 +78,7 @@ std::string index_reason(const Plan& plan, const DecodePlan& how) {
 // Runs the select steps for the first image.
 Selection first_selection(const Plan& plan) {
   const ImageHeader& header = plan.data.first.header;
-  const Stage& stage = plan.stages[0];
+  const ScheduleStage& stage = plan.stages[0];
   const auto draws = [&](OpIndex op) { return Random(plan.spec.order.seed, 0, plan.data.first.id, op); };
   Selection selection = select_all(header.size);
   Scratch scratch;

@@ -36,7 +36,8 @@ MemoryNeeds memory_needs(const Plan& plan, const RunOptions& run) {
   needs.record = largest.record_bytes;
   const Size decoded = plan.data.encoded ? largest.image : Size{};
   const WorkerLoad load{largest.record_bytes, largest.image, decoded, decoded, pixel_cache};
-  for (const Stage& stage : plan.stages) needs.worker = std::max(needs.worker, worker_bytes(load, stage.operations));
+  for (const ScheduleStage& stage : plan.stages)
+    needs.worker = std::max(needs.worker, worker_bytes(load, stage.operations));
   needs.fewer_threads = requested.threads == 0;
   needs.read_ahead = requested.read_ahead > 0 || (requested.read_ahead < 0 && plan.data.reads_in_flight > 0);
   return needs;

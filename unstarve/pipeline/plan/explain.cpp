@@ -62,10 +62,10 @@ std::string explain_order(const PipelineSpec& spec, const SampleSet& samples, st
 // The changes by schedules: one line for each of the first stages after epoch 0.
 std::string explain_stages(const Plan& plan) {
   constexpr std::size_t kMostLines = 10;
-  const std::vector<Stage>& stages = plan.stages;
+  const std::vector<ScheduleStage>& stages = plan.stages;
   std::string text;
   for (std::size_t i = 1; i < std::min(stages.size(), kMostLines + 1); ++i) {
-    const Stage &stage = stages[i], &before = stages[i - 1];
+    const ScheduleStage &stage = stages[i], &before = stages[i - 1];
     std::string changed;
     const auto compare = [&](const OpSpec& old, const OpSpec& now) {
       if (now == old) return;

@@ -8,9 +8,9 @@
 
 namespace unstarve {
 
-const Stage& Plan::stage(std::uint32_t epoch) const {
+const ScheduleStage& Plan::stage(std::uint32_t epoch) const {
   const auto after = std::upper_bound(stages.begin(), stages.end(), epoch,
-                                      [](std::uint32_t e, const Stage& stage) { return e < stage.from_epoch; });
+                                      [](std::uint32_t e, const ScheduleStage& stage) { return e < stage.from_epoch; });
   return *std::prev(after);
 }
 

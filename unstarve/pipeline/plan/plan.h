@@ -28,7 +28,7 @@ class BatchOperation;
 class Operation;
 
 // The operations from an epoch on, until the next stage. A pipeline without schedules has one stage.
-struct Stage {
+struct ScheduleStage {
   std::uint32_t from_epoch = 0;
   std::vector<OpSpec> specs;  // with the parameters of these epochs
   std::vector<std::shared_ptr<const Operation>> operations;
@@ -61,8 +61,8 @@ struct CachePlan {
 struct Plan {
   PipelineSpec spec;  // as requested
   DataFacts data;
-  std::vector<Stage> stages;  // ascending by epoch, the first from epoch 0
-  std::vector<Step> steps;    // of each sample
+  std::vector<ScheduleStage> stages;  // ascending by epoch, the first from epoch 0
+  std::vector<Step> steps;            // of each sample
   std::vector<BatchStep> batch_steps;
   StoreFormat output;
   ExecutionPlan execution;
@@ -74,7 +74,7 @@ struct Plan {
   bool any_size = false;        // samples are loaded singly and may differ in size
   std::vector<PassNote> passes{};
 
-  [[nodiscard]] const Stage& stage(std::uint32_t epoch) const;
+  [[nodiscard]] const ScheduleStage& stage(std::uint32_t epoch) const;
   [[nodiscard]] bool padded() const { return spec.batch.pad.to != PadTo::kNothing; }
   // Classes of the targets; 0: batches have no targets.
   [[nodiscard]] std::size_t target_classes() const { return spec.batch_operations.empty() ? 0 : data.classes; }

@@ -2,8 +2,9 @@
 // The steps of a sample's program, from record to batch slot. Plain data: comparable, printable, without state.
 //
 //   random_resized_crop, flip      program
-//   without passes                 Read, Open, Decode(whole), Apply(0), Apply(1), Store
-//   crop_into_decode               Read, Open, Select(0), Decode(selected), Apply(0), Apply(1), Store
+//   without passes                 Read, Open, Decode(whole), Apply(0), Materialise, Apply(1), Materialise, Store
+//   operation_fusion               Read, Open, Decode(whole), Apply(0), Apply(1), Store
+//   + crop_into_decode             Read, Open, Select(0), Decode(selected), Apply(0), Apply(1), Store
 //   + resize_into_decode           Read, Open, Select(0), DecodeResize(selected, 0), Apply(1), Store
 //   cache of pixels                CacheLookup, Read, Open, Decode(whole), CacheInsert, Apply(0), ..., Store
 //

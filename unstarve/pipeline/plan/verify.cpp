@@ -109,7 +109,7 @@ class Walk {
 
 std::string stage_violation(const Plan& plan) {
   if (plan.stages.empty() || plan.stages.front().from_epoch != 0) return "no stage begins at epoch 0";
-  for (const Stage& stage : plan.stages) {
+  for (const ScheduleStage& stage : plan.stages) {
     const std::size_t operations = plan.spec.operations.size();
     if (stage.operations.size() != operations || stage.specs.size() != operations ||
         stage.sizes.size() != operations + 1)

@@ -91,7 +91,7 @@ void ReadAhead::find_ids(Reader& reader) const {
     const RunOrder::EpochSample at = order_.epoch_sample(entry->number);
     if (!reader.epoch || at.epoch != reader.epoch_number) {
       reader.epoch_number = at.epoch;
-      reader.epoch.emplace(order_.order(at.epoch), at.epoch);
+      reader.epoch.emplace(order_.of_epoch(at.epoch), at.epoch);
     }
     entry->id = reader.epoch->id_at(at.sample);
   }

@@ -81,7 +81,7 @@ TEST_CASE("read-ahead changes no bit of any batch, for any number of reads in fl
   for (int reads : {1, 2, 5, 64, 1024})
     for (int threads : {1, 4}) CHECK(run(ahead_spec(7, reads, threads), dataset, {{}, 3}) == expected);
   for (std::size_t at : {std::size_t{1}, std::size_t{9}, expected.size() - 1}) {
-    const Position start = expected[at].position;
+    const EpochPosition start = expected[at].position;
     CHECK(run(ahead_spec(7, 6), dataset, {start, 3 - start.epoch}) ==
           std::vector<Seen>(expected.begin() + static_cast<std::ptrdiff_t>(at), expected.end()));
   }
@@ -247,7 +247,7 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
     RecordBuffer record;
     while (const auto claim = delivery.claim(3)) {
       for (std::size_t i = claim->index; i < claim->index + claim->count; ++i) {
-        const std::uint64_t id = order.order(claim->epoch).epoch(claim->epoch).id(claim->batch, i);
+        const std::uint64_t id = order.of_epoch(claim->epoch).epoch(claim->epoch).id(claim->batch, i);
         std::int64_t label = -1;
         try {
           if (!claim->read_ahead || !ahead.take(claim->epoch, claim->batch, i, record)) dataset->read(id, record);
@@ -296,7 +296,7 @@ TEST_CASE("read-ahead that stops and starts at any time delivers each record onc
   std::vector<std::int64_t> expected;
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch)
     for (std::uint64_t sample = 0; sample < 1000; ++sample) {
-      const std::uint64_t id = order.order(epoch).epoch(epoch).id(sample / 10, sample % 10);
+      const std::uint64_t id = order.of_epoch(epoch).epoch(epoch).id(sample / 10, sample % 10);
       expected.push_back(id == dataset->bad ? -1 : static_cast<std::int64_t>(id));
     }
   for (std::uint64_t seed = 0; seed < 20; ++seed) CHECK(read_in_turns(dataset, order, seed, 1000) == expected);

@@ -217,7 +217,7 @@ std::span<const std::uint8_t> IndexView::blob(int kind, std::uint64_t id) const 
   return found;
 }
 
-std::optional<std::span<const std::uint8_t>> IndexView::unchecked_part(std::string_view name) const {
+std::optional<std::span<const std::uint8_t>> IndexView::part_with_own_checksum(std::string_view name) const {
   for (const Part& part : parts_) {
     if (part.name == name) return part.bytes;
   }

@@ -93,7 +93,7 @@ class IndexView {
   // Nothing if there is no such part.
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> part(std::string_view name) const;
   // As part(), without checking the checksum: for large parts with their own checksums.
-  [[nodiscard]] std::optional<std::span<const std::uint8_t>> unchecked_part(std::string_view name) const;
+  [[nodiscard]] std::optional<std::span<const std::uint8_t>> part_with_own_checksum(std::string_view name) const;
   // Checks all checksums in one pass over the index.
   void check() const;
 

@@ -21,7 +21,7 @@ bool is_sound(const IndexView& view) {
 std::shared_ptr<const ByteSource> inflated_by(const ShardIndex& index, const std::shared_ptr<const ByteSource>& shard) {
   if (index.summary().compression == Compression::kNone) return nullptr;
   return open_inflated(shard, index.summary().compression,
-                       index.view().unchecked_part("points").value_or(std::span<const std::uint8_t>()));
+                       index.view().part_with_own_checksum("points").value_or(std::span<const std::uint8_t>()));
 }
 
 }  // namespace

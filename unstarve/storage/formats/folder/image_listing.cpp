@@ -80,7 +80,7 @@ ImageListing::ImageListing(int root, const std::string& path, const ListingOptio
 bool ImageListing::load(const std::string& file, int root) {
   try {
     std::shared_ptr<const IndexView> sidecar = open_index(file);
-    const auto part = sidecar->unchecked_part(kPart);
+    const auto part = sidecar->part_with_own_checksum(kPart);
     if (!part || !is_made_by(*sidecar, kMadeBy)) return false;
     auto view = std::make_unique<const ListingView>(*part);
     if (!unchanged(root, view->folders(), view->links())) return false;
