@@ -101,12 +101,12 @@ endif()
 # Concurrent reads: liburing is the interface to io_uring. If the kernel does not permit it at run time, threads read.
 find_library(UNSTARVE_URING_LIBRARY uring REQUIRED)
 
-# Remote objects: HTTP and signatures by libcurl (from 7.88 on, it signs all headers), digests by OpenSSL, lists by
-# expat.
+# Remote objects: HTTP by libcurl (from 7.85 on, redirects can be limited to named protocols), signatures by OpenSSL,
+# lists by expat.
 set(UNSTARVE_HAS_REMOTE FALSE)
 set(UNSTARVE_REMOTE_LIBRARIES)
 if(NOT UNSTARVE_REMOTE STREQUAL "OFF")
-  find_package(CURL 7.88)
+  find_package(CURL 7.85)
   find_package(OpenSSL)
   find_package(EXPAT)
   if(CURL_FOUND AND OpenSSL_FOUND AND EXPAT_FOUND)

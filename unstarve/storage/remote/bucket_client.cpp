@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
+#include <iterator>
 #include <utility>
 
 #include "unstarve/core/error.h"
@@ -12,8 +14,6 @@ namespace unstarve::remote {
 namespace {
 
 constexpr const char* kDefaultRegion = "us-east-1";
-// SHA-256 of an empty body.
-constexpr const char* kEmptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 // The first version of Azure Blob Storage with the list and token features in use.
 constexpr const char* kAzureVersion = "2021-08-06";
 
@@ -39,18 +39,6 @@ RemoteUrl endpoint_of(const BucketSettings& settings, const std::string& region)
         "endpoint_url, GS_ENDPOINT_URL, AZURE_STORAGE_SERVICE_ENDPOINT)");
   }
   return url;
-}
-
-// In the order and encoding that signatures require.
-std::string encode_query(std::vector<NameValue> query) {
-  for (auto& [name, value] : query) {
-    name = percent_encode(name, false);
-    value = percent_encode(value, false);
-  }
-  std::sort(query.begin(), query.end());
-  std::string out;
-  for (const auto& [name, value] : query) out += (out.empty() ? "" : "&") + name + "=" + value;
-  return out;
 }
 
 // Whether a reply reports credentials that have expired or are not known any more.
@@ -142,11 +130,9 @@ HttpRequest BucketClient::make(const Target& target, std::vector<NameValue> head
   request.headers = std::move(headers);
   if (scheme_ == Scheme::kAz) request.headers.emplace_back("x-ms-version", kAzureVersion);
   if (found.key) {
-    request.sign_as = SignAs{*found.key, region};
-    request.headers.emplace_back("X-Amz-Content-SHA256", kEmptyBody);
-    if (!found.key->session_token.empty()) {
-      request.headers.emplace_back("X-Amz-Security-Token", found.key->session_token);
-    }
+    const UnsignedRequest unsigned_request{address.host, address.path, query, request.headers};
+    std::vector<NameValue> added = sign_v4(unsigned_request, *found.key, region, std::time(nullptr));
+    std::move(added.begin(), added.end(), std::back_inserter(request.headers));
   } else if (!found.bearer.empty()) {
     request.headers.emplace_back("Authorization", "Bearer " + found.bearer);
   } else if (!found.query.empty()) {

@@ -19,7 +19,7 @@
 #include <optional>
 #include <string>
 
-#include "unstarve/storage/remote/http_request.h"
+#include "unstarve/storage/remote/sigv4.h"
 #include "unstarve/storage/remote/url.h"
 
 namespace unstarve::remote {

@@ -55,14 +55,17 @@ std::string value_of(const nlohmann::json& reply, const char* name, const std::s
 }  // namespace
 
 BucketSettings parse_helper_output(std::string_view output, const std::string& operation) {
-  const std::string_view text = trim(output);
-  const auto reply = nlohmann::json::parse(text.substr(text.rfind('\n') + 1), nullptr, /*allow_exceptions=*/false);
-  if (!reply.is_object()) {
-    throw Error(ErrorKind::kInternal, operation + ": found '" + std::string(text.substr(0, kShownOutput)) +
+  const std::size_t begin = output.rfind("\n{");
+  if (begin == std::string_view::npos) {
+    throw Error(ErrorKind::kInternal, operation + ": found '" + std::string(trim(output).substr(0, kShownOutput)) +
                                           "' as the output of Python; expected credentials as JSON");
   }
+  const std::string_view line = output.substr(begin + 1, output.find('\n', begin + 1) - begin - 1);
+  const auto reply = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   const auto value = [&](const char* name) { return value_of(reply, name, operation); };
   try {
+    if (!reply.is_object())
+      throw Error(ErrorKind::kInternal, operation + ": found invalid JSON as the output of Python");
     if (reply.contains("error")) throw Error(ErrorKind::kArgument, operation + ": " + value("error"));
     BucketSettings settings;
     if (reply.contains("key")) settings.key = SigningKey{value("key"), value("secret"), value("token")};

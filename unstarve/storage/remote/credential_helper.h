@@ -19,7 +19,7 @@ namespace unstarve::remote {
 
 [[nodiscard]] BucketSettings ask_credential_helper(Scheme scheme);
 
-// The settings in what the helper has printed, whose last line is JSON. `operation` begins messages.
+// The settings in what the helper has printed: the last line that begins with '{'. `operation` begins messages.
 [[nodiscard]] BucketSettings parse_helper_output(std::string_view output, const std::string& operation);
 
 // Text of credentials.py; the build generates it.

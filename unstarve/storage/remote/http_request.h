@@ -15,26 +15,11 @@ using NameValue = std::pair<std::string, std::string>;
 
 struct BucketSettings;
 
-// A key of AWS or of a compatible service.
-struct SigningKey {
-  std::string access_key;
-  std::string secret;
-  std::string session_token;  // empty: none
-  friend bool operator==(const SigningKey&, const SigningKey&) = default;
-};
-
-// AWS Signature Version 4, by libcurl when the request is sent.
-struct SignAs {
-  SigningKey key;
-  std::string region;
-};
-
 struct HttpRequest {
   std::string url;
   std::vector<NameValue> headers;
   std::string user{};  // "name:password" for basic authentication; empty: none
   bool follow_redirects = false;
-  std::optional<SignAs> sign_as{};
   std::shared_ptr<const BucketSettings> settings{};  // with which it was made
 };
 

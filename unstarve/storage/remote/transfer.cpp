@@ -85,6 +85,7 @@ void Transfer::set_constants(const RemoteOptions& options) {
   set(curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L));  // "a/../b" is a valid key and is signed unchanged
   set(curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https"));
   set(curl_easy_setopt(easy_, CURLOPT_MAXREDIRS, 5L));
+  set(curl_easy_setopt(easy_, CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC)));
   set(curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS)));
   if (!options.ca_bundle.empty()) set(curl_easy_setopt(easy_, CURLOPT_CAINFO, options.ca_bundle.c_str()));
   set(curl_easy_setopt(easy_, CURLOPT_USERAGENT, "unstarve"));
@@ -117,17 +118,9 @@ void Transfer::set_request() {
   set(curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, tls ? "https" : "http,https"));
   const std::string& user = request_.user;
   const std::size_t colon = std::min(user.find(':'), user.size());
-  std::string name = user.substr(0, colon), password = user.substr(std::min(colon + 1, user.size()));
-  const auto& sign_as = request_.sign_as;
-  if (sign_as) {
-    name = sign_as->key.access_key;
-    password = sign_as->key.secret;
-  }
-  const std::string scope = "aws:amz:" + (sign_as ? sign_as->region : "") + ":s3";
-  set(curl_easy_setopt(easy_, CURLOPT_AWS_SIGV4, sign_as ? scope.c_str() : nullptr));
-  set(curl_easy_setopt(easy_, CURLOPT_HTTPAUTH, static_cast<long>(sign_as ? CURLAUTH_AWS_SIGV4 : CURLAUTH_BASIC)));
-  set(curl_easy_setopt(easy_, CURLOPT_USERNAME, name.empty() ? nullptr : name.c_str()));
-  set(curl_easy_setopt(easy_, CURLOPT_PASSWORD, name.empty() ? nullptr : password.c_str()));
+  const std::string name = user.substr(0, colon), password = user.substr(std::min(colon + 1, user.size()));
+  set(curl_easy_setopt(easy_, CURLOPT_USERNAME, user.empty() ? nullptr : name.c_str()));
+  set(curl_easy_setopt(easy_, CURLOPT_PASSWORD, user.empty() ? nullptr : password.c_str()));
 }
 
 std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
