@@ -29,7 +29,8 @@ def s3():
              "addressing_style": (profile.get("s3") or {}).get("addressing_style")}
     credentials = session.get_credentials()
     if credentials is None:
-        return found | {"unsigned": "no AWS credentials found in environment, profile, container or instance"}
+        return found | {"unsigned": "no credentials in the environment, profile, container or instance. Set "
+                                     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in AWS_PROFILE"}
     frozen = credentials.get_frozen_credentials()
     expires = getattr(credentials, "_expiry_time", None)  # as `aws configure export-credentials` does
     return found | {"key": frozen.access_key, "secret": frozen.secret_key, "token": frozen.token,
