@@ -273,7 +273,8 @@ NB_MODULE(_core, m) {
       },
       "folders"_a);
   m.def(
-      "set_python", [](const std::string& interpreter) { set_python(interpreter); }, "interpreter"_a);
+      "set_python_interpreter", [](const std::string& interpreter) { set_python_interpreter(interpreter); },
+      "interpreter"_a);
   m.def("open", &open, "path"_a, "split"_a);
   m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a);
   m.def("end_source", &end_source, "source"_a);

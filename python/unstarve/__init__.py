@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from unstarve import errors, functions, operation_functions
 from unstarve._core import batch_operations, operations
 from unstarve._core import set_package_path as _set_package_path
-from unstarve._core import set_python as _set_python
+from unstarve._core import set_python_interpreter as _set_python_interpreter
 from unstarve.constructors import from_source, from_yaml, mix, open, schema
 from unstarve.errors import DataWarning, Error
 from unstarve.functions import ImageInfo, decode, encode_jpeg, image_info
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _set_package_path([str(folder) for folder in sys.path])  # where Arrow is taken from, when a Parquet file is opened
 if sys.executable and "UNSTARVE_PYTHON" not in os.environ:
-    _set_python(sys.executable)  # obtains credentials of object stores
+    _set_python_interpreter(sys.executable)  # obtains credentials of object stores
 
 # Names whose modules import torch; they are imported on first access.
 _TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}

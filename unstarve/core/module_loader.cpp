@@ -130,13 +130,13 @@ void set_package_path(std::vector<fs::path> folders) {
   path.folders = std::move(folders);
 }
 
-void set_python(fs::path interpreter) {
+void set_python_interpreter(fs::path interpreter) {
   PackagePath& path = package_path();
   const std::lock_guard lock(path.mutex);
   path.python = std::move(interpreter);
 }
 
-fs::path python() {
+fs::path python_interpreter() {
   PackagePath& path = package_path();
   const std::lock_guard lock(path.mutex);
   return path.python;

@@ -6,6 +6,8 @@ The endpoints are those of credential_server.py. Swift verifies the signatures t
 import base64
 import hashlib
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -13,8 +15,8 @@ import pytest
 from buckets import swift  # noqa: F401
 from credential_server import ROLE, CredentialServer, ObjectServer, is_account_sas
 from fault_proxy import FaultProxy
-from reading import check, content, needs_remote  # noqa: F401
-from servers import Failed, Probe, port_of
+from reading import FIXTURES, check, content, needs_remote, run_program  # noqa: F401
+from servers import Failed, Probe, port_of, without_settings
 
 pytestmark = needs_remote
 
@@ -23,7 +25,8 @@ NO_INSTANCE = {"AWS_EC2_METADATA_DISABLED": "true"}
 
 @pytest.fixture(scope="module")
 def objects(content):
-    return {"data.bin": content[:100_000], "set/a.bin": b"a" * 10, "set/b.bin": b"b" * 20, "set/deep/c.bin": b"c"}
+    return {"data.bin": content[:100_000], "set/a.bin": b"a" * 10, "set/b.bin": b"b" * 20, "set/deep/c.bin": b"c",
+            "shard.tar": (FIXTURES / "webdataset" / "cls.tar").read_bytes()}
 
 
 @pytest.fixture()
@@ -89,6 +92,17 @@ def test_s3_is_read_with_the_keys_of(way, aws, swift, tmp_path, content):
             assert probe.list("s3://data/set/a") == [["s3://data/set/a.bin", 10]]
         assert all("x-amz-security-token: token-" in head.lower() for head in proxy.requests)
     assert aws.issued >= 1
+
+
+def test_the_program_and_the_package_obtain_credentials(aws, swift, tmp_path):
+    environment = container(tmp_path, aws) | NO_INSTANCE | {"AWS_ENDPOINT_URL_S3": swift.endpoint}
+    report = run_program(tmp_path, "inspect", "s3://data/shard.tar", "--json", **environment).stdout
+    assert json.loads(report)["samples"] == 5
+    code = "import unstarve as un; print(len(un.open('s3://data/shard.tar')))"
+    done = subprocess.run([sys.executable, "-c", code], env=without_settings() | environment, text=True,
+                          capture_output=True, check=True)
+    assert done.stdout == "5\n"
+    assert aws.issued >= 2
 
 
 def test_denied_credentials_are_an_error_with_the_reason(aws, swift, tmp_path):
@@ -246,11 +260,13 @@ def test_az_is_read_with_an_account_key(setting, tmp_path, objects):
                                                                      f"BlobEndpoint={endpoint};"}}[setting]
         with Probe(environment | {"HOME": str(tmp_path)}) as probe:
             check_objects(probe, objects, "az")
+        # Each signature of a key differs from the one before; a rejected one is renewed once.
         wrong = base64.b64encode(b"another key").decode()
         environment = {name: value.replace(ACCOUNT_KEY, wrong) for name, value in environment.items()}
         with Probe(environment | {"HOME": str(tmp_path)}) as probe:
             with pytest.raises(Failed, match="HTTP 403, access denied .AuthenticationFailed"):
                 probe.open("az://data/data.bin")
+            assert probe.statistics()["requests"] <= 2
 
 
 def test_az_with_a_sas_in_the_environment_needs_no_python(objects):

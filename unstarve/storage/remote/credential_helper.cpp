@@ -86,7 +86,7 @@ BucketSettings parse_helper_output(std::string_view output, const std::string& o
 
 BucketSettings ask_credential_helper(Scheme scheme) {
   const std::string store = scheme == Scheme::kGs ? "gs" : scheme == Scheme::kAz ? "az" : "s3";
-  const std::string operation = "obtain credentials for " + store + "://", interpreter = python().string();
+  const std::string operation = "obtain credentials for " + store + "://", interpreter = python_interpreter().string();
   const Output output = run_python(interpreter, store);
   if (output.exit_code == 124) {
     throw Error(ErrorKind::kIo, operation + ": no reply after 120 s. Set credentials in the environment");

@@ -5,7 +5,7 @@
 //
 //   ask_credential_helper() ──▶ python -c credentials.py STORE ──one line of JSON──▶ BucketSettings
 //
-// The interpreter is python() of core/module_loader.h.
+// The interpreter is python_interpreter() of core/module_loader.h.
 // Threads: any; waits for the process. Cost: 0.2 to 2 s, at most 120 s.
 // Failure: Error(kArgument) with the package's reason if credentials are configured but cannot be obtained. If none are
 //          configured, or the package is not installed, why_unsigned is set.

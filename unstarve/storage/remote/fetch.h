@@ -27,9 +27,10 @@ struct Fetch {
   // unused. An Error that it throws ends the fetch.
   std::function<HttpRequest(std::uint64_t first, std::uint64_t length)> make_request;
 
-  // Called for a reply with a status from 400 on, with the server's text: another attempt is made if the credentials
-  // were renewed. Does not throw an Error.
+  // Called for a reply with a status from 400 on, with the server's text, until it has renewed the credentials: another
+  // attempt is made then. Does not throw an Error.
   std::function<Renewal(const HttpRequest& request, long status, const std::string& reason)> renew{};
+  bool renewed = false;
 
   // A range: `pin` is set, and the lengths of `out` add up to `length`, which is not 0.
   const ObjectPin* pin = nullptr;

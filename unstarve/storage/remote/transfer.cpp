@@ -234,11 +234,12 @@ Verdict Transfer::verdict_of_status() const {
 }
 
 // Nothing if the reply is not about credentials, or they are the same as before.
-std::optional<Verdict> Transfer::verdict_of_renewal() const {
-  if (!fetch_->renew || headers_.status < 400) return std::nullopt;
+std::optional<Verdict> Transfer::verdict_of_renewal() {
+  if (!fetch_->renew || fetch_->renewed || headers_.status < 400) return std::nullopt;
   const std::string server_text = bucket_error_text(kept_body_);
   const Renewal renewal = fetch_->renew(request_, headers_.status, server_text);
   const std::string reason = "HTTP " + std::to_string(headers_.status) + " " + server_text;
+  fetch_->renewed = renewal.renewed;
   if (renewal.renewed) return Verdict{Outcome::kRetry, reason + ", with renewed credentials", std::nullopt};
   if (renewal.failure.empty()) return std::nullopt;
   return Verdict{Outcome::kFatal, reason + "; " + renewal.failure, std::nullopt};

@@ -56,7 +56,7 @@ class Transfer {
   void judge_range();
   void reject(Verdict::Outcome outcome, std::string reason);
   [[nodiscard]] Verdict verdict_of_status() const;
-  [[nodiscard]] std::optional<Verdict> verdict_of_renewal() const;
+  [[nodiscard]] std::optional<Verdict> verdict_of_renewal();
   [[nodiscard]] bool complete() const noexcept { return accepted_ && received_ == wanted_; }
 
   CURL* easy_;
