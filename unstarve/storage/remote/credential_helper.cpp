@@ -28,9 +28,9 @@ struct Output {
   int exit_code = 0;
 };
 
-// `timeout` ends commands of credential_process that do not return.
+// `timeout`, which PATH may lack, ends commands of credential_process that do not return.
 Output run_python(const std::string& interpreter, const std::string& argument) {
-  const std::string command = "exec timeout 120 " + shell_word(interpreter) + " -c " +
+  const std::string command = "PATH=\"$PATH:/usr/bin:/bin\" exec timeout 120 " + shell_word(interpreter) + " -c " +
                               shell_word(credentials_program()) + " " + argument + " </dev/null 2>&1";
   std::FILE* const pipe = ::popen(command.c_str(), "re");
   if (pipe == nullptr) return {"", 127};
