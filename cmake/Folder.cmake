@@ -26,6 +26,16 @@ endfunction()
 add_library(unstarve_test_main STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
 target_link_libraries(unstarve_test_main PUBLIC unstarve_options Catch2::Catch2)
 
+# unstarve_embed_credentials(SCRIPT OUT): a source file with the text of SCRIPT (storage/remote/credential_helper.h).
+function(unstarve_embed_credentials script out)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
+  file(READ ${script} text)
+  set(file ${PROJECT_BINARY_DIR}/generated/credentials_program.cpp)
+  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT
+    "#include \"unstarve/storage/remote/credential_helper.h\"\n\nstd::string_view unstarve::remote::credentials_program() {\n  return R\"~~~~(@text@)~~~~\";\n}\n")
+  set(${out} ${file} PARENT_SCOPE)
+endfunction()
+
 # unstarve_folder(NAME [USES folders...] [LINK targets...] [TORCH] [CUDA])
 #
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
@@ -61,7 +71,10 @@ function(unstarve_folder name)
     endif()
     list(FILTER sources EXCLUDE REGEX "/remote/${without}\\.cpp$")
     list(FILTER tests EXCLUDE REGEX "/remote/${without}(_test)?\\.cpp$")
-    if(NOT UNSTARVE_HAS_REMOTE)
+    if(UNSTARVE_HAS_REMOTE)
+      unstarve_embed_credentials(${dir}/remote/credentials.py credentials_program)
+      list(APPEND sources ${credentials_program})
+    else()
       list(APPEND sources ${dir}/remote/remote_absent.cpp)
       list(APPEND tests ${dir}/remote/remote_absent_test.cpp)
     endif()

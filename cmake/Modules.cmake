@@ -16,6 +16,10 @@ endif()
 set(CMAKE_BUILD_RPATH $ORIGIN $ORIGIN/.. $ORIGIN/../..)  # build/, build/bench, build/python/unstarve
 file(RELATIVE_PATH from_program /prefix/${UNSTARVE_PROGRAM_FOLDER} /prefix/${UNSTARVE_MODULE_FOLDER})
 set(UNSTARVE_PROGRAM_RPATH $ORIGIN/${from_program})
+if(NOT DEFINED SKBUILD)  # a wheel has the interpreter that runs it
+  set_source_files_properties(unstarve/core/module_loader.cpp PROPERTIES
+    COMPILE_DEFINITIONS "UNSTARVE_SOURCE_PYTHON=\"${PROJECT_SOURCE_DIR}/.venv/bin/python\"")
+endif()
 
 # unstarve_module_stamp(OUT HEADER): the stamp that both sides compare: the version, and a digest of the compiler and of
 # every header that HEADER includes, which describe what crosses the boundary.

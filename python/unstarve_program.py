@@ -1,7 +1,8 @@
 """The command `unstarve` of an installed package: replaces itself with the package's program.
 
 A module of its own, because importing the package would import NumPy. The program loads torch and Arrow from the
-folders in which this interpreter finds packages, which it receives in UNSTARVE_PACKAGES.
+folders in which this interpreter finds packages, which it receives in UNSTARVE_PACKAGES. It obtains credentials of
+object stores by the interpreter in UNSTARVE_PYTHON.
 """
 
 import importlib.util
@@ -19,4 +20,5 @@ def main() -> NoReturn:
                  "Run: pip install --force-reinstall unstarve")
     program = Path(package.origin).parent / "bin" / "unstarve"
     os.environ["UNSTARVE_PACKAGES"] = os.pathsep.join(sys.path)
+    os.environ.setdefault("UNSTARVE_PYTHON", sys.executable)
     os.execv(program, [str(program), *sys.argv[1:]])

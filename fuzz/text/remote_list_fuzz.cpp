@@ -1,10 +1,10 @@
-// Arbitrary bytes as a page of a bucket listing and as an S3 error.
+// Arbitrary bytes as a page of a bucket listing and as an error of a bucket.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/remote/s3_xml.h"
+#include "unstarve/storage/remote/bucket_xml.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace unstarve::remote;
@@ -20,6 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } catch (const unstarve::Error&) {
   }
-  if (s3_error_text(text).size() > 200) __builtin_trap();
+  if (bucket_error_text(text).size() > 200) __builtin_trap();
   return 0;
 }

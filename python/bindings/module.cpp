@@ -272,6 +272,9 @@ NB_MODULE(_core, m) {
         set_package_path({folders.begin(), folders.end()});
       },
       "folders"_a);
+  m.def(
+      "set_python_interpreter", [](const std::string& interpreter) { set_python_interpreter(interpreter); },
+      "interpreter"_a);
   m.def("open", &open, "path"_a, "split"_a);
   m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a);
   m.def("end_source", &end_source, "source"_a);

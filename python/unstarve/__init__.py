@@ -21,12 +21,14 @@ Importing unstarve imports NumPy but no framework.
 __version__ = "0.1.0"
 
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 from unstarve import errors, functions, operation_functions
 from unstarve._core import batch_operations, operations
 from unstarve._core import set_package_path as _set_package_path
+from unstarve._core import set_python_interpreter as _set_python_interpreter
 from unstarve.constructors import from_source, from_yaml, mix, open, schema
 from unstarve.errors import DataWarning, Error
 from unstarve.functions import ImageInfo, decode, encode_jpeg, image_info
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from unstarve.torch_dataset import from_torch as from_torch
 
 _set_package_path([str(folder) for folder in sys.path])  # where Arrow is taken from, when a Parquet file is opened
+if sys.executable and "UNSTARVE_PYTHON" not in os.environ:
+    _set_python_interpreter(sys.executable)  # obtains credentials of object stores
 
 # Names whose modules import torch; they are imported on first access.
 _TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}

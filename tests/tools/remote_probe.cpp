@@ -3,13 +3,11 @@
 //
 //   remote_probe OPTIONS-AS-JSON        names as in RemoteOptions; times in ms (stall_timeout in s)
 //
-//   {"sign": {method, host, path, query, headers, key, region, service, time}}    -> {"headers": {...}}
-//   {"address": {endpoint, addressing, region, bucket, key}}                       -> {"url": text}
 //   {"open": url}                                                                  -> {"source": n, "size", "stamp",
 //   "name"}
 //   {"read": n, "ranges": [[offset, length], ...], "threads": t, "to": path}       -> {"sha256": of all, "seconds"}
 //       threads > 1: concurrent calls of read(); else one read_many()
-//   {"list": url}                                                                  -> {"objects": [[url, bytes], ...]}
+//   {"list": url, "level": bool}                        -> {"objects": [[url, bytes], ...], "folders": [url, ...]}
 //   {"close": n}, {"statistics": true}
 // A failure is answered with {"error": kind, "message": text}.
 #include <atomic>
@@ -23,10 +21,8 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/remote/bucket_client.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/remote/sha256.h"
-#include "unstarve/storage/remote/sigv4.h"
 #include "unstarve/storage/remote/text.h"
 
 namespace {
@@ -34,35 +30,10 @@ namespace {
 using nlohmann::json;
 using namespace unstarve;
 
-std::vector<remote::NameValue> pairs(const json& list) {
-  std::vector<remote::NameValue> out;
-  for (const json& pair : list) out.emplace_back(pair.at(0), pair.at(1));
-  return out;
-}
-
-json sign(const json& request) {
-  const remote::UnsignedRequest unsigned_request{request.at("method"), request.at("host"), request.at("path"),
-                                                 pairs(request.at("query")), pairs(request.at("headers"))};
-  const json& key = request.at("key");
-  const auto added = remote::sign_v4(unsigned_request, {key.at(0), key.at(1), key.at(2)}, request.at("region"),
-                                     request.at("service"), request.at("time"));
-  json headers = json::object();
-  for (const auto& [name, value] : added) headers[name] = value;
-  return {{"headers", headers}, {"query", remote::canonical_query(unsigned_request.query)}};
-}
-
 BucketAddressing addressing_of(const std::string& name) {
   return name == "path"      ? BucketAddressing::kPath
          : name == "virtual" ? BucketAddressing::kVirtualHost
                              : BucketAddressing::kAuto;
-}
-
-json address(const json& request) {
-  remote::AwsSettings settings;
-  settings.endpoint_url = request.at("endpoint");
-  const remote::BucketAddress found = remote::address_of(settings, addressing_of(request.at("addressing")),
-                                                         request.at("region"), request.at("bucket"), request.at("key"));
-  return {{"url", found.scheme + "://" + found.host + found.path}};
 }
 
 RemoteOptions options_of(const json& given) {
@@ -109,11 +80,9 @@ class Probe {
   explicit Probe(const json& options) : store_(with_warnings(options_of(options))) {}
 
   json obey(const json& command) {
-    if (command.contains("sign")) return sign(command.at("sign"));
-    if (command.contains("address")) return address(command.at("address"));
     if (command.contains("open")) return open(command.at("open"));
     if (command.contains("read")) return read(command);
-    if (command.contains("list")) return list(command.at("list"));
+    if (command.contains("list")) return list(command.at("list"), command.value("level", false));
     if (command.contains("statistics")) return statistics();
     if (command.contains("close")) return {{"closed", sources_.erase(command.at("close").get<int>())}};
     throw Error(ErrorKind::kArgument, "remote_probe: unknown command");
@@ -180,10 +149,11 @@ class Probe {
     if (failure) std::rethrow_exception(failure);
   }
 
-  json list(const std::string& url) {
+  json list(const std::string& url, bool level) {
+    const RemoteLevel found = level ? store_.list_level(url) : RemoteLevel{store_.list(url), {}};
     json objects = json::array();
-    for (const RemoteObject& object : store_.list(url)) objects.push_back({object.url, object.bytes});
-    return {{"objects", objects}};
+    for (const RemoteObject& object : found.objects) objects.push_back({object.url, object.bytes});
+    return {{"objects", objects}, {"folders", found.folders}};
   }
 
   json statistics() {

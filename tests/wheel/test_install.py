@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -44,6 +46,34 @@ def test_the_program_needs_no_numpy(plain):
         print("numpy" in sys.modules, "unstarve" in sys.modules)
     """)
     assert loaded == "False False"
+
+
+class NotFound(BaseHTTPRequestHandler):
+    """A server that has nothing."""
+
+    def do_GET(self) -> None:
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def test_without_botocore_a_rejected_request_names_the_command(plain):
+    code = """if True:
+        import unstarve as un
+        try:
+            un.open("s3://bucket/train.tar")
+        except un.Error as error:
+            print(error)
+    """
+    with ThreadingHTTPServer(("127.0.0.1", 0), NotFound) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}"}
+        messages = [plain.run("unstarve", "inspect", "s3://bucket/train.tar", **endpoint).stderr,
+                    plain.run("python", "-c", code, **endpoint).stdout]
+        server.shutdown()
+    for message in messages:
+        assert f"{plain.folder}/bin/python" in message, message
+        assert "has no botocore; expected botocore. Run: pip install 'unstarve[s3]'" in message
 
 
 def test_without_pyarrow_parquet_names_the_command(plain):

@@ -19,8 +19,14 @@ namespace fs = std::filesystem;
 struct PackagePath {
   std::mutex mutex;
   std::vector<fs::path> folders;
+  fs::path python = "python3";
 
   PackagePath() {
+#ifdef UNSTARVE_SOURCE_PYTHON
+    std::error_code failed;
+    if (fs::exists(UNSTARVE_SOURCE_PYTHON, failed)) python = UNSTARVE_SOURCE_PYTHON;
+#endif
+    if (const char* const interpreter = std::getenv("UNSTARVE_PYTHON")) python = interpreter;
     const char* const text = std::getenv("UNSTARVE_PACKAGES");
     std::string_view rest = text == nullptr ? "" : text;
     while (!rest.empty()) {
@@ -122,6 +128,18 @@ void set_package_path(std::vector<fs::path> folders) {
   PackagePath& path = package_path();
   const std::lock_guard lock(path.mutex);
   path.folders = std::move(folders);
+}
+
+void set_python_interpreter(fs::path interpreter) {
+  PackagePath& path = package_path();
+  const std::lock_guard lock(path.mutex);
+  path.python = std::move(interpreter);
+}
+
+fs::path python_interpreter() {
+  PackagePath& path = package_path();
+  const std::lock_guard lock(path.mutex);
+  return path.python;
 }
 
 const void* load_module(const Module& module, const std::string& operation) {

@@ -36,6 +36,11 @@ struct Module {
 // UNSTARVE_PACKAGES, separated by colons.
 void set_package_path(std::vector<std::filesystem::path> folders);
 
+// The Python interpreter of these packages. At the start that of the environment variable UNSTARVE_PYTHON, else that of
+// the source tree of this build, else python3.
+void set_python_interpreter(std::filesystem::path interpreter);
+[[nodiscard]] std::filesystem::path python_interpreter();
+
 // The table of the module. `operation` begins the messages: "train". Every call loads, so callers keep the result.
 [[nodiscard]] const void* load_module(const Module& module, const std::string& operation);
 

@@ -100,7 +100,7 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
   }
   if (!source.exists && source.files.empty() && has_scheme(path) && !is_url(path)) {
     throw Error(ErrorKind::kArgument,
-                "open " + shown_name(path) + ": unsupported URL; expected http://, https://, s3:// or gs://");
+                "open " + shown_name(path) + ": unsupported URL; expected http://, https://, s3://, gs:// or az://");
   }
   if (!source.exists && source.files.empty()) throw io_error("open", shown_name(path), ENOENT);
   if (!source.folder) {

@@ -20,7 +20,7 @@ namespace unstarve {
 //                                       shards: a file, a glob, a range (shard_list.h) or a folder of them
 //   photos-{2023,2024}/                 folders by a glob or range (in buckets: a range), concatenated; classes with
 //                                       equal names are merged (concatenated.h)
-//   s3://bucket/train-*.tar  gs://bucket/records/  https://host/train-{000..007}.tar
+//   s3://bucket/train-*.tar  gs://bucket/records/  az://container/photos/  https://host/train-{000..007}.tar
 //                                       the same by URL; http(s) supports neither globs nor folders
 //   synthetic:classes=10,images=2000,size=32,seed=1    generated samples in memory
 //   sleep:ms=5,images=100,size=32                      a slow source

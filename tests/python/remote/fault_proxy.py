@@ -55,10 +55,10 @@ class _Proxy:
 class FaultProxy(_Proxy):
     """Forwards GETs. Requests whose number (0: the first) is a key of `faults` suffer that fault, others `always`.
 
-    A fault is a dictionary of: status, headers (an answer instead of the server's), reset (after this many bytes of the
-    body), stall (seconds, before the body's byte `at`), short (this many bytes less, with a correct Content-Length),
-    long (this many more), lie (Content-Length declares this many more than are sent), replace (headers of the
-    response), drop (request headers), delay (seconds before the response).
+    A fault is a dictionary of: status, headers, body (an answer instead of the server's), reset (after this many bytes
+    of the body), stall (seconds, before the body's byte `at`), short (this many bytes less, with a correct
+    Content-Length), long (this many more), lie (Content-Length declares this many more than are sent), replace (headers
+    of the response), drop (request headers), delay (seconds before the response).
     `requests` holds the head of every request.
     """
 
@@ -91,9 +91,10 @@ class FaultProxy(_Proxy):
 
     async def answer(self, head, fault, upstream_reader, upstream_writer, writer):
         if "status" in fault:
-            lines = [f"HTTP/1.1 {fault['status']} Injected", "Content-Length: 0",
+            body = fault.get("body", "")
+            lines = [f"HTTP/1.1 {fault['status']} Injected", f"Content-Length: {len(body)}",
                      *(f"{name}: {value}" for name, value in fault.get("headers", {}).items())]
-            writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+            writer.write(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
             return await writer.drain()
         for name in fault.get("drop", ()):
             lines = head.split(b"\r\n")

@@ -158,9 +158,10 @@ def has_swift():
 
 
 def without_settings():
-    """This process's environment without its AWS settings, proxies and home."""
+    """This process's environment without its settings of object stores, proxies and home."""
+    stores = ("AWS_", "GS_", "AZURE_", "GOOGLE_", "GCE_", "UNSTARVE_")
     return {name: value for name, value in os.environ.items()
-            if not name.startswith(("AWS_", "GS_", "UNSTARVE_")) and not name.lower().endswith("_proxy")
+            if not name.startswith(stores) and not name.lower().endswith("_proxy")
             and name not in ("HOME", "CURL_CA_BUNDLE", "SSL_CERT_FILE")} | {"HOME": "/nonexistent"}
 
 

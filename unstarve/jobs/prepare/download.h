@@ -6,7 +6,7 @@
 //   PATH                  the complete file
 //
 // Piece sizes grow from 256 KiB to 32 MiB with the progress, so that a kill loses at most half of the download. The
-// store reconnects within a piece (storage/remote/remote.h). Schemes: http(s)://, s3://, gs://.
+// store reconnects within a piece (storage/remote/remote.h). Schemes: http(s)://, s3://, gs://, az://.
 //
 // Threads: one call at a time per path. Memory: one piece.
 // Failure: Error(kInput) for an object with another length than published, before the download starts; Error(kIo);

@@ -8,7 +8,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSchemes = {"http://", "https://", "s3://", "gs://"};
+constexpr std::array<std::string_view, 5> kSchemes = {"http://", "https://", "s3://", "gs://", "az://"};
 
 }  // namespace
 
@@ -34,6 +34,8 @@ std::string read_text(const ByteSource& source, std::uint64_t max_bytes) {
 bool is_url(std::string_view text) noexcept {
   return std::any_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view s) { return text.starts_with(s); });
 }
+
+bool is_bucket_url(std::string_view text) noexcept { return is_url(text) && !text.starts_with("http"); }
 
 bool has_scheme(std::string_view text) noexcept {
   const std::string_view scheme = text.substr(0, text.find("://"));

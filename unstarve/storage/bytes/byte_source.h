@@ -65,8 +65,10 @@ class ByteSource {
 // Throws Error(kArgument) unless [offset, offset + length) is within `source`. For implementations of read().
 void check_range(const ByteSource& source, std::uint64_t offset, std::size_t length);
 
-// Whether `text` is a URL that open_bytes() supports: http, https, s3, gs.
+// Whether `text` is a URL that open_bytes() supports: http, https, s3, gs, az.
 [[nodiscard]] bool is_url(std::string_view text) noexcept;
+// Whether it names a bucket, or an object in one: s3, gs, az.
+[[nodiscard]] bool is_bucket_url(std::string_view text) noexcept;
 // Whether `text` begins as a URL of any scheme does: "ftp://...".
 [[nodiscard]] bool has_scheme(std::string_view text) noexcept;
 

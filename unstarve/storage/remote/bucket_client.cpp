@@ -1,24 +1,30 @@
 #include "unstarve/storage/remote/bucket_client.h"
 
+#include <algorithm>
+#include <array>
 #include <ctime>
+#include <iterator>
+#include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/remote/credential_helper.h"
 #include "unstarve/storage/remote/text.h"
 
 namespace unstarve::remote {
 namespace {
 
-constexpr auto kReadAgain = std::chrono::seconds(60);
 constexpr const char* kDefaultRegion = "us-east-1";
+// The first version of Azure Blob Storage with the list and token features in use.
+constexpr const char* kAzureVersion = "2021-08-06";
 
-bool in_host_name(const AwsSettings& settings, BucketAddressing addressing, const std::string& bucket) {
+bool in_host_name(const BucketSettings& settings, BucketAddressing addressing, const std::string& bucket) {
   if (addressing == BucketAddressing::kAuto && settings.addressing_style == "path") return false;
   if (addressing == BucketAddressing::kAuto && settings.addressing_style == "virtual") return true;
   if (addressing != BucketAddressing::kAuto) return addressing == BucketAddressing::kVirtualHost;
   return settings.endpoint_url.empty() && bucket.find('.') == std::string::npos;
 }
 
-RemoteUrl endpoint_of(const AwsSettings& settings, const std::string& region) {
+RemoteUrl endpoint_of(const BucketSettings& settings, const std::string& region) {
   if (settings.endpoint_url.empty()) return parse_remote_url("https://s3." + region + ".amazonaws.com");
   RemoteUrl url;
   try {
@@ -27,15 +33,26 @@ RemoteUrl endpoint_of(const AwsSettings& settings, const std::string& region) {
     url.scheme = Scheme::kS3;  // reported below, without the URL, which may contain secrets
   }
   if (url.is_bucket() || !url.user.empty() || !url.query.empty()) {
-    throw Error(ErrorKind::kArgument,
-                "S3 endpoint: expected http[s]://host[:port] without user and query (AWS_ENDPOINT_URL, endpoint_url)");
+    throw Error(
+        ErrorKind::kArgument,
+        "open bucket: the endpoint is not http[s]://host[:port][/path] without user and query (AWS_ENDPOINT_URL, "
+        "endpoint_url, GS_ENDPOINT_URL, AZURE_STORAGE_SERVICE_ENDPOINT)");
   }
   return url;
 }
 
+// Whether a reply reports credentials that have expired or are not known any more.
+bool reports_expiry(long status, const std::string& reason) {
+  constexpr std::array kCodes = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId",
+                                 "AuthenticationFailed"};
+  if (status == 401) return true;
+  return (status == 400 || status == 403) &&
+         std::any_of(kCodes.begin(), kCodes.end(), [&](const char* code) { return reason.starts_with(code); });
+}
+
 }  // namespace
 
-BucketAddress address_of(const AwsSettings& settings, BucketAddressing addressing, const std::string& region,
+BucketAddress address_of(const BucketSettings& settings, BucketAddressing addressing, const std::string& region,
                          const std::string& bucket, const std::string& key) {
   if (percent_encode(region, false) != region) {
     throw Error(ErrorKind::kArgument, "S3 region '" + region + "': letters, digits and '-' are expected");
@@ -60,42 +77,78 @@ BucketAddress address_of(const AwsSettings& settings, BucketAddressing addressin
 }
 
 BucketClient::BucketClient(Scheme scheme, bool anonymous, BucketAddressing addressing, Environment environment)
-    : scheme_(scheme), anonymous_(anonymous), addressing_(addressing), environment_(std::move(environment)) {}
+    : scheme_(scheme), addressing_(addressing), settings_([scheme, anonymous, environment = std::move(environment)] {
+        if (!anonymous) return read_bucket_settings(scheme, environment, ask_credential_helper);
+        BucketSettings settings = read_bucket_settings(scheme, environment, [](Scheme) { return BucketSettings(); });
+        settings.key.reset();
+        settings.query.clear();
+        settings.why_unsigned = "UNSTARVE_S3_ANONYMOUS is set";
+        return settings;
+      }) {}
 
-AwsSettings BucketClient::settings() const {
-  const std::lock_guard lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
-  if (!settings_ || now - read_at_ > kReadAgain) {
-    settings_ = scheme_ == Scheme::kGs ? read_gs_settings(environment_) : read_aws_settings(environment_);
-    read_at_ = now;
+std::string BucketClient::why_unsigned() {
+  const SettingsCache::Settings settings = settings_.get();
+  return settings->is_signed() ? "" : "; the request was not signed: " + settings->why_unsigned;
+}
+
+std::string BucketClient::url_of(const std::string& bucket, const std::string& key, const std::string& region) {
+  const SettingsCache::Settings found = settings_.get();
+  const std::string& used_region = region.empty() ? found->region : region;
+  const BucketAddress address = address_of(*found, addressing_, used_region, bucket, key);
+  return address.scheme + "://" + address.host + address.path;
+}
+
+HttpRequest BucketClient::request(const std::string& bucket, const std::string& key, std::vector<NameValue> headers,
+                                  const std::string& region) {
+  return make({bucket, key, region, {}}, std::move(headers));
+}
+
+HttpRequest BucketClient::list(const ListRequest& page, const std::string& region) {
+  const bool azure = scheme_ == Scheme::kAz;
+  std::vector<NameValue> query{{"prefix", page.prefix}};
+  if (azure) {
+    query.insert(query.end(), {{"restype", "container"}, {"comp", "list"}});
+  } else {
+    query.insert(query.end(), {{"list-type", "2"}, {"encoding-type", "url"}});
   }
-  return *settings_;
+  if (!page.delimiter.empty()) query.emplace_back("delimiter", page.delimiter);
+  if (!page.continuation_token.empty()) {
+    query.emplace_back(azure ? "marker" : "continuation-token", page.continuation_token);
+  }
+  return make({page.bucket, "", region, std::move(query)}, {});
 }
 
-std::string BucketClient::why_unsigned() const {
-  if (anonymous_) return "; the request was not signed, as UNSTARVE_S3_ANONYMOUS is set";
-  if (settings().key) return "";
-  if (scheme_ == Scheme::kGs) return "; the request was not signed: set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY";
-  return "; the request was not signed: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into "
-         "~/.aws/credentials";
-}
-
-HttpRequest BucketClient::request(const std::string& bucket, const std::string& key, std::vector<NameValue> query,
-                                  std::vector<NameValue> headers, const std::string& region) const {
-  const AwsSettings found = settings();
-  const std::string used_region = !region.empty() ? region : !found.region.empty() ? found.region : kDefaultRegion;
-  const BucketAddress address = address_of(found, addressing_, used_region, bucket, key);
-  const std::string encoded_query = canonical_query(query);
+HttpRequest BucketClient::make(const Target& target, std::vector<NameValue> headers) {
   HttpRequest request;
-  request.url =
-      address.scheme + "://" + address.host + address.path + (encoded_query.empty() ? "" : "?" + encoded_query);
+  request.settings = settings_.get();
+  const BucketSettings& found = *request.settings;
+  const std::string region = !target.region.empty()  ? target.region
+                             : !found.region.empty() ? found.region
+                                                     : kDefaultRegion;
+  const BucketAddress address = address_of(found, addressing_, region, target.bucket, target.key);
+  std::string query = encode_query(target.query);
   request.headers = std::move(headers);
-  if (found.key && !anonymous_) {
-    UnsignedRequest unsigned_request{"GET", address.host, address.path, std::move(query), request.headers};
-    const auto added = sign_v4(unsigned_request, *found.key, used_region, "s3", std::time(nullptr));
-    request.headers.insert(request.headers.end(), added.begin(), added.end());
+  if (scheme_ == Scheme::kAz) request.headers.emplace_back("x-ms-version", kAzureVersion);
+  if (found.key) {
+    const UnsignedRequest unsigned_request{address.host, address.path, query, request.headers};
+    std::vector<NameValue> added = sign_v4(unsigned_request, *found.key, region, std::time(nullptr));
+    std::move(added.begin(), added.end(), std::back_inserter(request.headers));
+  } else if (!found.bearer.empty()) {
+    request.headers.emplace_back("Authorization", "Bearer " + found.bearer);
+  } else if (!found.query.empty()) {
+    query += (query.empty() ? "" : "&") + found.query;
   }
+  request.url = address.scheme + "://" + address.host + address.path + (query.empty() ? "" : "?" + query);
   return request;
+}
+
+Renewal BucketClient::renew(const HttpRequest& rejected, long status, const std::string& reason) {
+  if (!rejected.settings || !rejected.settings->is_signed() || !reports_expiry(status, reason)) return {};
+  try {
+    return {.renewed = settings_.renew(rejected.settings), .failure = ""};
+  } catch (const Error& error) {
+    return {.renewed = false, .failure = error.what()};
+  }
 }
 
 }  // namespace unstarve::remote

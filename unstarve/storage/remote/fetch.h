@@ -14,12 +14,23 @@
 
 namespace unstarve::remote {
 
+// Whether credentials that a server rejected were renewed; the reason if that failed.
+struct Renewal {
+  bool renewed = false;
+  std::string failure{};
+};
+
 struct Fetch {
   std::string action;  // "read", "open", "list": begins the message of an Error
   std::string name;    // the URL without secrets
   // Returns the request for bytes [first, first + length), signed now; called once per attempt. For a document both are
   // unused. An Error that it throws ends the fetch.
   std::function<HttpRequest(std::uint64_t first, std::uint64_t length)> make_request;
+
+  // Called for a reply with a status from 400 on, with the server's text, until it has renewed the credentials: another
+  // attempt is made then. Does not throw an Error.
+  std::function<Renewal(const HttpRequest& request, long status, const std::string& reason)> renew{};
+  bool renewed = false;
 
   // A range: `pin` is set, and the lengths of `out` add up to `length`, which is not 0.
   const ObjectPin* pin = nullptr;

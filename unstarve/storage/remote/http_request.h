@@ -2,6 +2,7 @@
 // One HTTP GET and the requirements on its reply. Plain values.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,11 +11,16 @@
 
 namespace unstarve::remote {
 
+using NameValue = std::pair<std::string, std::string>;
+
+struct BucketSettings;
+
 struct HttpRequest {
   std::string url;
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::string user;  // "name:password" for basic authentication; empty: none
+  std::vector<NameValue> headers;
+  std::string user{};  // "name:password" for basic authentication; empty: none
   bool follow_redirects = false;
+  std::shared_ptr<const BucketSettings> settings{};  // with which it was made
 };
 
 // The headers of a reply that are used; empty if they were not sent.

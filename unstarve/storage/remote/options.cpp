@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/remote/aws_config.h"
+#include "unstarve/storage/remote/bucket_settings.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/remote/text.h"
 

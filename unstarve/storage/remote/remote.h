@@ -1,5 +1,5 @@
 #pragma once
-// Remote objects as ByteSources: http://, https://, s3://bucket/key, gs://bucket/key.
+// Remote objects as ByteSources: http://, https://, s3://bucket/key, gs://bucket/key, az://container/blob.
 //
 //   open() ─▶ RemoteSource ─ read_many() ─▶ DiskCache? ─ missing ranges ─▶ Engine: one thread, many ranges in flight
 //
@@ -12,9 +12,8 @@
 //                after a wait that doubles and is jittered, or the one of Retry-After. A truncated reply is continued.
 // Hedging:       a range that takes `hedge_factor` times the 95th percentile of its size class (latency.h) is requested
 //                a second time over a new connection; the first complete reply is used.
-// Credentials:   s3:// as aws_config.h; without any, requests are not signed. gs:// uses the HMAC key in
-//                GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. http(s):// takes user:password@ from the URL and follows up
-//                to 5 redirects, never from https to http.
+// Credentials:   of buckets as bucket_settings.h; renewed before they expire; without any, requests are not signed.
+//                http(s):// takes user:password@ from the URL and follows up to 5 redirects, never from https to http.
 // Threads:   all functions may be called concurrently. Sources share the parts of their store that they need.
 // Failure:   Error(kArgument) for an invalid URL or option, Error(kIo) with URL, offset and reason after all attempts,
 //            Error(kMissing) in a build without libcurl. Messages contain no password, key, token or query value.
@@ -71,7 +70,7 @@ struct RemoteOptions {
 [[nodiscard]] RemoteOptions remote_options_from_environment();
 
 struct RemoteObject {
-  std::string url;  // s3://bucket/key or gs://bucket/key
+  std::string url;  // s3://bucket/key, gs://bucket/key or az://container/blob
   std::uint64_t bytes = 0;
   std::string etag{};  // as listed; empty if not listed
 };
@@ -106,7 +105,7 @@ class RemoteStore {
   // As open(url), but null if the object is missing or access is denied: servers deny access to missing objects if the
   // client may not list the bucket.
   [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url) const;
-  // All objects of an s3:// or gs:// bucket whose keys begin with the URL's key, in key order; 1000 per round trip.
+  // All objects of a bucket whose keys begin with the URL's key, in key order; 1000 (Azure: 5000) per round trip.
   [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;
   // One level of that list: 1000 objects and folders per round trip, however many objects the folders contain.
   [[nodiscard]] RemoteLevel list_level(const std::string& prefix_url) const;

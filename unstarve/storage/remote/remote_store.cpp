@@ -9,10 +9,10 @@
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/bucket_client.h"
+#include "unstarve/storage/remote/bucket_xml.h"
 #include "unstarve/storage/remote/disk_cache.h"
 #include "unstarve/storage/remote/engine.h"
 #include "unstarve/storage/remote/remote.h"
-#include "unstarve/storage/remote/s3_xml.h"
 #include "unstarve/storage/remote/url.h"
 
 namespace unstarve {
@@ -50,7 +50,7 @@ std::string range_value(std::uint64_t first, std::uint64_t length) {
 }
 
 struct ObjectAddress {
-  std::shared_ptr<const remote::BucketClient> client;  // null for http(s)
+  std::shared_ptr<remote::BucketClient> client;  // null for http(s)
   RemoteUrl url;
   std::string region{};
 
@@ -59,13 +59,28 @@ struct ObjectAddress {
     std::vector<remote::NameValue> headers;
     if (length != 0) headers.emplace_back("Range", range_value(first, length));
     if (!etag.empty()) headers.emplace_back("If-Match", etag);
-    if (client != nullptr) return client->request(url.bucket, url.key, {}, std::move(headers), region);
+    if (client != nullptr) return client->request(url.bucket, url.key, std::move(headers), region);
     // Without this a proxy may compress the body, which breaks ranges. Not for buckets: some proxies change the header,
     // which invalidates the signature.
     headers.emplace_back("Accept-Encoding", "identity");
     return {url.request_url(), std::move(headers), url.user, true};
   }
+  // Without credentials.
+  [[nodiscard]] std::string address() const {
+    return client != nullptr ? client->url_of(url.bucket, url.key, region) : url.request_url();
+  }
 };
+
+// What Fetch::renew calls; null for http(s).
+auto renew_by(const std::shared_ptr<remote::BucketClient>& client) {
+  decltype(Fetch::renew) renew;
+  if (client != nullptr) {
+    renew = [client = client.get()](const HttpRequest& request, long status, const std::string& reason) {
+      return client->renew(request, status, reason);
+    };
+  }
+  return renew;
+}
 
 SourceStamp stamp_of(const ObjectPin& pin) {
   const std::string& text = pin.etag.empty() ? pin.last_modified : pin.etag;
@@ -87,7 +102,7 @@ class RemoteSource final : public ByteSource {
         engine_(std::move(engine)) {
     const std::string& version = pin_.etag.empty() ? pin_.last_modified : pin_.etag;
     if (!cache || version.empty()) return;
-    cached_.emplace(cache, object_.request(0, 0).url + "\n" + std::to_string(pin_.bytes) + "\n" + version);
+    cached_.emplace(cache, object_.address() + "\n" + std::to_string(pin_.bytes) + "\n" + version);
   }
 
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
@@ -121,6 +136,7 @@ class RemoteSource final : public ByteSource {
       fetch.make_request = [this](std::uint64_t first, std::uint64_t length) {
         return object_.request(first, length, pin_.strong() ? pin_.etag : "");
       };
+      fetch.renew = renew_by(object_.client);
       fetch.pin = &pin_;
       fetch.first = part.first;
       fetch.length = part.length;
@@ -150,6 +166,7 @@ Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged) {
   fetch.name = object.url.display_name();
   fetch.document_limit = 1;
   fetch.make_request = [&object, ranged](std::uint64_t, std::uint64_t) { return object.request(0, ranged ? 1 : 0); };
+  fetch.renew = renew_by(object.client);
   engine.fetch(std::span(&fetch, 1));
   return {fetch.reply, fetch.body};
 }
@@ -159,14 +176,14 @@ bool means_missing(long status) { return status == 401 || status == 403 || statu
 
 // `client`: null for http(s).
 [[noreturn]] void reject(const std::string& operation, const ReplyHeaders& reply, const std::string& body,
-                         const std::shared_ptr<const remote::BucketClient>& client) {
+                         const std::shared_ptr<remote::BucketClient>& client) {
   std::string reason = "HTTP " + std::to_string(reply.status);
   if (reply.status == 404) reason += ", not found";
   if (reply.status == 401 || reply.status == 403) reason += ", access denied";
-  const std::string server_text = remote::s3_error_text(body);
+  const std::string server_text = remote::bucket_error_text(body);
   if (!server_text.empty()) reason += " (" + server_text + ")";
   if (!reply.bucket_region.empty()) reason += "; the bucket is in region " + reply.bucket_region;
-  if (client != nullptr && reply.status >= 400 && reply.status <= 403) reason += client->why_unsigned();
+  if (client != nullptr && reply.status / 100 == 4) reason += client->why_unsigned();
   throw Error(ErrorKind::kIo, operation + ": " + reason);
 }
 
@@ -201,13 +218,13 @@ struct RemoteStore::Parts {
   RemoteOptions options;
   std::shared_ptr<remote::Engine> engine;
   std::shared_ptr<remote::DiskCache> cache;  // null: none
-  std::shared_ptr<const remote::BucketClient> s3, gs;
+  std::map<Scheme, std::shared_ptr<remote::BucketClient>> clients;
   // Regions of buckets that are not in the configured region.
   std::mutex mutex{};
   std::map<std::pair<Scheme, std::string>, std::string> regions{};
 
   [[nodiscard]] ObjectAddress address_of(const RemoteUrl& url) {
-    return {url.scheme == Scheme::kS3 ? s3 : url.scheme == Scheme::kGs ? gs : nullptr, url, region_of(url)};
+    return {url.is_bucket() ? clients.at(url.scheme) : nullptr, url, region_of(url)};
   }
   [[nodiscard]] std::shared_ptr<const ByteSource> source_of(ObjectAddress object, ObjectPin pin) const {
     return std::make_shared<RemoteSource>(std::move(object), std::move(pin), options, engine, cache);
@@ -230,13 +247,13 @@ RemoteStore::RemoteStore(RemoteOptions options) {
   if (!options.cache_folder.empty()) {
     cache = std::make_shared<remote::DiskCache>(options.cache_folder, options.cache_bytes, options.on_warning);
   }
-  const auto client = [&](Scheme scheme) {
-    return std::make_shared<const remote::BucketClient>(scheme, options.anonymous, options.addressing,
-                                                        remote::process_environment());
-  };
-  auto s3 = client(Scheme::kS3), gs = client(Scheme::kGs);
-  parts_ = std::shared_ptr<Parts>(
-      new Parts{std::move(options), std::move(engine), std::move(cache), std::move(s3), std::move(gs)});
+  std::map<Scheme, std::shared_ptr<remote::BucketClient>> clients;
+  for (const Scheme scheme : {Scheme::kS3, Scheme::kGs, Scheme::kAz}) {
+    clients[scheme] = std::make_shared<remote::BucketClient>(scheme, options.anonymous, options.addressing,
+                                                             remote::process_environment());
+  }
+  parts_ =
+      std::shared_ptr<Parts>(new Parts{std::move(options), std::move(engine), std::move(cache), std::move(clients)});
 }
 
 RemoteStore::~RemoteStore() = default;
@@ -290,23 +307,20 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
   const RemoteUrl url = remote::parse_remote_url(prefix_url);
   const std::string name = url.display_name();
   if (!url.is_bucket()) {
-    throw Error(ErrorKind::kArgument, "list " + name + ": only s3:// and gs:// buckets can be listed");
+    throw Error(ErrorKind::kArgument, "list " + name + ": only s3://, gs:// and az:// buckets can be listed");
   }
-  const auto client = url.scheme == Scheme::kS3 ? parts_->s3 : parts_->gs;
-  const std::string root = (url.scheme == Scheme::kS3 ? "s3://" : "gs://") + url.bucket + "/";
+  const auto client = parts_->clients.at(url.scheme);
+  const std::string root = url.prefix() + url.bucket + "/";
   RemoteLevel level;
-  std::string token, region = parts_->region_of(url);
+  remote::ListRequest next{url.bucket, url.key, delimiter};
+  std::string region = parts_->region_of(url);
   for (;;) {
     Fetch fetch;
     fetch.action = "list";
     fetch.name = name;
     fetch.document_limit = kListPageLimit;
-    fetch.make_request = [&](std::uint64_t, std::uint64_t) {
-      std::vector<remote::NameValue> query{{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", url.key}};
-      if (delimiter[0] != '\0') query.emplace_back("delimiter", delimiter);
-      if (!token.empty()) query.emplace_back("continuation-token", token);
-      return client->request(url.bucket, "", std::move(query), {}, region);
-    };
+    fetch.make_request = [&](std::uint64_t, std::uint64_t) { return client->list(next, region); };
+    fetch.renew = renew_by(client);
     parts_->engine->fetch(std::span(&fetch, 1));
     if (names_other_region(fetch.reply, region)) {
       region = fetch.reply.bucket_region;
@@ -319,11 +333,13 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
       level.objects.push_back({root + object.key, object.bytes, std::move(object.etag)});
     for (const std::string& prefix : page.prefixes) level.folders.push_back(root + prefix);
     if (!page.truncated) break;
-    if (page.continuation_token == token || (page.objects.empty() && page.prefixes.empty())) {
+    // A page of Azure may be empty and still have a successor.
+    const bool empty = page.objects.empty() && page.prefixes.empty() && url.scheme != Scheme::kAz;
+    if (page.continuation_token == next.continuation_token || empty) {
       throw Error(ErrorKind::kInput, "list " + name + ": the server repeats itself after " +
                                          std::to_string(level.objects.size() + level.folders.size()) + " objects");
     }
-    token = page.continuation_token;
+    next.continuation_token = page.continuation_token;
   }
   return level;
 }

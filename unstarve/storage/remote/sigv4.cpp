@@ -11,6 +11,7 @@ namespace unstarve::remote {
 namespace {
 
 constexpr const char* kAlgorithm = "AWS4-HMAC-SHA256";
+constexpr const char* kEmptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";  // its SHA-256
 
 std::string timestamp(std::int64_t unix_seconds) {
   const auto seconds = static_cast<std::time_t>(unix_seconds);
@@ -48,18 +49,17 @@ CanonicalHeaders canonical_headers(const std::vector<NameValue>& headers) {
   return out;
 }
 
-Sha256 signing_key(const std::string& secret, const std::string& day, const std::string& region,
-                   const std::string& service) {
+Sha256 signing_key(const std::string& secret, const std::string& day, const std::string& region) {
   const std::string start = "AWS4" + secret;
   Sha256 key = hmac_sha256({reinterpret_cast<const std::uint8_t*>(start.data()), start.size()}, day);
   key = hmac_sha256(key, region);
-  key = hmac_sha256(key, service);
+  key = hmac_sha256(key, "s3");
   return hmac_sha256(key, "aws4_request");
 }
 
 }  // namespace
 
-std::string canonical_query(std::vector<NameValue> query) {
+std::string encode_query(std::vector<NameValue> query) {
   for (auto& [name, value] : query) {
     name = percent_encode(name, false);
     value = percent_encode(value, false);
@@ -71,9 +71,9 @@ std::string canonical_query(std::vector<NameValue> query) {
 }
 
 std::vector<NameValue> sign_v4(const UnsignedRequest& request, const SigningKey& key, const std::string& region,
-                               const std::string& service, std::int64_t unix_seconds) {
+                               std::int64_t unix_seconds) {
   const std::string now = timestamp(unix_seconds);
-  const std::string body_hash = hex(sha256(""));
+  const std::string body_hash = kEmptyBody;
   std::vector<NameValue> added{{"X-Amz-Date", now}, {"X-Amz-Content-SHA256", body_hash}};
   if (!key.session_token.empty()) added.emplace_back("X-Amz-Security-Token", key.session_token);
 
@@ -81,13 +81,13 @@ std::vector<NameValue> sign_v4(const UnsignedRequest& request, const SigningKey&
   all.insert(all.end(), added.begin(), added.end());
   all.emplace_back("Host", request.host);
   const CanonicalHeaders headers = canonical_headers(all);
-  const std::string canonical = request.method + "\n" + request.path + "\n" + canonical_query(request.query) + "\n" +
-                                headers.lines + "\n" + headers.signed_names + "\n" + body_hash;
+  const std::string canonical = "GET\n" + request.path + "\n" + request.query + "\n" + headers.lines + "\n" +
+                                headers.signed_names + "\n" + body_hash;
 
   const std::string day = now.substr(0, 8);
-  const std::string scope = day + "/" + region + "/" + service + "/aws4_request";
+  const std::string scope = day + "/" + region + "/s3/aws4_request";
   const std::string to_sign = std::string(kAlgorithm) + "\n" + now + "\n" + scope + "\n" + hex(sha256(canonical));
-  const std::string signature = hex(hmac_sha256(signing_key(key.secret, day, region, service), to_sign));
+  const std::string signature = hex(hmac_sha256(signing_key(key.secret, day, region), to_sign));
   added.emplace_back("Authorization", std::string(kAlgorithm) + " Credential=" + key.access_key + "/" + scope +
                                           ", SignedHeaders=" + headers.signed_names + ", Signature=" + signature);
   return added;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "unstarve/storage/remote/s3_xml.h"
+#include "unstarve/storage/remote/bucket_xml.h"
 
 namespace unstarve::remote {
 namespace {
@@ -73,7 +73,8 @@ void Transfer::start(Fetch& fetch, std::uint64_t done, bool separate, std::chron
   if (separate) separate_.resize(static_cast<std::size_t>(wanted_));
   writer_ = separate ? ScatterWriter({std::span(separate_)}, 0) : ScatterWriter(fetch.out, done);
 
-  set_request(fetch.make_request(fetch.first + done, wanted_));
+  request_ = fetch.make_request(fetch.first + done, wanted_);
+  set_request();
   set(curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, separate ? 1L : 0L));
   set(curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(time_left.count()))));
 }
@@ -101,25 +102,25 @@ void Transfer::set_constants(const RemoteOptions& options) {
   set(curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this));
 }
 
-void Transfer::set_request(const HttpRequest& request) {
+void Transfer::set_request() {
   set(curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, nullptr));
   curl_slist_free_all(header_list_);
   header_list_ = nullptr;
-  for (const auto& [name, value] : request.headers) {
+  for (const auto& [name, value] : request_.headers) {
     curl_slist* longer = curl_slist_append(header_list_, (name + ": " + value).c_str());
     if (longer == nullptr) throw std::bad_alloc();
     header_list_ = longer;
   }
   set(curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, header_list_));
-  set(curl_easy_setopt(easy_, CURLOPT_URL, request.url.c_str()));
-  const bool tls = request.url.rfind("https:", 0) == 0;
-  set(curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L));
+  set(curl_easy_setopt(easy_, CURLOPT_URL, request_.url.c_str()));
+  const bool tls = request_.url.rfind("https:", 0) == 0;
+  set(curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, request_.follow_redirects ? 1L : 0L));
   set(curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, tls ? "https" : "http,https"));
-  const std::size_t colon = std::min(request.user.find(':'), request.user.size());
-  const std::string name = request.user.substr(0, colon);
-  const std::string password = request.user.substr(std::min(colon + 1, request.user.size()));
-  set(curl_easy_setopt(easy_, CURLOPT_USERNAME, request.user.empty() ? nullptr : name.c_str()));
-  set(curl_easy_setopt(easy_, CURLOPT_PASSWORD, request.user.empty() ? nullptr : password.c_str()));
+  const std::string& user = request_.user;
+  const std::size_t colon = std::min(user.find(':'), user.size());
+  const std::string name = user.substr(0, colon), password = user.substr(std::min(colon + 1, user.size()));
+  set(curl_easy_setopt(easy_, CURLOPT_USERNAME, user.empty() ? nullptr : name.c_str()));
+  set(curl_easy_setopt(easy_, CURLOPT_PASSWORD, user.empty() ? nullptr : password.c_str()));
 }
 
 std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
@@ -221,7 +222,7 @@ Verdict Transfer::verdict_of_status() const {
     return {Outcome::kFatal, "the object was changed since it was opened (HTTP 412)", std::nullopt};
   }
   std::string reason = "HTTP " + std::to_string(headers_.status);
-  const std::string server_text = s3_error_text(kept_body_);
+  const std::string server_text = bucket_error_text(kept_body_);
   if (!server_text.empty()) reason += " " + server_text;
   if (!is_worth_another_try(headers_.status)) return {Outcome::kFatal, reason, std::nullopt};
   Verdict verdict{Outcome::kRetry, reason, std::nullopt};
@@ -232,11 +233,26 @@ Verdict Transfer::verdict_of_status() const {
   return verdict;
 }
 
+// Nothing if the reply is not about credentials, or they are the same as before.
+std::optional<Verdict> Transfer::verdict_of_renewal() {
+  if (!fetch_->renew || fetch_->renewed || headers_.status < 400) return std::nullopt;
+  const std::string server_text = bucket_error_text(kept_body_);
+  const Renewal renewal = fetch_->renew(request_, headers_.status, server_text);
+  const std::string reason = "HTTP " + std::to_string(headers_.status) + " " + server_text;
+  fetch_->renewed = renewal.renewed;
+  if (renewal.renewed) return Verdict{Outcome::kRetry, reason + ", with renewed credentials", std::nullopt};
+  if (renewal.failure.empty()) return std::nullopt;
+  return Verdict{Outcome::kFatal, reason + "; " + renewal.failure, std::nullopt};
+}
+
 Verdict Transfer::verdict(CURLcode code) {
   if (code == CURLE_OK) judge_headers();
   if (rejection_) return *rejection_;
   const bool ended_well = code == CURLE_OK || (cut_ && code == CURLE_WRITE_ERROR);
   if (ended_well && is_worth_another_try(headers_.status)) return verdict_of_status();
+  if (ended_well && !accepted_) {
+    if (const auto renewal = verdict_of_renewal()) return *renewal;
+  }
   if (fetch_->pin == nullptr && ended_well) return {};
   if (complete()) return {};  // even if the connection failed afterwards
   if (ended_well && !accepted_) return verdict_of_status();

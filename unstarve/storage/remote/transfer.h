@@ -47,7 +47,7 @@ class Transfer {
 
  private:
   void set_constants(const RemoteOptions& options);
-  void set_request(const HttpRequest& request);
+  void set_request();
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
   bool take_body(std::span<const std::uint8_t> bytes);
@@ -56,6 +56,7 @@ class Transfer {
   void judge_range();
   void reject(Verdict::Outcome outcome, std::string reason);
   [[nodiscard]] Verdict verdict_of_status() const;
+  [[nodiscard]] std::optional<Verdict> verdict_of_renewal();
   [[nodiscard]] bool complete() const noexcept { return accepted_ && received_ == wanted_; }
 
   CURL* easy_;
@@ -64,6 +65,7 @@ class Transfer {
   ReplyHeaders headers_;
 
   Fetch* fetch_ = nullptr;
+  HttpRequest request_;
   std::uint64_t done_ = 0;    // of the fetch before this transfer
   std::uint64_t wanted_ = 0;  // from then on; 0 for a document
   std::uint64_t skip_ = 0;    // bytes of a whole object before the range

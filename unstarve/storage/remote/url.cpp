@@ -62,9 +62,10 @@ RemoteUrl parse_bucket(Scheme scheme, std::string_view rest) {
   url.key = rest.substr(std::min(slash + 1, rest.size()));
   if (!is_bucket_name(url.bucket)) {
     // Not shown: other tools accept credentials before the bucket.
-    reject_url("s3:// or gs:// URL",
-               "expected a bucket name of letters, digits, '-', '.', '_' (credentials belong in AWS_ACCESS_KEY_ID "
-               "and AWS_SECRET_ACCESS_KEY)");
+    reject_url(
+        "s3://, gs:// or az:// URL",
+        "expected a bucket name of letters, digits, '-', '.', '_' (credentials belong in the environment or in the "
+        "provider's files)");
   }
   if (url.key.size() > 1024)
     reject_url("bucket " + url.bucket, "a key of " + std::to_string(url.key.size()) + " bytes, at most 1024");
@@ -98,14 +99,22 @@ RemoteUrl parse_http(Scheme scheme, std::string_view rest) {
 
 }  // namespace
 
-std::string RemoteUrl::request_url() const {
-  return (scheme == Scheme::kHttp ? "http://" : "https://") + authority + path + (query.empty() ? "" : "?" + query);
+const char* RemoteUrl::prefix() const noexcept {
+  switch (scheme) {
+    case Scheme::kHttp: return "http://";
+    case Scheme::kHttps: return "https://";
+    case Scheme::kS3: return "s3://";
+    case Scheme::kGs: return "gs://";
+    case Scheme::kAz: return "az://";
+  }
+  return "";
 }
 
+std::string RemoteUrl::request_url() const { return prefix() + authority + path + (query.empty() ? "" : "?" + query); }
+
 std::string RemoteUrl::display_name() const {
-  if (is_bucket()) return (scheme == Scheme::kS3 ? "s3://" : "gs://") + bucket + "/" + key;
-  return (scheme == Scheme::kHttp ? "http://" : "https://") + authority + path +
-         (query.empty() ? "" : "?" + without_values(query));
+  if (is_bucket()) return prefix() + bucket + "/" + key;
+  return prefix() + authority + path + (query.empty() ? "" : "?" + without_values(query));
 }
 
 RemoteUrl parse_remote_url(std::string_view url) {
@@ -117,7 +126,8 @@ RemoteUrl parse_remote_url(std::string_view url) {
   if (scheme == "https") return parse_http(Scheme::kHttps, url.substr(colon + 3));
   if (scheme == "s3") return parse_bucket(Scheme::kS3, url.substr(colon + 3));
   if (scheme == "gs") return parse_bucket(Scheme::kGs, url.substr(colon + 3));
-  reject_url("URL", "expected http://, https://, s3:// or gs://");
+  if (scheme == "az") return parse_bucket(Scheme::kAz, url.substr(colon + 3));
+  reject_url("URL", "expected http://, https://, s3://, gs:// or az://");
 }
 
 }  // namespace unstarve::remote

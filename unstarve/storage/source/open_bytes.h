@@ -8,7 +8,8 @@
 
 namespace unstarve {
 
-// A local path, or a URL (http://, https://, s3://, gs://); Error(kMissing) for a URL in a build without libcurl.
+// A local path, or a URL (http://, https://, s3://, gs://, az://); Error(kMissing) for a URL in a build without
+// libcurl.
 [[nodiscard]] std::shared_ptr<const ByteSource> open_bytes(const std::string& path_or_url);
 
 // One shard of a dataset. The name alone suffices to open it again; an open source is used as it is.

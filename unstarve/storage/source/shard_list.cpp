@@ -21,8 +21,6 @@ namespace {
 
 constexpr std::string_view kWildcards = "*?[";
 
-bool is_bucket_url(const std::string& text) noexcept { return text.starts_with("s3://") || text.starts_with("gs://"); }
-
 // The end of the host or bucket. Precondition: is_url(text).
 std::size_t authority_end(const std::string& text) noexcept {
   return std::min(text.find_first_of(is_bucket_url(text) ? "/" : "/?#", text.find("://") + 3), text.size());

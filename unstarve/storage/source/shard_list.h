@@ -8,7 +8,7 @@
 //   data/train-{000..007}.tar    a range; the width of the first number is used for all; it may descend
 //   data/{train,extra}.tar       alternatives, and any number of braces; the last one varies fastest
 //   s3://bucket/train-{0..7}.tar braces also work in URLs
-//   s3://bucket/2024/train-*.tar wildcards in keys of s3:// and gs://, as in file globs (a * does not match a
+//   s3://bucket/2024/train-*.tar wildcards in keys of s3://, gs:// and az://, as in file globs (a * does not match a
 //                                '/'), expanded after the braces; not in the bucket's name. http(s):// servers list no
 //                                files, so a '*' in the path is rejected (write %2A if it belongs to a name)
 //   runs/*/  s3://bucket/runs/*/ folders, each opened as one dataset

@@ -44,11 +44,9 @@ void split_options(Source& source) {
   source.options = SourceOptions(shown_name(source.path) + source.text.substr(mark), '#');
 }
 
-bool is_in_bucket(const std::string& path) { return path.starts_with("s3://") || path.starts_with("gs://"); }
-
 // "s3://bucket", "s3://bucket/" and "s3://bucket/a/" are folders.
 bool is_bucket_folder(const std::string& path) {
-  return is_in_bucket(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
+  return is_bucket_url(path) && (path.ends_with('/') || path.find('/', path.find("://") + 3) == std::string::npos);
 }
 
 // Fills in `listing` if the text names a folder of a bucket. With braces or wildcards it is a pattern, unless that
@@ -102,7 +100,7 @@ void read_first_head(Source& source) {
 // Moves the matches of a pattern to `folders` if they are folders.
 void move_folders(Source& source) {
   // In a bucket the first match decides: checking each costs a round trip.
-  const bool bucket = is_in_bucket(source.files.front());
+  const bool bucket = is_bucket_url(source.files.front());
   const bool first =
       bucket && (is_bucket_folder(source.files.front()) || find_bucket_folder(source.files.front(), source));
   source.listing = {};
@@ -181,14 +179,14 @@ Source inspect_source(const std::string& text) {
     source.exists = fs::exists(status);
     source.folder = fs::is_directory(status);
   }
-  if (is_url(source.path) && !is_in_bucket(source.path) && source.path.ends_with('/')) {
+  if (is_url(source.path) && !is_bucket_url(source.path) && source.path.ends_with('/')) {
     throw Error(ErrorKind::kArgument, "open " + shown_name(text) +
                                           ": http(s) servers do not list folders. Name the shards, for example "
                                           "x-{000..007}.tar");
   }
   if (list_if_bucket_folder(source)) {
     source.folder = true;
-  } else if (is_in_bucket(source.path) && !is_pattern(source.path) && find_bucket_folder(source.path, source)) {
+  } else if (is_bucket_url(source.path) && !is_pattern(source.path) && find_bucket_folder(source.path, source)) {
     source.folder = source.exists = true;
   } else if (source.folder) {
     source.listing = list_folder(source.path);

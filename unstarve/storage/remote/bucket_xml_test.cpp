@@ -1,4 +1,4 @@
-#include "unstarve/storage/remote/s3_xml.h"
+#include "unstarve/storage/remote/bucket_xml.h"
 
 #include <catch2/catch.hpp>
 
@@ -83,13 +83,35 @@ TEST_CASE("a malformed page is rejected with the reason") {
 }
 
 TEST_CASE("an error text has only the code and message") {
-  CHECK(s3_error_text("<Error><Code>AccessDenied</Code><Message>No\nway</Message><AWSAccessKeyId>SECRET"
-                      "</AWSAccessKeyId></Error>") == "AccessDenied: No way");
-  CHECK(s3_error_text("<Error><Code>X</Code></Error>") == "X");
-  CHECK(s3_error_text("").empty());
-  CHECK(s3_error_text("<html>not found</html>").empty());
-  CHECK(s3_error_text("<Error><Code>X</Code>").empty());
-  CHECK(s3_error_text("<Error><Code>" + std::string(1000, 'x') + "</Code></Error>").size() == 200);
+  CHECK(bucket_error_text("<Error><Code>AccessDenied</Code><Message>No\nway</Message><AWSAccessKeyId>SECRET"
+                          "</AWSAccessKeyId></Error>") == "AccessDenied: No way");
+  CHECK(bucket_error_text("<Error><Code>X</Code></Error>") == "X");
+  CHECK(bucket_error_text("").empty());
+  CHECK(bucket_error_text("<html>not found</html>").empty());
+  CHECK(bucket_error_text("<Error><Code>X</Code>").empty());
+  CHECK(bucket_error_text("<Error><Code>" + std::string(1000, 'x') + "</Code></Error>").size() == 200);
+}
+
+TEST_CASE("a page of Azure's list is parsed") {
+  const std::string page_text =
+      "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults ServiceEndpoint=\"https://a/\" "
+      "ContainerName=\"c\"><Prefix>p/</Prefix><Delimiter>/</Delimiter><Blobs><Blob><Name>p/a b+c%</Name><Properties>"
+      "<Etag>0x8D1</Etag><Content-Length>12</Content-Length><ResourceType>file</ResourceType></Properties></Blob>"
+      "<Blob><Name>p/folder</Name><Properties><Etag>0x8D2</Etag><Content-Length>0</"
+      "Content-Length><ResourceType>directory"
+      "</ResourceType></Properties></Blob><BlobPrefix><Name>p/q/</Name></BlobPrefix></Blobs>";
+  const ListPage page = parse_list_page(page_text + "<NextMarker>m</NextMarker></EnumerationResults>", "az://c/p/");
+  REQUIRE(page.objects.size() == 1);
+  CHECK(page.objects[0].key == "p/a b+c%");
+  CHECK(page.objects[0].bytes == 12);
+  CHECK(page.objects[0].etag == "\"0x8D1\"");
+  CHECK(page.prefixes == std::vector<std::string>{"p/q/"});
+  CHECK(page.truncated);
+  CHECK(page.continuation_token == "m");
+  CHECK_FALSE(parse_list_page(page_text + "<NextMarker /></EnumerationResults>", "az://c/p/").truncated);
+  CHECK_THROWS_AS(
+      parse_list_page("<EnumerationResults><Blobs><Blob><Name>x</Name></Blob></Blobs></EnumerationResults>", "az://c/"),
+      Error);
 }
 
 }  // namespace unstarve::remote

@@ -1,4 +1,4 @@
-#include "unstarve/storage/remote/s3_xml.h"
+#include "unstarve/storage/remote/bucket_xml.h"
 
 #include <expat.h>
 
@@ -86,7 +86,7 @@ class ElementReader {
     });
   }
   static void on_doctype(void* self, const XML_Char*, const XML_Char*, const XML_Char*, int) {
-    guarded(self, [](ElementReader& reader) { reader.stop("a document type, which S3 never sends"); });
+    guarded(self, [](ElementReader& reader) { reader.stop("a document type, which servers never send"); });
   }
 
   XML_Parser parser_ = nullptr;
@@ -94,6 +94,16 @@ class ElementReader {
   std::string path_, text_;
   std::size_t depth_ = 0;
 };
+
+// Elements of a page. Azure's pages have no element for `truncated`: there are more if there is a token.
+struct PageNames {
+  std::string_view root, object, key, size, etag, prefix, prefix_name, token;
+};
+constexpr PageNames kS3Names{"/ListBucketResult", "Contents",       "Contents/Key",          "Contents/Size",
+                             "Contents/ETag",     "CommonPrefixes", "CommonPrefixes/Prefix", "NextContinuationToken"};
+constexpr PageNames kAzureNames{
+    "/EnumerationResults",        "Blobs/Blob",       "Blobs/Blob/Name",       "Blobs/Blob/Properties/Content-Length",
+    "Blobs/Blob/Properties/Etag", "Blobs/BlobPrefix", "Blobs/BlobPrefix/Name", "NextMarker"};
 
 class ListReader final : public ElementReader {
  public:
@@ -103,41 +113,53 @@ class ListReader final : public ElementReader {
 
  private:
   void started(const std::string& path) override {
-    if (path == "/ListBucketResult") is_list = true;
-    if (path == "/ListBucketResult/Contents") {
+    if (path == kAzureNames.root) names_ = &kAzureNames;
+    if (path == names_->root) is_list = true;
+    const std::string_view name = below_root(path);
+    if (name == names_->object) {
       page.objects.emplace_back();
-      has_key_ = has_size_ = false;
+      has_key_ = has_size_ = is_folder_ = false;
     }
-    if (path == "/ListBucketResult/CommonPrefixes") has_prefix_ = false;
+    if (name == names_->prefix) has_prefix_ = false;
   }
   void ended(const std::string& path, const std::string& text) override {
-    const std::string_view root = "/ListBucketResult/";
-    if (path.compare(0, root.size(), root) != 0) return;
-    const std::string_view rest = std::string_view(path).substr(root.size());
-    if (rest == "IsTruncated") page.truncated = trim(text) == "true";
-    if (rest == "NextContinuationToken") page.continuation_token = text;
-    if (rest == "EncodingType") url_encoded = trim(text) == "url";
-    if (rest == "Contents" && (!has_key_ || !has_size_)) stop("an object without its Key or Size");
-    if (rest == "Contents/Key") {
+    const std::string_view name = below_root(path);
+    if (name.empty()) return;
+    if (name == "IsTruncated") page.truncated = trim(text) == "true";
+    if (name == "EncodingType") url_encoded = trim(text) == "url";
+    if (name == names_->token) page.continuation_token = text;
+    if (name == names_->token && names_ == &kAzureNames) page.truncated = !text.empty();
+    // Folders of an Azure account with a hierarchical namespace are listed as objects.
+    if (name == "Blobs/Blob/Properties/ResourceType") is_folder_ = text == "directory";
+    if (name == names_->object && (!has_key_ || !has_size_)) return stop("an object without its Key or Size");
+    if (name == names_->object && is_folder_) page.objects.pop_back();
+    if (name == names_->key) {
       page.objects.back().key = text;
       has_key_ = !text.empty();
     }
     // Some servers omit the quotes here.
-    if (rest == "Contents/ETag" && !text.empty())
+    if (name == names_->etag && !text.empty())
       page.objects.back().etag = text.back() == '"' ? text : "\"" + text + "\"";
-    if (rest == "Contents/Size") {
+    if (name == names_->size) {
       const auto bytes = parse_number<std::uint64_t>(trim(text));
       if (!bytes) return stop("a Size that is no number");
       page.objects.back().bytes = *bytes;
       has_size_ = true;
     }
-    if (rest == "CommonPrefixes" && !has_prefix_) stop("common prefixes without one");
-    if (rest == "CommonPrefixes/Prefix" && !text.empty()) {
+    if (name == names_->prefix && !has_prefix_) stop("common prefixes without one");
+    if (name == names_->prefix_name && !text.empty()) {
       page.prefixes.push_back(text);
       has_prefix_ = true;
     }
   }
-  bool has_key_ = false, has_size_ = false, has_prefix_ = false;
+  // "Contents/Key"; empty outside the root.
+  [[nodiscard]] std::string_view below_root(std::string_view path) const {
+    if (!path.starts_with(names_->root) || path.size() <= names_->root.size() + 1) return {};
+    return path[names_->root.size()] == '/' ? path.substr(names_->root.size() + 1) : std::string_view();
+  }
+
+  const PageNames* names_ = &kS3Names;
+  bool has_key_ = false, has_size_ = false, has_prefix_ = false, is_folder_ = false;
 };
 
 class ErrorReader final : public ElementReader {
@@ -165,11 +187,11 @@ bool decode_key(std::string& key) {
 
 ListPage parse_list_page(std::string_view xml, const std::string& name) {
   const auto reject = [&](const std::string& reason) {
-    throw Error(ErrorKind::kInput, "list " + name + ": the answer is no ListObjectsV2 page: " + reason);
+    throw Error(ErrorKind::kInput, "list " + name + ": the answer is no page of a list: " + reason);
   };
   ListReader reader;
   if (const auto reason = reader.read(xml)) reject(*reason);
-  if (!reader.is_list) reject("no <ListBucketResult>");
+  if (!reader.is_list) reject("no <ListBucketResult> or <EnumerationResults>");
   if (reader.page.truncated && reader.page.continuation_token.empty()) reject("truncated, but without a token");
   if (reader.url_encoded) {
     for (ListedObject& object : reader.page.objects) {
@@ -182,7 +204,7 @@ ListPage parse_list_page(std::string_view xml, const std::string& name) {
   return std::move(reader.page);
 }
 
-std::string s3_error_text(std::string_view xml) noexcept {
+std::string bucket_error_text(std::string_view xml) noexcept {
   try {
     constexpr std::size_t kLongest = 200;
     ErrorReader reader;
