@@ -346,6 +346,11 @@ std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::
   SourceOptions given = source.options;
   WebdatasetOptions options{given.take_text("image", ""), given.take_text("label", ""), ""};
   given.reject_unknown();
+  if (as_text(source.content).starts_with("cifar-10")) {  // the first member of the published archives
+    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) +
+                                       ": found an archive of CIFAR; expected its folder. Unpack it with `tar xf`, or "
+                                       "use `unstarve prepare cifar10`.");
+  }
   const std::string label = options.label;
   const std::size_t slash = options.label.find('/');
   if (slash != std::string::npos) {

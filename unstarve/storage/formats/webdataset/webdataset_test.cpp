@@ -131,6 +131,13 @@ TEST_CASE("members are grouped and selected as documented") {
   CHECK_THAT(lines_of(tar, "#label=json/label")[1], Catch::Contains("member 'json': key 'label' is missing"));
 }
 
+TEST_CASE("an archive of CIFAR is not taken for shards") {
+  const TemporaryFolder folder;
+  folder.write("cifar-10-python.tar", TarText().file("cifar-10-batches-py/data_batch_4", "x").end());
+  CHECK_THAT(error_message([&] { return open_tar(folder.str("cifar-10-python.tar")); }),
+             Catch::Contains("found an archive of CIFAR; expected its folder. Unpack it with `tar xf`"));
+}
+
 TEST_CASE("a sample whose image or label is a link is damaged by that name") {
   TarText tar;
   tar.file("0.jpg", "zero").file("0.cls", "0");
