@@ -40,7 +40,7 @@ SUBFOLDERS = {
     "jobs": ["common", ("settings", "probe", "pack", "prepare"), "ladder"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/formats": [
-        ("arrays", "cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),
+        "arrays", ("cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),
     ],
 }  # fmt: skip
 TEST_FILE = re.compile(r"_test\.cpp$|(^|_)(fixtures?|conformance|test)(_|\.)")

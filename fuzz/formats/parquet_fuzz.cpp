@@ -1,6 +1,6 @@
-// Arbitrary bytes as a Parquet file: footer, columns, pages. Reads all readable records; everything else must be an
-// Error. Our checks limit the allocations of Arrow's Thrift and page decoders. Without Arrow only the column selection
-// is tested.
+// Arbitrary bytes as a Parquet file (footer, columns, pages) and as an Arrow file. Reads all readable records;
+// everything else must be an Error. Our checks limit the allocations of Arrow's decoders. Without Arrow only the column
+// selection is tested.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +16,10 @@ namespace {
 
 using namespace unstarve;
 
-void read(std::string_view bytes, testing::Access access) {
+void read(std::string_view bytes, testing::Access access, bool ipc) {
   try {
     ParquetOptions options;
+    options.ipc = ipc;
     options.threads = 1;
     options.cache_bytes = 1;  // no decoding in advance: runs are deterministic
     const ParquetDataset data({{"memory", std::make_shared<testing::MemoryBytes>(bytes, access)}}, options);
@@ -44,7 +45,9 @@ void read(std::string_view bytes, testing::Access access) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   (void)parse_huggingface(bytes);
-  read(bytes, testing::Access::kMapped);
-  read(bytes, testing::Access::kRanges);
+  for (const bool ipc : {false, true}) {
+    read(bytes, testing::Access::kMapped, ipc);
+    read(bytes, testing::Access::kRanges, ipc);
+  }
   return 0;
 }

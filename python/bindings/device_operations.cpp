@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "python/bindings/gil.h"
 #include "python/bindings/samples.h"
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
@@ -77,7 +78,7 @@ class PyDeviceOperations {
   void run(const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& ids, std::uint32_t epoch,
            std::uintptr_t source, std::uintptr_t output, std::uintptr_t stream) {
     const std::span<const std::uint64_t> all(ids.data(), ids.shape(0));
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     const std::lock_guard lock(mutex_);  // one run at a time
     const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(stream));
     operations_.run({all, reinterpret_cast<std::uint8_t*>(source)}, epoch, reinterpret_cast<void*>(output), *borrowed);
@@ -87,7 +88,7 @@ class PyDeviceOperations {
                  std::uintptr_t output, std::uintptr_t stream) {
     const std::span<const std::uint64_t> all(ids.data(), ids.shape(0));
     const std::span<const FileExtent> extents = span_of(files);
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     const std::lock_guard lock(mutex_);
     const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(stream));
     operations_.run(

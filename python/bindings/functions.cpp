@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "python/bindings/encoded_image.h"
+#include "python/bindings/gil.h"
 #include "python/bindings/result_memory.h"
 #include "python/bindings/text.h"
 #include "unstarve/codecs/common/encode.h"
@@ -132,7 +133,7 @@ class ImageFunction {
       how.region = Rect{std::get<1>(*region), std::get<0>(*region), std::get<3>(*region), std::get<2>(*region)};
     Made made;
     {
-      const nb::gil_scoped_release release;
+      const GilRelease release;
       try {
         made = store(chain_.apply(encoded.bytes(), how, draws_of(draws), workspace()));
       } catch (const Error& error) {
@@ -146,7 +147,7 @@ class ImageFunction {
     const PixelView view = view_of(pixels);
     Made made;
     {
-      const nb::gil_scoped_release release;
+      const GilRelease release;
       made = store(chain_.apply(view, draws_of(draws), workspace()));
     }
     return made.array();
@@ -191,7 +192,7 @@ std::tuple<std::string, int, int, int, int, std::string> image_info(nb::handle s
   EncodedImage encoded(source);
   ImageHeader header;
   {
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     try {
       header = workspace().decoder.open(encoded.bytes());
     } catch (const Error& error) {
@@ -211,7 +212,7 @@ nb::bytes encode(const Pixels& pixels, int quality, const std::string& subsampli
                                                            : ChromaSampling::k420;
   std::vector<std::uint8_t> file;
   {
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     encoder.encode(view, quality, sampling, file);
   }
   return nb::bytes(file.data(), file.size());

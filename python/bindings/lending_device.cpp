@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "python/bindings/gil.h"
+
 namespace unstarve::python {
 namespace {
 
@@ -15,13 +17,13 @@ class LentMemory final : public Memory {
  public:
   // `allocate` returns (address, owner).
   LentMemory(const nb::object& allocate, std::size_t bytes) : bytes_(bytes) {
-    const nb::gil_scoped_acquire acquire;
+    const GilAcquire acquire;
     const auto [address, owner] = nb::cast<std::pair<std::uintptr_t, nb::object>>(allocate(bytes));
     data_ = reinterpret_cast<std::uint8_t*>(address);
     owner_ = owner;
   }
   ~LentMemory() override {
-    const nb::gil_scoped_acquire acquire;
+    const GilAcquire acquire;
     owner_.reset();
   }
   [[nodiscard]] std::uint8_t* data() override { return data_; }
@@ -38,7 +40,7 @@ class LendingDevice final : public Device {
  public:
   explicit LendingDevice(nb::object allocate) : host_(open_device("cpu")), allocate_(std::move(allocate)) {}
   ~LendingDevice() override {
-    const nb::gil_scoped_acquire acquire;
+    const GilAcquire acquire;
     allocate_.reset();
   }
   [[nodiscard]] std::string name() const override { return host_->name(); }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "python/bindings/gil.h"
 #include "unstarve/core/cancel.h"
 
 namespace unstarve::python {
@@ -31,13 +32,13 @@ auto listening(Work work) {
   std::jthread thread(std::move(task));
   while (true) {
     {
-      const nanobind::gil_scoped_release release;
+      const GilRelease release;
       if (done.wait_for(kSignalCheck) == std::future_status::ready) break;
     }
     if (PyErr_CheckSignals() == 0) continue;
     nanobind::python_error raised;
     {
-      const nanobind::gil_scoped_release release;
+      const GilRelease release;
       stop.request_stop();
       thread.join();
     }

@@ -29,6 +29,7 @@
 #include "python/bindings/device_operations.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/functions.h"
+#include "python/bindings/gil.h"
 #include "python/bindings/lending_device.h"
 #include "python/bindings/listening.h"
 #include "python/bindings/notices.h"
@@ -94,7 +95,7 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
   if (id >= dataset.size()) throw nb::index_error("record id");
   RecordBuffer record;
   {
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     dataset.read(id, record);
   }
   nb::dict values;
@@ -109,11 +110,12 @@ class PyLoader {
   // Memory of `allocate` does not grow, so no slot is allocated while the loader's lock is held without the GIL.
   PyLoader(const std::string& spec, DatasetPtr dataset, EpochPosition start, nb::object allocate, OrderBasis basis,
            OnDevice on_device, std::shared_ptr<DecodeBalance> decode) {
+    held_ = {dataset, basis.samples, decode};
     const bool lent = !allocate.is_none();
     device_ = lent ? lending_device(std::move(allocate)) : open_device("cpu");
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
                                        Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, queue_notice,
                                                        on_device, true, std::move(decode)});
@@ -121,7 +123,7 @@ class PyLoader {
 
   ~PyLoader() {
     // Joining the threads may block: they may be waiting for a server.
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     // The garbage collector may run during a call of the dataset, in one of the threads that would be joined.
     if (in_python_source())
       std::thread([device = std::move(device_), loader = std::move(loader_)]() mutable { loader.reset(); }).detach();
@@ -135,23 +137,26 @@ class PyLoader {
     while (true) {
       bool ready = false;
       {
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         ready = loader_->wait(kSignalCheck);
       }
       if (ready) return loader_->next();
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      nb::module_::import_("unstarve.notices").attr("warn_pending")();
+      // Python code runs only if it must: at exit it would end a daemon thread inside of this call (gil.h).
+      if (has_notice()) nb::module_::import_("unstarve.notices").attr("warn_pending")();
     }
   }
 
   [[nodiscard]] const StoreFormat& output() const { return output_; }
   [[nodiscard]] Loader& loader() { return *loader_; }
   void close() {
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     loader_->close();
   }
 
  private:
+  // Objects of Python that the loader shares: released with the GIL, which a deleter of nanobind would request.
+  std::vector<std::shared_ptr<const void>> held_;
   std::unique_ptr<Device> device_;
   StoreFormat output_;
   std::unique_ptr<Loader> loader_;
@@ -212,7 +217,7 @@ void write_quarantine(const std::string& path, const Dataset& dataset,
                       const std::vector<std::pair<std::uint64_t, std::string>>& bad) {
   std::string lines;
   for (const auto& [id, reason] : bad) lines += quarantine_line(dataset.record_location(id), reason);
-  const nb::gil_scoped_release release;
+  const GilRelease release;
   write_file_atomically(path, lines);
 }
 
@@ -329,7 +334,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("forked", [](PyLoader& loader) { return loader.loader().forked(); })
       .def("memory",
            [](PyLoader& loader) {
-             const nb::gil_scoped_release release;
+             const GilRelease release;
              std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>> list;
              for (const MemoryShare& share : loader.loader().memory())
                list.emplace_back(share.who, share.bytes, share.most);
@@ -337,15 +342,13 @@ NB_MODULE(_core, m) {
            })
       .def("progress", [](PyLoader& loader) { return tuple_of(loader.loader().progress()); })
       .def(
-          "profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); },
-          nb::call_guard<nb::gil_scoped_release>())
+          "profile", [](PyLoader& loader) { return to_json(loader.loader().profile()); }, nb::call_guard<GilRelease>())
       .def(
-          "explain", [](PyLoader& loader) { return loader.loader().explain(); },
-          nb::call_guard<nb::gil_scoped_release>())
+          "explain", [](PyLoader& loader) { return loader.loader().explain(); }, nb::call_guard<GilRelease>())
       .def(
           "bad_samples",
           [](PyLoader& loader, std::size_t most) {
-            const nb::gil_scoped_release release;
+            const GilRelease release;
             std::vector<std::tuple<std::uint64_t, std::string, std::string>> list;
             for (const BadSample& bad : loader.loader().bad_samples(most))
               list.emplace_back(bad.id, to_string(bad.location), bad.reason);
@@ -366,7 +369,7 @@ NB_MODULE(_core, m) {
   m.def(
       "sample_of",
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
         spec.cache = {};  // a cache does not change shapes
         RunOptions options;
@@ -382,7 +385,7 @@ NB_MODULE(_core, m) {
       "explain",
       [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples, std::uint64_t per_value,
          std::uint64_t fixed, bool decodes) {
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         RunOptions options;
         options.usable_cores = read_topology().usable();
         options.grow = true;

@@ -42,8 +42,10 @@ void queue_notice(const std::string& text) {
   queue().any = true;
 }
 
+bool has_notice() { return queue().any; }
+
 std::optional<std::string> take_notice() {
-  if (!queue().any) return std::nullopt;
+  if (!has_notice()) return std::nullopt;
   const std::lock_guard lock(queue().mutex);
   if (queue().waiting.empty()) return std::nullopt;
   std::string text = std::move(queue().waiting.front());

@@ -12,6 +12,8 @@ namespace unstarve::python {
 void queue_notices();
 // Queues one notice, even if it is a repetition.
 void queue_notice(const std::string& text);
+// Cost: one atomic load.
+[[nodiscard]] bool has_notice();
 // Removes and returns the oldest notice. Cost: one atomic load if there is none.
 [[nodiscard]] std::optional<std::string> take_notice();
 

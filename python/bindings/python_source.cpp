@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "python/bindings/gil.h"
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/index/record_format.h"
@@ -19,6 +21,9 @@ namespace unstarve::python {
 namespace {
 
 namespace nb = nanobind;
+
+// A call that takes longer does not delay the exit of the interpreter.
+constexpr std::chrono::seconds kLongestCall{10};
 
 thread_local bool in_call = false;
 
@@ -39,8 +44,8 @@ class Call {
  public:
   explicit Call(std::counting_semaphore<>& permits) : permits_(permits) {
     if (!permits_.try_acquire()) {
-      const nb::gil_scoped_acquire acquire;
-      const nb::gil_scoped_release release;
+      const GilAcquire acquire;
+      const GilRelease release;
       permits_.acquire();
     }
     acquired_.emplace();
@@ -56,7 +61,7 @@ class Call {
 
  private:
   std::counting_semaphore<>& permits_;
-  std::optional<nb::gil_scoped_acquire> acquired_;
+  std::optional<GilAcquire> acquired_;
   bool outer_ = false;
 };
 
@@ -122,7 +127,7 @@ class PythonSource final : public Dataset {
     take(first, first_, record);  // throws if it has an unsupported form
   }
   ~PythonSource() override {
-    const nb::gil_scoped_acquire acquire;
+    const GilAcquire acquire;
     object_.reset();
   }
   PythonSource(const PythonSource&) = delete;
@@ -151,10 +156,18 @@ class PythonSource final : public Dataset {
   }
 
   void end() {
-    const Call call(permits_);
-    nb::object last;  // destroyed after the lock is released
-    const std::lock_guard lock(object_mutex_);
-    std::swap(last, object_);
+    {
+      const Call call(permits_);
+      nb::object last;  // destroyed after the lock is released
+      const std::lock_guard lock(object_mutex_);
+      std::swap(last, object_);
+    }
+    // Waits for the calls in progress: their threads would be ended inside of Python code (gil.h).
+    const GilRelease release;
+    const auto deadline = std::chrono::steady_clock::now() + kLongestCall;
+    int ended = 0;
+    while (ended < concurrency_ && permits_.try_acquire_until(deadline)) ++ended;
+    permits_.release(ended);
   }
 
  private:

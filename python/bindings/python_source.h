@@ -26,7 +26,8 @@ namespace unstarve::python {
 [[nodiscard]] std::shared_ptr<Dataset> python_source(nanobind::object object, std::string name,
                                                      std::vector<std::string> classes, int concurrency);
 
-// Releases the object of a python_source(), whose reads then fail. Ignores other datasets.
+// Releases the object of a python_source(), whose reads then fail, and waits for reads in progress. Ignores other
+// datasets.
 void end_source(Dataset& source);
 
 // Returns whether this thread is in a call of such an object.

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "python/bindings/gil.h"
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
@@ -38,7 +39,7 @@ using namespace nb::literals;
 using Predicate = std::optional<std::pair<std::string, nb::callable>>;
 
 void filter_ids(const Predicate& predicate, std::vector<std::uint32_t>& ids) {
-  const nb::gil_scoped_acquire acquire;
+  const GilAcquire acquire;
   const auto passes = nb::cast<std::vector<bool>>(predicate->second(ids));
   if (passes.size() != ids.size())
     throw Error(ErrorKind::kInternal, fmt::format("filter: {} results for {} samples", passes.size(), ids.size()));
@@ -50,7 +51,7 @@ void filter_ids(const Predicate& predicate, std::vector<std::uint32_t>& ids) {
 
 // Throws the exception of a signal handler (Ctrl-C) if the calling thread is the main thread.
 void check_signals() {
-  const nb::gil_scoped_acquire acquire;
+  const GilAcquire acquire;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
@@ -60,7 +61,7 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
   for (std::size_t i = 0; i < predicates.size(); ++i)
     if (const Predicate& predicate = predicates[i])
       filters[i] = {predicate->first, [&predicate](std::vector<std::uint32_t>& ids) { filter_ids(predicate, ids); }};
-  const nb::gil_scoped_release release;
+  const GilRelease release;
   check_spec(spec);
   const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
   return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, filters, check_signals));
@@ -69,7 +70,7 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
 SampleFacts facts_of(const Dataset& dataset) { return {dataset, read_topology().usable(), check_signals}; }
 
 std::vector<std::optional<std::int64_t>> labels_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
-  const nb::gil_scoped_release release;
+  const GilRelease release;
   return facts_of(*dataset).labels(ids);
 }
 
@@ -77,7 +78,7 @@ std::vector<std::optional<std::int64_t>> labels_of(const DatasetPtr& dataset, co
 using ImageTuple = std::tuple<int, int, std::uint64_t>;
 
 std::vector<std::optional<ImageTuple>> images_of(const DatasetPtr& dataset, const std::vector<std::uint32_t>& ids) {
-  const nb::gil_scoped_release release;
+  const GilRelease release;
   std::vector<std::optional<ImageTuple>> list;
   for (const auto& image : facts_of(*dataset).images(ids))
     list.push_back(image ? std::optional(ImageTuple{image->size.width, image->size.height, image->bytes})
@@ -166,7 +167,7 @@ class SampleReader {
  public:
   SampleReader(const std::string& text, DatasetPtr dataset, SampleSetPtr samples) {
     PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     PlannedRun run = plan_run(std::move(spec), std::move(dataset), {}, {std::move(samples), {}});
     plan_ = std::make_unique<Plan>(std::move(run.plan));
     resources_ = open_resources(*plan_, run.data);
@@ -181,7 +182,7 @@ class SampleReader {
     std::int64_t label = 0;
     Size size;
     {
-      const nb::gil_scoped_release release;
+      const GilRelease release;
       std::unique_ptr<SampleProgram> worker = take();
       StageTotals totals;
       label = worker->make({id, draw}, totals, false);
@@ -195,7 +196,7 @@ class SampleReader {
   }
 
   [[nodiscard]] std::string location(std::uint64_t id) const {
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     return resources_.dataset->location(id);
   }
 

@@ -7,10 +7,13 @@
 #include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/formats/arrays/array_files.h"
 #include "unstarve/storage/formats/cifar/cifar.h"
+#include "unstarve/storage/formats/cifar/cifar_python.h"
 #include "unstarve/storage/formats/folder/image_folder.h"
 #include "unstarve/storage/formats/folder/manifest.h"
+#include "unstarve/storage/formats/folder/unlabelled_images.h"
 #include "unstarve/storage/formats/mds/mds.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
+#include "unstarve/storage/formats/parquet/saved_dataset.h"
 #include "unstarve/storage/formats/recordio/recordio.h"
 #include "unstarve/storage/formats/synthetic/sleep_source.h"
 #include "unstarve/storage/formats/synthetic/synthetic.h"
@@ -31,20 +34,25 @@ struct Format {
   // Throws as open_dataset(). `split` is "" for all samples.
   std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
   bool takes_options = false;  // open() reads source.options and rejects unknown ones; otherwise options are an error
+  bool last_resort = false;    // ignored if another format recognises the source
 };
 
-constexpr std::array<Format, 12> kFormats = {{
+constexpr std::array<Format, 15> kFormats = {{
     {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
+    {"CIFAR Python", "data_batch_1 or train and its siblings", recognises_cifar_python, open_cifar_python},
     {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true},
     {"webdataset", "*.tar, also .tar.gz and .tar.zst", recognises_webdataset, open_webdataset, true},
     {"recordio", "*.rec", recognises_recordio, open_recordio},
     {"parquet", "*.parquet", recognises_parquet, open_parquet, true},
+    {"arrow", "*.arrow, or a folder of save_to_disk() of Hugging Face datasets", recognises_arrow, open_arrow, true},
     {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true},
     {"npy", "images.npy and labels.npy", recognises_npy, open_npy},
     {"idx", "train-images-idx3-ubyte and its labels, as of MNIST", recognises_idx, open_idx},
     {"manifest", "a CSV or JSON-lines file of paths and labels", recognises_manifest, open_manifest, true},
     {"image folder", "one folder of *.jpg, *.jpeg, *.png or *.webp per class", recognises_image_folder,
      open_image_folder},
+    {"images", "image files without labels, or a folder of them", recognises_unlabelled_images, open_unlabelled_images,
+     false, true},
     {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
     {"sleep", "", recognises_sleep, open_sleep},
 }};
@@ -83,7 +91,7 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
   if (!source.folders.empty()) return open_folders(source, split);
   const Format* chosen = nullptr;
   for (const Format& format : kFormats) {
-    if (!format.recognises(source)) continue;
+    if ((format.last_resort && chosen != nullptr) || !format.recognises(source)) continue;
     if (chosen != nullptr) {
       throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": mixed formats, both " + chosen->name + " and " +
                                          format.name + "; found " + describe(source.listing) +

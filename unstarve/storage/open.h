@@ -15,7 +15,9 @@ namespace unstarve {
 // `path`, one of
 //
 //   photos/                             a folder with one folder per class, or with train/, test/, val/ of such folders
-//   cifar-10-batches-bin/               CIFAR-10/100 binaries, the folder or one file
+//   photos/  photos/1.jpg  photos/*.jpg images without labels: a folder without subfolders, or files
+//   cifar-10-batches-bin/  cifar-10-batches-py/        CIFAR-10/100, the folder or one file
+//   saved/                              a folder of save_to_disk() of Hugging Face datasets
 //   train.tfrecord  data-*.tfrecord  data-{000..007}.tfrecord  records/
 //                                       shards: a file, a glob, a range (shard_list.h) or a folder of them
 //   photos-{2023,2024}/                 folders by a glob or range (in buckets: a range), concatenated; classes with

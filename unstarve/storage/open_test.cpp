@@ -28,15 +28,19 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   folder.folder("empty");
   check_rejected(folder.str("empty"), ErrorKind::kInput, "the folder is empty; known: CIFAR binary");
 
-  folder.write("flat/1.jpg", "x");
-  check_rejected(folder.str("flat"), ErrorKind::kInput, "found 0 folders, 1 file (1.jpg); known: ");
+  folder.write("flat/1.txt", "x");
+  check_rejected(folder.str("flat"), ErrorKind::kInput, "no known format; found 0 folders, 1 file (1.txt); known: ");
 
-  check_rejected(folder.str("flat"), ErrorKind::kInput, "1 image without labels: move them to one folder per class");
   folder.write("saved/state.json", "{}");
   folder.write("saved/data-00000-of-00001.arrow", "x");
-  check_rejected(folder.str("saved"), ErrorKind::kInput, "saved by Hugging Face datasets");
-  folder.write("pickles/data_batch_1", "\x80\x02}");
-  check_rejected(folder.str("pickles"), ErrorKind::kInput, "the Python version of CIFAR");
+  check_rejected(folder.str("saved"), ErrorKind::kInput, "Arrow files that are damaged");
+  folder.write("unsaved/state.json", "{}");
+  folder.write("unsaved/dataset_info.json", "{}");
+  check_rejected(folder.str("unsaved"), ErrorKind::kInput, "saved by Hugging Face datasets, but without its *.arrow");
+  folder.write("pickles/data_batch_1", "x");
+  check_rejected(folder.str("pickles"), ErrorKind::kInput, "named as the Python version of CIFAR");
+  folder.write("ffcv/train.beton", "x");
+  check_rejected(folder.str("ffcv"), ErrorKind::kInput, "an FFCV file, which is not supported: pack the original");
   folder.write("optimised/index.json", "{\"chunks\": []}");
   folder.write("optimised/chunk-0-0.bin", "x");
   check_rejected(folder.str("optimised"), ErrorKind::kInput, "written by LitData");
@@ -51,14 +55,18 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   check_rejected(folder.str("empty.txt"), ErrorKind::kInput, "no known format: it is empty");
   folder.write("empty.tar", std::string(10240, '\0'));
   check_rejected(folder.str("empty.tar"), ErrorKind::kInput, "only zeros, as a tar without members");
-  folder.write("one.jpg", "\xff\xd8\xff\xe0 and more");
-  check_rejected(folder.str("one.jpg"), ErrorKind::kInput, "it is one image");
   folder.write("data.arrow", "\xff\xff\xff\xff");
-  check_rejected(folder.str("data.arrow"), ErrorKind::kInput, "Dataset.to_parquet()");
+  check_rejected(folder.str("data.arrow"), ErrorKind::kInput, "named as an Arrow file, but damaged");
+  folder.write("data.parquet", "x");
+  check_rejected(folder.str("data.parquet"), ErrorKind::kInput, "does not begin with PAR1");
+  folder.write("data.feather", "FEA1");
+  check_rejected(folder.str("data.feather"), ErrorKind::kInput, "a Feather file of version 1");
+  folder.write("data.tar", "x");
+  check_rejected(folder.str("data.tar"), ErrorKind::kInput, "the checksum of its first header is wrong");
   folder.write("data.beton", "x");
   check_rejected(folder.str("data.beton"), ErrorKind::kInput, "an FFCV file");
-  folder.write("data_batch_1", "\x80\x02}");
-  check_rejected(folder.str("data_batch_1"), ErrorKind::kInput, "a Python pickle");
+  folder.write("batch.pkl", "\x80\x04}");
+  check_rejected(folder.str("batch.pkl"), ErrorKind::kInput, "a Python pickle, which may run code");
 
   folder.write("a.tar.bz2", "BZh91AY&SY");
   check_rejected(folder.str("a.tar.bz2"), ErrorKind::kInput,

@@ -1,6 +1,6 @@
 #pragma once
 // Hints for messages about data of unknown format: what it is, and what to do. Archives that are not unpacked, formats
-// of other libraries, single images, folders without classes, web pages, lists with other column names.
+// of other libraries, damaged files, web pages, lists with other column names.
 //
 // Threads: a pure function. Failure: none.
 

@@ -93,3 +93,15 @@ def test_files_written_by_hugging_face_are_read(loaded, tmp_path):
     report = json.loads(unstarve("inspect", tmp_path / "again.parquet", "--json"))
     assert [report[key] for key in ("format", "samples", "classes", "corrupt")] == [
         "parquet", len(loaded["train"]), CLASSES, []]
+
+
+def test_folders_of_save_to_disk_are_read_as_the_library_reads_them(datasets, loaded, tmp_path):
+    un = pytest.importorskip("unstarve")
+    shuffled = datasets.DatasetDict({split: data.shuffle(seed=1) for split, data in loaded.items()})
+    shuffled.save_to_disk(str(tmp_path / "saved"), num_shards={"train": 2, "validation": 1})
+    for split, data in shuffled.items():
+        stored = [row["image"]["bytes"] for row in data.cast_column("image", datasets.Image(decode=False))]
+        for pipeline in (un.open(tmp_path / "saved", split=split), un.open(tmp_path / "saved" / split)):
+            assert [pipeline.read(i)["image"] for i in range(len(data))] == stored
+            assert [pipeline.read(i)["label"] for i in range(len(data))] == data["label"][:]
+            assert pipeline.classes == data.features["label"].names

@@ -204,3 +204,40 @@ def test_objects_of_a_daemon_thread_are_not_reported_as_leaks_at_exit(daemon):
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stderr == ""
+
+
+@pytest.mark.parametrize("work", [
+    f"for batch in itertools.cycle(un.open({SMALL!r}).batch(4)): started.set()",
+    "started.set(); list(un.open('sleep:ms=5,images=1000,size=32').batch(100))",
+    "pixels = un.decode(un.encode_jpeg(np.zeros((64, 64, 3), np.uint8)))\n"
+    "while True: started.set(); un.resize(pixels, (32, 32))",
+    "list(un.from_source(Source()).batch(50))",
+])
+def test_a_daemon_thread_that_uses_the_library_does_not_abort_the_program_at_its_end(work):
+    # CPython 3.11 ends such a thread where it requests the GIL, which unwinds C++ frames.
+    code = f"""
+import itertools, sys, threading, time
+import numpy as np
+import unstarve as un
+
+class Source:
+    def __len__(self): return 5000
+    def __getitem__(self, index):
+        started.set()
+        time.sleep(0.001)
+        return np.zeros((32, 32, 3), np.uint8), 1
+
+started = threading.Event()
+
+def run():
+{textwrap.indent(work, "    ")}
+
+threading.Thread(target=run, daemon=True).start()
+started.wait(30)
+time.sleep(0.05)
+sys.exit(3)
+"""
+    for _ in range(5):
+        runs = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        ends = [(run.communicate(timeout=60)[1], run.returncode) for run in runs]
+        assert all(status == 3 and "terminate" not in text for text, status in ends), ends

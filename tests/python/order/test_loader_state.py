@@ -88,7 +88,7 @@ def test_a_state_of_another_loader_is_rejected():
     state = un.open(SMALL).shuffle(1).batch(20).state_dict()
     with pytest.raises(un.errors.ArgumentError, match="seed 1, but this loader has 2"):
         un.open(SMALL).shuffle(2).batch(20).load_state_dict(state)
-    with pytest.raises(un.errors.ArgumentError, match="dataset 200, but this loader has 100"):
+    with pytest.raises(un.errors.ArgumentError, match="other data, of 200 samples; expected this data, of 100"):
         un.open("synthetic:images=100").shuffle(1).batch(20).load_state_dict(state)
     with pytest.raises(un.errors.ArgumentError, match="version 7, expected 1"):
         un.open(SMALL).batch(20).load_state_dict({**state, "version": 7})
@@ -184,13 +184,13 @@ def test_a_state_of_other_data_is_rejected_but_the_location_may_differ(tmp_path)
     same = un.open(there).center_crop(8).batch(4)
     same.load_state_dict(state)
     assert len(list(same)) == 4
-    with pytest.raises(un.errors.ArgumentError, match="the same number of samples, which differ in: names or order"):
+    with pytest.raises(un.errors.ArgumentError, match="other data of as many samples, which differ in: names or order"):
         un.open(other).center_crop(8).batch(4).load_state_dict(state)
     earlier = {key: value for key, value in state.items() if key != "data"}
     un.open(other).center_crop(8).batch(4).load_state_dict(earlier)  # a state of a version without this field
     mixed = taken(un.mix([un.open(here), un.open(other)]).center_crop(8).batch(4), 2)
     un.mix([un.open(there), un.open(other)]).center_crop(8).batch(4).load_state_dict(mixed)
-    with pytest.raises(un.errors.ArgumentError, match="other data with the same number of samples"):
+    with pytest.raises(un.errors.ArgumentError, match="other data of as many samples"):
         un.mix([un.open(other), un.open(here)]).center_crop(8).batch(4).load_state_dict(mixed)
 
 

@@ -163,6 +163,26 @@ TEST_CASE("a 12-bit JPEG is rejected with libjpeg-turbo's message", "[codecs]") 
   CHECK_FALSE(decoder.used_own_decoder());
 }
 
+TEST_CASE("lossless and hierarchical JPEG are named as such", "[codecs]") {
+  const auto why = [](std::uint8_t process) {
+    auto bytes = make_jpeg(sample_image({16, 16}, 1), {});
+    bytes[find(bytes, 0xC0) + 1] = process;
+    Decoder decoder;
+    try {
+      (void)decoder.open(bytes);
+      Image out;
+      decoder.decode({}, out);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(why(0xC3), Catch::StartsWith("JPEG: found a lossless JPEG (SOF3)") &&
+                            Catch::EndsWith("expected baseline, extended or progressive. Convert the image."));
+  CHECK_THAT(why(0xCB), Catch::Contains("a lossless JPEG (SOF11)"));
+  CHECK_THAT(why(0xC5), Catch::Contains("a hierarchical JPEG (SOF5)"));
+}
+
 TEST_CASE("a two-component JPEG is rejected", "[codecs]") {
   Decoder decoder;
   auto bytes = make_jpeg(sample_image({16, 16}, 1), {"4:4:4", 1, 1});

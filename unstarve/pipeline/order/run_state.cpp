@@ -173,6 +173,13 @@ std::uint64_t RunState::check(const Json& state) const {
   if (!state.contains("version") || state["version"] != kVersion)
     reject(fmt::format("version {}, expected {}", text_of(state, "version"), kVersion));
   (void)integer(state, "epoch", 0, kMaxEpoch);
+  if (const auto found = state.find("dataset");
+      found != state.end() && found->is_number_unsigned() && *found != records_) {
+    reject(
+        fmt::format("found a state of other data, of {} samples; expected this data, of {}. Open the data of the run "
+                    "that saved the state.",
+                    found->dump(), records_));
+  }
   (void)integer(state, "samples", 0, length());
   const Json expected = {{"seed", spec_.seed}, {"shuffle", spec_.shuffle}, {"dataset", records_}};
   for (const auto& [key, value] : expected.items())
@@ -181,8 +188,8 @@ std::uint64_t RunState::check(const Json& state) const {
   if (const auto found = state.find("data"); found != state.end() && data_ != 0) {
     if (const std::uint64_t theirs = identity(*found); theirs != data_)
       reject(fmt::format(
-          "found other data with the same number of samples, which differ in: {}; expected the same data in "
-          "the same order, at any path",
+          "found a state of other data of as many samples, which differ in: {}; expected the same data in the same "
+          "order, at any path. Open the data of the run that saved the state.",
           identities_differ_in(theirs, data_)));
   }
   std::uint64_t bucket_run = 0;

@@ -135,7 +135,8 @@ TEST_CASE("a damaged or foreign state is rejected") {
              Contains("samples: found nothing, expected a whole number"));
   CHECK_THAT(error_of([](Json& s) { s["samples"] = 101; }), Contains("samples: found 101, expected 0 to 100"));
   CHECK_THAT(error_of([](Json& s) { s["seed"] = 8; }), Contains("seed 8, but this loader has 7"));
-  CHECK_THAT(error_of([](Json& s) { s["dataset"] = 99; }), Contains("dataset 99, but this loader has 100"));
+  CHECK_THAT(error_of([](Json& s) { s["dataset"] = 99; }),
+             Contains("found a state of other data, of 99 samples; expected this data, of 100"));
   CHECK_THAT(error_of([](Json& s) { s["order"] = 1; }), Contains("order: found 1"));
   CHECK_THAT(error_of([](Json& s) { s["order"]["window"] = 9; }), Contains("window 9, but this loader has 0"));
   CHECK_THAT(error_of([](Json& s) { s["order"]["set"] = "12"; }), Contains("other selected samples"));

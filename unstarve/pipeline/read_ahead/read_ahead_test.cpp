@@ -1,5 +1,7 @@
 #include "unstarve/pipeline/read_ahead/read_ahead.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -50,6 +52,9 @@ class CountingSet final : public Dataset {
       if (!meet_.wait_for(lock, std::chrono::minutes(1), [this] { return inside_ >= together; })) lonely = true;
     }
     if (pause.count() > 0) std::this_thread::sleep_for(pause);
+    const std::int64_t end_ns = compute_ns > 0 ? thread_cpu_ns() + compute_ns : 0;
+    while (compute_ns > 0 && thread_cpu_ns() < end_ns) {
+    }
     const std::size_t bytes = larger_every > 0 && id % larger_every == 0 ? 64 * bytes_ : bytes_;
     record.storage.reserve_discard(bytes);
     record.storage.data()[0] = static_cast<std::uint8_t>(id);
@@ -60,6 +65,7 @@ class CountingSet final : public Dataset {
 
   std::uint64_t larger_every = 0;      // one in `larger_every` records is 64 times as large; 0: none
   std::chrono::microseconds pause{0};  // of every read
+  std::int64_t compute_ns = 0;         // CPU time of every read
   int together = 0;                    // the first reads wait until this many are in progress
   std::uint64_t bad = ~std::uint64_t{0};
   mutable std::atomic<int> reads{0};
@@ -360,6 +366,47 @@ TEST_CASE("time that readers are awake is distinguished from time that they slee
   CHECK(slept.awake_ns < slept.busy_ns / 2);
   CHECK(awake.awake_ns > awake.busy_ns / 2);
   CHECK(awake.awake_ns <= awake.busy_ns);
+}
+
+// Keeps the calling thread, and those that it starts, on one CPU.
+class OneCpu {
+ public:
+  OneCpu() {
+    REQUIRE(::sched_getaffinity(0, sizeof before_, &before_) == 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
+      if (CPU_ISSET(cpu, &before_)) CPU_SET(cpu, &one);
+    REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+  }
+  ~OneCpu() { ::sched_setaffinity(0, sizeof before_, &before_); }
+  OneCpu(const OneCpu&) = delete;
+  OneCpu& operator=(const OneCpu&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+TEST_CASE("in a call in which a reader slept, its wait for a busy CPU is not sleep") {
+  if (!thread_sleeps()) {
+    WARN("SKIPPED, this kernel does not count how often a thread sleeps");
+    return;
+  }
+  const OneCpu pinned;
+  std::jthread competitor([](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+    }
+  });
+  const Order order(OrderSpec{}, BatchSpec{10, LastBatch::kDrop}, 40);
+  const auto dataset = std::make_shared<CountingSet>(40);
+  dataset->pause = std::chrono::microseconds(50);
+  dataset->compute_ns = 10'000'000;
+  ReadAhead ahead(dataset, RunOrder(order, {}, 1), {1, kReadAheadBytes});
+  RecordBuffer record;
+  for (std::uint64_t i = 0; i < 40; ++i) REQUIRE(ahead.take(0, i / 10, i % 10, record));
+  const StageProfile profile = ahead.profile();
+  REQUIRE(profile.busy_ns > profile.cpu_ns);
+  CHECK(profile.awake_ns - profile.cpu_ns > (profile.busy_ns - profile.cpu_ns) / 2);
 }
 
 TEST_CASE("a pixel cache avoids the reads of the second epoch, and read-ahead uses the cache of encoded records") {

@@ -32,6 +32,7 @@ struct DatasetUnderTest {
   // Damages the stored record `id` of the latest dataset from make(); empty for datasets in memory. Reading the record
   // must then throw Error(kIo) or Error(kInput) with the returned text, and its neighbours must be readable.
   std::function<std::string(std::uint64_t id)> damage;
+  bool labels = true;  // false: the format has none
 };
 
 // A copy of one record, for comparisons.
@@ -55,7 +56,8 @@ inline RecordCopy copy_of(const Dataset& data, const RecordBuffer& record) {
       }
     }
   }
-  copy.label = record.values.at(static_cast<std::size_t>(data.field_index(FieldKind::kLabel))).integer;
+  const int label = data.field_index(FieldKind::kLabel);
+  if (label >= 0) copy.label = record.values.at(static_cast<std::size_t>(label)).integer;
   return copy;
 }
 
@@ -128,17 +130,17 @@ inline void check_locations(const Dataset& data) {
   }
 }
 
-inline void check_records(const Dataset& data, std::uint64_t samples) {
+inline void check_records(const Dataset& data, std::uint64_t samples, bool labels = true) {
   REQUIRE(data.size() == samples);
   REQUIRE((data.field_index(FieldKind::kEncodedImage) >= 0) != (data.field_index(FieldKind::kPixels) >= 0));
-  REQUIRE(data.field_index(FieldKind::kLabel) >= 0);
+  REQUIRE((data.field_index(FieldKind::kLabel) >= 0) == labels);
   CHECK_FALSE(data.format().empty());
   for (std::uint64_t id = 0; id < samples; ++id) {
     RecordBuffer record;
     const RecordCopy copy = read_copy(data, id, record);
     CHECK(record.values.size() == data.fields().size());
     CHECK_FALSE(copy.image.empty());
-    CHECK(copy.label >= 0);
+    CHECK((copy.label >= 0) == labels);
     CHECK(copy.label < static_cast<std::int64_t>(data.classes().size()));
   }
   check_locations(data);
@@ -202,10 +204,10 @@ inline void check_truncated_anywhere(const std::filesystem::path& file,
 
 inline void check_dataset(const DatasetUnderTest& test, std::uint64_t many = 23) {
   CHECK_THROWS_AS(test.make(0), Error);
-  check_records(*test.make(1), 1);
+  check_records(*test.make(1), 1, test.labels);
 
   const std::shared_ptr<const Dataset> data = test.make(many);
-  check_records(*data, many);
+  check_records(*data, many, test.labels);
   const std::vector<RecordCopy> expected = read_all(*data);
   CHECK(std::count(expected.begin(), expected.end(), expected[0]) == 1);  // records are distinct
 

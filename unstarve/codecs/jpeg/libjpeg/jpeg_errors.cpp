@@ -24,6 +24,16 @@ void emit_message(j_common_ptr cinfo, int level) {
 
 void output_message(j_common_ptr) {}
 
+// The process of a frame marker that libjpeg does not decode (ITU-T T.81, table B.1).
+std::string process_of(int marker) {
+  const std::string number = "JPEG (SOF" + std::to_string(marker - 0xc0) + ")";
+  switch (marker) {
+    case 0xc3:
+    case 0xcb: return "a lossless " + number;
+    default: return "a hierarchical " + number;
+  }
+}
+
 }  // namespace
 
 jpeg_error_mgr* install(JpegFailure& failure) noexcept {
@@ -51,6 +61,9 @@ Error jpeg_error(const JpegFailure& failure, const std::string& where) {
     case JWRN_ARITH_BAD_CODE:
     case JWRN_MUST_RESYNC:
       return Error(ErrorKind::kInput, std::string("JPEG: truncated or damaged: ") + failure.text + suffix);
+    case JERR_SOF_UNSUPPORTED:
+      return Error(ErrorKind::kInput, "JPEG: found " + process_of(failure.manager.msg_parm.i[0]) + suffix +
+                                          "; expected baseline, extended or progressive. Convert the image.");
     case kTooManyScans:
       return Error(ErrorKind::kInput, "JPEG: more than 500 scans" + suffix +
                                           ", expected at most 500; remove the file, it was made to waste time");

@@ -23,17 +23,20 @@ std::vector<std::int32_t> labels_of(std::span<const std::uint8_t> bytes, std::si
   return labels;
 }
 
-ArrayImages::ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts)
+ArrayImages::ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts,
+                         std::vector<std::string> classes)
     : format_(std::move(format)),
       shape_(shape),
       parts_(std::move(parts)),
-      fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}} {
+      fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}},
+      classes_(std::move(classes)) {
   std::int32_t largest = -1;
   for (const ArrayPart& part : parts_) {
     begins_.push_back(begins_.back() + part.labels.size());
     largest = std::max(largest, *std::max_element(part.labels.begin(), part.labels.end()));
   }
-  for (std::int32_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
+  const bool numbered = classes_.empty();
+  for (std::int32_t number = 0; numbered && number <= largest; ++number) classes_.push_back(std::to_string(number));
 }
 
 RecordLocation ArrayImages::record_location(std::uint64_t id) const {
@@ -68,9 +71,10 @@ void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
   }
   record.values.resize(2);
   record.values[0] = {};
-  record.values[0].pixels = {pixels,          shape_.width,
-                             shape_.height,   static_cast<std::ptrdiff_t>(shape_.width) * shape_.channels,
-                             shape_.channels, shape_.channels == 1 ? 0 : 1};
+  const std::ptrdiff_t step = shape_.planar ? 1 : shape_.channels;
+  const std::ptrdiff_t plane = shape_.planar ? std::ptrdiff_t{shape_.width} * shape_.height : 1;
+  record.values[0].pixels = {
+      pixels, shape_.width, shape_.height, shape_.width * step, step, shape_.channels == 1 ? 0 : plane};
   record.values[1] = {{}, {}, label};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Contiguous 8-bit grey or RGB images, each with a label: the contents of .npy arrays and idx files.
+// Contiguous 8-bit grey or RGB images, each with a label: the contents of .npy arrays, idx files and CIFAR pickles.
 //
 // Fields:    image (pixels; grey images are read as RGB with three equal channels), label.
 // Ownership: keeps the parts open and all labels in memory (4 bytes each). Pixels of a mapped part are views of the
@@ -20,7 +20,8 @@ namespace unstarve {
 struct ArrayShape {
   int width = 0;
   int height = 0;
-  int channels = 3;  // 1 or 3
+  int channels = 3;     // 1 or 3
+  bool planar = false;  // a plane per channel, instead of channels per pixel
   friend bool operator==(const ArrayShape&, const ArrayShape&) = default;
   [[nodiscard]] constexpr std::uint64_t bytes() const noexcept {
     return static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) *
@@ -42,8 +43,10 @@ struct ArrayPart {
 
 class ArrayImages final : public Dataset {
  public:
-  // Precondition: each part is non-empty and holds as many images as labels.
-  ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts);
+  // Precondition: each part is non-empty and holds as many images as labels. `classes`: the names; if empty, numbers up
+  // to the largest label.
+  ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts,
+              std::vector<std::string> classes = {});
 
   [[nodiscard]] std::string format() const override { return format_; }
   [[nodiscard]] std::uint64_t size() const override { return begins_.back(); }

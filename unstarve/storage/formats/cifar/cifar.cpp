@@ -1,14 +1,13 @@
 #include "unstarve/storage/formats/cifar/cifar.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <set>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/remote/remote.h"
+#include "unstarve/storage/formats/cifar/cifar_files.h"
 #include "unstarve/storage/source/source.h"
 
 namespace unstarve {
@@ -134,63 +133,24 @@ std::vector<std::string> parse_class_names(std::string_view text, int classes, c
 
 namespace {
 
-namespace fs = std::filesystem;
-
-struct CifarFiles {
-  const CifarLayout* layout = nullptr;
-  std::vector<std::string> train;  // names of existing files, in order
-  std::vector<std::string> test;
-};
+constexpr CifarVersion kBinary{".bin", &kCifar10, &kCifar100};
 
 bool has(const std::vector<std::string>& files, const std::string& name) {
   return std::find(files.begin(), files.end(), name) != files.end();
 }
 
-CifarFiles find_files(const CifarLayout& layout, std::initializer_list<const char*> train, const char* test,
-                      const std::vector<std::string>& present) {
-  CifarFiles found{&layout, {}, {}};
-  for (const char* name : train) {
-    if (has(present, name)) found.train.emplace_back(name);
-  }
-  if (has(present, test)) found.test.emplace_back(test);
-  return found;
-}
-
-CifarFiles find_10(const std::vector<std::string>& present) {
-  return find_files(
-      kCifar10, {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
-      "test_batch.bin", present);
-}
-
-CifarFiles find_100(const std::vector<std::string>& present) {
-  return find_files(kCifar100, {"train.bin"}, "test.bin", present);
-}
-
-bool any(const CifarFiles& files) { return !files.train.empty() || !files.test.empty(); }
-
 bool is_test(const std::string& name) { return name == "test_batch.bin" || name == "test.bin"; }
-
-// A path or URL, split at its last '/'; the query of a URL belongs to neither part.
-struct CifarPath {
-  explicit CifarPath(const std::string& path) {
-    const std::size_t end = is_url(path) ? std::min(path.find('?'), path.size()) : path.size();
-    const std::size_t base = path.rfind('/', end) + 1;
-    folder = path.substr(0, base);
-    name = path.substr(base, end - base);
-    has_query = end < path.size();
-  }
-  std::string folder, name;
-  bool has_query = false;
-};
 
 bool fits(const CifarLayout& layout, std::uint64_t bytes) { return bytes > 0 && bytes % layout.record_bytes() == 0; }
 
-bool is_published(const std::string& name) { return any(find_10({name})) || any(find_100({name})); }
+bool any_published(const std::vector<std::string>& names) {
+  return find_cifar_10(kBinary, names).any() || find_cifar_100(kBinary, names).any();
+}
 
 // The layout of a single file, from its published name or else from its length.
 const CifarLayout& layout_of_file(const Source& source, const std::string& path, const std::string& name) {
-  if (any(find_10({name}))) return kCifar10;
-  if (any(find_100({name}))) return kCifar100;
+  if (find_cifar_10(kBinary, {name}).any()) return kCifar10;
+  if (find_cifar_100(kBinary, {name}).any()) return kCifar100;
   const std::uint64_t bytes = (path == source.first_path ? source.first : open_bytes(path))->size();
   const bool fits_10 = fits(kCifar10, bytes);
   if (fits_10 == fits(kCifar100, bytes)) {
@@ -214,31 +174,7 @@ std::vector<std::string> class_names(const std::string& folder, const CifarLayou
                                          std::to_string(kMaxNamesBytes));
     return parse_class_names(read_text(*file, file->size()), layout.classes, file->name());
   }
-  std::vector<std::string> numbers;
-  for (int i = 0; i < layout.classes; ++i) numbers.push_back(std::to_string(i));
-  return numbers;
-}
-
-bool exists_at(const std::string& path) {
-  return is_url(path) ? RemoteStore::of_process().find(path) != nullptr : fs::exists(path);
-}
-
-// The published training set has batches 1 to 5. A shorter set is accepted; a gap means that a file was lost.
-void reject_gap(const CifarFiles& found, const std::string& folder) {
-  if (found.layout != &kCifar10) return;
-  for (std::size_t i = 0; i < found.train.size(); ++i) {
-    const std::string expected = "data_batch_" + std::to_string(i + 1) + ".bin";
-    if (found.train[i] != expected) {
-      throw Error(ErrorKind::kInput,
-                  "open " + folder + ": " + expected + " is missing although " + found.train[i] + " exists");
-    }
-  }
-}
-
-// The query of a URL may be valid for that file only, so no other file in its folder is requested.
-std::vector<std::string> class_names_next_to(const CifarPath& path, const CifarLayout& layout) {
-  return class_names(path.folder, layout,
-                     [&](const std::string& name) { return !path.has_query && exists_at(path.folder + name); });
+  return numbered_classes(layout);
 }
 
 // Opens the given files in the given order.
@@ -261,7 +197,8 @@ std::shared_ptr<const Dataset> open_files(const Source& source, const std::strin
     }
     layout = &own;
     if (folders.insert(path.folder).second) {
-      std::vector<std::string> names = class_names_next_to(path, own);
+      std::vector<std::string> names =
+          class_names(path.folder, own, [&](const std::string& name) { return exists_next_to(path, name); });
       if (!classes.empty() && names != classes) {
         throw Error(ErrorKind::kInput, "open " + shown + ": the class names next to " + shown_name(file) +
                                            " differ from those next to " + shown_name(source.files.front()));
@@ -282,42 +219,20 @@ std::shared_ptr<const Dataset> open_files(const Source& source, const std::strin
 }  // namespace
 
 bool recognises_cifar(const Source& source) {
-  if (source.folder) return any(find_10(source.listing.files)) || any(find_100(source.listing.files));
+  if (source.folder) return any_published(source.listing.files);
   if (!source.first) return false;
   const CifarPath path(source.first_path);
   if (!path.name.ends_with(".bin")) return false;
-  if (source.files.size() == 1 || is_published(path.name)) return true;
+  if (source.files.size() == 1 || any_published({path.name})) return true;
   return fits(kCifar10, source.first->size()) != fits(kCifar100, source.first->size());
 }
 
 std::shared_ptr<const Dataset> open_cifar(const Source& source, const std::string& split) {
   if (!source.folder) return open_files(source, split);
-  const std::string shown = shown_name(source.text);
+  const CifarSelection found = select_cifar_files(kBinary, source, split);
   const std::string folder = source.path + (source.path.ends_with('/') ? "" : "/");
-  const CifarFiles ten = find_10(source.listing.files);
-  const CifarFiles hundred = find_100(source.listing.files);
-  if (any(ten) && any(hundred)) {
-    throw Error(ErrorKind::kInput, "open " + shown + ": both CIFAR-10 and CIFAR-100 files; found " +
-                                       describe(source.listing) + ". Pass one file, or a folder with one format.");
-  }
-  const CifarFiles& found = any(ten) ? ten : hundred;
-  reject_gap(found, shown);
-  if (!split.empty() && split != "train" && split != "test") {
-    throw Error(ErrorKind::kArgument,
-                "open " + shown + ": no split '" + split + "'; " + found.layout->name + " has train and test");
-  }
-  std::vector<std::string> files;
-  const auto take = [&](const std::vector<std::string>& names) {
-    for (const std::string& name : names) files.push_back(folder + name);
-  };
-  if (split != "test") take(found.train);
-  if (split != "train") take(found.test);
-  if (files.empty()) {
-    throw Error(ErrorKind::kInput,
-                "open " + shown + ": no file of the split '" + split + "'; found " + describe(source.listing));
-  }
   return std::make_shared<CifarBinary>(
-      *found.layout, files,
+      *found.layout, found.files,
       class_names(folder, *found.layout, [&](const std::string& name) { return has(source.listing.files, name); }));
 }
 

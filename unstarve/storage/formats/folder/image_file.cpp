@@ -11,6 +11,7 @@
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/io/batch_reader.h"
+#include "unstarve/storage/source/open_bytes.h"
 
 namespace unstarve {
 namespace {
@@ -46,6 +47,20 @@ std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedByte
   if (read.error != 0) throw io_error("read", path.data->location(path.id), read.error);
   if (read.bytes < image.bytes) throw shrank(path.data->location(path.id), image.bytes, read.bytes);
   return {storage.data(), image.bytes};
+}
+
+std::span<const std::uint8_t> read_remote_image(const std::string& url, const Dataset& data, std::uint64_t id,
+                                                AlignedBytes& storage) {
+  const auto file = open_bytes(url);
+  if (file->size() == 0 || file->size() > kMaxImageBytes) {
+    throw Error(ErrorKind::kInput, "read " + data.location(id) + ": " + std::to_string(file->size()) +
+                                       " bytes; expected an image of 1 to " + std::to_string(kMaxImageBytes) +
+                                       " bytes");
+  }
+  const auto bytes = static_cast<std::size_t>(file->size());
+  storage.reserve_discard(bytes + kReadableAfter);
+  file->read(0, {storage.data(), bytes});
+  return {storage.data(), bytes};
 }
 
 void read_image_files(std::span<const ImageFile> files, const Dataset& data, std::span<const std::uint64_t> ids,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
@@ -33,6 +34,10 @@ struct ImageFile {
 
 // Reads into `storage`, followed by the padding that the vector code of the decoders needs.
 [[nodiscard]] std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedBytes& storage);
+
+// The same for a URL, without a listing: two requests.
+[[nodiscard]] std::span<const std::uint8_t> read_remote_image(const std::string& url, const Dataset& data,
+                                                              std::uint64_t id, AlignedBytes& storage);
 
 // Reads files[i] into records[i].storage, with many reads in flight. `data` and `ids` are used in messages.
 // Precondition: the spans have equal sizes.

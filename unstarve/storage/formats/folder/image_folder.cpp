@@ -128,7 +128,12 @@ bool holds_splits(const Source& source) {
 
 }  // namespace
 
-bool recognises_image_folder(const Source& source) { return source.folder && !source.listing.folders.empty(); }
+// The folders of a DatasetDict of Hugging Face (parquet/saved_dataset.h) are splits of another format.
+bool recognises_image_folder(const Source& source) {
+  const std::vector<std::string>& files = source.listing.files;
+  return source.folder && !source.listing.folders.empty() &&
+         std::find(files.begin(), files.end(), "dataset_dict.json") == files.end();
+}
 
 std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std::string& split) {
   const std::vector<std::string>& folders = source.listing.folders;

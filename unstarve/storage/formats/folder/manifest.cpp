@@ -216,15 +216,7 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
   const List& list = list_of(id);
   std::span<const std::uint8_t> bytes;
   if (remote(list, path)) {
-    const auto file = open_bytes(is_url(path) ? path : list.root + "/" + path);
-    if (file->size() == 0 || file->size() > kMaxImageBytes) {
-      throw Error(ErrorKind::kInput, "read " + location(id) + ": " + std::to_string(file->size()) +
-                                         " bytes; expected an image of 1 to " + std::to_string(kMaxImageBytes) +
-                                         " bytes");
-    }
-    record.storage.reserve_discard(file->size() + kReadableAfter);
-    file->read(0, {record.storage.data(), static_cast<std::size_t>(file->size())});
-    bytes = {record.storage.data(), static_cast<std::size_t>(file->size())};
+    bytes = read_remote_image(is_url(path) ? path : list.root + "/" + path, *this, id, record.storage);
   } else {
     bytes = read_image_file({list.folder.get(), path, this, id}, record.storage);
   }

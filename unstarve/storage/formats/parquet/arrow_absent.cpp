@@ -1,4 +1,4 @@
-// Parquet in a build without Arrow: every function throws.
+// Parquet and Arrow files in a build without Arrow: every function throws.
 #include "unstarve/core/error.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
@@ -9,7 +9,7 @@ namespace {
 
 Error missing(const std::string& operation, const char* what) {
   return Error(ErrorKind::kMissing, operation + ": this build cannot " + what +
-                                        " Parquet; expected one with Arrow. Install the wheel of `make wheel`, or "
+                                        "; expected one with Arrow. Install the wheel of `make wheel`, or "
                                         "build with -DUNSTARVE_PARQUET=ON after `make setup`, which installs pyarrow");
 }
 
@@ -17,15 +17,20 @@ Error missing(const std::string& operation, const char* what) {
 
 std::unique_ptr<const ParquetFile> open_parquet_file(std::shared_ptr<const ByteSource> source, const std::string&,
                                                      const std::string&) {
-  throw missing("open parquet " + source->name(), "read");
+  throw missing("open parquet " + source->name(), "read Parquet");
+}
+
+std::unique_ptr<const ParquetFile> open_ipc_file(std::shared_ptr<const ByteSource> source, const std::string&,
+                                                 const std::string&) {
+  throw missing("open arrow " + source->name(), "read Arrow files");
 }
 
 std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<std::string>&) {
-  throw missing("write Parquet", "write");
+  throw missing("write Parquet", "write Parquet");
 }
 
 std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<std::string>&, std::size_t) {
-  throw missing("write Parquet", "write");
+  throw missing("write Parquet", "write Parquet");
 }
 
 ArrowFacts arrow_facts() { return {}; }

@@ -16,7 +16,6 @@ namespace unstarve {
 namespace {
 
 constexpr std::int64_t kBatchRows = 4096;
-constexpr std::size_t kMaxClassNameBytes = 4096;
 constexpr std::size_t kBlockBytes = std::size_t{16} << 20;
 
 // Address of empty values; nullptr means that the row has no value.
@@ -94,10 +93,10 @@ void read_numbers(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& g
 
 void read_names(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& group) {
   for_each_row<parquet::ByteArrayType>(column, rows, [&](std::uint64_t, const parquet::ByteArray* value) {
-    if (value != nullptr && value->len > kMaxClassNameBytes) {
+    if (value != nullptr && value->len > kMaxNameBytes) {
       throw Error(ErrorKind::kInput, "column " + column.descr()->path()->ToDotString() + " has a string of " +
                                          std::to_string(value->len) + " bytes; expected a class name of at most " +
-                                         std::to_string(kMaxClassNameBytes));
+                                         std::to_string(kMaxNameBytes));
     }
     group.label_names.emplace_back(
         value == nullptr ? "" : std::string(reinterpret_cast<const char*>(value->ptr), value->len));

@@ -11,6 +11,7 @@
 #include <parquet/schema.h>
 #include <parquet/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,6 +19,9 @@
 #include "unstarve/storage/formats/parquet/parquet_file.h"
 
 namespace unstarve {
+
+// Of a class name; a longer one was read from a column of other content.
+inline constexpr std::size_t kMaxNameBytes = 4096;
 
 // Stores the images of a row group: copies them to blocks of the group, except images that are in the map already.
 // `expected`: the approximate number of bytes; more than `limit` is an error. Borrows the group.

@@ -1,6 +1,5 @@
 // ParquetFile based on Arrow C++. Only arrow_*.cpp include Arrow headers.
 #include <arrow/config.h>
-#include <arrow/memory_pool.h>
 #include <arrow/util/key_value_metadata.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
@@ -13,6 +12,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/formats/parquet/arrow_columns.h"
+#include "unstarve/storage/formats/parquet/arrow_decode.h"
 #include "unstarve/storage/formats/parquet/arrow_module.h"
 #include "unstarve/storage/formats/parquet/arrow_source.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
@@ -24,14 +24,6 @@ constexpr std::uint64_t kTrailerBytes = 8;                          // length of
 constexpr std::uint64_t kMinFileBytes = 4 + kTrailerBytes;          // magic at the beginning, trailer
 constexpr std::uint64_t kFirstTailBytes = std::uint64_t{64} << 10;  // contains the footer of most files
 constexpr std::uint64_t kMaxFooterBytes = std::uint64_t{256} << 20;
-// Limits for decoded pages. 1032 is the maximum expansion of deflate (zlib's technical details).
-constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMaxExpansion = 1032;
-constexpr std::uint64_t kMaxGroupBytes = std::uint64_t{1} << 36;
-
-std::uint64_t decoded_limit(std::uint64_t stored_bytes) {
-  return std::min(kMaxGroupBytes, kSlackBytes + std::min(stored_bytes, kMaxGroupBytes) * kMaxExpansion);
-}
 
 class ArrowFile final : public ParquetFile {
  public:
@@ -192,29 +184,11 @@ void ArrowFile::check_rows() const {
 }
 
 RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
-  const std::string where = "read " + name() + " row group " + std::to_string(number) + ": ";
   const auto file = std::make_shared<SourceFile>(*source_);
-  arrow::CappedMemoryPool pool(arrow::default_memory_pool(),
-                               static_cast<std::int64_t>(decoded_limit(groups_[number].stored_bytes)));
-  RowGroup group;
-  try {
-    read_columns(number, with_images, file, pool, group);
-    check_chunks(number);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kInput) check_chunks(number);  // zeros of a truncated map look like damage
-    throw Error(error.kind(), where + error.what());
-  } catch (const parquet::ParquetException& error) {
-    check_chunks(number);
-    if (file->failure()) {
-      try {
-        std::rethrow_exception(file->failure());
-      } catch (const Error& cause) {
-        throw Error(cause.kind(), where + cause.what());
-      }
-    }
-    throw Error(ErrorKind::kInput, where + "damaged: " + error.what());
-  }
-  return group;
+  return decode_group(
+      "read " + name() + " row group " + std::to_string(number) + ": ", *file, groups_[number].stored_bytes,
+      [&](arrow::MemoryPool& pool, RowGroup& group) { read_columns(number, with_images, file, pool, group); },
+      [&] { check_chunks(number); });
 }
 
 // Rejects data decoded from mapped pages that the file no longer contains.

@@ -32,6 +32,8 @@ struct ParquetSource {
 struct ArrowModule {
   const char* stamp;  // first member, readable in any module
   std::unique_ptr<const ParquetFile> (*open)(ParquetSource source, const std::string& image, const std::string& label);
+  std::unique_ptr<const ParquetFile> (*open_ipc)(ParquetSource source, const std::string& image,
+                                                 const std::string& label);
   std::unique_ptr<RecordWriter> (*make_writer)(ByteSink& sink, const std::vector<std::string>& classes,
                                                std::size_t group_rows);
   std::string (*version)();  // of Arrow: "26.0.1"
@@ -43,6 +45,8 @@ struct ArrowModule {
 // In the module: what its table refers to.
 [[nodiscard]] std::unique_ptr<const ParquetFile> open_arrow_file(ParquetSource source, const std::string& image,
                                                                  const std::string& label);
+[[nodiscard]] std::unique_ptr<const ParquetFile> open_arrow_ipc(ParquetSource source, const std::string& image,
+                                                                const std::string& label);
 [[nodiscard]] std::unique_ptr<RecordWriter> make_arrow_writer(ByteSink& sink, const std::vector<std::string>& classes,
                                                               std::size_t group_rows);
 [[nodiscard]] std::string linked_arrow_version();

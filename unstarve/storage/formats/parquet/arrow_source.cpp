@@ -14,13 +14,13 @@ void SourceFile::fetch(std::span<const Chunk> chunks) {
     auto buffer = arrow::AllocateBuffer(static_cast<std::int64_t>(chunk.bytes));
     if (!buffer.ok()) throw Error(ErrorKind::kMemory, buffer.status().ToString());
     fetched_.emplace_back(chunk, *std::move(buffer));
-    ranges.push_back({chunk.offset, {fetched_.back().second->mutable_data(), chunk.bytes}});
+    ranges.push_back({part_.offset + chunk.offset, {fetched_.back().second->mutable_data(), chunk.bytes}});
   }
   source_.read_many(ranges);
 }
 
 arrow::Result<std::shared_ptr<arrow::Buffer>> SourceFile::ReadAt(std::int64_t position, std::int64_t length) {
-  if (!within(position, length)) return arrow::Status::Invalid("a chunk exceeds the end of the file");
+  if (!within(position, length)) return arrow::Status::Invalid("a chunk exceeds the end of the data");
   const auto offset = static_cast<std::uint64_t>(position), bytes = static_cast<std::uint64_t>(length);
   if (!mapped_.empty()) return std::make_shared<arrow::Buffer>(mapped_.data() + offset, length);
   for (const auto& [chunk, buffer] : fetched_) {
@@ -36,9 +36,9 @@ arrow::Result<std::shared_ptr<arrow::Buffer>> SourceFile::ReadAt(std::int64_t po
 }
 
 arrow::Result<std::int64_t> SourceFile::ReadAt(std::int64_t position, std::int64_t length, void* out) {
-  if (!within(position, length)) return arrow::Status::Invalid("a chunk exceeds the end of the file");
+  if (!within(position, length)) return arrow::Status::Invalid("a chunk exceeds the end of the data");
   try {
-    source_.read(static_cast<std::uint64_t>(position),
+    source_.read(part_.offset + static_cast<std::uint64_t>(position),
                  {static_cast<std::uint8_t*>(out), static_cast<std::size_t>(length)});
   } catch (const Error& error) {
     failure_ = std::current_exception();
@@ -60,8 +60,8 @@ arrow::Result<std::shared_ptr<arrow::Buffer>> SourceFile::Read(std::int64_t leng
 }
 
 bool SourceFile::within(std::int64_t position, std::int64_t length) const {
-  return position >= 0 && length >= 0 && static_cast<std::uint64_t>(position) <= source_.size() &&
-         static_cast<std::uint64_t>(length) <= source_.size() - static_cast<std::uint64_t>(position);
+  return position >= 0 && length >= 0 && static_cast<std::uint64_t>(position) <= part_.bytes &&
+         static_cast<std::uint64_t>(length) <= part_.bytes - static_cast<std::uint64_t>(position);
 }
 
 }  // namespace unstarve

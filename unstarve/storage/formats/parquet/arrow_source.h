@@ -1,8 +1,8 @@
 #pragma once
 // Adapts a ByteSource to Arrow's RandomAccessFile. Includes Arrow headers, so only arrow_*.cpp include it.
 //
-// Reads return a slice of the map if there is one, otherwise exactly the requested bytes. Chunks passed to fetch() are
-// read together and then served from memory.
+// The file is the whole source, or a part of it. Reads return a slice of the map if there is one, otherwise exactly the
+// requested bytes. Chunks passed to fetch() are read together and then served from memory.
 // Ownership: borrows the source. Threads: one at a time.
 // Failure:   an Error of the source is stored in failure() and returned to Arrow as IOError.
 
@@ -27,7 +27,11 @@ struct Chunk {
 
 class SourceFile final : public arrow::io::RandomAccessFile {
  public:
-  explicit SourceFile(const ByteSource& source) : source_(source), mapped_(source.mapped()) {}
+  explicit SourceFile(const ByteSource& source) : SourceFile(source, {0, source.size()}) {}
+  // Precondition: `part` is in the source.
+  SourceFile(const ByteSource& source, const Chunk& part) : source_(source), part_(part) {
+    if (!source.mapped().empty()) mapped_ = source.mapped().subspan(part.offset, part.bytes);
+  }
 
   // Throws Error(kMemory), or the source's Error.
   void fetch(std::span<const Chunk> chunks);
@@ -36,7 +40,7 @@ class SourceFile final : public arrow::io::RandomAccessFile {
 
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(std::int64_t position, std::int64_t length) override;
   arrow::Result<std::int64_t> ReadAt(std::int64_t position, std::int64_t length, void* out) override;
-  arrow::Result<std::int64_t> GetSize() override { return static_cast<std::int64_t>(source_.size()); }
+  arrow::Result<std::int64_t> GetSize() override { return static_cast<std::int64_t>(part_.bytes); }
 
   // The interface requires a file position, which ReadAt() does not use.
   arrow::Result<std::int64_t> Read(std::int64_t length, void* out) override;
@@ -56,6 +60,7 @@ class SourceFile final : public arrow::io::RandomAccessFile {
   [[nodiscard]] bool within(std::int64_t position, std::int64_t length) const;
 
   const ByteSource& source_;
+  Chunk part_;
   std::span<const std::uint8_t> mapped_;
   std::vector<std::pair<Chunk, std::shared_ptr<arrow::Buffer>>> fetched_;
   std::exception_ptr failure_;

@@ -4,6 +4,7 @@
 
 const unstarve::ArrowModule* unstarve_arrow_module() noexcept {
   static constexpr unstarve::ArrowModule kModule{UNSTARVE_MODULE_STAMP, unstarve::open_arrow_file,
-                                                 unstarve::make_arrow_writer, unstarve::linked_arrow_version};
+                                                 unstarve::open_arrow_ipc, unstarve::make_arrow_writer,
+                                                 unstarve::linked_arrow_version};
   return &kModule;
 }

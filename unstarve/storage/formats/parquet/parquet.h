@@ -35,7 +35,8 @@ struct ParquetOptions {
   std::string image;  // column names; empty: selected as described above
   std::string label;
   std::uint64_t cache_bytes = std::uint64_t{1} << 30;
-  int threads = 0;  // threads that decode in advance; 0: one per CPU, at most 8; 16 for URLs
+  bool ipc = false;  // Arrow IPC files instead of Parquet
+  int threads = 0;   // threads that decode in advance; 0: one per CPU, at most 8; 16 for URLs
 };
 
 // Arrow of the installed pyarrow; loads it. Throws only std::bad_alloc.

@@ -39,18 +39,23 @@ bool recognises_parquet(const Source& source) {
   return source.folder ? folder_begins(source, is_parquet_name, begins_as_parquet) : begins_as_parquet(source.head);
 }
 
-std::shared_ptr<const Dataset> open_parquet(const Source& source, const std::string& split) {
+ParquetOptions parquet_options(const Source& source) {
   SourceOptions given = source.options;
   ParquetOptions options;
   options.image = given.take_text("image", "");
   options.label = given.take_text("label", "");
   options.cache_bytes = given.take("cache_mb", options.cache_bytes >> 20, 0, kLargestCacheMegabytes) << 20;
   given.reject_unknown();
-  return std::make_shared<ParquetDataset>(choose_shards(source, split, is_parquet_name), options);
+  return options;
 }
 
-ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& options) {
-  if (shards.empty()) throw Error(ErrorKind::kArgument, "open parquet: no shard was given");
+std::shared_ptr<const Dataset> open_parquet(const Source& source, const std::string& split) {
+  return std::make_shared<ParquetDataset>(choose_shards(source, split, is_parquet_name), parquet_options(source));
+}
+
+ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& options)
+    : format_(options.ipc ? "arrow" : "parquet") {
+  if (shards.empty()) throw Error(ErrorKind::kArgument, "open " + format_ + ": no shard was given");
   const int threads = threads_for(shards, options);
   std::vector<std::string> paths;
   for (const Shard& shard : shards) paths.push_back(shard.name);
@@ -76,7 +81,8 @@ void ParquetDataset::open_files(std::vector<Shard> shards, const ParquetOptions&
     pool.submit([&, i] {
       std::shared_ptr<const ByteSource> bytes =
           shards[i].bytes ? std::move(shards[i].bytes) : open_bytes(shards[i].name);
-      files_[i] = open_parquet_file(std::move(bytes), options.image, options.label);
+      const auto open = options.ipc ? open_ipc_file : open_parquet_file;
+      files_[i] = open(std::move(bytes), options.image, options.label);
     });
   }
   pool.wait();
@@ -97,7 +103,7 @@ void ParquetDataset::list_groups() {
   }
   if (size() > 0) return;
   throw Error(ErrorKind::kInput,
-              "open parquet " + files_.front()->name() + (files_.size() > 1 ? ", ..." : "") + ": no rows");
+              "open " + format_ + " " + files_.front()->name() + (files_.size() > 1 ? ", ..." : "") + ": no rows");
 }
 
 // Numbers the classes over all shards, which must agree in the kind of their labels.
@@ -108,7 +114,7 @@ void ParquetDataset::number_classes(int threads) {
     const auto kind = [](ParquetLabels labels) {
       return labels == ParquetLabels::kNone ? "absent" : labels == ParquetLabels::kNames ? "strings" : "numbers";
     };
-    throw Error(ErrorKind::kInput, "open parquet: labels are " + std::string(kind(labels_)) + " in " +
+    throw Error(ErrorKind::kInput, "open " + format_ + ": labels are " + std::string(kind(labels_)) + " in " +
                                        files_.front()->name() + " and " + kind(file->columns().labels) + " in " +
                                        file->name() + "; expected one kind of labels");
   }
@@ -125,8 +131,8 @@ void ParquetDataset::take_class_names() {
     const std::vector<std::string>& names = file->columns().class_names;
     if (names.empty() || names == classes_) continue;
     if (named != nullptr) {
-      throw Error(ErrorKind::kInput,
-                  "open parquet: the class names of " + file->name() + " differ from those of " + named->name());
+      throw Error(ErrorKind::kInput, "open " + format_ + ": the class names of " + file->name() +
+                                         " differ from those of " + named->name());
     }
     named = file.get();
     classes_ = names;
@@ -165,7 +171,7 @@ void ParquetDataset::read_label_columns(int threads) {
   names.erase("");
   if (largest >= kMaxClasses || names.size() > static_cast<std::size_t>(kMaxClasses)) {
     throw Error(ErrorKind::kInput,
-                "open parquet " + files_.front()->name() + ": the label column has " +
+                "open " + format_ + " " + files_.front()->name() + ": the label column has " +
                     (names.empty() ? "the label " + std::to_string(largest) : std::to_string(names.size()) + " names") +
                     "; expected fewer than " + std::to_string(kMaxClasses) +
                     " classes. Choose another column with #label=NAME.");

@@ -1,5 +1,5 @@
 #pragma once
-// A Dataset of several Parquet files with a cache of row groups. parquet.h documents the contract.
+// A Dataset of several Parquet or Arrow files with a cache of row groups. parquet.h documents the contract.
 
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@ class ParquetDataset final : public Dataset {
   ParquetDataset(std::vector<Shard> shards, const ParquetOptions& options);
   ~ParquetDataset() override;
 
-  [[nodiscard]] std::string format() const override { return "parquet"; }
+  [[nodiscard]] std::string format() const override { return format_; }
   [[nodiscard]] std::uint64_t size() const override { return begins_.back(); }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
@@ -52,6 +52,7 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group) const;
   void fill(std::uint64_t id, std::size_t group, const RowGroup& rows, RecordBuffer& record) const;
 
+  std::string format_;
   std::vector<std::unique_ptr<const ParquetFile>> files_;
   std::vector<Group> groups_;          // of all files
   std::vector<std::uint64_t> begins_;  // first id of each group, then size()
@@ -63,5 +64,8 @@ class ParquetDataset final : public Dataset {
   std::uint64_t stored_bytes_ = 0;
   std::unique_ptr<RowGroupCache> cache_;  // last: its threads use the members above
 };
+
+// The options of the source. Throws Error(kArgument) for unknown ones.
+[[nodiscard]] ParquetOptions parquet_options(const Source& source);
 
 }  // namespace unstarve

@@ -1,5 +1,6 @@
 #pragma once
-// One Parquet file: its row groups and how to decode them. Hides Arrow, which only arrow_*.cpp include.
+// One Parquet file: its row groups and how to decode them. Or one Arrow IPC file, whose record batches are row groups.
+// Hides Arrow, which only arrow_*.cpp include.
 //
 // Memory:    decoding is limited to 64 MB plus 1032 times the stored bytes for the pages, and as much for the result;
 //            wrong lengths end in an Error(kInput).
@@ -61,5 +62,7 @@ class ParquetFile {
 // `image` and `label` as for choose_columns().
 [[nodiscard]] std::unique_ptr<const ParquetFile> open_parquet_file(std::shared_ptr<const ByteSource> source,
                                                                    const std::string& image, const std::string& label);
+[[nodiscard]] std::unique_ptr<const ParquetFile> open_ipc_file(std::shared_ptr<const ByteSource> source,
+                                                               const std::string& image, const std::string& label);
 
 }  // namespace unstarve

@@ -12,6 +12,12 @@ std::unique_ptr<const ParquetFile> open_parquet_file(std::shared_ptr<const ByteS
   return module.open({std::move(source), check_map}, image, label);
 }
 
+std::unique_ptr<const ParquetFile> open_ipc_file(std::shared_ptr<const ByteSource> source, const std::string& image,
+                                                 const std::string& label) {
+  const ArrowModule& module = arrow_module("open arrow " + source->name());
+  return module.open_ipc({std::move(source), check_map}, image, label);
+}
+
 std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vector<std::string>& classes) {
   return make_parquet_writer(sink, classes, kRowGroupRows);
 }

@@ -111,6 +111,7 @@ std::string TarScanner::name_of(const TarHeader& header, const Pending& extended
 bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   const std::uint64_t begin = pending_.any ? pending_.begin : event.header;
   const Pending extended = std::exchange(pending_, {});
+  if (header.type == '1' || header.type == '2') return take_link(header, extended, event);
   if (!tar_type_has_body(header.type)) return false;
   const std::uint64_t size = extended.pax.size.value_or(global_.size.value_or(header.size));
   const std::uint64_t available = find_body(size, event);
@@ -138,6 +139,17 @@ bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   }
   event.kind = TarEvent::Kind::kFile;
   event.bytes = size;
+  return true;
+}
+
+bool TarScanner::take_link(const TarHeader& header, const Pending& extended, TarEvent& event) {
+  event.name = name_of(header, extended);
+  if (leaves_folder(event.name)) return false;
+  event.kind = TarEvent::Kind::kLink;
+  event.reason = header.type == '1' ? "a hard link" : "a symbolic link";
+  event.data = offset_;
+  event.bytes = 0;
+  event.body = {};
   return true;
 }
 

@@ -5,8 +5,8 @@
 //   | 'x' header | pax body | header | body |                                       with a long name or size (POSIX)
 //   | 'L' header | name | header | body |                                           with a long name (GNU)
 //
-// Formats:   v7, ustar, GNU (long names, binary sizes), pax. Folders, links and devices are skipped. Sparse files are
-//            reported as damage, because their bytes are not stored contiguously.
+// Formats:   v7, ustar, GNU (long names, binary sizes), pax. Folders and devices are skipped, links are reported
+//            without their targets. Sparse files are damage, because their bytes are not stored contiguously.
 // Damage:    after an invalid header the scan continues at the next block with the magic "ustar" and a valid checksum;
 //            this may be a header inside of a member that is itself an archive. A member that exceeds the file is
 //            damage up to the end of the file: a truncated archive keeps its complete members. A wrong size with a
@@ -32,14 +32,14 @@ namespace unstarve {
 inline constexpr std::uint64_t kMaxTarExtendedBytes = std::uint64_t{1} << 20;
 
 struct TarEvent {
-  enum class Kind { kFile, kDamage, kEnd };
+  enum class Kind { kFile, kLink, kDamage, kEnd };
   Kind kind = Kind::kEnd;
-  std::string name;                    // of a file, or of a member rejected for its name; else empty
+  std::string name;                    // of a file or link, or of a member rejected for its name; else empty
   std::uint64_t header = 0;            // offset of the header block, directly before the body
   std::uint64_t data = 0;              // offset of the body
   std::uint64_t bytes = 0;             // size of the body
   std::span<const std::uint8_t> body;  // valid until the next call of next(); empty if larger than kForwardPieceBytes
-  std::string reason;                  // of damage, which is the range [header, header + bytes)
+  std::string reason;                  // of damage, which is the range [header, header + bytes); "a hard link"
 };
 
 class TarScanner {
@@ -47,7 +47,7 @@ class TarScanner {
   // Borrows `bytes`.
   explicit TarScanner(ForwardBytes& bytes) : bytes_(bytes) {}
 
-  // Sets `event` to the next file or damage in archive order; kEnd after the last.
+  // Sets `event` to the next file, link or damage in archive order; kEnd after the last.
   void next(TarEvent& event);
 
  private:
@@ -62,6 +62,7 @@ class TarScanner {
   bool step(TarEvent& event);
   bool take_extended(const TarHeader& header, TarEvent& event);
   bool take_member(const TarHeader& header, TarEvent& event);
+  bool take_link(const TarHeader& header, const Pending& extended, TarEvent& event);
   std::uint64_t find_body(std::uint64_t size, TarEvent& event);
   [[nodiscard]] std::string name_of(const TarHeader& header, const Pending& extended) const;
   bool damaged(std::uint64_t begin, std::uint64_t end, std::string reason, TarEvent& event);

@@ -29,12 +29,14 @@ std::vector<TarEvent> scan(const std::string& archive) {
   }
 }
 
-// "name:body" for files, "!reason" for damage.
+// "name:body" for files, "name is a hard link" for links, "!reason" for damage.
 std::vector<std::string> scanned_lines(const std::string& archive) {
   std::vector<std::string> lines;
   for (const TarEvent& event : scan(archive)) {
-    lines.push_back(event.kind == TarEvent::Kind::kFile ? event.name + ":" + archive.substr(event.data, event.bytes)
-                                                        : "!" + event.reason);
+    if (event.kind == TarEvent::Kind::kFile)
+      lines.push_back(event.name + ":" + archive.substr(event.data, event.bytes));
+    else
+      lines.push_back(event.kind == TarEvent::Kind::kLink ? event.name + " is " + event.reason : "!" + event.reason);
   }
   return lines;
 }
@@ -66,11 +68,13 @@ TEST_CASE("members of every tar format are found at their offsets") {
   CHECK(scanned_lines(TarText().binary_size("a", "123").end()) == Lines{"a:123"});
 }
 
-TEST_CASE("members that are not regular files are skipped") {
+TEST_CASE("members that are not regular files are skipped, links are reported") {
   TarText tar;
   tar.file("folder", "", '5').file("link", "", '2', 77).file("hard", "", '1', 77).file("pipe", "", '6');
   tar.file("unknown", "body", 'Z').file("a", "1", '7').file("b", "2", '\0');
-  CHECK(scanned_lines(tar.end()) == Lines{"a:1", "b:2"});
+  CHECK(scanned_lines(tar.end()) == Lines{"link is a symbolic link", "hard is a hard link", "a:1", "b:2"});
+  CHECK(scanned_lines(TarText().long_name("far").file("x", "", '2').file("../y", "", '1').end()) ==
+        Lines{"far is a symbolic link"});
 }
 
 TEST_CASE("concatenated archives and archives without closing blocks are read completely") {

@@ -120,6 +120,7 @@ struct Sample {
   std::vector<std::uint8_t> image_front;
   Label label;
   std::string problem;
+  std::string link;  // a member that is a link
   bool near_damage = false;
 
   [[nodiscard]] bool open() const noexcept { return !extensions.empty(); }
@@ -163,6 +164,7 @@ class SampleScan {
 
   void take_member(std::string_view suffix, const TarEvent& event) {
     std::string extension = lower(suffix);
+    if (event.kind == TarEvent::Kind::kLink) return take_link(std::move(extension), event);
     if (std::find(sample_.extensions.begin(), sample_.extensions.end(), extension) != sample_.extensions.end()) {
       sample_.problem = "duplicate member '" + extension + "'";
     }
@@ -181,6 +183,15 @@ class SampleScan {
       if (!sample_.label.problem.empty())
         sample_.label.problem = "member '" + extension + "': " + sample_.label.problem;
     }
+    sample_.extensions.push_back(std::move(extension));
+  }
+
+  // A link to an image or label makes its sample unreadable, unless another member replaces it.
+  void take_link(std::string extension, const TarEvent& event) {
+    if (image_rank(options_, extension) == kUnranked && label_rank(options_, extension) == kUnranked) return;
+    sample_.link = "member '" + extension + "' is " + event.reason +
+                   ", which is not followed; expected a file. Create the archive with tar --dereference "
+                   "--hard-dereference.";
     sample_.extensions.push_back(std::move(extension));
   }
 
@@ -237,6 +248,7 @@ class SampleScan {
 
   [[nodiscard]] std::string problem_of_sample() const {
     if (!sample_.problem.empty()) return sample_.problem;
+    if (!sample_.link.empty() && (sample_.image_rank == kUnranked || !sample_.labelled())) return sample_.link;
     if (sample_.image_rank == kUnranked) {
       return "no image (" + (options_.image.empty() ? "jpg, jpeg, png or webp" : options_.image) +
              "); available: " + join(sample_.extensions);
@@ -261,7 +273,7 @@ class Webdataset final : public RecordFormat {
   explicit Webdataset(WebdatasetOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] std::string name() const override { return "webdataset"; }
-  [[nodiscard]] int scan_version() const override { return 4; }
+  [[nodiscard]] int scan_version() const override { return 5; }
   [[nodiscard]] std::string variant() const override {
     if (options_.image.empty() && options_.label.empty()) return "";
     return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key;
@@ -334,6 +346,11 @@ std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::
   SourceOptions given = source.options;
   WebdatasetOptions options{given.take_text("image", ""), given.take_text("label", ""), ""};
   given.reject_unknown();
+  if (as_text(source.content).starts_with("cifar-10")) {  // the first member of the published archives
+    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) +
+                                       ": found an archive of CIFAR; expected its folder. Unpack it with `tar xf`, or "
+                                       "use `unstarve prepare cifar10`.");
+  }
   const std::string label = options.label;
   const std::size_t slash = options.label.find('/');
   if (slash != std::string::npos) {

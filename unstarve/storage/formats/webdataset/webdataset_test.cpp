@@ -131,6 +131,30 @@ TEST_CASE("members are grouped and selected as documented") {
   CHECK_THAT(lines_of(tar, "#label=json/label")[1], Catch::Contains("member 'json': key 'label' is missing"));
 }
 
+TEST_CASE("an archive of CIFAR is not taken for shards") {
+  const TemporaryFolder folder;
+  folder.write("cifar-10-python.tar", TarText().file("cifar-10-batches-py/data_batch_4", "x").end());
+  CHECK_THAT(error_message([&] { return open_tar(folder.str("cifar-10-python.tar")); }),
+             Catch::Contains("found an archive of CIFAR; expected its folder. Unpack it with `tar xf`"));
+}
+
+TEST_CASE("a sample whose image or label is a link is damaged by that name") {
+  TarText tar;
+  tar.file("0.jpg", "zero").file("0.cls", "0");
+  tar.file("1.jpg", "", '2').file("1.cls", "1");
+  tar.file("2.jpg", "two").file("2.cls", "", '1');
+  tar.file("3.jpg", "three").file("3.cls", "3").file("3.depth.bin", "", '2');
+  tar.file("notes.md", "", '2');
+  const Lines lines = lines_of(tar);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0] == "zero:0");
+  CHECK_THAT(lines[1], Catch::Contains("sample '1': member 'jpg' is a symbolic link, which is not followed; expected a "
+                                       "file. Create the archive with tar --dereference"));
+  CHECK_THAT(lines[2], Catch::Contains("sample '2': member 'cls' is a hard link"));
+  CHECK(lines[3] == "three:3");
+  CHECK(lines_of(tar, "#label=none")[2] == "two");
+}
+
 TEST_CASE("a requested label that no sample has is rejected with the list of members") {
   const auto rejected = [](const TarText& tar, const std::string& options) {
     const TemporaryFolder folder;

@@ -1,0 +1,49 @@
+#pragma once
+// Guards that release and acquire Python's global interpreter lock (GIL), as nanobind's.
+//
+// CPython before 3.14 ends a thread that requests the GIL while the interpreter exits, such as a daemon thread, by
+// pthread_exit(). That unwinds the stack, and aborts the process at the first destructor or noexcept function. With
+// these guards such a thread sleeps until the process ends, as with CPython 3.14.
+//
+// Threads: a guard is used by one thread. Failure: none.
+
+#include <nanobind/nanobind.h>
+#include <unistd.h>
+
+namespace unstarve::python {
+
+// Returns request(), or never if the interpreter exits.
+template <class Request>
+auto request_gil(const Request& request) noexcept {
+  try {
+    return request();
+  } catch (...) {  // abi::__forced_unwind of pthread_exit(), which must not leave this block
+    while (true) ::pause();
+  }
+}
+
+class GilRelease {
+ public:
+  GilRelease() noexcept : state_(PyEval_SaveThread()) {}
+  ~GilRelease() {
+    request_gil([this] { PyEval_RestoreThread(state_); });
+  }
+  GilRelease(const GilRelease&) = delete;
+  GilRelease& operator=(const GilRelease&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+class GilAcquire {
+ public:
+  GilAcquire() noexcept : state_(request_gil([] { return PyGILState_Ensure(); })) {}
+  ~GilAcquire() { PyGILState_Release(state_); }
+  GilAcquire(const GilAcquire&) = delete;
+  GilAcquire& operator=(const GilAcquire&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+}  // namespace unstarve::python

@@ -1,0 +1,325 @@
+// ParquetFile of an Arrow IPC stream or file, based on Arrow C++. A record batch is a row group.
+//
+//   stream:  | message: schema | message: record batch | ... | end |
+//   file:    | ARROW1 + 2 | the same | footer |                              the footer is not read
+//   message: | 0xffffffff | length of the metadata | metadata (flatbuffers) | body of the length in the metadata |
+//
+// Opening reads the metadata of every message. Only arrow_*.cpp include Arrow headers.
+#include <arrow/array.h>
+#include <arrow/ipc/dictionary.h>
+#include <arrow/ipc/message.h>
+#include <arrow/ipc/reader.h>
+#include <arrow/record_batch.h>
+#include <arrow/util/key_value_metadata.h>
+#include <parquet/exception.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/storage/formats/parquet/arrow_columns.h"
+#include "unstarve/storage/formats/parquet/arrow_decode.h"
+#include "unstarve/storage/formats/parquet/arrow_module.h"
+#include "unstarve/storage/formats/parquet/arrow_source.h"
+#include "unstarve/storage/formats/parquet/parquet_file.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::uint64_t kPrefixBytes = 8;     // 0xffffffff, length of the metadata
+constexpr std::uint64_t kFileMagicBytes = 8;  // ARROW1, padded
+constexpr std::uint64_t kFirstBytes = 4096;   // contains the metadata of most record batches
+constexpr std::int32_t kMaxMetadataBytes = 64 << 20;
+
+// A column, or a field of a column that is a struct.
+struct IpcLeaf {
+  int field = 0;
+  int child = -1;
+  [[nodiscard]] std::shared_ptr<arrow::Array> values(const arrow::Array& column) const {
+    return child < 0 ? nullptr : static_cast<const arrow::StructArray&>(column).field(child);
+  }
+};
+
+ParquetLeaf leaf_of(const std::string& path, const arrow::DataType& type) {
+  ParquetLeaf leaf{path, LeafType::kOther, type.id() == arrow::Type::LIST || type.id() == arrow::Type::LARGE_LIST,
+                   type.ToString()};
+  switch (type.id()) {
+    case arrow::Type::BINARY:
+    case arrow::Type::STRING:
+    case arrow::Type::LARGE_BINARY:
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::BINARY_VIEW:
+    case arrow::Type::STRING_VIEW: leaf.type = LeafType::kBytes; break;
+    default: leaf.type = arrow::is_integer(type.id()) || type.id() == arrow::Type::BOOL ? LeafType::kWhole : leaf.type;
+  }
+  return leaf;
+}
+
+// Calls use(i, text) for each row; text.data() is null if the row has none. Precondition: leaf_of() is kBytes.
+template <class Array, class Use>
+void each_text_of(const arrow::Array& values, const Use& use) {
+  const auto& array = static_cast<const Array&>(values);
+  for (std::int64_t i = 0; i < array.length(); ++i)
+    use(i, array.IsNull(i) ? std::string_view() : std::string_view(array.GetView(i)));
+}
+
+template <class Use>
+void each_text(const arrow::Array& values, const Use& use) {
+  switch (values.type_id()) {
+    case arrow::Type::BINARY: return each_text_of<arrow::BinaryArray>(values, use);
+    case arrow::Type::STRING: return each_text_of<arrow::StringArray>(values, use);
+    case arrow::Type::LARGE_BINARY: return each_text_of<arrow::LargeBinaryArray>(values, use);
+    case arrow::Type::LARGE_STRING: return each_text_of<arrow::LargeStringArray>(values, use);
+    case arrow::Type::BINARY_VIEW: return each_text_of<arrow::BinaryViewArray>(values, use);
+    default: return each_text_of<arrow::StringViewArray>(values, use);
+  }
+}
+
+template <class Array>
+void read_numbers_of(const arrow::Array& values, RowGroup& group) {
+  const auto& array = static_cast<const Array&>(values);
+  for (std::int64_t i = 0; i < array.length(); ++i)
+    group.labels.push_back(array.IsNull(i) ? -1 : static_cast<std::int64_t>(array.Value(i)));
+}
+
+void read_labels_of(const arrow::Array& values, RowGroup& group) {
+  switch (values.type_id()) {
+    case arrow::Type::BOOL: return read_numbers_of<arrow::BooleanArray>(values, group);
+    case arrow::Type::INT8: return read_numbers_of<arrow::Int8Array>(values, group);
+    case arrow::Type::UINT8: return read_numbers_of<arrow::UInt8Array>(values, group);
+    case arrow::Type::INT16: return read_numbers_of<arrow::Int16Array>(values, group);
+    case arrow::Type::UINT16: return read_numbers_of<arrow::UInt16Array>(values, group);
+    case arrow::Type::INT32: return read_numbers_of<arrow::Int32Array>(values, group);
+    case arrow::Type::UINT32: return read_numbers_of<arrow::UInt32Array>(values, group);
+    case arrow::Type::INT64: return read_numbers_of<arrow::Int64Array>(values, group);
+    case arrow::Type::UINT64: return read_numbers_of<arrow::UInt64Array>(values, group);
+    default:
+      each_text(values, [&](std::int64_t, std::string_view text) {
+        if (text.size() > kMaxNameBytes)
+          throw Error(ErrorKind::kInput, "a label of " + std::to_string(text.size()) +
+                                             " bytes; expected a class name of at most " +
+                                             std::to_string(kMaxNameBytes));
+        group.label_names.emplace_back(text);
+      });
+  }
+}
+
+// The field `length` of the table RecordBatch (Message.fbs of Arrow), 0 if it is absent. Message::Open() has verified
+// the table: its offset to the vtable, which holds the offsets of the fields; `length` is the first.
+std::int64_t rows_of(const arrow::ipc::Message& message) {
+  const auto* const table = static_cast<const std::uint8_t*>(message.header());
+  if (table == nullptr) throw Error(ErrorKind::kInput, "a record batch without its description");
+  const std::uint8_t* const vtable = table - load_little<std::int32_t>(table);
+  constexpr std::size_t kField = 4;
+  const auto vtable_bytes = load_little<std::uint16_t>(vtable);
+  const std::uint16_t offset = vtable_bytes > kField ? load_little<std::uint16_t>(vtable + kField) : 0;
+  return offset == 0 ? 0 : load_little<std::int64_t>(table + offset);
+}
+
+class IpcFile final : public ParquetFile {
+ public:
+  IpcFile(ParquetSource source, const std::string& image, const std::string& label)
+      : source_(std::move(source.bytes)), check_map_(source.check_map) {
+    try {
+      list_messages();
+      choose(image, label);
+    } catch (const Error& error) {
+      throw Error(error.kind(), "open arrow " + name() + ": " + error.what());
+    } catch (const parquet::ParquetException& error) {
+      throw Error(ErrorKind::kInput, "open arrow " + name() + ": damaged: " + error.what());
+    }
+  }
+
+  [[nodiscard]] const std::string& name() const noexcept override { return source_->name(); }
+  [[nodiscard]] const std::vector<ParquetGroup>& groups() const noexcept override { return groups_; }
+  [[nodiscard]] const ChosenColumns& columns() const noexcept override { return columns_; }
+  [[nodiscard]] RowGroup decode(std::size_t group) const override { return decode(group, true); }
+  [[nodiscard]] RowGroup decode_labels(std::size_t group) const override { return decode(group, false); }
+
+ private:
+  struct Batch {
+    std::shared_ptr<arrow::Buffer> metadata;
+    Chunk body;
+  };
+
+  void list_messages();
+  [[nodiscard]] std::shared_ptr<arrow::Buffer> metadata_at(std::uint64_t offset) const;
+  void add(const arrow::ipc::Message& message, Batch batch);
+  void choose(const std::string& image, const std::string& label);
+  [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const;
+  void read_batch(std::size_t number, bool with_images, SourceFile& file, arrow::MemoryPool& pool,
+                  RowGroup& group) const;
+
+  std::shared_ptr<const ByteSource> source_;
+  CheckMap check_map_;
+  std::shared_ptr<arrow::Schema> schema_;
+  arrow::ipc::DictionaryMemo dictionaries_;  // stays empty: dictionary-encoded columns are not read
+  ChosenColumns columns_;
+  IpcLeaf image_, label_;
+  std::vector<ParquetGroup> groups_;
+  std::vector<Batch> batches_;
+};
+
+// Returns the metadata of the message at `offset`, null at the end of the stream.
+std::shared_ptr<arrow::Buffer> IpcFile::metadata_at(std::uint64_t offset) const {
+  const std::uint64_t rest = source_->size() - offset;
+  if (rest < kPrefixBytes) {
+    throw Error(ErrorKind::kInput, "the stream has no end marker at offset " + std::to_string(offset) +
+                                       ": truncated, or still being written");
+  }
+  std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min(rest, kFirstBytes)));
+  source_->read(offset, front);
+  const auto length = load_little<std::int32_t>(front.data() + 4);
+  if (load_little<std::uint32_t>(front.data()) != 0xffffffffU || length < 0 || length > kMaxMetadataBytes ||
+      length % 8 != 0 || static_cast<std::uint64_t>(length) > rest - kPrefixBytes) {
+    throw Error(ErrorKind::kInput, "no message at offset " + std::to_string(offset) + ": damaged or truncated");
+  }
+  if (length == 0) return nullptr;
+  PARQUET_ASSIGN_OR_THROW(std::shared_ptr<arrow::Buffer> metadata, arrow::AllocateBuffer(length));
+  const std::span<std::uint8_t> out(metadata->mutable_data(), static_cast<std::size_t>(length));
+  const std::size_t known = std::min(out.size(), front.size() - kPrefixBytes);
+  std::copy_n(front.begin() + kPrefixBytes, known, out.begin());
+  if (known < out.size()) source_->read(offset + kPrefixBytes + known, out.subspan(known));
+  return metadata;
+}
+
+void IpcFile::list_messages() {
+  std::vector<std::uint8_t> magic(std::min<std::size_t>(source_->size(), 6));
+  source_->read(0, magic);
+  std::uint64_t offset = as_text(magic) == "ARROW1" ? kFileMagicBytes : 0;
+  while (const std::shared_ptr<arrow::Buffer> metadata = metadata_at(std::min(offset, source_->size()))) {
+    PARQUET_ASSIGN_OR_THROW(const auto message, arrow::ipc::Message::Open(metadata, nullptr));
+    const std::uint64_t begin = offset + kPrefixBytes + static_cast<std::uint64_t>(metadata->size());
+    const std::int64_t bytes = message->body_length();
+    if (bytes < 0 || bytes % 8 != 0 || static_cast<std::uint64_t>(bytes) > source_->size() - begin) {
+      throw Error(ErrorKind::kInput, "the message at offset " + std::to_string(offset) + " declares " +
+                                         std::to_string(bytes) + " bytes, the file has " +
+                                         std::to_string(source_->size() - begin) + ": truncated or damaged");
+    }
+    add(*message, {metadata, {begin, static_cast<std::uint64_t>(bytes)}});
+    offset = begin + static_cast<std::uint64_t>(bytes);
+  }
+  if (schema_ == nullptr) throw Error(ErrorKind::kInput, "the stream has no schema");
+}
+
+void IpcFile::add(const arrow::ipc::Message& message, Batch batch) {
+  if (message.type() == arrow::ipc::MessageType::SCHEMA && schema_ == nullptr) {
+    arrow::ipc::DictionaryMemo unused;
+    PARQUET_ASSIGN_OR_THROW(schema_, arrow::ipc::ReadSchema(message, &unused));
+    if (!schema_->is_native_endian())
+      throw Error(ErrorKind::kInput, "the numbers have the byte order of another machine, which is not supported");
+  } else if (message.type() == arrow::ipc::MessageType::RECORD_BATCH && schema_ != nullptr) {
+    ParquetGroup group;
+    const std::int64_t rows = rows_of(message);
+    if (rows < 0 || static_cast<std::uint64_t>(rows) > kMaxGroupRows) {
+      throw Error(ErrorKind::kInput, "record batch " + std::to_string(groups_.size()) + " declares " +
+                                         std::to_string(rows) + " rows; expected at most " +
+                                         std::to_string(kMaxGroupRows));
+    }
+    group.rows = static_cast<std::uint64_t>(rows);
+    group.stored_bytes = batch.body.bytes;
+    if (source_->mapped().empty()) group.decoded_bytes = batch.body.bytes;
+    groups_.push_back(group);
+    batches_.push_back(std::move(batch));
+  } else if (message.type() != arrow::ipc::MessageType::DICTIONARY_BATCH) {
+    throw Error(ErrorKind::kInput, "an unexpected message of type " + arrow::ipc::FormatMessageType(message.type()));
+  }
+}
+
+void IpcFile::choose(const std::string& image, const std::string& label) {
+  std::vector<ParquetLeaf> leaves;
+  std::vector<IpcLeaf> fields;
+  for (int i = 0; i < schema_->num_fields(); ++i) {
+    const arrow::Field& field = *schema_->field(i);
+    if (field.type()->id() != arrow::Type::STRUCT) {
+      leaves.push_back(leaf_of(field.name(), *field.type()));
+      fields.push_back({i, -1});
+      continue;
+    }
+    for (int child = 0; child < field.type()->num_fields(); ++child) {
+      const arrow::Field& part = *field.type()->field(child);
+      leaves.push_back(leaf_of(field.name() + "." + part.name(), *part.type()));
+      fields.push_back({i, child});
+    }
+  }
+  HuggingFaceFeatures features;
+  const auto& pairs = schema_->metadata();
+  const int index = pairs == nullptr ? -1 : pairs->FindKey("huggingface");
+  if (index >= 0) features = parse_huggingface(pairs->value(index));
+  columns_ = choose_columns(leaves, features, image, label);
+  image_ = fields[static_cast<std::size_t>(columns_.image)];
+  if (columns_.label >= 0) label_ = fields[static_cast<std::size_t>(columns_.label)];
+}
+
+RowGroup IpcFile::decode(std::size_t number, bool with_images) const {
+  const Chunk& body = batches_[number].body;
+  SourceFile file(*source_, body);
+  return decode_group(
+      "read " + name() + " record batch " + std::to_string(number) + ": ", file, body.bytes,
+      [&](arrow::MemoryPool& pool, RowGroup& group) { read_batch(number, with_images, file, pool, group); },
+      [&] {
+        const std::span<const std::uint8_t> mapped = source_->mapped();
+        if (!mapped.empty()) check_map_(mapped.data() + body.offset, static_cast<std::size_t>(body.bytes));
+      });
+}
+
+void IpcFile::read_batch(std::size_t number, bool with_images, SourceFile& file, arrow::MemoryPool& pool,
+                         RowGroup& group) const {
+  const bool with_labels = columns_.label >= 0;
+  arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
+  options.memory_pool = &pool;
+  options.use_threads = false;
+  if (with_labels) options.included_fields.push_back(label_.field);
+  if (with_images) {
+    options.included_fields.push_back(image_.field);
+    file.fetch(std::vector<Chunk>{{0, batches_[number].body.bytes}});
+  }
+  if (options.included_fields.empty()) return;
+  PARQUET_ASSIGN_OR_THROW(
+      const std::shared_ptr<arrow::RecordBatch> batch,
+      arrow::ipc::ReadRecordBatch(*batches_[number].metadata, schema_, &dictionaries_, options, &file));
+  PARQUET_THROW_NOT_OK(batch->Validate());
+  const auto column_of = [&](const IpcLeaf& leaf) {
+    const auto before = std::ranges::count_if(options.included_fields, [&](int field) { return field < leaf.field; });
+    return batch->column(static_cast<int>(before));
+  };
+  // Precondition: Validate() has succeeded, so that a struct and its fields have equal lengths.
+  const auto values_of = [&](const IpcLeaf& leaf, const arrow::Array& column) {
+    std::shared_ptr<arrow::Array> values = leaf.values(column);
+    PARQUET_THROW_NOT_OK((values ? *values : column).ValidateFull());
+    return values;
+  };
+  if (with_labels) {
+    const std::shared_ptr<arrow::Array> column = column_of(label_);
+    const std::shared_ptr<arrow::Array> inside = values_of(label_, *column);
+    read_labels_of(inside ? *inside : *column, group);
+  }
+  if (!with_images) return;
+  const std::shared_ptr<arrow::Array> column = column_of(image_);
+  const std::shared_ptr<arrow::Array> inside = values_of(image_, *column);
+  ImageStore store(group, source_->mapped(), groups_[number].decoded_bytes, decoded_limit(batches_[number].body.bytes));
+  group.images.reserve(static_cast<std::size_t>(groups_[number].rows));
+  each_text(inside ? *inside : *column, [&](std::int64_t i, std::string_view image) {
+    if (image.data() == nullptr || column->IsNull(i)) {
+      group.images.emplace_back();
+      return;
+    }
+    if (image.size() > kMaxRecordBytes)
+      throw Error(ErrorKind::kInput, "row " + std::to_string(i) + " has an image of " + std::to_string(image.size()) +
+                                         " bytes; expected at most " + std::to_string(kMaxRecordBytes));
+    group.images.push_back(store.add(parquet::ByteArray(static_cast<std::uint32_t>(image.size()),
+                                                        reinterpret_cast<const std::uint8_t*>(image.data()))));
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<const ParquetFile> open_arrow_ipc(ParquetSource source, const std::string& image,
+                                                  const std::string& label) {
+  return std::make_unique<IpcFile>(std::move(source), image, label);
+}
+
+}  // namespace unstarve
