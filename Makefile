@@ -36,7 +36,8 @@ build: setup-build  ## build the program build/unstarve
 wheel: setup-build  ## build dist/unstarve-*.whl with the program, its modules and shared libraries
 	@JOBS=$(JOBS) tools/wheel.sh
 
-demo: build  ## run two tuning runs of three minutes in all and write an HTML report
+demo: build  ## compare with torch's DataLoader, tune twice and write an HTML report, in about five minutes
+	@cmake --build build --target _core -j $(JOBS)
 	@tools/demo.sh
 
 test: setup  ## build everything and run the tests, except the long ones

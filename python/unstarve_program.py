@@ -1,7 +1,8 @@
-"""The command `unstarve` of an installed package: replaces itself with the package's program.
+"""The command `unstarve` of an installed package, also `python -m unstarve`: replaces itself with the program.
 
 A module of its own, because importing the package would import NumPy. The program loads torch and Arrow from the
-folders in which this interpreter finds packages, which it receives in UNSTARVE_PACKAGES.
+folders in which this interpreter finds packages, which it receives in UNSTARVE_PACKAGES. `unstarve demo` starts this
+interpreter (UNSTARVE_PYTHON).
 """
 
 import importlib.util
@@ -18,5 +19,6 @@ def main() -> NoReturn:
         sys.exit(f"unstarve: package unstarve not found in {sys.path}; expected it next to {__file__}. "
                  "Run: pip install --force-reinstall unstarve")
     program = Path(package.origin).parent / "bin" / "unstarve"
+    os.environ["UNSTARVE_PYTHON"] = sys.executable
     os.environ["UNSTARVE_PACKAGES"] = os.pathsep.join(sys.path)
     os.execv(program, [str(program), *sys.argv[1:]])
