@@ -54,7 +54,7 @@ test-long: setup  ## run the tests that take minutes each, and those of arm64
 	@ctest --preset release -C long -R '[.]long$$'
 	@$(MAKE) arm64
 
-test-frameworks: setup  ## run the tests with Lightning, Hugging Face, JAX and TensorFlow in a separate environment (3.5 GB)
+test-frameworks: setup  ## run the tests with Lightning, JAX, TensorFlow, timm, DALI ... in environments of their own (10 GB)
 	$(configure)
 	@cmake --build build --target unstarve --target _core -j $(JOBS)
 	@tools/test_frameworks.sh build

@@ -185,10 +185,13 @@ def test_how_many_times_comes_first(browser: Chromium, reports: dict[str, Path])
 
 def test_every_figure_links_to_its_command(browser: Chromium, reports: dict[str, Path]) -> None:
     browser.show(reports["plain"], 1280, "light")
-    # Of the headline, every tile, every chart and every table: the text of the element that its link refers to.
-    found = browser.evaluate("""[...document.querySelectorAll('.headline b, .tile b, figcaption, caption')].map(e => {
-        const part = e.closest('section'), link = e.querySelector('a');
-        return [part ? part.id : '', link ? document.querySelector(link.getAttribute('href')).innerText : null]; })""")
+    # Of headline, overview, tiles, charts and tables: the part, and the text of the element that the link refers to.
+    figures = ".headline b, nav span, .tile b, figcaption, caption"
+    found = browser.evaluate(f"""[...document.querySelectorAll('{figures}')].map(figure => {{
+        const target = e => e.getAttribute('href').slice(1);
+        const item = figure.closest('nav li'), link = figure.querySelector('a');
+        return [item ? target(item.querySelector('a')) : figure.closest('section')?.id ?? '',
+                link && document.getElementById(target(link)).innerText]; }})""")
     commands = {"": "python -m unstarve.comparison photos/ --pairs 6 --seconds 1.5",
                 "part-1": "unstarve tune thumbnails/ --device cpu --minutes 1.5",
                 "part-2": "unstarve tune photos/ --device emulated:h100-resnet50 --minutes 1.5"}

@@ -21,7 +21,8 @@ constexpr const char* kPolicy =
 
 constexpr const char* kSeeTable = "Chart of the figures in the following table";
 
-constexpr const char* kComparison = "comparison";
+// Ids of the comparison and of its command.
+constexpr const char *kComparison = "comparison", *kComparisonCommand = "command-comparison";
 
 // The command that measures a part of the page: the id of its element, and its text. Figures link to it.
 struct Source {
@@ -140,8 +141,14 @@ std::string title_of(const ReportSection& section) {
   return section.ledger.title.empty() ? "Measurement" : section.ledger.title;
 }
 
-std::string section_html(const ReportSection& section, std::size_t index, const Source& of_report) {
-  const Source source = section.command.empty() ? of_report : Source{fmt::format("command-{}", index + 1)};
+Source source_of(const Report& report, std::size_t index) {
+  if (!report.sections[index].command.empty()) return {fmt::format("command-{}", index + 1)};
+  return {report.command.empty() ? "" : "command"};
+}
+
+std::string section_html(const Report& report, std::size_t index) {
+  const ReportSection& section = report.sections[index];
+  const Source source = source_of(report, index);
   std::string html = fmt::format("<section id=\"part-{}\">\n<h2>{}</h2>\n", index + 1, escape_html(title_of(section)));
   if (!section.verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(section.verdict));
   html += command_html(source.id, section.command);
@@ -156,7 +163,7 @@ std::string section_html(const ReportSection& section, std::size_t index, const 
 }
 
 std::string comparison_html(const Comparison& comparison) {
-  const Source source{comparison.command.empty() ? "" : "command-comparison"};
+  const Source source{comparison.command.empty() ? "" : kComparisonCommand};
   std::string html = fmt::format("<section id=\"{}\">\n<h2>Compared with other loaders</h2>\n", kComparison);
   html += command_html(source.id, comparison.command);
   if (!comparison.loaders.empty()) html += comparison_table(comparison, source.link());
@@ -178,7 +185,7 @@ std::string headline_html(const std::optional<Comparison>& comparison) {
   const ComparedLoader* const other = comparison ? fastest_other(*comparison) : nullptr;
   if (!other) return {};
   return fmt::format("<p class=\"headline\"><b>{}</b> {}</p>\n",
-                     Source{"command-comparison"}.around(fmt::format("{:.2f} ×", other->times->ratio)),
+                     Source{kComparisonCommand}.around(fmt::format("{:.2f} ×", other->times->ratio)),
                      escape_html(comparison->headline));
 }
 
@@ -189,12 +196,12 @@ std::string overview(const Report& report) {
   if (report.comparison) {
     const ComparedLoader* const other = fastest_other(*report.comparison);
     html += fmt::format("<li><a href=\"#{}\">Compared with other loaders</a> <span>{}</span></li>\n", kComparison,
-                        other ? fmt::format("{:.2f} ×", other->times->ratio) : "");
+                        other ? Source{kComparisonCommand}.around(fmt::format("{:.2f} ×", other->times->ratio)) : "");
   }
   for (std::size_t i = 0; i < report.sections.size(); ++i) {
     const ReportSection& section = report.sections[i];
     html += fmt::format("<li><a href=\"#part-{}\">{}</a> <span>{}</span></li>\n", i + 1, escape_html(title_of(section)),
-                        escape_html(gain_text(section.ledger)));
+                        source_of(report, i).around(escape_html(gain_text(section.ledger))));
   }
   return html + "</ul></nav>\n";
 }
@@ -231,8 +238,7 @@ std::string render_report(const Report& report) {
                       report_style());
   html += header_html(report);
   if (report.comparison) html += comparison_html(*report.comparison);
-  const Source source{report.command.empty() ? "" : "command"};
-  for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report.sections[i], i, source);
+  for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report, i);
   html += "<section id=\"machine\">\n<h2>Machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
   html += fmt::format(
       "</main>\n<footer><p>Created by unstarve {}. Each ratio compares a step with the step before it in interleaved "

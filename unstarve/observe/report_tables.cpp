@@ -88,9 +88,9 @@ std::string comparison_table(const Comparison& comparison, const std::string& li
   const auto text = [](const std::optional<RatioInterval>& r) {
     return r ? fmt::format("{:.2f} <span class=\"interval\">[{:.2f}, {:.2f}]</span>", r->ratio, r->low, r->high) : "";
   };
-  HtmlTable table(
-      "Images per second",
-      {{"loader"}, {"images/s", true}, {"unstarve is faster by", true}, {"from the second epoch on", true}});
+  HtmlTable table("Images per second",
+                  {{"loader"}, {"images/s", true}, {"unstarve is faster by", true}, {"from the second epoch on", true}},
+                  true);
   table.link(link);
   for (const ComparedLoader& loader : comparison.loaders)
     table.add_row({fmt::format("<span class=\"name\">{}</span><span class=\"change\">{}</span>",
