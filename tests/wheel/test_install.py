@@ -99,8 +99,8 @@ def test_the_program_reads_and_writes_parquet(with_parquet, photos):
 
 def demo(environment, photos, *command):
     """Runs the demo in a few seconds; returns its lines and the report."""
-    done = environment.run(*command, "demo", photos, "--thumbnails", "synthetic:images=300,size=32", "--minutes", "0.02",
-                           "--folder", "demo")
+    done = environment.run(*command, "demo", photos, "--thumbnails", "synthetic:images=300,size=32",
+                           "--minutes", "0.02", "--folder", "demo")
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines(), (environment.folder / "work/demo/report.html").read_text()
 
@@ -117,8 +117,8 @@ def test_the_demo_compares_with_pillow_where_torch_is_absent(with_pillow, photos
 
 
 def test_the_demo_without_pillow_names_the_command(plain, photos):
-    reason = ("comparison with other loaders left out: compare with Pillow: package pillow not found; expected it to be "
-              "installed. Run: pip install pillow")
+    reason = ("comparison with other loaders left out: compare with Pillow: package pillow not found; expected it to "
+              "be installed. Run: pip install pillow")
     lines, report = demo(plain, photos, "unstarve")
     assert lines[0] == reason and reason in report and 'class="headline"' not in report
 
