@@ -16,8 +16,13 @@ from photograph_support import make_photographs
 from unstarve.comparison import measurement, pillow_pool, search, serve, unstarve_loader
 from unstarve.comparison.inputs import IMAGENET_MEAN, IMAGENET_STD, image_files
 
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT))
+
+from bench import setup  # noqa: E402
+
 COMMAND = [sys.executable, "-m", "unstarve.comparison"]
-# A package of this name that cannot be imported, in front of the installed one.
+# As in an environment without torch.
 HIDE_TORCH = """
 import importlib.machinery, sys
 class Hidden:
@@ -36,8 +41,8 @@ def photographs(tmp_path_factory):
     return make_photographs(tmp_path_factory.mktemp("photographs"))
 
 
-def compare(folder, *options, **variables):
-    return subprocess.run([*COMMAND, folder, "--pairs", "2", "--seconds", "0.1", *options], capture_output=True,
+def compare(folder, *options, command=COMMAND, **variables):
+    return subprocess.run([*command, folder, "--pairs", "2", "--seconds", "0.1", *options], capture_output=True,
                           text=True, check=False, env={**os.environ, **variables})
 
 
@@ -65,14 +70,36 @@ def test_it_measures_torchs_dataloader_and_reports_progress(photographs):
     done = compare(photographs, "--json")
     assert done.returncode == 0, done.stderr
     *progress, last = map(json.loads, done.stdout.splitlines())
-    names = ["torch's DataLoader with Pillow"]
     result = last["result"]
-    if not any("torchvision" in reason for reason in result["left_out"]) and measurement._importable("torchvision"):
-        names.append("torch's DataLoader with torchvision")
-    check(result, names)
+    assert result["command"] == f"python -m unstarve.comparison {photographs} --pairs 2 --seconds 0.1"
+    check(result, ["torch's DataLoader with Pillow"])
     assert "24 photographs" in result["setup"] and "torch tensors" in result["setup"]
     shares = [line["progress"] for line in progress]
     assert shares == sorted(shares) and 0 <= shares[0] < shares[-1] <= 1
+
+
+@pytest.mark.frameworks
+def test_with_torchvision_it_measures_both(photographs):
+    try:
+        python = setup.interpreter("timm", Path(os.environ.get("UNSTARVE_PEERS", ROOT / "build/peers")), install=False)
+    except setup.Unavailable as reason:
+        pytest.skip(f"{reason}: make test-frameworks")
+    done = compare(photographs, "--json", command=[python, *COMMAND[1:]])
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])["result"]
+    assert result["left_out"] == []
+    check(result, ["torch's DataLoader with Pillow", "torch's DataLoader with torchvision"])
+
+
+def test_a_torchvision_that_cannot_be_imported_is_left_out_with_the_reason(photographs, tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "torchvision.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
+    done = compare(photographs, "--json", PYTHONPATH=f"{tmp_path}:{os.environ['PYTHONPATH']}")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])["result"]
+    check(result, ["torch's DataLoader with Pillow"])
+    assert result["left_out"] == ["torch's DataLoader with torchvision: not measured: RuntimeError: operator "
+                                  "torchvision::nms does not exist"]
 
 
 def test_without_torch_it_measures_pillow_alone(photographs, tmp_path):
@@ -83,14 +110,6 @@ def test_without_torch_it_measures_pillow_alone(photographs, tmp_path):
     check(result, ["Pillow in a pool"])
     assert {one["settings"].split()[1] for one in result["rows"][2]["searched"]} >= {"threads", "processes"}
     assert "NumPy arrays" in result["setup"]
-
-
-def test_the_command_of_a_result_can_be_run(photographs):
-    row = measurement.Row("other", "2 workers", 100, measurement.Interval(5, 4, 6, 2))
-    text = measurement.Comparison("5 times", f"python -m unstarve.comparison {photographs} --pairs 2 --seconds 0.1", "",
-                                  [row], []).to_text()
-    command = re.search("command: python (.*)", text)[1].split()
-    assert subprocess.run([sys.executable, *command, "--help"], check=False, capture_output=True).returncode == 0
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes", "none"])
