@@ -36,7 +36,7 @@ build: setup-build  ## build the program build/unstarve
 wheel: setup-build  ## build dist/unstarve-*.whl with the program, its modules and shared libraries
 	@JOBS=$(JOBS) tools/wheel.sh
 
-demo: build  ## compare with torch's DataLoader, tune twice and write an HTML report, in about five minutes
+demo: build  ## compare with torch's DataLoader, tune twice and write an HTML report, in about four minutes
 	@cmake --build build --target _core -j $(JOBS)
 	@tools/demo.sh
 

@@ -35,7 +35,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
 
 Command demo_command() {
   return {"demo",
-          "Compare with other loaders, tune twice and write a report, in about five minutes",
+          "Compare with other loaders, tune twice and write a report, in about four minutes",
           "Compares the loader with torch's DataLoader, with Pillow and torchvision where they are installed, on the "
           "photographs of DATA. Then runs `tune` twice: for training a small network on this machine, and for feeding "
           "an emulated accelerator from the photographs. Writes report.html and tuned.yaml. Without DATA, synthetic "
@@ -46,7 +46,7 @@ Command demo_command() {
            {"--thumbnails", "DATA", "synthetic", "32-pixel dataset to train on", false, Completes::kPath},
            {"--device", "NAME", "cpu", "device that trains: cpu or cuda", false, Completes::kDevice},
            {"--accelerator", "NAME", "emulated:h100-resnet50", "emulated accelerator", false, Completes::kDevice},
-           {"--minutes", "M", "3", "duration of the tuning runs; the comparison takes about as long"},
+           {"--minutes", "M", "2", "duration of the tuning runs; the comparison takes about as long"},
            {"--folder", "DIR", "unstarve-demo", "folder for data, settings and report", false, Completes::kPath},
            {"--report", "FILE", "report.html in the folder", "path of the report", false, Completes::kPath},
            json_option()},

@@ -22,7 +22,7 @@ struct DemoOptions {
   std::string photographs;     // JPEG photographs to load; "": generated
   std::string device = "cpu";  // training device: "cpu" or "cuda"
   std::string accelerator = "emulated:h100-resnet50";
-  double minutes = 3;            // for both tuning runs; the comparison takes about as long
+  double minutes = 2;            // for both tuning runs; the comparison takes about as long
   std::filesystem::path folder;  // of generated datasets; existing ones are reused
 };
 
