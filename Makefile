@@ -36,7 +36,8 @@ build: setup-build  ## build the program build/unstarve
 wheel: setup-build  ## build dist/unstarve-*.whl with the program, its modules and shared libraries
 	@JOBS=$(JOBS) tools/wheel.sh
 
-demo: build  ## run two tuning runs of three minutes in all and write an HTML report
+demo: build  ## compare with torch's DataLoader, tune twice and write an HTML report, in about four minutes
+	@cmake --build build --target _core -j $(JOBS)
 	@tools/demo.sh
 
 test: setup  ## build everything and run the tests, except the long ones
@@ -53,7 +54,7 @@ test-long: setup  ## run the tests that take minutes each, and those of arm64
 	@ctest --preset release -C long -R '[.]long$$'
 	@$(MAKE) arm64
 
-test-frameworks: setup  ## run the tests with Lightning, Hugging Face, JAX and TensorFlow in a separate environment (3.5 GB)
+test-frameworks: setup  ## run the tests with Lightning, JAX, TensorFlow, timm, DALI ... in environments of their own (10 GB)
 	$(configure)
 	@cmake --build build --target unstarve --target _core -j $(JOBS)
 	@tools/test_frameworks.sh build

@@ -22,8 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "python" / "remote")]
 
-from bench import compare, data, record  # noqa: E402
-from bench.child import Child  # noqa: E402
+from bench import data, record  # noqa: E402
+from bench.peers import compare  # noqa: E402
+from bench.peers.child import Child  # noqa: E402
 
 CORES = len(os.sched_getaffinity(0))
 # Thread counts for pipelines that compute (about one per core) and for pipelines that sleep (up to 64).
@@ -146,7 +147,7 @@ def run(name, options):
         with start(options.build, pipeline, path, best, 0.5) as theirs, \
                 start(options.build, pipeline, path, {}, warm) as own:
             ours, peer = Measured(own), Measured(theirs)
-            rates = compare.interleave(ours, peer, options.pairs, options.seconds)
+            rates = compare.interleave((ours, peer), options.pairs, options.seconds)
             decided = own.check()
     ratio, low, high = compare.ratio_interval(*rates)
     return {"name": f"autotune/{name}", "status": "measured", "ours": round(compare.median(rates[0]), 2),

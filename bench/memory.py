@@ -17,9 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench import compare, data, record, setup  # noqa: E402
-from bench.child import Child  # noqa: E402
+from bench import data, record, setup  # noqa: E402
 from bench.comparisons import IMAGENET  # noqa: E402
+from bench.peers import compare  # noqa: E402
+from bench.peers.child import Child  # noqa: E402
 
 SAMPLED_EVERY_S = 0.1
 
@@ -98,7 +99,7 @@ def main():
         with ours.child:
             peer = Side(torch, "torchvision", job, settings, cores, {})
             with peer.child:
-                ours_mb, peer_mb = compare.interleave(ours, peer, options.pairs, options.seconds)
+                ours_mb, peer_mb = compare.interleave((ours, peer), options.pairs, options.seconds)
         ratio, low, high = compare.ratio_interval(peer_mb, ours_mb)
         line = {"name": "memory/torch", "status": "measured", "ours": round(max(ours_mb), 1),
                 "peer": round(max(peer_mb), 1), "unit": "MB of PSS", "ratio": round(ratio, 4), "low": round(low, 4),

@@ -20,7 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "python" / "remote")]
 
-from bench import compare, record  # noqa: E402
+from bench import record  # noqa: E402
+from bench.peers import compare  # noqa: E402
 from fault_proxy import ShapedLink  # noqa: E402
 from servers import Nginx, Probe  # noqa: E402
 
@@ -90,7 +91,8 @@ def main():
         with ShapedLink(nginx.port, LINK_BYTES_PER_SECOND, ROUND_TRIP_S) as link:
             ours = Ours(link.url)
             with ours.probe:
-                ours_rates, peer_rates = compare.interleave(ours, Sockets(link.port), options.pairs, options.seconds)
+                ours_rates, peer_rates = compare.interleave((ours, Sockets(link.port)), options.pairs,
+                                                             options.seconds)
                 statistics = ours.probe.statistics()
     ratio, low, high = compare.ratio_interval(ours_rates, peer_rates)
     line = {"name": "remote-50ms/link", "status": "measured", "ours": round(compare.median(ours_rates), 2),

@@ -21,9 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench import autotune, compare, data, record, setup  # noqa: E402
-from bench.child import Child, ChildGroup, Failed  # noqa: E402
+from bench import autotune, data, record, setup  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
+from bench.peers import compare, search  # noqa: E402
+from bench.peers.child import Child, ChildGroup, Failed  # noqa: E402
 
 
 # Comparisons with their own servers, search or processes: scripts that accept --pairs, --seconds and --build.
@@ -124,25 +125,13 @@ class Bench:
         known = json.loads(self.settings_file.read_text()) if self.settings_file.exists() else {}
         if key in known and known[key]["candidates"] == candidates and not self.options.retune:
             return known[key]["chosen"]
-        tried = []
         block = min(self.options.seconds, 2)
-        for settings in candidates if len(candidates) > 1 else []:
-            try:
-                with self.python(module, job, settings) as child:
-                    child.rate(block)
-                    rate = compare.median([child.rate(block) for _ in range(3)])
-            except Failed as failure:
-                say(f"  {module} {settings}: {failure}")
-                continue
-            say(f"  {module} {settings}: {rate:.1f}/s")
-            tried.append((rate, settings))
-        tried.sort(key=lambda item: -item[0])
+        start = functools.partial(self.python, module, job)
+        tried, _ = search.measure(start, candidates if len(candidates) > 1 else [], block, 3,
+                                  lambda text: say(f"  {module} {text}"))
         chosen = tried[0][1] if tried else candidates[0]
         if len(tried) > 1:
-            # Compare the two best again, interleaved: the speed of the machine may have changed between their blocks.
-            with self.python(module, job, tried[0][1]) as first, self.python(module, job, tried[1][1]) as second:
-                ratio, _, _ = compare.ratio_interval(*compare.interleave(first, second, 4, block))
-                chosen = tried[0 if ratio >= 1 else 1][1]
+            chosen = search.faster(start, tried, block)
         known[key] = {"candidates": candidates, "chosen": chosen,
                       "tried": [{"settings": settings, "rate": round(rate, 1)} for rate, settings in tried]}
         part = self.settings_file.with_suffix(".part")
@@ -181,7 +170,7 @@ class Bench:
                 ours, peer = (other, one) if start % 2 == 0 else (one, other)
                 done = len(rates[0])
                 more = compare.interleave(
-                    ours, peer, pairs, self.options.seconds,
+                    (ours, peer), pairs, self.options.seconds,
                     lambda pair, done=done: say(f"  pair {done + pair + 1} of {self.options.pairs}")
                     if sys.stderr.isatty() else None)
             for side, measured in zip(rates, more, strict=True):

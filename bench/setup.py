@@ -41,6 +41,10 @@ ENVIRONMENTS = {
     "torchvision": Environment(
         ("torch===2.13.0", "torchvision==0.28.0", "pillow==13.0.0", "numpy==2.4.6"), 2700,
     ),
+    # For the tests of docs/guide/coming-from: torchvision too.
+    "timm": Environment(
+        ("torch===2.13.0", "torchvision==0.28.0", "timm==1.0.31", "pillow==13.0.0", "numpy==2.4.6"), 2700,
+    ),
     "opencv": Environment(("opencv-python-headless==4.10.0.84", "numpy==1.26.4"), 70),
     # Built from source: there are no wheels on PyPI.
     "pillow-simd": Environment(("pillow-simd==9.5.0.post2", "numpy==1.26.4"), 20,

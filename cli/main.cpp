@@ -4,11 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
@@ -17,6 +14,7 @@
 #include "unknown_name.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
+#include "unstarve/observe/format.h"
 
 namespace {
 
@@ -35,15 +33,6 @@ int exit_code(ErrorKind kind) {
     case ErrorKind::kInternal: return kCheckFailed;
   }
   return kCheckFailed;
-}
-
-// The argument as a shell reads it.
-std::string shell_quoted(std::string_view argument) {
-  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_@%+=:,./-", c); };
-  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return std::string(argument);
-  std::string quoted = "'";
-  for (const char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 int report(bool json, const char* kind, const std::string& message, int code) {

@@ -1,8 +1,8 @@
-"""The command `unstarve` of an installed package: replaces itself with the package's program.
+"""The command `unstarve` of an installed package, also `python -m unstarve`: replaces itself with the program.
 
 A module of its own, because importing the package would import NumPy. The program loads torch and Arrow from the
-folders in which this interpreter finds packages, which it receives in UNSTARVE_PACKAGES. It obtains credentials of
-object stores by the interpreter in UNSTARVE_PYTHON.
+folders in which this interpreter finds packages, which it receives in UNSTARVE_PACKAGES. It starts the interpreter in
+UNSTARVE_PYTHON to obtain credentials of object stores, and for the comparison of `unstarve demo`.
 """
 
 import importlib.util

@@ -1,8 +1,8 @@
 // Our side of a comparison as a child process of bench/run.py: `unstarve_peer_bench SIDE JOB`.
 //
-// The protocol is that of bench/peers/serve.py: {"ready": true} or {"error": text}, then one JSON object for each JSON
-// array on stdin: ["run", seconds] -> {"samples", "seconds", "cpu_seconds"}; ["check", path or null] -> statistics;
-// ["quit"] exits.
+// The protocol is that of unstarve.comparison.serve: {"ready": true} or {"error": text}, then one JSON object for
+// each JSON array on stdin: ["run", seconds] -> {"samples", "seconds", "cpu_seconds"};
+// ["check", path or null] -> statistics; ["quit"] exits.
 #include <array>
 #include <iostream>
 #include <string>

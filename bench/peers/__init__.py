@@ -9,4 +9,10 @@ batches(job, settings) endless iterator of (images, labels): float32 images, NCH
 consume(source, seconds), check(source)    optional, instead of those of serve.py
 
 A job is plain data: {"job": name, "data": folder, "cores": n, "batch": n, "seed": n} and options of the job.
+
+The modules of python/unstarve/comparison are modules of this package too: bench.peers.serve, bench.peers.pillow, ...
 """
+
+from pathlib import Path
+
+__path__.append(str(Path(__file__).resolve().parents[2] / "python" / "unstarve" / "comparison"))

@@ -163,6 +163,43 @@ def test_tables_say_what_the_charts_draw(browser: Chromium, reports: dict[str, P
     assert rows[5][7] == "– not applicable the device is the host: there is no bus to cross"  # type: ignore[index]
 
 
+def test_how_many_times_comes_first(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    # The first paragraph, with the largest letters of the page: the ratio to the fastest other loader.
+    first = browser.evaluate("document.querySelector('main p').innerText.split('\\n')")
+    assert first[0] == "4.56 ×" and first[1].startswith("4.56 [4.15, 5.01] times")  # type: ignore[index]
+    assert browser.evaluate("""(() => {
+        const size = element => parseFloat(getComputedStyle(element).fontSize);
+        const number = document.querySelector('.headline b');
+        return [...document.querySelectorAll('main *')].every(e =>
+            number.contains(e) || size(e) < size(number)); })()""")
+    rows = browser.evaluate("""[...document.querySelectorAll('#comparison tbody tr')].map(row =>
+        [...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ').trim()))""")
+    assert rows == [["unstarve", "4 143", "", ""],
+                    ["unstarve, from the second epoch on", "5 151", "", ""],
+                    ["torch's DataLoader with Pillow 4 workers, prefetch 4", "653", "6.77 [5.56, 8.25]",
+                     "8.96 [8.08, 9.93]"],
+                    ["torch's DataLoader with torchvision 2 workers", "914", "4.56 [4.15, 5.01]",
+                     "6.02 [5.65, 6.42]"]]
+
+
+def test_every_figure_links_to_its_command(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    # Of headline, overview, tiles, charts and tables: the part, and the text of the element that the link refers to.
+    figures = ".headline b, nav span, .tile b, figcaption, caption"
+    found = browser.evaluate(f"""[...document.querySelectorAll('{figures}')].map(figure => {{
+        const target = e => e.getAttribute('href').slice(1);
+        const item = figure.closest('nav li'), link = figure.querySelector('a');
+        return [item ? target(item.querySelector('a')) : figure.closest('section')?.id ?? '',
+                link && document.getElementById(target(link)).innerText]; }})""")
+    commands = {"": "python -m unstarve.comparison photos/ --pairs 6 --seconds 1.5",
+                "part-1": "unstarve tune thumbnails/ --device cpu --minutes 1.5",
+                "part-2": "unstarve tune photos/ --device emulated:h100-resnet50 --minutes 1.5"}
+    commands["comparison"] = commands[""]
+    assert len(found) > 15 and {part for part, _ in found} == commands.keys()  # type: ignore[arg-type, union-attr]
+    assert [command for _, command in found] == [commands[part] for part, _ in found]  # type: ignore[union-attr]
+
+
 def test_charts_speak_to_screen_readers(browser: Chromium, reports: dict[str, Path]) -> None:
     browser.show(reports["plain"], 1280, "light")
     labels = browser.evaluate("[...document.querySelectorAll('.plot')].map(p => [p.getAttribute('role'), p.ariaLabel])")

@@ -76,6 +76,12 @@ def with_parquet(wheel, tmp_path_factory) -> Environment:
 
 
 @pytest.fixture(scope="session")
+def with_pillow(wheel, tmp_path_factory) -> Environment:
+    """The wheel and Pillow."""
+    return install(tmp_path_factory.mktemp("pillow") / "venv", wheel, "pillow")
+
+
+@pytest.fixture(scope="session")
 def with_torch(wheel, tmp_path_factory) -> Environment:
     """The wheel in front of the packages of this interpreter, which include torch and pyarrow: another gigabyte."""
     environment = install(tmp_path_factory.mktemp("torch") / "venv", wheel)

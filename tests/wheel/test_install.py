@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -124,6 +125,32 @@ def test_the_program_reads_and_writes_parquet(with_parquet, photos):
     with_parquet.unstarve("pack", photos, "packed", "--format", "parquet")
     report = json.loads(with_parquet.unstarve("inspect", "packed", "--json"))
     assert report["format"] == "parquet" and report["samples"] == 24
+
+
+def demo(environment, photos, *command):
+    """Runs the demo in a few seconds; returns its lines and the report."""
+    done = environment.run(*command, "demo", photos, "--thumbnails", "synthetic:images=300,size=32",
+                           "--minutes", "0.02", "--folder", "demo")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), (environment.folder / "work/demo/report.html").read_text()
+
+
+def test_the_demo_compares_with_pillow_where_torch_is_absent(with_pillow, photos):
+    lines, report = demo(with_pillow, photos, "python", "-m", "unstarve")
+    assert re.match(r"[\d.]+ \[.*\] times the images per second of Pillow in a pool, \d+ (thread|process)", lines[0])
+    assert re.search(r'<p class="headline"><b><a href="#command-comparison">[\d.]+ ×</a></b>', report)
+    assert f"command: python -m unstarve.comparison {photos} --pairs 6 --seconds 0.1" in lines
+    command = f"unstarve tune {photos} --device emulated:h100-resnet50 --minutes 0.01"
+    assert f"command: {command}" in lines and command in report
+    missing = "training run left out: train: package torch not found: lib"
+    assert [line for line in lines if line.startswith(missing)] and missing in report
+
+
+def test_the_demo_without_pillow_names_the_command(plain, photos):
+    reason = ("comparison with other loaders left out: compare with Pillow: package pillow not found; expected it to "
+              "be installed. Run: pip install pillow")
+    lines, report = demo(plain, photos, "unstarve")
+    assert lines[0] == reason and reason in report and 'class="headline"' not in report
 
 
 def test_another_version_is_named(plain, tmp_path):

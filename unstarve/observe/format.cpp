@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <cstring>
 
 namespace unstarve {
 namespace {
@@ -74,6 +76,14 @@ std::string printable(std::string_view text) {
     }
   }
   return safe;
+}
+
+std::string shell_quoted(std::string_view argument) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_@%+=:,./-", c); };
+  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return std::string(argument);
+  std::string quoted = "'";
+  for (const char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 std::size_t text_width(std::string_view utf8) {

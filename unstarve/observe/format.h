@@ -23,6 +23,8 @@ namespace unstarve {
 // Makes untrusted text (names, paths) safe for one line of a terminal: control characters become '?', so that escape
 // sequences have no effect.
 [[nodiscard]] std::string printable(std::string_view text);
+// The argument as a shell reads it: quoted unless it consists of letters, digits and "_@%+=:,./-".
+[[nodiscard]] std::string shell_quoted(std::string_view argument);
 // Number of columns of UTF-8 text: its code points. Double-width and combining characters also count as one.
 [[nodiscard]] std::size_t text_width(std::string_view utf8);
 // Cuts to `width` columns; the last column is an ellipsis if text was cut.

@@ -57,6 +57,13 @@ TEST_CASE("untrusted text cannot control the terminal", "[format]") {
   CHECK(printable("größe") == "größe");
 }
 
+TEST_CASE("a shell reads a quoted argument as it was", "[format]") {
+  CHECK(shell_quoted("photos/train-0.tar") == "photos/train-0.tar");
+  CHECK(shell_quoted("my photos") == "'my photos'");
+  CHECK(shell_quoted("it's") == "'it'\\''s'");
+  CHECK(shell_quoted("") == "''");
+}
+
 TEST_CASE("text is wrapped between words", "[format]") {
   CHECK(wrap("", 10).empty());
   CHECK(wrap("one two", 7) == "one two");

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 namespace unstarve {
 
 std::string escape_html(std::string_view text) {
@@ -51,8 +49,8 @@ std::string HtmlTable::finish() const {
   // Explicit roles: browsers drop the table semantics when CSS lays rows out as cards.
   std::string html = fmt::format(
       "<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table role=\"table\" class=\"{1}\">"
-      "<caption>{0}</caption><thead role=\"rowgroup\"><tr role=\"row\">",
-      escape_html(caption_), cards_ ? "cards" : "plain");
+      "<caption>{0}{2}</caption><thead role=\"rowgroup\"><tr role=\"row\">",
+      escape_html(caption_), cards_ ? "cards" : "plain", link_);
   for (const Column& column : columns_) {
     html += fmt::format("<th scope=\"col\" role=\"columnheader\" class=\"{}\">{}</th>",
                         column.number ? "number" : "words", escape_html(column.title));

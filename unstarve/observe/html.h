@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "unstarve/observe/facts.h"
@@ -25,11 +26,13 @@ struct Column {
 class HtmlTable {
  public:
   HtmlTable(std::string caption_text, std::vector<Column> columns, bool cards = false);
+  // Markup after the caption.
+  void link(std::string html) { link_ = std::move(html); }
   void add_row(const std::vector<std::string>& cells_html, std::string_view row_class = {});
   [[nodiscard]] std::string finish() const;
 
  private:
-  std::string caption_;
+  std::string caption_, link_;
   std::vector<Column> columns_;
   bool cards_;
   std::string rows_;

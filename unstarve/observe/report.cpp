@@ -21,13 +21,43 @@ constexpr const char* kPolicy =
 
 constexpr const char* kSeeTable = "Chart of the figures in the following table";
 
-// A container for a chart, which the scripts draw. `label` is the text for screen readers.
-std::string chart(const char* kind, std::size_t section, const char* title, const std::string& label) {
-  return fmt::format(
-      "<figure class=\"chart\"><figcaption>{2}</figcaption>"
-      "<div class=\"plot\" data-chart=\"{0}\" data-section=\"{1}\" role=\"img\" aria-label=\"{3}\"></div></figure>\n",
-      kind, section, escape_html(title), escape_html(label));
+// Ids of the comparison and of its command.
+constexpr const char *kComparison = "comparison", *kComparisonCommand = "command-comparison";
+
+// The command that measures a part of the page: the id of its element, and its text. Figures link to it.
+struct Source {
+  std::string id;  // "": there is no command
+
+  // After the caption of a chart or table.
+  [[nodiscard]] std::string link() const {
+    return id.empty() ? "" : fmt::format(" <a class=\"source\" href=\"#{}\">command</a>", id);
+  }
+  // Around a figure.
+  [[nodiscard]] std::string around(const std::string& html) const {
+    return id.empty() ? html : fmt::format("<a href=\"#{}\">{}</a>", id, html);
+  }
+};
+
+std::string command_html(const std::string& id, const std::string& command) {
+  if (command.empty()) return {};
+  return fmt::format("<pre class=\"command\" id=\"{}\"><code>{}</code></pre>\n", id, escape_html(command));
 }
+
+// A container for a chart, which the scripts draw.
+struct Chart {
+  const char* kind;
+  std::size_t section;
+  Source source;
+
+  // `label` is the text for screen readers.
+  [[nodiscard]] std::string html(const char* title, const std::string& label) const {
+    return fmt::format(
+        "<figure class=\"chart\"><figcaption>{2}{4}</figcaption>"
+        "<div class=\"plot\" data-chart=\"{0}\" data-section=\"{1}\" role=\"img\" aria-label=\"{3}\"></div>"
+        "</figure>\n",
+        kind, section, escape_html(title), escape_html(label), source.link());
+  }
+};
 
 std::string details(const char* summary, const std::string& html) {
   return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escape_html(summary), html);
@@ -55,22 +85,23 @@ std::string gain_text(const Ledger& ledger) {
   return fmt::format("{} → {} samples/s", format_rate(base->samples_per_s), format_rate(last->samples_per_s));
 }
 
-std::string tile(const std::string& value, const std::string& label) {
-  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", escape_html(value), escape_html(label));
+std::string tile(const std::string& value, const std::string& label, const Source& source) {
+  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", source.around(escape_html(value)),
+                     escape_html(label));
 }
 
-std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval>& total) {
+std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval>& total, const Source& source) {
   const LedgerEntry* const last = final_entry(ledger);
   if (base_entry(ledger) == nullptr || last == nullptr) return {};
   std::string html = "<div class=\"tiles\">\n";
   const int kept = count(ledger, Verdict::kKept);
   if (total)
     html += tile(fmt::format("{:.2f} ×", total->ratio),
-                 fmt::format("the plain baseline [{:.2f}, {:.2f}]", total->low, total->high));
-  html += tile(gain_text(ledger), "before and after");
+                 fmt::format("the plain baseline [{:.2f}, {:.2f}]", total->low, total->high), source);
+  html += tile(gain_text(ledger), "before and after", source);
   const auto steps = std::ranges::count_if(
       ledger.entries, [](const LedgerEntry& entry) { return measured(entry) && !has_relative(entry); });
-  html += tile(fmt::format("{} of {}", kept, steps), "measured steps kept");
+  html += tile(fmt::format("{} of {}", kept, steps), "measured steps kept", source);
   return html + "</div>\n";
 }
 
@@ -82,25 +113,25 @@ std::string utilisation_in_words(const char* name, const Profile* profile) {
                      format_percent(quantile(values, 0.1)));
 }
 
-std::string profiles_html(const Profile* before, const Profile* after, std::size_t index) {
+std::string profiles_html(const Profile* before, const Profile* after, std::size_t index, const Source& source) {
   const auto any = [&](auto member) {
     return (before && !(before->*member).empty()) || (after && !(after->*member).empty());
   };
   std::string html;
   if (any(&Profile::step)) {
     html += "<h3>Time per part of a training step</h3>\n";
-    html += chart("step", index, "Time per sample by part of the step", kSeeTable);
-    html += details("Figures", step_table(before, after));
+    html += Chart{"step", index, source}.html("Time per sample by part of the step", kSeeTable);
+    html += details("Figures", step_table(before, after, source.link()));
   }
   if (any(&Profile::stages)) {
     html += "<h3>Time per stage of the loader</h3>\n";
-    html += chart("stages", index, "Thread time per sample by stage", kSeeTable);
-    html += details("Figures", stage_table(before, after));
+    html += Chart{"stages", index, source}.html("Thread time per sample by stage", kSeeTable);
+    html += details("Figures", stage_table(before, after, source.link()));
   }
   if (any(&Profile::utilisation)) {
     const std::string words = utilisation_in_words("Before", before) + utilisation_in_words("After", after);
     html += "<h3>Utilisation over time</h3>\n";
-    html += chart("utilisation", index, "Compute time / wall time", "Utilisation over time." + words);
+    html += Chart{"utilisation", index, source}.html("Compute time / wall time", "Utilisation over time." + words);
     html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(words));
   }
   return html;
@@ -110,26 +141,67 @@ std::string title_of(const ReportSection& section) {
   return section.ledger.title.empty() ? "Measurement" : section.ledger.title;
 }
 
-std::string section_html(const ReportSection& section, std::size_t index) {
+Source source_of(const Report& report, std::size_t index) {
+  if (!report.sections[index].command.empty()) return {fmt::format("command-{}", index + 1)};
+  return {report.command.empty() ? "" : "command"};
+}
+
+std::string section_html(const Report& report, std::size_t index) {
+  const ReportSection& section = report.sections[index];
+  const Source source = source_of(report, index);
   std::string html = fmt::format("<section id=\"part-{}\">\n<h2>{}</h2>\n", index + 1, escape_html(title_of(section)));
   if (!section.verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(section.verdict));
+  html += command_html(source.id, section.command);
   if (!section.ledger.entries.empty()) {
-    html += ladder_tiles(section.ledger, section.total);
-    html += chart("ladder", index, "Samples per second after each step", ladder_in_words(section.ledger));
-    html += ladder_table(section.ledger);
+    html += ladder_tiles(section.ledger, section.total, source);
+    html += Chart{"ladder", index, source}.html("Samples per second after each step", ladder_in_words(section.ledger));
+    html += ladder_table(section.ledger, source.link());
   }
-  html += profiles_html(section.before ? &*section.before : nullptr, section.after ? &*section.after : nullptr, index);
+  html += profiles_html(section.before ? &*section.before : nullptr, section.after ? &*section.after : nullptr, index,
+                        source);
   return html + "</section>\n";
 }
 
-// One line per section, so that all results are visible without scrolling.
+std::string comparison_html(const Comparison& comparison) {
+  const Source source{comparison.command.empty() ? "" : kComparisonCommand};
+  std::string html = fmt::format("<section id=\"{}\">\n<h2>Compared with other loaders</h2>\n", kComparison);
+  html += command_html(source.id, comparison.command);
+  if (!comparison.loaders.empty()) html += comparison_table(comparison, source.link());
+  if (!comparison.setup.empty()) html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(comparison.setup));
+  for (const std::string& reason : comparison.left_out)
+    html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(reason));
+  return html + "</section>\n";
+}
+
+// How many times the rate of the fastest other loader this library has; null if nothing was compared.
+const ComparedLoader* fastest_other(const Comparison& comparison) {
+  const ComparedLoader* fastest = nullptr;
+  for (const ComparedLoader& loader : comparison.loaders)
+    if (loader.times && (!fastest || loader.samples_per_s > fastest->samples_per_s)) fastest = &loader;
+  return fastest;
+}
+
+std::string headline_html(const std::optional<Comparison>& comparison) {
+  const ComparedLoader* const other = comparison ? fastest_other(*comparison) : nullptr;
+  if (!other) return {};
+  return fmt::format("<p class=\"headline\"><b>{}</b> {}</p>\n",
+                     Source{kComparisonCommand}.around(fmt::format("{:.2f} ×", other->times->ratio)),
+                     escape_html(comparison->headline));
+}
+
+// One line per part, so that all results are visible without scrolling.
 std::string overview(const Report& report) {
-  if (report.sections.size() < 2) return {};
+  if (report.sections.size() + (report.comparison ? 1 : 0) < 2) return {};
   std::string html = "<nav aria-label=\"Parts of this report\"><ul>\n";
+  if (report.comparison) {
+    const ComparedLoader* const other = fastest_other(*report.comparison);
+    html += fmt::format("<li><a href=\"#{}\">Compared with other loaders</a> <span>{}</span></li>\n", kComparison,
+                        other ? Source{kComparisonCommand}.around(fmt::format("{:.2f} ×", other->times->ratio)) : "");
+  }
   for (std::size_t i = 0; i < report.sections.size(); ++i) {
     const ReportSection& section = report.sections[i];
     html += fmt::format("<li><a href=\"#part-{}\">{}</a> <span>{}</span></li>\n", i + 1, escape_html(title_of(section)),
-                        escape_html(gain_text(section.ledger)));
+                        source_of(report, i).around(escape_html(gain_text(section.ledger))));
   }
   return html + "</ul></nav>\n";
 }
@@ -142,16 +214,17 @@ std::string readable_time(std::string iso) {
 
 std::string header_html(const Report& report) {
   std::string html = fmt::format("<header>\n<h1>{}</h1>\n", escape_html(report.title));
-  if (!report.command.empty()) {
-    html += fmt::format("<pre class=\"command\"><code>{}</code></pre>\n", escape_html(report.command));
-  }
+  html += headline_html(report.comparison) + command_html("command", report.command);
   html += fmt::format("<p class=\"meta\"><time datetime=\"{}\">{}</time> · unstarve {}", escape_html(report.created),
                       escape_html(readable_time(report.created)), escape_html(report.version));
   if (!report.machine.cpu_model.empty()) {
     html += fmt::format(" · {}, {} usable {}", escape_html(report.machine.cpu_model), report.machine.topology.usable(),
                         report.machine.topology.usable() == 1 ? "core" : "cores");
   }
-  return html + "</p>\n" + overview(report) + "</header>\n";
+  html += "</p>\n";
+  for (const std::string& reason : report.left_out)
+    html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(reason));
+  return html + overview(report) + "</header>\n";
 }
 
 }  // namespace
@@ -164,7 +237,8 @@ std::string render_report(const Report& report) {
   html += fmt::format("<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n", escape_html(report.title),
                       report_style());
   html += header_html(report);
-  for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report.sections[i], i);
+  if (report.comparison) html += comparison_html(*report.comparison);
+  for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report, i);
   html += "<section id=\"machine\">\n<h2>Machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
   html += fmt::format(
       "</main>\n<footer><p>Created by unstarve {}. Each ratio compares a step with the step before it in interleaved "

@@ -1,7 +1,8 @@
 #pragma once
 // The HTML report: a single file that opens offline, with data, style and plotting library inlined.
 //
-// Content: tuning steps as chart and table, time per part of a step, utilisation over time, machine facts.
+// Content: the comparison with other loaders, tuning steps as chart and table, time per part of a step, utilisation
+// over time, machine facts. Every figure links to the command that measures it.
 // Threads: pure functions. Failure: write_report() throws Error(kIo) and leaves no partial file.
 
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "unstarve/core/profile.h"
+#include "unstarve/observe/comparison.h"
 #include "unstarve/observe/ledger.h"
 #include "unstarve/observe/machine.h"
 
@@ -21,6 +23,7 @@ struct ReportSection {
   std::optional<Profile> before;       // run with the base settings
   std::optional<Profile> after;        // run with the winning settings
   std::string verdict;                 // one sentence
+  std::string command;                 // repeats the measurement of this section; "": that of the report
 };
 
 struct Report {
@@ -29,7 +32,9 @@ struct Report {
   std::string created;  // ISO 8601, UTC
   std::string version;  // of unstarve
   MachineFacts machine;
+  std::optional<Comparison> comparison;  // the first part of the page
   std::vector<ReportSection> sections;
+  std::vector<std::string> left_out;  // parts without figures, with the reason
 };
 
 [[nodiscard]] std::string render_report(const Report& report);

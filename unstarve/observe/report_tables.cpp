@@ -84,7 +84,23 @@ const Part* find_part(const std::vector<Part>* parts, const std::string& name) {
 
 }  // namespace
 
-std::string ladder_table(const Ledger& ledger) {
+std::string comparison_table(const Comparison& comparison, const std::string& link) {
+  const auto text = [](const std::optional<RatioInterval>& r) {
+    return r ? fmt::format("{:.2f} <span class=\"interval\">[{:.2f}, {:.2f}]</span>", r->ratio, r->low, r->high) : "";
+  };
+  HtmlTable table("Images per second",
+                  {{"loader"}, {"images/s", true}, {"unstarve is faster by", true}, {"from the second epoch on", true}},
+                  true);
+  table.link(link);
+  for (const ComparedLoader& loader : comparison.loaders)
+    table.add_row({fmt::format("<span class=\"name\">{}</span><span class=\"change\">{}</span>",
+                               escape_html(loader.name), escape_html(loader.settings)),
+                   format_rate(loader.samples_per_s), text(loader.times), text(loader.times_later)},
+                  loader.times ? "" : "kept");
+  return table.finish();
+}
+
+std::string ladder_table(const Ledger& ledger, const std::string& link) {
   HtmlTable table("All tuning steps",
                   {{"step"},
                    {"batch", true},
@@ -95,6 +111,7 @@ std::string ladder_table(const Ledger& ledger) {
                    {"ratio to the step before", true},
                    {"verdict"}},
                   true);
+  table.link(link);
   for (const LedgerEntry& entry : ledger.entries) {
     std::vector<std::string> cells(8);
     cells[0] = name_cell(entry);
@@ -112,7 +129,7 @@ std::string ladder_table(const Ledger& ledger) {
   return table.finish();
 }
 
-std::string step_table(const Profile* before, const Profile* after) {
+std::string step_table(const Profile* before, const Profile* after, const std::string& link) {
   HtmlTable table("Parts of a step, ms per step", {{"part"},
                                                    {"before: mean", true},
                                                    {"median", true},
@@ -120,6 +137,7 @@ std::string step_table(const Profile* before, const Profile* after) {
                                                    {"after: mean", true},
                                                    {"median", true},
                                                    {"p95", true}});
+  table.link(link);
   const auto* const old_parts = before ? &before->step : nullptr;
   const auto* const new_parts = after ? &after->step : nullptr;
   for (const std::string& name : names_of(old_parts, new_parts)) {
@@ -134,7 +152,7 @@ std::string step_table(const Profile* before, const Profile* after) {
   return table.finish();
 }
 
-std::string stage_table(const Profile* before, const Profile* after) {
+std::string stage_table(const Profile* before, const Profile* after, const std::string& link) {
   HtmlTable table("Stages of the loader, thread time per sample", {{"stage"},
                                                                    {"before: µs", true},
                                                                    {"share", true},
@@ -142,6 +160,7 @@ std::string stage_table(const Profile* before, const Profile* after) {
                                                                    {"after: µs", true},
                                                                    {"share", true},
                                                                    {"bytes", true}});
+  table.link(link);
   const auto* const old_stages = before ? &before->stages : nullptr;
   const auto* const new_stages = after ? &after->stages : nullptr;
   const auto total_of = [](const std::vector<StageProfile>* stages) {

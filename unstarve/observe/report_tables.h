@@ -2,7 +2,7 @@
 // The tables of the report, as HTML, and the figures of its charts, as JSON. The tables hold all figures and are
 // readable without scripts; charts only draw these figures.
 //
-// Threads: pure functions.
+// Threads: pure functions. `link`: markup after the caption.
 
 #include <string>
 
@@ -10,11 +10,12 @@
 
 namespace unstarve {
 
-[[nodiscard]] std::string ladder_table(const Ledger& ledger);
+[[nodiscard]] std::string comparison_table(const Comparison& comparison, const std::string& link);
+[[nodiscard]] std::string ladder_table(const Ledger& ledger, const std::string& link);
 // Time per part of a step, before and after; each may be null.
-[[nodiscard]] std::string step_table(const Profile* before, const Profile* after);
+[[nodiscard]] std::string step_table(const Profile* before, const Profile* after, const std::string& link);
 // Time per stage of the loader, before and after; each may be null.
-[[nodiscard]] std::string stage_table(const Profile* before, const Profile* after);
+[[nodiscard]] std::string stage_table(const Profile* before, const Profile* after, const std::string& link);
 // {"sections": [{"ledger", "before", "after"}]}; the last two are null if absent.
 [[nodiscard]] std::string report_island(const Report& report);
 

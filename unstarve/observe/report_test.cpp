@@ -81,6 +81,32 @@ TEST_CASE("the page contains figures, text, scripts and styles, and fetches noth
   CHECK(html.find("url(http") == std::string::npos);
 }
 
+TEST_CASE("figures link to the command of their section, else to that of the report", "[report]") {
+  Report report = report_of_one();
+  CHECK(render_report(report).find("href=\"#command") == std::string::npos);
+  report.command = "unstarve tune photos/";
+  std::string html = render_report(report);
+  CHECK(occurrences(html, "id=\"command\"") == 1);
+  CHECK(occurrences(html, "href=\"#command\"") == 4);  // two tiles, chart, table
+  report.sections[0].command = "unstarve tune photos/ --minutes 1";
+  html = render_report(report);
+  CHECK(occurrences(html, "href=\"#command\"") == 0);
+  CHECK(occurrences(html, "href=\"#command-1\"") == 4);
+  CHECK(occurrences(html, "id=\"command-1\"") == 1);
+}
+
+TEST_CASE("a comparison that was not measured shows the reason and no figure", "[report]") {
+  Report report = report_of_one();
+  report.comparison = Comparison{};
+  report.comparison->left_out = {"package pillow not found"};
+  report.left_out = {"training run left out"};
+  const std::string html = render_report(report);
+  CHECK(html.find("package pillow not found") != std::string::npos);
+  CHECK(html.find("training run left out") != std::string::npos);
+  CHECK(html.find("class=\"headline\"") == std::string::npos);
+  CHECK(html.find("command-comparison") == std::string::npos);
+}
+
 TEST_CASE("untrusted text never becomes markup", "[report]") {
   const std::size_t scripts = occurrences(render_report(report_of_one()), "<script");
   Report report = report_of_one();

@@ -14,11 +14,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from bench import compare  # noqa: E402
-from bench.child import Child, ChildGroup, Failed  # noqa: E402
 from bench.comparisons import COMPARISONS  # noqa: E402
 from bench.operations import OPERATIONS  # noqa: E402
-from bench.peers import inputs  # noqa: E402
+from bench.peers import compare, inputs  # noqa: E402
+from bench.peers.child import Child, ChildGroup, Failed  # noqa: E402
 from bench.run import STANDALONE  # noqa: E402
 from bench.setup import ENVIRONMENTS  # noqa: E402
 
@@ -107,7 +106,7 @@ def test_pairs_alternate_which_side_goes_first():
             order.append(self.name)
             return 1.0
 
-    rates = compare.interleave(Side("a"), Side("b"), 4, 1)
+    rates = compare.interleave((Side("a"), Side("b")), 4, 1)
     assert "".join(order[2:]) == "abbaabba"  # after one warm-up each
     assert [len(side) for side in rates] == [4, 4]
 

@@ -1,4 +1,4 @@
-"""PyTorch's DataLoader, shared by the peers torchvision, pillow and simplejpeg. Not a peer.
+"""PyTorch's DataLoader, shared by the loaders torchvision and pillow and by peers of bench/. Not a loader.
 
 The job "functions" compares only what the Dataset calls: all its sides use un.DataLoader.
 
@@ -12,10 +12,21 @@ The sampler is endless (one permutation after another), so that short epochs do 
 have thousands of batches per epoch.
 """
 
-from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, IMAGENET_MEAN, IMAGENET_STD
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .inputs import CIFAR_MEAN, CIFAR_STD, IMAGENET_MEAN, IMAGENET_STD, Job
+
+if TYPE_CHECKING:
+    import torch
+
+    Load = Callable[[int], tuple[torch.Tensor, int]]
 
 
-def photograph_candidates(job):
+def photograph_candidates(job: Job) -> list[dict[str, Any]]:
+    """Settings to try for photographs."""
     cores = job["cores"]
     if job["job"] == "functions":
         return [{"workers": workers, "prefetch": 2, "normalise": "main"} for workers in (cores, 2 * cores)]
@@ -27,7 +38,7 @@ def photograph_candidates(job):
     ]
 
 
-def _endless(count):
+def _endless(count: int) -> Iterator[int]:
     import torch
 
     while True:
@@ -37,37 +48,40 @@ def _endless(count):
 class _Samples:
     """Map-style dataset of `count` samples; `load` returns (uint8 [3, H, W] tensor, label)."""
 
-    def __init__(self, count, load, finish):
+    def __init__(self, count: int, load: Load, finish: Normalise | None) -> None:
         self.count, self.load, self.finish = count, load, finish
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         image, label = self.load(index)
         return (image if self.finish is None else self.finish(image)), label
 
 
 class Normalise:
-    def __init__(self, mean, std):
+    """Converts uint8 pixels, channels first, to normalised float32."""
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
         import torch
 
         self.scale = torch.tensor([1 / (255 * s) for s in std]).view(3, 1, 1)
         self.bias = torch.tensor([-m / s for m, s in zip(mean, std)]).view(3, 1, 1)
 
-    def __call__(self, images):
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
         return images.float().mul_(self.scale).add_(self.bias)
 
-    def into(self, images, out):
+    def into(self, images: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """Writes the result into `out`."""
         out.copy_(images)
         return out.mul_(self.scale).add_(self.bias)
 
 
 class _CollateNormalised:
-    def __init__(self, normalise):
+    def __init__(self, normalise: Normalise) -> None:
         self.normalise = normalise
 
-    def __call__(self, samples):
+    def __call__(self, samples: Sequence[tuple[torch.Tensor, int]]) -> tuple[torch.Tensor, torch.Tensor]:
         import torch
         from torch.utils.data import default_collate
 
@@ -75,10 +89,12 @@ class _CollateNormalised:
         return self.normalise(images), default_collate([label for _, label in samples])
 
 
-def batches(count, load, job, settings):
+def batches(count: int, load: Load, job: Job,
+            settings: dict[str, Any]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Endless iterator over batches of load(index), 0 <= index < count."""
     import torch
 
+    DataLoader: Any
     if job["job"] == "functions":
         from unstarve import DataLoader
     else:
@@ -91,8 +107,8 @@ def batches(count, load, job, settings):
     # Workers are single-threaded (set by torch); the main process may use all cores.
     torch.set_num_threads(job["cores"])
 
-    class Sampler(torch.utils.data.Sampler):
-        def __iter__(self):
+    class Sampler(torch.utils.data.Sampler[int]):
+        def __iter__(self) -> Iterator[int]:
             return _endless(count)
 
     loader = DataLoader(

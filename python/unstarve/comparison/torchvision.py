@@ -4,17 +4,28 @@ Photographs: decoded by torchvision.io (libjpeg-turbo, RGB, channels-last in mem
 antialias on uint8 (the fast vectorised path requires this layout), flip, normalise.
 CIFAR-10: the standard transforms on tensors in memory: RandomCrop(32, padding=4), RandomHorizontalFlip, normalise.
 Candidates for CIFAR: v2 transforms on tensors or on PIL images (the most common recipe), different numbers of workers.
-The environment contains torch of PyPI: torchvision of PyPI is built for it and does not load with a CPU build.
+torchvision of PyPI is built for torch of PyPI and does not load with a CPU build of torch.
 """
 
-from bench.peers import torch_loader
-from bench.peers.inputs import CIFAR_MEAN, CIFAR_STD, CROP, EVAL_RESIZE, crop_box, image_files, load_cifar
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import torch_loader
+from .inputs import CIFAR_MEAN, CIFAR_STD, CROP, EVAL_RESIZE, Job, crop_box, image_files, load_cifar
+
+if TYPE_CHECKING:
+    import torch
+
+    Batches = Iterator[tuple[torch.Tensor, torch.Tensor]]
 
 ENVIRONMENT = "torchvision"
 JOBS = ["imagenet-train", "functions", "imagenet-eval", "cifar-train"]
 
 
-def candidates(job):
+def candidates(job: Job) -> list[dict[str, Any]]:
+    """Settings to try."""
     if job["job"] != "cifar-train":
         return torch_loader.photograph_candidates(job)
     cores = job["cores"]
@@ -27,7 +38,7 @@ def candidates(job):
     ]
 
 
-def _photographs(job, settings):
+def _photographs(job: Job, settings: dict[str, Any]) -> Batches:
     import random
 
     from torchvision.io import ImageReadMode, decode_jpeg, read_file
@@ -35,7 +46,7 @@ def _photographs(job, settings):
 
     files = image_files(job["data"])
 
-    def load(index):
+    def load(index: int) -> tuple[torch.Tensor, int]:
         path, label = files[index]
         image = decode_jpeg(read_file(path), mode=ImageReadMode.RGB)
         if job["job"] == "imagenet-eval":
@@ -49,7 +60,7 @@ def _photographs(job, settings):
     return torch_loader.batches(len(files), load, job, settings)
 
 
-def _cifar(job, settings):
+def _cifar(job: Job, settings: dict[str, Any]) -> Batches:
     import torch
     from torchvision.transforms import v2
 
@@ -57,7 +68,7 @@ def _cifar(job, settings):
     labels = labels.tolist()
     crop = [v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip()]
     if settings["images"] == "tensor":
-        images = torch.from_numpy(pixels)
+        images: Any = torch.from_numpy(pixels)
         transform = v2.Compose(crop)
     else:
         from PIL import Image
@@ -68,5 +79,6 @@ def _cifar(job, settings):
     return torch_loader.batches(len(labels), lambda index: (transform(images[index]), labels[index]), job, settings)
 
 
-def batches(job, settings):
+def batches(job: Job, settings: dict[str, Any]) -> Batches:
+    """Endless iterator over batches."""
     return _cifar(job, settings) if job["job"] == "cifar-train" else _photographs(job, settings)

@@ -1,0 +1,97 @@
+#include "unstarve/jobs/common/child_process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include "unstarve/core/error.h"
+
+extern char** environ;
+
+namespace unstarve {
+namespace {
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+File opened(std::FILE* file, const std::string& program) {
+  if (!file) throw io_error("start", program, errno);
+  return File(file);
+}
+
+// The running process; ends and awaits it if wait() was not called.
+class Process {
+ public:
+  Process(const std::vector<std::string>& command, int output, int errors) {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    const int failed = posix_spawnp(&id_, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed) throw io_error("start", command[0], failed);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() {
+    if (id_ > 0) {
+      kill(id_, SIGTERM);
+      (void)wait();
+    }
+  }
+
+  int wait() {
+    int status = 0;
+    while (waitpid(id_, &status, 0) < 0 && errno == EINTR) continue;
+    id_ = 0;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+ private:
+  pid_t id_ = 0;
+};
+
+void for_each_line(std::FILE* file, const std::function<void(std::string_view)>& use) {
+  char* line = nullptr;
+  std::size_t capacity = 0;
+  const auto release = [&](void*) { std::free(line); };
+  const std::unique_ptr<void, decltype(release)> owner(&line, release);
+  for (ssize_t length = 0; (length = getline(&line, &capacity, file)) >= 0;) {
+    while (length > 0 && line[length - 1] == '\n') --length;
+    use(std::string_view(line, static_cast<std::size_t>(length)));
+  }
+}
+
+}  // namespace
+
+ChildResult run_child(const std::vector<std::string>& command, const std::function<void(std::string_view)>& line) {
+  const File errors = opened(std::tmpfile(), command[0]);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw io_error("start", command[0], errno);
+  const File output = opened(fdopen(ends[0], "r"), command[0]);
+  File input = opened(fdopen(ends[1], "w"), command[0]);
+  Process process(command, ends[1], fileno(errors.get()));
+  input.reset();
+  for_each_line(output.get(), line);
+  ChildResult result;
+  result.status = process.wait();
+  std::rewind(errors.get());
+  for_each_line(errors.get(), [&](std::string_view text) {
+    if (text.find_first_not_of(" \t") != std::string_view::npos) result.last_error = text;
+  });
+  return result;
+}
+
+}  // namespace unstarve
