@@ -66,8 +66,8 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-DatasetPtr open(const std::string& path, const std::string& split) {
-  return std::const_pointer_cast<Dataset>(listening([&] { return open_dataset(path, split); }));
+DatasetPtr open(const std::string& path, const std::string& split, const std::string& labels) {
+  return std::const_pointer_cast<Dataset>(listening([&] { return open_dataset(path, split, labels); }));
 }
 
 DatasetPtr concatenation(const std::vector<DatasetPtr>& parts, const std::vector<std::string>& names) {
@@ -116,7 +116,7 @@ class PyLoader {
     const nb::gil_scoped_release release;
     loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
                                        Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, queue_notice,
-                                                       on_device, true, std::move(decode)});
+                                                       on_device, true, std::move(decode), false});
   }
 
   ~PyLoader() {
@@ -272,8 +272,8 @@ NB_MODULE(_core, m) {
         set_package_path({folders.begin(), folders.end()});
       },
       "folders"_a);
-  m.def("open", &open, "path"_a, "split"_a);
-  m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a);
+  m.def("open", &open, "path"_a, "split"_a, "labels"_a);
+  m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a, "labelled"_a);
   m.def("end_source", &end_source, "source"_a);
   m.def("concatenate", &concatenation, "parts"_a, "names"_a);
   m.def(

@@ -20,6 +20,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/executor/sample_program.h"
+#include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/order/run_order.h"
 #include "unstarve/pipeline/order/run_state.h"
 #include "unstarve/pipeline/order/sample_facts.h"
@@ -64,6 +65,16 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
   check_spec(spec);
   const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
   return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, filters, check_signals));
+}
+
+// `any_size`: the samples may differ in size, because functions of the user follow.
+void check_samples(const std::string& text, const DatasetPtr& dataset, const SampleSetPtr& samples, bool any_size) {
+  const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
+  const nb::gil_scoped_release release;
+  if (any_size)
+    require_labels(spec, *dataset);
+  else
+    check_data(spec, *dataset, *samples, check_signals);
 }
 
 SampleFacts facts_of(const Dataset& dataset) { return {dataset, read_topology().usable(), check_signals}; }
@@ -272,6 +283,7 @@ void bind_samples(nb::module_& m) {
   m.def("choose", &choose, "spec"_a, "dataset"_a, "predicates"_a,
         nb::sig("def choose(spec: str, dataset: Dataset, predicates: collections.abc.Sequence[tuple[str, "
                 "collections.abc.Callable[[list[int]], list[bool]]] | None]) -> SampleSet"));
+  m.def("check_samples", &check_samples, "spec"_a, "dataset"_a, "samples"_a, "any_size"_a);
   m.def("labels_of", &labels_of, "dataset"_a, "ids"_a);
   m.def("images_of", &images_of, "dataset"_a, "ids"_a);
   nb::class_<Run>(m, "Run")

@@ -22,7 +22,7 @@ class Loader(BaseLoader):
     | part   | shape                                                      | dtype                                     |
     |--------|------------------------------------------------------------|-------------------------------------------|
     | images | (batch, 3, height, width) or (batch, height, width, 3)     | that of the pipeline                      |
-    | labels | (batch,); with batch operations (batch, classes)           | int64 (0 without labels); then float32    |
+    | labels | (batch,); with batch operations (batch, classes)           | int64 (-1 for labels=None); then float32  |
     | sizes  | (batch, 2): height and width before padding; with `pad`    | int32                                     |
     | valid  | (batch,): False for copies; with last="pad"                | bool                                      |
 
@@ -30,8 +30,9 @@ class Loader(BaseLoader):
     grows with the number of batches that you hold.
 
     Each `for` loop runs one epoch. After a loop that was left early, the next one begins the next epoch, or the
-    position of load_state_dict(). Under errors("skip") batches may be shorter, and a batch without good samples is
-    omitted. A loader is not thread-safe.
+    position of load_state_dict(). A loader has one position: the first batch of a newer loop ends the older one, whose
+    next batch raises CancelledError. Create a second loader by batch() for a second loop. Under errors("skip") batches
+    may be shorter, and a batch without good samples is omitted. A loader is not thread-safe.
 
     Example:
         loader = un.open("photos").resize((64, 64)).batch(32)

@@ -24,6 +24,8 @@ from unstarve.loader import Loader
 from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.steps.base import STEP_ORDER
+from unstarve.steps.literals import LastBatch
+from unstarve.steps.suggestions import suggesting, suggestion
 from unstarve.user_code import UserCode
 
 # (mean, std) per channel of the training images, for pixel values scaled to 0..1, as in torchvision's references.
@@ -55,7 +57,8 @@ class Pipeline(PipelineSteps):
             if not name.startswith("_") and hasattr(Loader, name):
                 raise AttributeError(f"{name}: found on a Pipeline; expected on a Loader. Call batch() first.",
                                      name=name, obj=self)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}"
+                                 + suggestion(name, dir(type(self))), name=name, obj=self)
 
     @property
     def classes(self) -> list[str]:
@@ -97,7 +100,8 @@ class Pipeline(PipelineSteps):
         raise TypeError("pickle: found a Pipeline, which holds open files; expected plain data. Call un.open() and the "
                         "steps in each process, or send the text of to_yaml().")
 
-    def batch(self, size: int, *, last: str | None = None, drop_last: bool | None = None,
+    @suggesting
+    def batch(self, size: int, *, last: LastBatch | None = None, drop_last: bool | None = None,
               pad: bool | tuple[int, int] = False, pad_value: int = 0, bucket: int = 0) -> Loader:
         """Ends the pipeline: returns the Loader of its batches.
 
@@ -117,7 +121,8 @@ class Pipeline(PipelineSteps):
                 once per epoch. Resuming takes about 10 ms per 10,000 samples.
 
         Raises:
-            ArgumentError: The pipeline does not fit the data: no full batch, images of different sizes.
+            ArgumentError: The pipeline does not fit the data: no full batch.
+            InputError: The images differ in size, or have no labels.
 
         Example:
             un.open("photos").resize(256).batch(64, pad=True, bucket=2048, last="keep")

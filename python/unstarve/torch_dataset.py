@@ -43,7 +43,9 @@ from unstarve.dataset_steps import (
     runs_of,
 )
 from unstarve.dataset_tensors import TensorLoader
+from unstarve.device_operations import torch_device
 from unstarve.errors import ArgumentError, CancelledError
+from unstarve.loaders.base_loader import LOOP_ENDED
 from unstarve.schedules import Schedule
 from unstarve.single_image import frozen
 from unstarve.spec_json import spec_json
@@ -291,7 +293,7 @@ class DatasetLoader:
                 self._begun = False
             yield made
             if iteration != self._iteration:
-                raise CancelledError("this loop was ended by close() or by a newer loop over the same loader")
+                raise CancelledError(LOOP_ENDED)
 
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Any = None,
                  channels_last: bool = False) -> TensorLoader:
@@ -306,9 +308,10 @@ class DatasetLoader:
             channels_last: Use the memory format torch.channels_last for the images.
 
         Raises:
-            ArgumentError: The arguments contradict the pipeline.
+            ArgumentError: The arguments contradict the pipeline, or the device is unknown.
+            MissingError: torch does not find the GPU.
         """
-        target = torch.device(device)
+        target = torch_device(device)
         dataset, size, drop_last, collate, settings = self._arguments
         steps: tuple[Step, ...] = settings["steps"]
         values: Normalisation | None = None

@@ -26,8 +26,8 @@ class UserCode:
     def of_spec(cls, spec: dict[str, Any]) -> UserCode:
         """Returns the sources of a pipeline that was read from YAML, without predicates and functions."""
         sources = spec.get("mix") or [spec["source"]]
-        return cls(tuple(FileSource(source.get("path", ""), source.get("split", "")) for source in sources),
-                   ((),) * len(sources))
+        files = (FileSource(*(source.get(key, "") for key in ("path", "split", "labels"))) for source in sources)
+        return cls(tuple(files), ((),) * len(sources))
 
     @property
     def has_python_sources(self) -> bool:

@@ -13,7 +13,7 @@ namespace {
 
 std::shared_ptr<const Dataset> open_one(const SourceSpec& source) {
   try {
-    return open_dataset(source.path, source.split);
+    return open_dataset(source.path, source.split, source.labels);
   } catch (const Error& error) {
     if (source.yaml_location.text.empty() || error.kind() == ErrorKind::kCancelled) throw;
     throw Error(error.kind(), source.yaml_location.text + ": " + error.what());

@@ -92,6 +92,8 @@ void check_mix(const PipelineSpec& spec) {
     const std::string node = fmt::format("mix[{}]", i);
     if (spec.mix[i].weight.has_value() != weighted)
       fail(node + ".weight", "only some sources have a weight; expected one for all or for none");
+    if ((spec.mix[i].labels == "none") != spec.declines_labels())
+      fail(node + ".labels", "only some sources have labels: none; expected it for all or for none");
     const auto& earlier = spec.mix[i].earlier_weights;
     if (earlier.size() != spec.mix[0].earlier_weights.size())
       fail(node + ".earlier_weights",

@@ -38,9 +38,14 @@ struct YamlLocation {
   friend bool operator==(const YamlLocation&, const YamlLocation&) { return true; }
 };
 
+// The label of samples without labels (SourceSpec::labels "none").
+inline constexpr std::int64_t kNoLabel = -1;
+
 struct SourceSpec {
   std::string path;   // argument of open_dataset()
   std::string split;  // "train", "test" or ""
+  // Column, feature or member of the labels; "": the default of the format; "none": batches have label kNoLabel.
+  std::string labels{};
   FilterSpec filter{};
   std::optional<std::uint64_t> take{};  // first N samples in storage order that pass the filter
   // In a mixture: this source's share of the samples, relative to the other weights. Set for all sources or for none.
@@ -187,6 +192,8 @@ struct ErrorSpec {
 struct PipelineSpec {
   SourceSpec source;
   std::vector<SourceSpec> mix;  // several sources combined; `source` is then empty
+  // Whether the spec requests no labels.
+  [[nodiscard]] bool declines_labels() const { return (mix.empty() ? source : mix[0]).labels == "none"; }
   OrderSpec order;
   DecodeSpec decode;
   CacheSpec cache;
@@ -202,10 +209,10 @@ struct PipelineSpec {
   friend bool operator==(const PipelineSpec&, const PipelineSpec&) = default;
 };
 
-// Default operations for `size` x `size` pixels.
-//   training    random resized crop and flip; up to 40 px: pad crop (padding 4) and flip
+// Default operations for `size` x `size` pixels. `largest`: the largest sides of the stored images.
+//   training    random resized crop and flip; images of up to 40 px and `size`: pad crop (padding 4) and flip
 //   evaluation  resize to 8/7 of `size` and centre crop; up to 40 px: resize to `size` and centre crop
-[[nodiscard]] std::vector<OpSpec> training_operations(int size);
+[[nodiscard]] std::vector<OpSpec> training_operations(int size, Size largest);
 [[nodiscard]] std::vector<OpSpec> evaluation_operations(int size);
 
 }  // namespace unstarve

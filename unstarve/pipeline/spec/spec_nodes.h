@@ -82,6 +82,9 @@ template <class Visitor>
 void visit_source(Visitor& v, auto& source, bool mixed) {
   v.node("path", source.path, {"file, folder, glob pattern or URL, in any format"});
   v.node("split", source.split, {"\"train\", \"test\", ... of a dataset with splits; empty: all samples"});
+  v.node("labels", source.labels,
+         sparse(!source.labels.empty(),
+                "column, feature or member of the labels; empty: that of the format; none: all labels are -1"));
   auto& filter = source.filter;
   v.map("filter", sparse(filter != FilterSpec{}, "selects samples; a sample must meet every condition"), [&](auto& f) {
     f.node("labels", filter.labels, sparse(!filter.labels.empty(), "class names or numbers to include; empty: all"));

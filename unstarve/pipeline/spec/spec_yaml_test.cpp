@@ -22,7 +22,7 @@ TEST_CASE("a spec survives a round trip through YAML") {
   spec.source = {"a \"quoted\": path # with: all", "train"};
   spec.order = {false, 0xffffffffffffffffULL, 3, 8};
   spec.decode = {1'000'000};
-  spec.operations = training_operations(224);
+  spec.operations = training_operations(224, {500, 375});
   spec.operations.push_back({"random_resized_crop", {{"size", {176}}, {"scale", {0.35, 1.0 / 3}}}});
   spec.operations.push_back({"resize", {{"size", {8}}, {"interpolation", {"bicubic"}}, {"antialias", {"false"}}}});
   spec.output = {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation};
