@@ -58,6 +58,7 @@
 #include "unstarve/pipeline/spec/yaml_json.h"
 #include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/dataset/quarantine_entry.h"
+#include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::python {
@@ -66,7 +67,8 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-DatasetPtr open(const std::string& path, const std::string& split, const std::string& labels) {
+DatasetPtr open(const std::string& path, const std::string& split, const std::string& labels, bool next_to_data) {
+  if (next_to_data) keep_indexes_next_to(path);
   return std::const_pointer_cast<Dataset>(listening([&] { return open_dataset(path, split, labels); }));
 }
 
@@ -272,7 +274,7 @@ NB_MODULE(_core, m) {
         set_package_path({folders.begin(), folders.end()});
       },
       "folders"_a);
-  m.def("open", &open, "path"_a, "split"_a, "labels"_a);
+  m.def("open", &open, "path"_a, "split"_a, "labels"_a, "next_to_data"_a);
   m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a, "labelled"_a);
   m.def("end_source", &end_source, "source"_a);
   m.def("concatenate", &concatenation, "parts"_a, "names"_a);

@@ -40,6 +40,17 @@ def check_int(what: str, value: object, least: int, most: int | None = None) -> 
     return number
 
 
+def check_number(what: str, value: Any) -> float:
+    """Returns `value` as a finite float. Raises ArgumentError for anything else."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ArgumentError(f"{what}: found {value!r}; expected a number")
+    return number
+
+
 def check_nonnegative(what: str, value: Any) -> float:
     """Returns `value` as a finite float of 0 or more. Raises ArgumentError for anything else."""
     try:

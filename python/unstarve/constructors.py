@@ -17,13 +17,14 @@ from unstarve.pipeline import Pipeline
 from unstarve.sources import FileSource, ObjectSource, concatenate
 from unstarve.spec_json import spec_json
 from unstarve.steps.base import STEP_ORDER
+from unstarve.steps.literals import IndexPlace
 from unstarve.steps.suggestions import suggesting
 from unstarve.user_code import UserCode
 
 
 @suggesting
 def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A001  (un.open is the name people expect)
-         split: str = "", *, labels: str | None = "") -> Pipeline:
+         split: str = "", *, labels: str | None = "", index: IndexPlace = "cache") -> Pipeline:
     """Opens a dataset of any supported format in place. Returns a pipeline over all samples in shuffled order.
 
     Issues a DataWarning for problems that do not prevent reading.
@@ -37,6 +38,8 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
             requests no labels: all labels are then -1. Integers are class numbers, texts are class names in sorted
             order. Data without labels, or with floats or several values per image, are an error in batch() unless
             labels=None is given.
+        index: Where indexes of the data are stored that make the next opening fast: "cache", the user's cache folder
+            ($XDG_CACHE_HOME/unstarve), or "next_to_data". Shards that `unstarve pack` wrote have theirs next to them.
 
     Raises:
         IoError: There is no such file.
@@ -52,10 +55,13 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
         raise ArgumentError(f"open: found {type(path).__name__}; expected the path of a dataset") from None
     if labels is not None and not isinstance(labels, str):
         raise ArgumentError(f"open(labels): found {labels!r}; expected the name of a column, or None")
-    source = FileSource(path, split, "none" if labels is None else labels)
+    if index not in ("cache", "next_to_data"):
+        raise ArgumentError(f"open(index): found {index!r}; expected 'cache' or 'next_to_data'")
+    source = FileSource(path, split, "none" if labels is None else labels, "" if index == "cache" else index)
     dataset = source.open()
     notices.warn_pending()
-    spec = {"path": source.spec_path, "split": split, **({"labels": source.labels} if source.labels else {})}
+    spec = {"path": source.spec_path, "split": split, **({"labels": source.labels} if source.labels else {}),
+            **({"index": source.index} if source.index else {})}
     return Pipeline({"source": spec}, dataset, UserCode((source,), ((),)))
 
 

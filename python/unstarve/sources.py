@@ -28,6 +28,7 @@ class FileSource:
     path: str
     split: str = ""
     labels: str = ""
+    index: str = ""
 
     @property
     def name(self) -> str:
@@ -41,7 +42,7 @@ class FileSource:
 
     def open(self) -> _core.Dataset:
         """Opens the dataset."""
-        return _core.open(self.path, self.split, self.labels)
+        return _core.open(self.path, self.split, self.labels, self.index == "next_to_data")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,6 +26,7 @@ from unstarve.errors import ArgumentError
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.framework_loader import FrameworkLoader
+from unstarve.steps.literals import DecodeOn, OperationsOn
 
 _Batch = TypeVar("_Batch")  # a tuple, or a dict
 _Tensors: TypeAlias = "tuple[torch.Tensor, ...]"

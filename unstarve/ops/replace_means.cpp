@@ -6,6 +6,7 @@
 
 #include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/operations.h"
+#include "unstarve/ops/policy/one_of_choices.h"
 
 namespace unstarve {
 
@@ -13,6 +14,16 @@ void replace_means(std::vector<OpSpec>& operations, const Normalisation& normali
   std::vector<double> mean;
   for (const float part : normalisation.mean) mean.push_back(std::clamp(std::nearbyint(255.0 * part), 0.0, 255.0));
   for (OpSpec& operation : operations) {
+    if (operation.name == "one_of") {
+      std::vector<OneOfChoice> choices = parse_choices(operation.params["choices"].word);
+      for (OneOfChoice& choice : choices) {
+        std::vector<OpSpec> one{choice.operation};
+        replace_means(one, normalisation);
+        choice.operation = one.front();
+      }
+      operation.params["choices"].word = to_text(choices);
+      continue;
+    }
     for (const ParameterInfo& parameter : parameters_of(operation.name)) {
       const auto* const integers = std::get_if<ParameterInfo::Integers>(&parameter.kind);
       if (integers == nullptr || integers->words.empty() || integers->words.front() != kMeanWord) continue;

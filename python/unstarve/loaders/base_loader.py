@@ -19,11 +19,12 @@ import numpy.typing as npt
 
 from unstarve import _core, notices
 from unstarve.arguments import MAX_EPOCH, check_int
-from unstarve.errors import ArgumentError, CancelledError
+from unstarve.errors import ArgumentError, CancelledError, Error
 from unstarve.loaders import run_state
 from unstarve.loaders.conversions import LoaderConversions
 from unstarve.loaders.description import LoaderDescription
 from unstarve.loaders.engine import Allocate, BadSample, Batch, DeviceBytes, Engine
+from unstarve.loaders.representation import Rows, as_html, as_text, images_of, steps_of
 from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.steps.suggestions import suggestion
@@ -92,8 +93,27 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         """Batches per epoch of this rank, including those that errors("skip") may omit."""
         return self._batches
 
+    def _rows(self) -> Rows:
+        """Returns the description of repr()."""
+        spec = json.loads(self._spec)
+        rows = [("data", f"{self._dataset.format}, {self._samples} samples"),
+                ("batches", f"{len(self)} batches of {self._batch_size}")]
+        if not self.mapped:  # the shapes of map() would require a call of its functions
+            try:
+                image, label = self.shapes
+                rows.append(("images", f"images {images_of(self._dtype, image)}"))
+                rows.append(("labels", f"labels {images_of(self.label_dtype, label)}" if label else "labels int64"))
+            except Error:
+                rows.append(("images", f"images {self._dtype}"))
+        own = ["weights(array)"] if self._users.weights is not None else []
+        own += [f"map({function.name})" for function in self._users.functions]
+        return [*rows, ("steps", ", ".join([steps_of(spec), *own]))]
+
     def __repr__(self) -> str:
-        return f"<unstarve.Loader: {self._dataset.format}, {len(self)} batches of {self._batch_size}>"
+        return as_text("Loader", self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html("Loader", self._rows())
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("copy or pickle: found a Loader, which holds threads and memory; expected one loader per "

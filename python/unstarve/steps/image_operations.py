@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from unstarve.arguments import check_int
+from unstarve.arguments import check_int, check_nonnegative, check_number
 from unstarve.errors import ArgumentError
 from unstarve.schedules import Schedule
 from unstarve.steps.literals import AutoAugmentPolicy, Interpolation, PaddingMode, WarpInterpolation
@@ -25,6 +25,14 @@ def _non_default(**parameters: tuple[Any, Any]) -> dict[str, Any]:
 
 def _resampling(interpolation: str, antialias: bool) -> dict[str, Any]:
     return _non_default(interpolation=(interpolation, "bilinear"), antialias=(antialias, True))
+
+
+def _choice_value(value: Any) -> str:
+    """Returns a parameter as the text of one_of() has it."""
+    if isinstance(value, bool | str):
+        return str(value).lower() if isinstance(value, bool) else value
+    numbers = list(value) if isinstance(value, Sequence | np.ndarray) else [value]
+    return ",".join(repr(check_number("one_of", one)) for one in numbers)
 
 
 class ImageOperationSteps(abc.ABC):
@@ -288,6 +296,33 @@ class ImageOperationSteps(abc.ABC):
         """
         return self.operation("trivial_augment", **_non_default(
             num_magnitude_bins=(num_magnitude_bins, 31), interpolation=(interpolation, "nearest"), fill=(fill, 0)))
+
+    def one_of(self, *choices: str | tuple[str, Mapping[str, Any]],
+               weights: Sequence[float] | None = None) -> Self:
+        """Applies one of several operations, drawn for each sample; see RandomChoice of torchvision.
+
+        The operations keep the size of the image. Each has its own probability, which is often 0.5 by default.
+
+        Args:
+            choices: Names of operations, or (name, parameters).
+            weights: How often each is drawn, relative to the others; by default equally often.
+
+        Raises:
+            ArgumentError: An operation is unknown or changes the size, or a weight is not above 0.
+
+        Example:
+            pipeline.one_of(("color_jitter", {"hue": 0}), ("gaussian_blur", {"sigma": (0.1, 2), "probability": 1}))
+        """
+        shares = [1.0] * len(choices) if weights is None else list(weights)
+        if len(shares) != len(choices):
+            raise ArgumentError(f"one_of(weights): found {len(shares)} for {len(choices)} operations; expected one "
+                                "each")
+        texts = []
+        for choice, share in zip(choices, shares, strict=True):
+            name, parameters = (choice, {}) if isinstance(choice, str) else choice
+            values = "".join(f" {key}={_choice_value(value)}" for key, value in parameters.items())
+            texts.append(("" if share == 1 else f"{check_nonnegative('one_of(weights)', share)!r} ") + name + values)
+        return self.operation("one_of", choices="; ".join(texts))
 
     def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0,
                 all_ops: bool = True, interpolation: WarpInterpolation = "bilinear", fill: Colour = 0) -> Self:

@@ -182,7 +182,7 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
       precision_supported(train.device, Precision::kBfloat16).supported)
     train.precision = Precision::kBfloat16;
   PipelineSpec& pipeline = settings.pipeline;
-  pipeline.source = {source.path, source.split, source.labels};
+  pipeline.source = {source.path, source.split, source.labels, source.index};
   pipeline.operations = training_operations(train.image_size, size);
   pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
   pipeline.batch.size = 256;

@@ -75,7 +75,7 @@ TEST_CASE("each epoch contains every sample once, with its label") {
 TEST_CASE("stored pixels are processed like encoded images") {
   const auto dataset = open_dataset("synthetic:classes=10,images=50,size=32,seed=1");
   PipelineSpec spec;
-  spec.operations = training_operations(32);
+  spec.operations = training_operations(32, {32, 32});
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   spec.batch = {16, LastBatch::kDrop};
   spec.execution = {1, 0, false};
