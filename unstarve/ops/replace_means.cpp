@@ -15,13 +15,15 @@ void replace_means(std::vector<OpSpec>& operations, const Normalisation& normali
   for (const float part : normalisation.mean) mean.push_back(std::clamp(std::nearbyint(255.0 * part), 0.0, 255.0));
   for (OpSpec& operation : operations) {
     if (operation.name == "one_of") {
-      std::vector<OneOfChoice> choices = parse_choices(operation.params["choices"].word);
+      const auto text = operation.params.find("choices");
+      if (text == operation.params.end() || text->second.word.empty()) continue;  // make_operation() reports it
+      std::vector<OneOfChoice> choices = parse_choices(text->second.word);
       for (OneOfChoice& choice : choices) {
         std::vector<OpSpec> one{choice.operation};
         replace_means(one, normalisation);
         choice.operation = one.front();
       }
-      operation.params["choices"].word = to_text(choices);
+      text->second.word = to_text(choices);
       continue;
     }
     for (const ParameterInfo& parameter : parameters_of(operation.name)) {
