@@ -102,6 +102,8 @@ OPERATIONS = (
               lambda v2: v2.GaussianBlur(13, (0.1, 2.0))),
     Operation("rand_augment", "rand_augment: {}", lambda v2: v2.RandAugment()),
     Operation("trivial_augment", "trivial_augment: {}", lambda v2: v2.TrivialAugmentWide()),
+    Operation("one_of", "one_of: {choices: invert probability=1; solarize probability=1}",
+              lambda v2: v2.RandomChoice([v2.RandomInvert(1), v2.RandomSolarize(128, 1)])),
     Operation("aug_mix", "aug_mix: {}", lambda v2: v2.AugMix()),
     *(Operation(f"auto_augment_{policy}", f"auto_augment_{policy}: {{}}",
                 lambda v2, policy=policy: v2.AutoAugment(v2.AutoAugmentPolicy(policy)))

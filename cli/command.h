@@ -18,7 +18,7 @@ namespace unstarve::cli {
 inline constexpr int kDone = 0, kCheckFailed = 1, kWrongUsage = 2, kBadInput = 3, kMissingComponent = 4;
 
 // What the shell completes for a value.
-enum class Completes { kNothing, kPath, kDevice, kModel };
+enum class Completes { kNothing, kPath, kDevice, kModel, kVerb };
 
 struct Option {
   const char* name;      // "--seconds", or "DATA" for a positional argument
@@ -75,11 +75,14 @@ struct Command {
 [[nodiscard]] Command synth_command();
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command demo_command();
+[[nodiscard]] Command help_command();
 [[nodiscard]] Command completion_command();
 [[nodiscard]] Command man_command();
 
-// Generated from the table: the completion script for bash, and the manual page in roff.
+// Generated from the table: the completion scripts, and the manual page in roff.
 [[nodiscard]] std::string bash_completion();
+[[nodiscard]] std::string zsh_completion();
+[[nodiscard]] std::string fish_completion();
 [[nodiscard]] std::string man_page();
 
 }  // namespace unstarve::cli

@@ -14,7 +14,7 @@ PipelineSpec pipeline_of(const Job& job) {
   spec.execution.threads = job.at("cores");
   spec.output.type = ElementType::kFloat32;
   if (name == "imagenet-train") {
-    spec.operations = training_operations(224);
+    spec.operations = training_operations(224, {500, 375});
     spec.output.normalisation = kImagenetNormalisation;
     spec.passes["scan_index"] = job.value("indexed", false);
   } else if (name == "imagenet-eval") {
@@ -25,7 +25,7 @@ PipelineSpec pipeline_of(const Job& job) {
     spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   } else if (name == "cifar-train" || name == "folder-first-batch") {
     if (name == "cifar-train") spec.source.split = "train";
-    spec.operations = training_operations(32);
+    spec.operations = training_operations(32, {32, 32});
     spec.output.normalisation = kCifar10Normalisation;
   } else if (name == "trivial") {
     // Samples of almost no cost: measures the overhead of the loader.

@@ -1,15 +1,49 @@
+#include <algorithm>
+
+#include "../help.h"
+#include "../unknown_name.h"
 #include "shared.h"
+#include "unstarve/core/error.h"
 
 namespace unstarve::cli {
 
+Command help_command() {
+  return {"help",
+          "Print the help of a command, or of the program",
+          "The same as unstarve COMMAND --help.",
+          "  unstarve help bench",
+          {{.name = "COMMAND",
+            .value = "",
+            .fallback = "",
+            .help = "the command to explain",
+            .completes = Completes::kVerb}},
+          [](const Arguments& arguments, const std::string&) {
+            const std::string name = arguments.text("COMMAND");
+            const auto all = commands();
+            const auto found =
+                std::find_if(all.begin(), all.end(), [&](const Command& one) { return one.name == name; });
+            if (!name.empty() && found == all.end()) {
+              const std::string_view word = name;
+              throw Error(ErrorKind::kArgument, "help: " + unknown_name({&word, 1}));
+            }
+            print_result(name.empty() ? program_help() : verb_help(*found));
+            return kDone;
+          }};
+}
+
 Command completion_command() {
   return {"completion",
-          "Print the completion script for bash",
-          "The script completes commands, options, devices and models. zsh accepts it after bashcompinit.",
-          "  source <(unstarve completion)",
-          {},
-          [](const Arguments&, const std::string&) {
-            print_result(bash_completion());
+          "Print the completion script for a shell",
+          "The script completes commands, options, devices and models.",
+          "  source <(unstarve completion)              # bash, in ~/.bashrc\n"
+          "  source <(unstarve completion zsh)          # zsh, in ~/.zshrc after compinit\n"
+          "  unstarve completion fish | source          # fish, in ~/.config/fish/config.fish",
+          {{.name = "SHELL", .value = "", .fallback = "bash", .help = "bash, zsh or fish", .choices = "bash zsh fish"}},
+          [](const Arguments& arguments, const std::string&) {
+            const std::string shell = arguments.text("SHELL", "bash");
+            if (shell != "bash" && shell != "zsh" && shell != "fish")
+              throw Error(ErrorKind::kArgument, "SHELL: found \"" + shell + "\", expected bash, zsh or fish");
+            print_result(shell == "zsh" ? zsh_completion() : shell == "fish" ? fish_completion() : bash_completion());
             return kDone;
           }};
 }

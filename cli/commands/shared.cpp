@@ -118,7 +118,7 @@ void reject_spec(const std::string& verb, const std::string& data) {
 
 std::shared_ptr<const Dataset> open_source(const SourceSpec& source) {
   try {
-    return open_dataset(source.path, source.split);
+    return open_dataset(source.path, source.split, source.labels);
   } catch (const Error& error) {
     const std::string reason = error.kind() == ErrorKind::kInput ? detect_spec(source.path).reason : "";
     if (reason.empty()) throw;

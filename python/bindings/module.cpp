@@ -59,6 +59,7 @@
 #include "unstarve/pipeline/spec/yaml_json.h"
 #include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/dataset/quarantine_entry.h"
+#include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::python {
@@ -67,8 +68,9 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-DatasetPtr open(const std::string& path, const std::string& split) {
-  return std::const_pointer_cast<Dataset>(listening([&] { return open_dataset(path, split); }));
+DatasetPtr open(const std::string& path, const std::string& split, const std::string& labels, bool next_to_data) {
+  if (next_to_data) keep_indexes_next_to(path);
+  return std::const_pointer_cast<Dataset>(listening([&] { return open_dataset(path, split, labels); }));
 }
 
 DatasetPtr concatenation(const std::vector<DatasetPtr>& parts, const std::vector<std::string>& names) {
@@ -118,7 +120,7 @@ class PyLoader {
     const GilRelease release;
     loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
                                        Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, queue_notice,
-                                                       on_device, true, std::move(decode)});
+                                                       on_device, true, std::move(decode), false});
   }
 
   ~PyLoader() {
@@ -280,8 +282,8 @@ NB_MODULE(_core, m) {
   m.def(
       "set_python_interpreter", [](const std::string& interpreter) { set_python_interpreter(interpreter); },
       "interpreter"_a);
-  m.def("open", &open, "path"_a, "split"_a);
-  m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a);
+  m.def("open", &open, "path"_a, "split"_a, "labels"_a, "next_to_data"_a);
+  m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a, "labelled"_a);
   m.def("end_source", &end_source, "source"_a);
   m.def("concatenate", &concatenation, "parts"_a, "names"_a);
   m.def(

@@ -64,14 +64,20 @@ struct Described {
       type += " | tuple[int" + fmt::format("{}]", fmt::join(std::vector<std::string>(count - 1, ", int"), ""));
       values += fmt::format(", or {} of them", count);
     }
-    if (!kind.words.empty()) type += " | str", values += fmt::format(", or \"{}\"", fmt::join(kind.words, "\" or \""));
+    if (!kind.words.empty())
+      type += fmt::format(" | Literal[\"{}\"]", fmt::join(kind.words, "\", \"")),
+          values += fmt::format(", or \"{}\"", fmt::join(kind.words, "\" or \""));
     return {type, kind.fallback.empty() ? nb::object(nb::cast(kind.words.front())) : numbers_of(kind.fallback), values};
   }
   Result operator()(const ParameterInfo::Choice& kind) const {
-    return {"str", nb::cast(kind.fallback), fmt::format("\"{}\"", fmt::join(kind.words, "\", \""))};
+    const std::string words = fmt::format("\"{}\"", fmt::join(kind.words, "\", \""));
+    return {fmt::format("Literal[{}]", words), nb::cast(kind.fallback), words};
   }
   Result operator()(const ParameterInfo::Flag& kind) const {
     return {"bool", nb::bool_(kind.fallback), "True or False"};
+  }
+  Result operator()(const ParameterInfo::Text& kind) const {
+    return {"str", nb::cast(kind.example), fmt::format("a text such as \"{}\"", kind.example)};
   }
 };
 

@@ -112,17 +112,18 @@ std::string kind_of(nb::handle object) { return nb::cast<std::string>(object.typ
 
 class PythonSource final : public Dataset {
  public:
-  PythonSource(nb::object object, std::string name, std::vector<std::string> classes, int concurrency)
+  PythonSource(nb::object object, std::string name, std::vector<std::string> classes, int concurrency, bool labelled)
       : object_(std::move(object)),
         name_(std::move(name)),
         classes_(std::move(classes)),
         concurrency_(concurrency),
+        labelled_(labelled),
         size_(nb::len(object_)),
         permits_(concurrency) {
     if (size_ == 0) throw Error(ErrorKind::kInput, name_ + ": found length 0; expected at least one sample");
     const nb::object first = first_sample();
     fields_ = {{"image", Buffer(image_of(first)).pixels() ? FieldKind::kPixels : FieldKind::kEncodedImage}};
-    if (is_pair(first)) fields_.push_back({"label", FieldKind::kLabel});
+    if (labelled_ && is_pair(first)) fields_.push_back({"label", FieldKind::kLabel});
     RecordBuffer record;
     take(first, first_, record);  // throws if it has an unsupported form
   }
@@ -137,6 +138,9 @@ class PythonSource final : public Dataset {
   [[nodiscard]] std::uint64_t size() const override { return size_; }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::string missing_labels() const override {
+    return labelled_ && fields_.size() < 2 ? "a sample without a label, not a pair (image, label)" : "";
+  }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
     return {.file = fmt::format("{}[{}]", name_, id)};
@@ -204,7 +208,7 @@ class PythonSource final : public Dataset {
 
   void take(nb::handle sample, std::uint64_t id, RecordBuffer& record) const {
     const bool labelled = fields_.size() == 2;
-    if (is_pair(sample) != labelled)
+    if (labelled_ && is_pair(sample) != labelled)
       throw Error(ErrorKind::kInput, fmt::format("{}: found {} label; expected {}, as in the first sample",
                                                  location(id), labelled ? "no" : "a", labelled ? "one" : "none"));
     const nb::object image = image_of(sample);
@@ -241,7 +245,8 @@ class PythonSource final : public Dataset {
     }
     PyErr_Clear();
     throw Error(ErrorKind::kInput,
-                fmt::format("{}: found a label of type {}; expected an integer", location(id), kind_of(label)));
+                fmt::format("{}: found a label of type {}; expected an integer. Use labels=None to ignore labels.",
+                            location(id), kind_of(label)));
   }
 
   void check_label(std::uint64_t id, const RecordBuffer& record) const {
@@ -257,6 +262,7 @@ class PythonSource final : public Dataset {
   std::string name_;
   std::vector<std::string> classes_;
   int concurrency_;
+  bool labelled_;
   std::uint64_t size_;
   std::uint64_t first_ = 0;  // the sample whose form all others must have
   std::vector<Field> fields_;
@@ -266,8 +272,8 @@ class PythonSource final : public Dataset {
 }  // namespace
 
 std::shared_ptr<Dataset> python_source(nb::object object, std::string name, std::vector<std::string> classes,
-                                       int concurrency) {
-  return std::make_shared<PythonSource>(std::move(object), std::move(name), std::move(classes), concurrency);
+                                       int concurrency, bool labelled) {
+  return std::make_shared<PythonSource>(std::move(object), std::move(name), std::move(classes), concurrency, labelled);
 }
 
 void end_source(Dataset& source) {

@@ -22,9 +22,10 @@
 namespace unstarve::python {
 
 // Reads the first sample that the object returns, of up to 100. Throws Error(kInput) if there is none, or if it has
-// another form. Preconditions: the GIL is held, concurrency >= 1.
+// another form. `labelled`: whether to read labels, otherwise those of pairs are ignored. Preconditions: the GIL is
+// held, concurrency >= 1.
 [[nodiscard]] std::shared_ptr<Dataset> python_source(nanobind::object object, std::string name,
-                                                     std::vector<std::string> classes, int concurrency);
+                                                     std::vector<std::string> classes, int concurrency, bool labelled);
 
 // Releases the object of a python_source(), whose reads then fail, and waits for reads in progress. Ignores other
 // datasets.

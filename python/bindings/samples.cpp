@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/executor/sample_program.h"
+#include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/order/run_order.h"
 #include "unstarve/pipeline/order/run_state.h"
 #include "unstarve/pipeline/order/sample_facts.h"
@@ -55,16 +57,30 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const std::vector<Predicate>& predicates) {
+using Weights = std::optional<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+
+SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const std::vector<Predicate>& predicates,
+                    const Weights& weights) {
   const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
   std::vector<SamplePredicate> filters(predicates.size());
   for (std::size_t i = 0; i < predicates.size(); ++i)
     if (const Predicate& predicate = predicates[i])
       filters[i] = {predicate->first, [&predicate](std::vector<std::uint32_t>& ids) { filter_ids(predicate, ids); }};
+  if (weights && !filters.empty()) filters[0].weights = {weights->data(), weights->size()};
   const GilRelease release;
   check_spec(spec);
   const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
   return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, filters, check_signals));
+}
+
+// `any_size`: the samples may differ in size, because functions of the user follow.
+void check_samples(const std::string& text, const DatasetPtr& dataset, const SampleSetPtr& samples, bool any_size) {
+  const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
+  const nb::gil_scoped_release release;
+  if (any_size)
+    require_labels(spec, *dataset);
+  else
+    check_data(spec, *dataset, *samples, check_signals);
 }
 
 SampleFacts facts_of(const Dataset& dataset) { return {dataset, read_topology().usable(), check_signals}; }
@@ -86,23 +102,29 @@ std::vector<std::optional<ImageTuple>> images_of(const DatasetPtr& dataset, cons
   return list;
 }
 
-// (records, (first, count) of the runs of ids, other ids as bytes of uint32, first sample of each group, weights)
+// (records, (first, count) of the runs of ids, other ids as bytes of uint32, first sample of each group, weights, ends
+// of the shares as bytes of uint64)
 using SetState = std::tuple<std::uint64_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>, nb::bytes,
-                            std::vector<std::uint64_t>, std::vector<double>>;
+                            std::vector<std::uint64_t>, std::vector<double>, nb::bytes>;
 
 SetState state_of(const SampleSet& set) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
   for (const SampleIds::Run& run : set.ids().runs()) runs.emplace_back(run.first, run.count);
   const std::span<const std::uint32_t> list = set.ids().list();
-  return {set.records(), std::move(runs), nb::bytes(list.data(), list.size_bytes()), set.begin(), set.weights()};
+  const std::vector<std::uint64_t>& ends = set.shares().ends();
+  return {set.records(), std::move(runs), nb::bytes(list.data(), list.size_bytes()),
+          set.begin(),   set.weights(),   nb::bytes(ends.data(), ends.size() * sizeof(ends[0]))};
 }
 
 void set_state(SampleSet& set, const SetState& state) {
-  const auto& [records, runs, bytes, begin, weights] = state;
+  const auto& [records, runs, bytes, begin, weights, shares] = state;
   SampleIds ids(records);
   for (const auto& [first, count] : runs) ids.add(first, count);
   ids.add({static_cast<const std::uint32_t*>(bytes.data()), bytes.size() / sizeof(std::uint32_t)});
   new (&set) SampleSet(records, std::move(ids), begin, weights);
+  std::vector<std::uint64_t> ends(shares.size() / sizeof(std::uint64_t));
+  if (!ends.empty()) std::memcpy(ends.data(), shares.data(), shares.size());
+  set.set_shares(Shares(std::move(ends)));
 }
 
 // The endless sequence of the batches of a run.
@@ -270,9 +292,11 @@ void bind_samples(nb::module_& m) {
       .def("first", [](const SampleSet& set) { return set.id(0); })
       .def("__getstate__", &state_of)
       .def("__setstate__", &set_state);
-  m.def("choose", &choose, "spec"_a, "dataset"_a, "predicates"_a,
+  m.def("choose", &choose, "spec"_a, "dataset"_a, "predicates"_a, "weights"_a.none() = nb::none(),
         nb::sig("def choose(spec: str, dataset: Dataset, predicates: collections.abc.Sequence[tuple[str, "
-                "collections.abc.Callable[[list[int]], list[bool]]] | None]) -> SampleSet"));
+                "collections.abc.Callable[[list[int]], list[bool]]] | None], "
+                "weights: numpy.typing.NDArray[numpy.float64] | None = None) -> SampleSet"));
+  m.def("check_samples", &check_samples, "spec"_a, "dataset"_a, "samples"_a, "any_size"_a);
   m.def("labels_of", &labels_of, "dataset"_a, "ids"_a);
   m.def("images_of", &images_of, "dataset"_a, "ids"_a);
   nb::class_<Run>(m, "Run")

@@ -35,6 +35,7 @@ from unstarve.functions import ImageInfo, decode, encode_jpeg, image_info
 from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
 from unstarve.schedules import schedule
+from unstarve.steps.suggestions import suggestion
 
 if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
@@ -54,7 +55,11 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"unstarve.{_TORCH_MODULES[name]}"), name)
     if name in operation_functions.NAMES:
         return getattr(operation_functions, name)
-    raise AttributeError(f"module 'unstarve' has no attribute {name!r}")
+    raise AttributeError(f"module 'unstarve' has no attribute {name!r}" + suggestion(name, __dir__()))
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_TORCH_MODULES, *operation_functions.NAMES})
 
 
 __all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "ImageInfo", "Loader", "Pipeline", "__version__",

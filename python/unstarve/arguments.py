@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import os
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from unstarve import _core
 from unstarve.errors import ArgumentError
 
 MAX_EPOCH = 2**31 - 1  # epochs are 32-bit numbers in the library; half of the range leaves room to continue the run
@@ -35,6 +37,17 @@ def check_int(what: str, value: object, least: int, most: int | None = None) -> 
         raise ArgumentError(f"{what}: found {number}; expected {least} or more")
     if most is not None and number > most:
         raise ArgumentError(f"{what}: found {number}; expected {least} to {most}")
+    return number
+
+
+def check_number(what: str, value: Any) -> float:
+    """Returns `value` as a finite float. Raises ArgumentError for anything else."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ArgumentError(f"{what}: found {value!r}; expected a number")
     return number
 
 
@@ -74,12 +87,17 @@ def check_channels(what: str, values: Iterable[float]) -> list[float]:
 
 
 def check_normalisation(values: Any) -> tuple[list[float], list[float]]:
-    """Returns `values` as (mean, std), three floats each. Raises ArgumentError for anything else."""
+    """Returns `values` as (mean, std), three floats each for pixel values of 0 to 1.
+
+    Raises ArgumentError for anything else.
+    """
     try:
         mean, std = values
     except (TypeError, ValueError):
         raise ArgumentError(f"normalize: found {values!r}; expected (mean, std) of three numbers each") from None
-    return check_channels("normalize: mean", mean), check_channels("normalize: std", std)
+    checked = check_channels("normalize: mean", mean), check_channels("normalize: std", std)
+    _core.check(json.dumps({"output": {"mean": checked[0], "std": checked[1]}}))
+    return checked
 
 
 def reject_repeated(step: str, what: str, value: object, by: str, expected: str = "it once") -> NoReturn:

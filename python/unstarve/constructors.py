@@ -7,7 +7,7 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from unstarve import _core, notices
 from unstarve.arguments import check_int, check_nonnegative, rank_and_world
@@ -17,11 +17,14 @@ from unstarve.pipeline import Pipeline
 from unstarve.sources import FileSource, ObjectSource, concatenate
 from unstarve.spec_json import spec_json
 from unstarve.steps.base import STEP_ORDER
+from unstarve.steps.literals import IndexPlace
+from unstarve.steps.suggestions import suggesting
 from unstarve.user_code import UserCode
 
 
+@suggesting
 def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A001  (un.open is the name people expect)
-         split: str = "") -> Pipeline:
+         split: str = "", *, labels: str | None = "", index: IndexPlace = "cache") -> Pipeline:
     """Opens a dataset of any supported format in place. Returns a pipeline over all samples in shuffled order.
 
     Issues a DataWarning for problems that do not prevent reading.
@@ -31,6 +34,12 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
             MNIST binaries, a CSV or JSON-lines manifest, a URL (http(s)://, s3://, gs://, az://), or a synthetic
             dataset: "synthetic:images=2000,size=32". Names that are not UTF-8 are represented as by os.fsdecode().
         split: "train", "test", ... for data with splits; "" for everything.
+        labels: The column, feature or archive member of the labels; "" selects it by its name (see the formats). None
+            requests no labels: all labels are then -1. Integers are class numbers, texts are class names in sorted
+            order. Data without labels, or with floats or several values per image, are an error in batch() unless
+            labels=None is given.
+        index: Where indexes of the data are stored that make the next opening fast: "cache", the user's cache folder
+            ($XDG_CACHE_HOME/unstarve), or "next_to_data". Shards that `unstarve pack` wrote have theirs next to them.
 
     Raises:
         IoError: There is no such file.
@@ -44,13 +53,20 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
         path = os.fsdecode(path)
     except TypeError:
         raise ArgumentError(f"open: found {type(path).__name__}; expected the path of a dataset") from None
-    source = FileSource(path, split)
+    if labels is not None and not isinstance(labels, str):
+        raise ArgumentError(f"open(labels): found {labels!r}; expected the name of a column, or None")
+    if index not in ("cache", "next_to_data"):
+        raise ArgumentError(f"open(index): found {index!r}; expected 'cache' or 'next_to_data'")
+    source = FileSource(path, split, "none" if labels is None else labels, "" if index == "cache" else index)
     dataset = source.open()
     notices.warn_pending()
-    return Pipeline({"source": {"path": source.spec_path, "split": split}}, dataset, UserCode((source,), ((),)))
+    spec = {"path": source.spec_path, "split": split, **({"labels": source.labels} if source.labels else {}),
+            **({"index": source.index} if source.index else {})}
+    return Pipeline({"source": spec}, dataset, UserCode((source,), ((),)))
 
 
-def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 1) -> Pipeline:
+def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 1,
+                labels: Literal[""] | None = "") -> Pipeline:
     """Returns a pipeline over an object that returns stored images, for example from a database or an HDF5 file.
 
     The library decodes encoded images without holding the global interpreter lock. With map() in helper processes the
@@ -64,6 +80,7 @@ def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 
         classes: Class names by label.
         concurrency: Number of calls of the object that may run at the same time, in different threads. Use more
             than 1 for thread-safe objects that wait, for example for a server.
+        labels: None for samples without labels: all labels are then -1, and those of pairs are ignored.
 
     Raises:
         InputError: The source is empty, or its first sample has another form.
@@ -76,8 +93,12 @@ def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 
     if not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
         raise ArgumentError(f"from_source: found {type(source).__name__}; expected an object with __len__ and "
                             "__getitem__")
-    own = ObjectSource(source, tuple(map(str, classes)), check_int("from_source(concurrency)", concurrency, 1))
-    return Pipeline({"source": {"path": own.name}}, own.open(), UserCode((own,), ((),)))
+    if labels not in ("", None):
+        raise ArgumentError(f"from_source(labels): found {labels!r}; expected None for samples without labels")
+    own = ObjectSource(source, tuple(map(str, classes)), check_int("from_source(concurrency)", concurrency, 1),
+                       labels is not None)
+    spec = {"path": own.name, **({"labels": "none"} if labels is None else {})}
+    return Pipeline({"source": spec}, own.open(), UserCode((own,), ((),)))
 
 
 def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *, epoch: int | None = None,

@@ -112,6 +112,10 @@ class DataLoader(EpochLoader[_Sample]):
                          prefetch_factor=prefetch_factor, persistent_workers=persistent_workers,
                          pin_memory_device=pin_memory_device, in_order=in_order)
 
+    def __repr__(self) -> str:
+        workers = f"{self.num_workers} {self.workers or 'workers'}"
+        return f"<unstarve.DataLoader: {type(self.dataset).__name__}, batches of {self.batch_size}; {workers}>"
+
     def __iter__(self) -> Epoch:  # type: ignore[override]  # torch declares its own iterator class
         resume, self._resume = self._resume, None
         return Epoch(self, resume)

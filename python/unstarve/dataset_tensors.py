@@ -13,7 +13,6 @@ from typing import Any, Protocol, Self
 import torch
 
 from unstarve.dataset_steps import Normalisation
-from unstarve.errors import MissingError
 
 
 class Batches(Protocol):
@@ -54,16 +53,10 @@ class TensorLoader:
         device: Where the tensors go. A GPU receives them while the host continues.
         normalisation: (mean, std) per channel to apply on the device to uint8 images, or None.
         channels_last: The images, of operations or of normalize(), get the memory format torch.channels_last.
-
-    Raises:
-        MissingError: The device is not available.
     """
 
     def __init__(self, loader: Batches, device: torch.device, normalisation: Normalisation | None,
                  channels_last: bool) -> None:
-        if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-            raise MissingError(f"to_torch(device): found {device}, but torch {torch.__version__} finds "
-                               f"{torch.cuda.device_count()} GPUs; expected an available device, or cpu")
         self.device = device
         self._loader = loader
         self._constants: tuple[torch.Tensor, torch.Tensor] | None = None
@@ -100,6 +93,9 @@ class TensorLoader:
     def __len__(self) -> int:
         """Batches per epoch of this rank."""
         return len(self._loader)
+
+    def __repr__(self) -> str:
+        return f"<unstarve.TensorLoader on {self.device} of {self._loader!r}>"
 
     @property
     def samples(self) -> int:

@@ -18,8 +18,27 @@ with require_package("torch", "unstarve.device_operations"):
     import torch
 
 from unstarve import _core
+from unstarve.errors import ArgumentError, MissingError
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Allocate
+
+
+def torch_device(device: str | torch.device) -> torch.device:
+    """Returns `device` as a torch.device.
+
+    Raises:
+        ArgumentError: torch does not know it.
+        MissingError: torch does not find that GPU.
+    """
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ArgumentError(f"to_torch(device): found {str(device)!r}; expected 'cpu', 'cuda' or 'cuda:N'") from None
+    gpus = torch.cuda.device_count() if found.type == "cuda" and torch.cuda.is_available() else 0
+    if found.type == "cuda" and (found.index or 0) >= gpus:
+        raise MissingError(f"to_torch(device): found {found}, but torch {torch.__version__} finds {gpus} GPUs; "
+                           "expected an available device. Use 'cpu', or install a torch that supports the GPU.")
+    return found
 
 
 class DeviceOperations:

@@ -40,6 +40,7 @@ from unstarve.draws import NO_DRAWS
 from unstarve.errors import ArgumentError
 from unstarve.image_arguments import read_image
 from unstarve.single_image import MAX_PIXELS, compiled, frozen, header, run
+from unstarve.steps.literals import Interpolation, Mode, Subsampling
 
 if TYPE_CHECKING:
     import torch
@@ -65,18 +66,18 @@ class ImageInfo(NamedTuple):
 
 @overload
 def decode(image: Encoded | Array, *, region: tuple[int, int, int, int] | None = ...,
-           size: int | tuple[int, int] | None = ..., mode: str = ..., interpolation: str = ...,
+           size: int | tuple[int, int] | None = ..., mode: Mode = ..., interpolation: Interpolation = ...,
            antialias: bool = ..., approximate: bool = ..., max_pixels: int = ...) -> Array: ...
 
 
 @overload
 def decode(image: torch.Tensor, *, region: tuple[int, int, int, int] | None = ...,
-           size: int | tuple[int, int] | None = ..., mode: str = ..., interpolation: str = ...,
+           size: int | tuple[int, int] | None = ..., mode: Mode = ..., interpolation: Interpolation = ...,
            antialias: bool = ..., approximate: bool = ..., max_pixels: int = ...) -> torch.Tensor: ...
 
 
 def decode(image: Any, *, region: tuple[int, int, int, int] | None = None,
-           size: int | tuple[int, int] | None = None, mode: str = "RGB", interpolation: str = "bilinear",
+           size: int | tuple[int, int] | None = None, mode: Mode = "RGB", interpolation: Interpolation = "bilinear",
            antialias: bool = True, approximate: bool = False, max_pixels: int = MAX_PIXELS) -> Any:
     """Decodes a JPEG, PNG or WebP image, or a part of it, upright and without alpha.
 
@@ -154,7 +155,7 @@ def image_info(image: Encoded | Array | torch.Tensor) -> ImageInfo:
     return ImageInfo(*header("image_info", given))
 
 
-def encode_jpeg(image: ArrayLike | torch.Tensor, *, quality: int = 75, subsampling: str = "4:2:0") -> bytes:
+def encode_jpeg(image: ArrayLike | torch.Tensor, *, quality: int = 75, subsampling: Subsampling = "4:2:0") -> bytes:
     """Encodes pixels to a baseline JPEG file, as Pillow's save() with the same settings.
 
     Args:

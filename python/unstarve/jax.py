@@ -51,6 +51,8 @@ class JaxLoader(FrameworkLoader):
 
     def __init__(self, loader: BaseLoader, device: Any = None, *, normalize: Normalisation | None = None,
                  dtype: Any = None, layout: str | None = None) -> None:
+        if device is not None and not isinstance(device, jax.Device):
+            raise ArgumentError(f"to_jax(device): found {device!r}; expected a jax.Device, such as jax.devices()[0]")
         self.device = jnp.zeros(()).devices().pop() if device is None else device
         if loader.mapped:
             if (normalize, dtype, layout) != (None,) * 3:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
+from unstarve.steps.literals import DecodeOn, Layout, OperationsOn
+from unstarve.steps.suggestions import suggesting
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +24,7 @@ class Loader(BaseLoader):
     | part   | shape                                                      | dtype                                     |
     |--------|------------------------------------------------------------|-------------------------------------------|
     | images | (batch, 3, height, width) or (batch, height, width, 3)     | that of the pipeline                      |
-    | labels | (batch,); with batch operations (batch, classes)           | int64 (0 without labels); then float32    |
+    | labels | (batch,); with batch operations (batch, classes)           | int64 (-1 for labels=None); then float32  |
     | sizes  | (batch, 2): height and width before padding; with `pad`    | int32                                     |
     | valid  | (batch,): False for copies; with last="pad"                | bool                                      |
 
@@ -30,8 +32,9 @@ class Loader(BaseLoader):
     grows with the number of batches that you hold.
 
     Each `for` loop runs one epoch. After a loop that was left early, the next one begins the next epoch, or the
-    position of load_state_dict(). Under errors("skip") batches may be shorter, and a batch without good samples is
-    omitted. A loader is not thread-safe.
+    position of load_state_dict(). A loader has one position: the first batch of a newer loop ends the older one, whose
+    next batch raises CancelledError. Create a second loader by batch() for a second loop. Under errors("skip") batches
+    may be shorter, and a batch without good samples is omitted. A loader is not thread-safe.
 
     Example:
         loader = un.open("photos").resize((64, 64)).batch(32)
@@ -43,19 +46,20 @@ class Loader(BaseLoader):
     @overload
     def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool | None = None, names: None = None,
-                 operations: str | None = None, decode: str | None = None,
+                 operations: OperationsOn | None = None, decode: DecodeOn | None = None,
                  decode_share: float | None = None) -> TorchLoader[tuple[torch.Tensor, ...]]: ...
 
     @overload
     def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool | None = None, names: tuple[str, ...],
-                 operations: str | None = None, decode: str | None = None,
+                 operations: OperationsOn | None = None, decode: DecodeOn | None = None,
                  decode_share: float | None = None) -> TorchLoader[dict[str, torch.Tensor]]: ...
 
+    @suggesting
     def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool | None = None,
                  names: tuple[str, ...] | None = None,
-                 operations: str | None = None, decode: str | None = None,
+                 operations: OperationsOn | None = None, decode: DecodeOn | None = None,
                  decode_share: float | None = None) -> TorchLoader[Any]:
         """Returns a new loader of the same batches as torch tensors on `device`; see unstarve.torch.TorchLoader.
 
@@ -69,14 +73,14 @@ class Loader(BaseLoader):
                            operations=operations, decode=decode, decode_share=decode_share)
 
     def to_jax(self, device: Any = None, *, normalize: Normalisation | None = None, dtype: Any = None,
-               layout: str | None = None) -> JaxLoader:
+               layout: Layout | None = None) -> JaxLoader:
         """Returns a new loader of the same batches as JAX arrays on `device`; see unstarve.jax.JaxLoader."""
         from unstarve.jax import JaxLoader
 
         self._warn_if_repeated("to_jax()")
         return JaxLoader(self, device, normalize=normalize, dtype=dtype, layout=layout)
 
-    def to_tf(self, *, normalize: Normalisation | None = None, dtype: Any = None, layout: str = "NHWC") -> Any:
+    def to_tf(self, *, normalize: Normalisation | None = None, dtype: Any = None, layout: Layout = "NHWC") -> Any:
         """Returns the same batches as a tf.data.Dataset; see unstarve.tensorflow.dataset."""
         from unstarve.tensorflow import dataset
 

@@ -40,7 +40,8 @@ Example:
 
 def is_random(name: str) -> bool:
     """Returns whether an operation draws random numbers by default."""
-    needed = {parameter: 8 for parameter, _, required, *_ in _core.operation_parameters(name) if required}
+    needed = {parameter: default or 8 for parameter, _, required, default, _ in _core.operation_parameters(name)
+              if required}
     return compiled((frozen(name, needed),), "HWC").random
 
 

@@ -1,7 +1,7 @@
 """One function for each operation of the library. Written by unstarve.operation_stubs; do not edit."""
 
 import inspect
-from typing import overload
+from typing import Literal, overload
 
 import torch
 
@@ -28,6 +28,7 @@ __all__ = [
     "hue",
     "invert",
     "lighting",
+    "one_of",
     "pad_crop",
     "perspective",
     "posterize",
@@ -52,47 +53,54 @@ def signature_of(name: str) -> inspect.Signature: ...
 def affine(image: ArrayLike, *, degrees: float | tuple[float, float] = ..., translate_x: float = ...,
            translate_y: float = ..., scale: float | tuple[float, float] = ...,
            shear_x: float | tuple[float, float] = ..., shear_y: float | tuple[float, float] = ...,
-           probability: float = ..., interpolation: str = ..., fill: int | tuple[int, int, int] | str = ...,
-           seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+           probability: float = ..., interpolation: Literal["nearest", "bilinear"] = ...,
+           fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+           generator: Generator | None = ...) -> Array: ...
 @overload
 def affine(image: torch.Tensor, *, degrees: float | tuple[float, float] = ..., translate_x: float = ...,
            translate_y: float = ..., scale: float | tuple[float, float] = ...,
            shear_x: float | tuple[float, float] = ..., shear_y: float | tuple[float, float] = ...,
-           probability: float = ..., interpolation: str = ..., fill: int | tuple[int, int, int] | str = ...,
-           seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
+           probability: float = ..., interpolation: Literal["nearest", "bilinear"] = ...,
+           fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+           generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
 def aug_mix(image: ArrayLike, *, severity: int = ..., mixture_width: int = ..., chain_depth: int = ...,
-            alpha: float = ..., all_ops: bool = ..., interpolation: str = ...,
-            fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+            alpha: float = ..., all_ops: bool = ..., interpolation: Literal["nearest", "bilinear"] = ...,
+            fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
             generator: Generator | None = ...) -> Array: ...
 @overload
 def aug_mix(image: torch.Tensor, *, severity: int = ..., mixture_width: int = ..., chain_depth: int = ...,
-            alpha: float = ..., all_ops: bool = ..., interpolation: str = ...,
-            fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+            alpha: float = ..., all_ops: bool = ..., interpolation: Literal["nearest", "bilinear"] = ...,
+            fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
             generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def auto_augment_cifar10(image: ArrayLike, *, interpolation: str = ..., fill: int | tuple[int, int, int] | str = ...,
-                         seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+def auto_augment_cifar10(image: ArrayLike, *, interpolation: Literal["nearest", "bilinear"] = ...,
+                         fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                         generator: Generator | None = ...) -> Array: ...
 @overload
-def auto_augment_cifar10(image: torch.Tensor, *, interpolation: str = ..., fill: int | tuple[int, int, int] | str = ...,
-                         seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
+def auto_augment_cifar10(image: torch.Tensor, *, interpolation: Literal["nearest", "bilinear"] = ...,
+                         fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                         generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def auto_augment_imagenet(image: ArrayLike, *, interpolation: str = ..., fill: int | tuple[int, int, int] | str = ...,
-                          seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+def auto_augment_imagenet(image: ArrayLike, *, interpolation: Literal["nearest", "bilinear"] = ...,
+                          fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                          generator: Generator | None = ...) -> Array: ...
 @overload
-def auto_augment_imagenet(image: torch.Tensor, *, interpolation: str = ...,
-                          fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+def auto_augment_imagenet(image: torch.Tensor, *, interpolation: Literal["nearest", "bilinear"] = ...,
+                          fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                           generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def auto_augment_svhn(image: ArrayLike, *, interpolation: str = ..., fill: int | tuple[int, int, int] | str = ...,
-                      seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+def auto_augment_svhn(image: ArrayLike, *, interpolation: Literal["nearest", "bilinear"] = ...,
+                      fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                      generator: Generator | None = ...) -> Array: ...
 @overload
-def auto_augment_svhn(image: torch.Tensor, *, interpolation: str = ..., fill: int | tuple[int, int, int] | str = ...,
-                      seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
+def auto_augment_svhn(image: torch.Tensor, *, interpolation: Literal["nearest", "bilinear"] = ...,
+                      fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                      generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
 def auto_contrast(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
@@ -131,11 +139,11 @@ def contrast(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., 
 
 @overload
 def cutout(image: ArrayLike, size: int | tuple[int, int], *, holes: int = ..., probability: float = ...,
-           value: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+           value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
            generator: Generator | None = ...) -> Array: ...
 @overload
 def cutout(image: torch.Tensor, size: int | tuple[int, int], *, holes: int = ..., probability: float = ...,
-           value: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+           value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
            generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -147,12 +155,12 @@ def equalize(image: torch.Tensor, *, probability: float = ..., seed: Seed | None
 
 @overload
 def erasing(image: ArrayLike, *, probability: float = ..., scale: tuple[float, float] = ...,
-            ratio: tuple[float, float] = ..., value: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
-            generator: Generator | None = ...) -> Array: ...
+            ratio: tuple[float, float] = ..., value: int | tuple[int, int, int] | Literal["mean", "random"] = ...,
+            seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
 @overload
 def erasing(image: torch.Tensor, *, probability: float = ..., scale: tuple[float, float] = ...,
-            ratio: tuple[float, float] = ..., value: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
-            generator: Generator | None = ...) -> torch.Tensor: ...
+            ratio: tuple[float, float] = ..., value: int | tuple[int, int, int] | Literal["mean", "random"] = ...,
+            seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
 def gaussian_blur(image: ArrayLike, *, sigma: float | tuple[float, float] = ..., radius: int = ...,
@@ -198,23 +206,33 @@ def lighting(image: torch.Tensor, *, std: float = ..., probability: float = ...,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
+def one_of(image: ArrayLike, choices: str, *, seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+@overload
+def one_of(image: torch.Tensor, choices: str, *, seed: Seed | None = ...,
+           generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
 def pad_crop(image: ArrayLike, size: int | tuple[int, int], *,
-             padding: int | tuple[int, int] | tuple[int, int, int, int] = ..., padding_mode: str = ...,
-             fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+             padding: int | tuple[int, int] | tuple[int, int, int, int] = ...,
+             padding_mode: Literal["constant", "edge", "reflect", "symmetric"] = ...,
+             fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> Array: ...
 @overload
 def pad_crop(image: torch.Tensor, size: int | tuple[int, int], *,
-             padding: int | tuple[int, int] | tuple[int, int, int, int] = ..., padding_mode: str = ...,
-             fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+             padding: int | tuple[int, int] | tuple[int, int, int, int] = ...,
+             padding_mode: Literal["constant", "edge", "reflect", "symmetric"] = ...,
+             fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def perspective(image: ArrayLike, *, distortion: float = ..., probability: float = ..., interpolation: str = ...,
-                fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+def perspective(image: ArrayLike, *, distortion: float = ..., probability: float = ...,
+                interpolation: Literal["nearest", "bilinear"] = ...,
+                fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                 generator: Generator | None = ...) -> Array: ...
 @overload
-def perspective(image: torch.Tensor, *, distortion: float = ..., probability: float = ..., interpolation: str = ...,
-                fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+def perspective(image: torch.Tensor, *, distortion: float = ..., probability: float = ...,
+                interpolation: Literal["nearest", "bilinear"] = ...,
+                fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                 generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -226,11 +244,13 @@ def posterize(image: torch.Tensor, *, bits: int = ..., probability: float = ...,
 
 @overload
 def rand_augment(image: ArrayLike, *, changes: int = ..., magnitude: int = ..., num_magnitude_bins: int = ...,
-                 interpolation: str = ..., fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+                 interpolation: Literal["nearest", "bilinear"] = ...,
+                 fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                  generator: Generator | None = ...) -> Array: ...
 @overload
 def rand_augment(image: torch.Tensor, *, changes: int = ..., magnitude: int = ..., num_magnitude_bins: int = ...,
-                 interpolation: str = ..., fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+                 interpolation: Literal["nearest", "bilinear"] = ...,
+                 fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                  generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -242,27 +262,34 @@ def random_channel_permutation(image: torch.Tensor, *, probability: float = ...,
 
 @overload
 def random_resized_crop(image: ArrayLike, size: int | tuple[int, int], *, scale: tuple[float, float] = ...,
-                        ratio: tuple[float, float] = ..., interpolation: str = ..., antialias: bool = ...,
-                        seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+                        ratio: tuple[float, float] = ...,
+                        interpolation: Literal["nearest", "bilinear", "bicubic", "box", "area", "lanczos"] = ...,
+                        antialias: bool = ..., seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
 @overload
 def random_resized_crop(image: torch.Tensor, size: int | tuple[int, int], *, scale: tuple[float, float] = ...,
-                        ratio: tuple[float, float] = ..., interpolation: str = ..., antialias: bool = ...,
-                        seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
+                        ratio: tuple[float, float] = ...,
+                        interpolation: Literal["nearest", "bilinear", "bicubic", "box", "area", "lanczos"] = ...,
+                        antialias: bool = ..., seed: Seed | None = ...,
+                        generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def resize(image: ArrayLike, size: int | tuple[int, int], *, max_size: int = ..., interpolation: str = ...,
+def resize(image: ArrayLike, size: int | tuple[int, int], *, max_size: int = ...,
+           interpolation: Literal["nearest", "bilinear", "bicubic", "box", "area", "lanczos"] = ...,
            antialias: bool = ...) -> Array: ...
 @overload
-def resize(image: torch.Tensor, size: int | tuple[int, int], *, max_size: int = ..., interpolation: str = ...,
+def resize(image: torch.Tensor, size: int | tuple[int, int], *, max_size: int = ...,
+           interpolation: Literal["nearest", "bilinear", "bicubic", "box", "area", "lanczos"] = ...,
            antialias: bool = ...) -> torch.Tensor: ...
 
 @overload
 def rotation(image: ArrayLike, *, degrees: float | tuple[float, float] = ..., probability: float = ...,
-             interpolation: str = ..., fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+             interpolation: Literal["nearest", "bilinear"] = ...,
+             fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> Array: ...
 @overload
 def rotation(image: torch.Tensor, *, degrees: float | tuple[float, float] = ..., probability: float = ...,
-             interpolation: str = ..., fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+             interpolation: Literal["nearest", "bilinear"] = ...,
+             fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -287,12 +314,14 @@ def solarize(image: torch.Tensor, *, threshold: int = ..., probability: float = 
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def trivial_augment(image: ArrayLike, *, num_magnitude_bins: int = ..., interpolation: str = ...,
-                    fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+def trivial_augment(image: ArrayLike, *, num_magnitude_bins: int = ...,
+                    interpolation: Literal["nearest", "bilinear"] = ...,
+                    fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                     generator: Generator | None = ...) -> Array: ...
 @overload
-def trivial_augment(image: torch.Tensor, *, num_magnitude_bins: int = ..., interpolation: str = ...,
-                    fill: int | tuple[int, int, int] | str = ..., seed: Seed | None = ...,
+def trivial_augment(image: torch.Tensor, *, num_magnitude_bins: int = ...,
+                    interpolation: Literal["nearest", "bilinear"] = ...,
+                    fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                     generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload

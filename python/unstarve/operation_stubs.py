@@ -13,7 +13,7 @@ _WIDTH = 120
 _HEAD = '''"""One function for each operation of the library. Written by unstarve.operation_stubs; do not edit."""
 
 import inspect
-from typing import overload
+from typing import Literal, overload
 
 import torch
 

@@ -21,10 +21,14 @@ from unstarve import _core
 from unstarve.arguments import check_int, last_batch, rank_and_world, reject_repeated
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader
+from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
 from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.steps.base import STEP_ORDER
+from unstarve.steps.literals import LastBatch
+from unstarve.steps.suggestions import suggesting, suggestion
 from unstarve.user_code import UserCode
+from unstarve.user_functions import describe
 
 # (mean, std) per channel of the training images, for pixel values scaled to 0..1, as in torchvision's references.
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -42,20 +46,48 @@ class Pipeline(PipelineSteps):
         self._position = position  # of the last step, see STEP_ORDER
         self._last = last  # name of the last step
         self._set_by = set_by or {}  # path in the spec -> step that set it
+        self._length: int | None = None  # of an epoch, once it was requested
 
-    def __len__(self) -> int:
-        """Number of samples of the dataset, before filter and take."""
+    @property
+    def records(self) -> int:
+        """Number of records of the dataset, before any step."""
         return len(self._dataset)
 
+    def __len__(self) -> int:
+        """Samples per epoch of all ranks, after subset, filter, take, balance, weights and repeat.
+
+        Evaluates the filters on first use, which may read labels, headers of images, or every record (see filter()).
+        """
+        if self._length is None:
+            spec = {**self._spec, "batch": {"size": 1}, "order": {**self._spec.get("order", {}), "rank": 0, "world": 1}}
+            text = spec_json(spec)
+            self._length = _core.epoch_of(text, self._users.choose(text, self._dataset))[0]
+        return self._length
+
+    def _rows(self) -> Rows:
+        sources = self._spec.get("mix") or [self._spec["source"]]
+        costly = any("filter" in source for source in sources) or any(self._users.predicates) or "balance" in (
+            self._spec.get("order", {}))
+        evaluated = self._length is not None or not costly
+        samples = f"{len(self)} samples" if evaluated else f"filtered from {self.records} records"
+        own = [f"filter({describe(one)})" for some in self._users.predicates for one in some]
+        own += ["weights(array)"] if self._users.weights is not None else []
+        own += [f"map({function.name})" for function in self._users.functions]
+        return [("data", f"{self._dataset.format}, {samples}"), ("steps", ", ".join([steps_of(self._spec), *own]))]
+
     def __repr__(self) -> str:
-        return f"<unstarve.Pipeline: {self._dataset.format}, {len(self)} samples>"
+        return as_text("Pipeline", self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html("Pipeline", self._rows())
 
     if not TYPE_CHECKING:
         def __getattr__(self, name):
             if not name.startswith("_") and hasattr(Loader, name):
                 raise AttributeError(f"{name}: found on a Pipeline; expected on a Loader. Call batch() first.",
                                      name=name, obj=self)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}"
+                                 + suggestion(name, dir(type(self))), name=name, obj=self)
 
     @property
     def classes(self) -> list[str]:
@@ -66,7 +98,7 @@ class Pipeline(PipelineSteps):
         """Reads a record as it is stored.
 
         Args:
-            index: Index of the record, 0 to len(pipeline) - 1.
+            index: Index of the record in the dataset, 0 to `records` - 1; steps do not change it.
 
         Returns:
             The fields by name: encoded images as bytes, pixels as a uint8 array of shape (height, width, 3).
@@ -82,8 +114,8 @@ class Pipeline(PipelineSteps):
 
     def _check_index(self, index: int) -> int:
         number = operator.index(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"record {number}: out of range; expected 0 to {len(self) - 1}")
+        if not 0 <= number < self.records:
+            raise IndexError(f"record {number}: out of range; expected 0 to {self.records - 1}")
         return number
 
     # A Pipeline is immutable, so a copy is the object itself.
@@ -97,7 +129,8 @@ class Pipeline(PipelineSteps):
         raise TypeError("pickle: found a Pipeline, which holds open files; expected plain data. Call un.open() and the "
                         "steps in each process, or send the text of to_yaml().")
 
-    def batch(self, size: int, *, last: str | None = None, drop_last: bool | None = None,
+    @suggesting
+    def batch(self, size: int, *, last: LastBatch | None = None, drop_last: bool | None = None,
               pad: bool | tuple[int, int] = False, pad_value: int = 0, bucket: int = 0) -> Loader:
         """Ends the pipeline: returns the Loader of its batches.
 
@@ -117,7 +150,8 @@ class Pipeline(PipelineSteps):
                 once per epoch. Resuming takes about 10 ms per 10,000 samples.
 
         Raises:
-            ArgumentError: The pipeline does not fit the data: no full batch, images of different sizes.
+            ArgumentError: The pipeline does not fit the data: no full batch.
+            InputError: The images differ in size, or have no labels.
 
         Example:
             un.open("photos").resize(256).batch(64, pad=True, bucket=2048, last="keep")

@@ -27,6 +27,8 @@ class FileSource:
 
     path: str
     split: str = ""
+    labels: str = ""
+    index: str = ""
 
     @property
     def name(self) -> str:
@@ -40,7 +42,7 @@ class FileSource:
 
     def open(self) -> _core.Dataset:
         """Opens the dataset."""
-        return _core.open(self.path, self.split)
+        return _core.open(self.path, self.split, self.labels, self.index == "next_to_data")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +52,7 @@ class ObjectSource:
     holder: Any
     classes: tuple[str, ...]
     concurrency: int
+    labelled: bool = True
 
     @property
     def name(self) -> str:
@@ -58,7 +61,7 @@ class ObjectSource:
 
     def open(self) -> _core.Dataset:
         """Opens a dataset over the same object."""
-        dataset = _core.python_source(self.holder, self.name, self.classes, self.concurrency)
+        dataset = _core.python_source(self.holder, self.name, self.classes, self.concurrency, self.labelled)
         _object_datasets.add(dataset)
         return dataset
 

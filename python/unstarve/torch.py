@@ -21,11 +21,12 @@ with require_package("torch", "to_torch"):
 
 from unstarve import _core
 from unstarve.arguments import check_nonnegative
-from unstarve.device_operations import DeviceOperations
-from unstarve.errors import ArgumentError, MissingError
+from unstarve.device_operations import DeviceOperations, torch_device
+from unstarve.errors import ArgumentError
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.framework_loader import FrameworkLoader
+from unstarve.steps.literals import DecodeOn, OperationsOn
 
 _Batch = TypeVar("_Batch")  # a tuple, or a dict
 _Tensors: TypeAlias = "tuple[torch.Tensor, ...]"
@@ -63,7 +64,7 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
 
     Raises:
         ArgumentError: The arguments contradict each other.
-        MissingError: The device is not available; raised by the first batch at the latest.
+        MissingError: torch does not find the GPU.
 
     Example:
         data = loader.to_torch("cuda", normalize=un.IMAGENET, dtype=torch.bfloat16)
@@ -74,10 +75,11 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
 
     def __init__(self, loader: BaseLoader, device: str | torch.device | None = None, *,
                  normalize: Normalisation | None = None, dtype: torch.dtype | None = None,
-                 channels_last: bool | None = None, names: tuple[str, ...] | None = None, operations: str | None = None,
-                 decode: str | None = None, decode_share: float | None = None) -> None:
+                 channels_last: bool | None = None, names: tuple[str, ...] | None = None,
+                 operations: OperationsOn | None = None, decode: DecodeOn | None = None,
+                 decode_share: float | None = None) -> None:
         requested = _device_node(loader, device, operations, decode, decode_share)
-        self.device = torch.device(requested["name"])
+        self.device = torch_device(requested["name"])
         if names is not None and (isinstance(names, str) or len({*names}) != len(loader.parts)
                                   or len(names) != len(loader.parts)):
             raise ArgumentError(f"to_torch(names): found {names!r}; expected {len(loader.parts)} different names, for "
@@ -166,8 +168,6 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
         return dict(self._state)
 
     def __iter__(self) -> Iterator[_Batch]:
-        if self.device.type == "cuda":
-            _check_available(self.device)
         batches = self._on_gpu() if self.device.type == "cuda" else self._on_host()
         if self._names is None:
             return cast("Iterator[_Batch]", batches)
@@ -264,7 +264,7 @@ def _device_node(loader: BaseLoader, device: str | torch.device | None, operatio
     """Merges the arguments of to_torch() into the `device` node of the pipeline. Raises ArgumentError."""
     own = loader.device if loader.device["name"] else {"name": "cpu"}
     if device is not None:
-        target = torch.device(device)
+        target = torch_device(device)
         if torch.device(own["name"]).type != target.type:
             own = {}
         own["name"] = "cpu" if target.type == "cpu" else str(target)
@@ -277,14 +277,6 @@ def _device_node(loader: BaseLoader, device: str | torch.device | None, operatio
     node = {"operations": "host", **own, **{key: value for key, value in given.items() if value is not None}}
     _core.check(json.dumps({"device": node}))
     return node
-
-
-def _check_available(device: torch.device) -> None:
-    """Raises MissingError if torch does not find the GPU."""
-    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if (device.index or 0) >= found:
-        raise MissingError(f"to_torch(device): found {device}, but torch {torch.__version__} finds {found} GPUs; "
-                           "expected an available device, or cpu")
 
 
 class BatchDataset(Generic[_Batch]):

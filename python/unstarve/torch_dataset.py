@@ -43,7 +43,10 @@ from unstarve.dataset_steps import (
     runs_of,
 )
 from unstarve.dataset_tensors import TensorLoader
+from unstarve.device_operations import torch_device
 from unstarve.errors import ArgumentError, CancelledError
+from unstarve.loaders.base_loader import LOOP_ENDED
+from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
 from unstarve.schedules import Schedule
 from unstarve.single_image import frozen
 from unstarve.spec_json import spec_json
@@ -73,6 +76,12 @@ def from_torch(dataset: Any) -> DatasetPipeline:
     return DatasetPipeline(dataset)
 
 
+def _step_text(step: Step) -> str:
+    if isinstance(step, Operation):
+        return steps_of({"order": {"shuffle": False}, "operations": [{step.name: dict(step.parameters)}]})[14:]
+    return f"map({step.name})" if isinstance(step, Function) else "normalize()"
+
+
 class DatasetPipeline(ImageOperationSteps):
     """A torch dataset and the steps to its batches; `from_torch` creates it.
 
@@ -94,8 +103,16 @@ class DatasetPipeline(ImageOperationSteps):
         """Number of samples of the dataset."""
         return len(self._dataset)
 
+    def _rows(self) -> Rows:
+        order = "shuffle()" if self._settings["shuffle"] else "sequential()"
+        steps = [order, *map(_step_text, self._settings["steps"])]
+        return [("data", f"{type(self._dataset).__name__}, {len(self)} samples"), ("steps", ", ".join(steps))]
+
     def __repr__(self) -> str:
-        return f"<unstarve.DatasetPipeline: {type(self._dataset).__name__}, {len(self)} samples>"
+        return as_text("DatasetPipeline", self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html("DatasetPipeline", self._rows())
 
     def shuffle(self, seed: int = 0) -> DatasetPipeline:
         """Shuffles all samples, in a new order every epoch that depends on (seed, epoch) only."""
@@ -291,7 +308,7 @@ class DatasetLoader:
                 self._begun = False
             yield made
             if iteration != self._iteration:
-                raise CancelledError("this loop was ended by close() or by a newer loop over the same loader")
+                raise CancelledError(LOOP_ENDED)
 
     def to_torch(self, device: str | torch.device = "cpu", *, normalize: Any = None,
                  channels_last: bool = False) -> TensorLoader:
@@ -306,9 +323,10 @@ class DatasetLoader:
             channels_last: Use the memory format torch.channels_last for the images.
 
         Raises:
-            ArgumentError: The arguments contradict the pipeline.
+            ArgumentError: The arguments contradict the pipeline, or the device is unknown.
+            MissingError: torch does not find the GPU.
         """
-        target = torch.device(device)
+        target = torch_device(device)
         dataset, size, drop_last, collate, settings = self._arguments
         steps: tuple[Step, ...] = settings["steps"]
         values: Normalisation | None = None

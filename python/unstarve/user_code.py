@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from unstarve import _core
 from unstarve.errors import ArgumentError
 from unstarve.facts import Predicate, all_of
@@ -19,6 +22,7 @@ class UserCode:
     sources: tuple[Source, ...]
     predicates: tuple[tuple[Predicate, ...], ...]
     functions: tuple[Function, ...] = ()
+    weights: npt.NDArray[np.float64] | None = None
     workers: int | None = None
     kind: str | None = None
 
@@ -26,8 +30,9 @@ class UserCode:
     def of_spec(cls, spec: dict[str, Any]) -> UserCode:
         """Returns the sources of a pipeline that was read from YAML, without predicates and functions."""
         sources = spec.get("mix") or [spec["source"]]
-        return cls(tuple(FileSource(source.get("path", ""), source.get("split", "")) for source in sources),
-                   ((),) * len(sources))
+        files = (FileSource(*(source.get(key, "") for key in ("path", "split", "labels", "index")))
+                 for source in sources)
+        return cls(tuple(files), ((),) * len(sources))
 
     @property
     def has_python_sources(self) -> bool:
@@ -38,7 +43,7 @@ class UserCode:
         """Applies the filters of `spec` and the predicates. Returns the samples that take part."""
         predicates = [(" and ".join(map(describe, some)), all_of(some, dataset)) if some else None
                       for some in self.predicates]
-        return _core.choose(spec, dataset, predicates)
+        return _core.choose(spec, dataset, predicates, self.weights)
 
     def check_yaml(self) -> None:
         """Raises ArgumentError if the pipeline contains Python objects or a path that is not UTF-8."""
@@ -48,7 +53,8 @@ class UserCode:
                                     "represent. Rename the data.")
         found = [f"the source {source.name}" for source in self.sources if isinstance(source, ObjectSource)]
         found += [f"filter({describe(one)})" for some in self.predicates for one in some]
+        found += [] if self.weights is None else ["weights() of an array"]
         found += [f"map({function.name})" for function in self.functions]
         if found:
             raise ArgumentError(f"to_yaml: found {', '.join(found)}; expected a pipeline without Python objects. Use "
-                                "open(), filters by label and size, and operations.")
+                                "open(), filters by label and size, weights from a file, and operations.")

@@ -155,6 +155,7 @@ def check(path: Path, script: Script) -> int:
     with tempfile.TemporaryDirectory(prefix="unstarve-cli-") as folder:
         env = dict(os.environ)
         env.update(UNSTARVE=str(Path(program).resolve()), TMP=folder, PYTHON=sys.executable, LC_ALL="C.UTF-8")
+        env.update(UNSTARVE_INDEX="next_to_data")  # scripts unset it to test the user's cache folder
         env.update(ROOT=str(Path(__file__).resolve().parents[2]))
         for need in script.needs:
             if run(need, folder, env, 120)[0] != 0:

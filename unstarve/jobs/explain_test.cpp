@@ -17,7 +17,7 @@ constexpr const char* kExplainData = "synthetic:classes=7,images=100,size=64,see
 Settings some_settings() {
   Settings settings;
   settings.pipeline.source = {kExplainData, ""};
-  settings.pipeline.operations = training_operations(48);
+  settings.pipeline.operations = training_operations(48, {64, 64});
   settings.pipeline.output.type = ElementType::kUint8;
   settings.pipeline.batch.size = 32;
   return settings;

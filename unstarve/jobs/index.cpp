@@ -18,6 +18,7 @@
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/scan_index_files.h"
 #include "unstarve/storage/dataset/notice.h"
+#include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/index/scan_index_store.h"
 
 namespace unstarve {
@@ -125,6 +126,8 @@ std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Datas
 
 IndexResult run_index(const PipelineSpec& spec, int threads, const Progress& progress, std::stop_token stop) {
   const auto start = IndexClock::now();
+  keep_indexes_next_to(spec.source.path);
+  for (const SourceSpec& source : spec.mix) keep_indexes_next_to(source.path);
   const std::shared_ptr<const Dataset> data = open_sources(spec);
   if (data->field_index(FieldKind::kEncodedImage) < 0)
     throw Error(ErrorKind::kArgument, "index: the " + data->format() + " contains pixels; expected JPEG images");

@@ -190,6 +190,7 @@ InspectResult inspect_dataset(const Dataset& data, const std::string& path, int 
   result.samples = samples->size();
   result.records = data.size();
   for (const std::string& name : data.classes()) result.classes.push_back({name, 0});
+  result.missing_labels = data.missing_labels();
   std::uint64_t read_bytes = 0;
   for (const Finding& finding : findings.records) {
     read_bytes += finding.bytes;
@@ -215,6 +216,7 @@ std::string to_json(const InspectResult& result) {
   for (const ClassCount& count : result.classes) {
     json["class_counts"].push_back({{"name", count.name}, {"samples", count.samples}});
   }
+  json["missing_labels"] = result.missing_labels;
   json["bytes"] = result.bytes;
   const bool any = result.sizes.largest.width > 0;
   json["sizes"]["smallest"] = any ? size_json(result.sizes.smallest) : Json();
@@ -240,6 +242,8 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
                       ? fmt::format("{}", result.samples)
                       : fmt::format("{} of {} records (filter and take of the spec)", result.samples, result.records));
   line("classes", text_of(result.classes));
+  if (!result.missing_labels.empty())
+    line("labels", "none, found " + printable(result.missing_labels) + "; choose with #label=NAME or #label=none");
   line("bytes", format_bytes(result.bytes));
   if (result.sizes.largest.width > 0) {
     line("pixels", fmt::format("{} smallest, {} median, {} largest", text_of(result.sizes.smallest),

@@ -46,6 +46,7 @@ struct InspectResult {
   std::uint64_t samples = 0;        // inspected
   std::uint64_t records = 0;        // of the dataset; more than `samples` if a spec filters some out
   std::vector<ClassCount> classes;  // by class index
+  std::string missing_labels;       // what the data contain instead of labels; empty if they have labels
   std::uint64_t bytes = 0;          // of all readable records, as stored
   SizeSummary sizes;
   std::map<std::string, std::uint64_t> encodings;  // "jpeg", "png", "raw": number of decodable records
@@ -58,9 +59,9 @@ struct InspectResult {
 [[nodiscard]] InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads = 0,
                                             const Progress& progress = {}, const SampleSet* samples = nullptr);
 
-// One JSON object: path, format, samples, records, classes (their number), class_counts[] (name, samples), bytes, sizes
-// (smallest, median, largest, each [width, height]; null if no record decodes), encodings, corrupt[] (id, location,
-// reason), notes[] (text, e.g. indexes that could not be saved).
+// One JSON object: path, format, samples, records, classes (their number), class_counts[] (name, samples),
+// missing_labels, bytes, sizes (smallest, median, largest, each [width, height]; null if no record decodes), encodings,
+// corrupt[] (id, location, reason), notes[] (text, e.g. indexes that could not be saved).
 [[nodiscard]] std::string to_json(const InspectResult& result);
 // A few lines of text; lists at most `corrupt_shown` corrupt records.
 [[nodiscard]] std::string to_text(const InspectResult& result, std::size_t corrupt_shown = 20);

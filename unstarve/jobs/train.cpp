@@ -13,6 +13,7 @@
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/jobs/resume_position.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
@@ -57,6 +58,15 @@ void notify_unused(const PipelineSpec& given) {
                             fmt::join(nodes, ", ")));
 }
 
+void check_labels(const PipelineSpec& spec, const Dataset& dataset) {
+  require_labels(spec, dataset);
+  if (spec.declines_labels() || dataset.field_index(FieldKind::kLabel) < 0)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("train {}: labels: none; expected labels to train and evaluate with. Choose a column with "
+                            "#label=NAME or source.labels: NAME.",
+                            name_of_sources(spec)));
+}
+
 void check_classes(const Dataset& training, const Dataset& validation) {
   if (training.classes() != validation.classes())
     throw Error(ErrorKind::kInput,
@@ -70,9 +80,11 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   const Settings& settings = options.settings;
   notify_done_on_host(settings.pipeline);
   const auto dataset = open_sources(settings.pipeline);
+  check_labels(settings.pipeline, *dataset);
   std::shared_ptr<const Dataset> validation;
   if (!options.validation.source.path.empty() || !options.validation.mix.empty()) {
     validation = open_sources(options.validation);
+    check_labels(options.validation, *validation);
     check_classes(*dataset, *validation);
     notify_unused(options.validation);
   }

@@ -52,6 +52,9 @@ OPERATION(rand_augment,
 OPERATION(trivial_augment,
           "one random change by a random magnitude: num_magnitude_bins 31, interpolation nearest, fill 0 (three, or "
           "mean)")
+OPERATION(one_of,
+          "one operation drawn from several that keep the size: choices (required), \"color_jitter; 2 gaussian_blur "
+          "sigma=0.1,2\", each with an optional weight before it")
 OPERATION(aug_mix,
           "a blend with chains of random changes: severity 3 of 1 to 10, mixture_width 3 chains, chain_depth -1 (one "
           "to three), alpha 1 of the weights, all_ops true, interpolation bilinear, fill 0 (three, or mean)")

@@ -63,11 +63,13 @@ inline Frame random_window(const PixelView& view, Random& random) {
   return frame;
 }
 
-// A spec of the operation with its defaults, and 24 for required parameters.
+// A spec of the operation with its defaults, and 24 or an example for required parameters.
 inline OpSpec defaults(std::string_view name) {
   OpSpec spec{std::string(name), {}};
   for (const ParameterInfo& parameter : parameters_of(name)) {
-    if (parameter.required) spec.params[parameter.name] = {24};
+    if (!parameter.required) continue;
+    const auto* const text = std::get_if<ParameterInfo::Text>(&parameter.kind);
+    spec.params[parameter.name] = text != nullptr ? OpValue(text->example.c_str()) : OpValue{24};
   }
   return spec;
 }

@@ -71,7 +71,7 @@ std::vector<TwoShards> two_shards() {
       {"webdataset", copies({{"webdataset/cls.tar", "x-%.tar"}}), "x-*.tar", "x-{0..1}.tar"},
       {"webdataset", copies({{"webdataset/cls.tar.gz", "x-%.tgz"}}), "x-*", "x-{0..1}.tgz"},
       {"webdataset", copies({{"webdataset/cls.tar.zst", "x-%"}}), "x-[01]", "x-{0..1}"},
-      {"recordio", copies({{"recordio/indexed.rec", "x-%.rec"}, {"recordio/indexed.idx", "x-%.idx"}}), "x-*",
+      {"recordio", copies({{"recordio/plain.rec", "x-%.rec"}, {"recordio/indexed.idx", "x-%.idx"}}), "x-*",
        "x-{0..1}.rec"},
       {"mds", copies({{"mds", "x-%"}}), "x-*/index.json", "x-{0..1}/index.json"},
       {"mds", copies({{"mds-pil", "x-%"}}), "x-*/index.json", "{x-0,x-1}/index.json"},

@@ -33,7 +33,8 @@ struct Format {
   bool (*recognises)(const Source& source);
   // Throws as open_dataset(). `split` is "" for all samples.
   std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
-  bool takes_options = false;  // open() reads source.options and rejects unknown ones; otherwise options are an error
+  // open() reads source.options, one of which is `label`, and rejects unknown ones; otherwise options are an error.
+  bool takes_options = false;
   bool last_resort = false;    // ignored if another format recognises the source
 };
 
@@ -67,12 +68,24 @@ std::string known_formats() {
 }
 
 // The folders that a pattern names, as one dataset.
-std::shared_ptr<const Dataset> open_folders(const Source& source, const std::string& split) {
+std::shared_ptr<const Dataset> open_folders(const Source& source, const std::string& split, const std::string& labels) {
   const std::string options = source.text.substr(source.path.size());
   std::vector<std::shared_ptr<const Dataset>> parts;
-  for (const std::string& folder : source.folders) parts.push_back(open_dataset(folder + options, split));
+  for (const std::string& folder : source.folders) parts.push_back(open_dataset(folder + options, split, labels));
   if (parts.size() == 1) return parts.front();
   return concatenate(std::move(parts), source.folders, "open " + shown_name(source.text));
+}
+
+std::shared_ptr<const Dataset> open_as(const Format& format, Source& source, const std::string& split,
+                                       const std::string& labels) {
+  const std::string name = "open " + shown_name(source.text) + ": ";
+  if (!format.takes_options && !source.options.empty())
+    throw Error(ErrorKind::kArgument, name + format.name + " takes no options after '#'");
+  if (!format.takes_options && !labels.empty() && labels != "none")
+    throw Error(ErrorKind::kArgument, name + "labels '" + labels + "'; expected none or no value, because the format " +
+                                          format.name + " has one kind of labels");
+  if (format.takes_options && !labels.empty()) source.options.give("label", labels);
+  return format.open(source, split);
 }
 
 // Which file has an unknown format.
@@ -85,10 +98,11 @@ std::string unrecognised_file(const Source& source) {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split) {
+std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split,
+                                            const std::string& labels) {
   if (path.empty()) throw Error(ErrorKind::kArgument, "open: the path of the dataset is empty");
-  const Source source = inspect_source(path);
-  if (!source.folders.empty()) return open_folders(source, split);
+  Source source = inspect_source(path);
+  if (!source.folders.empty()) return open_folders(source, split, labels);
   const Format* chosen = nullptr;
   for (const Format& format : kFormats) {
     if ((format.last_resort && chosen != nullptr) || !format.recognises(source)) continue;
@@ -99,13 +113,7 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
     }
     chosen = &format;
   }
-  if (chosen != nullptr) {
-    if (!chosen->takes_options && !source.options.empty()) {
-      throw Error(ErrorKind::kArgument,
-                  "open " + shown_name(path) + ": " + chosen->name + " takes no options after '#'");
-    }
-    return chosen->open(source, split);
-  }
+  if (chosen != nullptr) return open_as(*chosen, source, split, labels);
   if (!source.exists && source.files.empty() && has_scheme(path) && !is_url(path)) {
     throw Error(ErrorKind::kArgument,
                 "open " + shown_name(path) + ": unsupported URL; expected http://, https://, s3://, gs:// or az://");

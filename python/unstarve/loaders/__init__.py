@@ -1,6 +1,7 @@
 """The layers below unstarve.Loader, none of which depends on a framework.
 
     engine             the interface of what produces batches, and shared type aliases
+    representation     repr() and HTML
     run_state          the resume position of a run, as a dict
     description        properties and reports of a loader
     conversions        loaders of the same batches with another dtype, layout or device

@@ -19,15 +19,19 @@ import numpy.typing as npt
 
 from unstarve import _core, notices
 from unstarve.arguments import MAX_EPOCH, check_int
-from unstarve.errors import ArgumentError, CancelledError
+from unstarve.errors import ArgumentError, CancelledError, Error
 from unstarve.loaders import run_state
 from unstarve.loaders.conversions import LoaderConversions
 from unstarve.loaders.description import LoaderDescription
 from unstarve.loaders.engine import Allocate, BadSample, Batch, DeviceBytes, Engine
+from unstarve.loaders.representation import Rows, as_html, as_text, images_of, steps_of
 from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
+from unstarve.steps.suggestions import suggestion
 from unstarve.user_code import UserCode
 
+LOOP_ENDED = ("this loop over the loader was ended by a newer loop over the same loader, or by close(); expected one "
+               "loop at a time. Create another loader by batch() for a second loop.")
 _PIPELINE_METHODS = ("batch", "read", "location")  # of Pipeline, in addition to the steps
 _DATALOADER_ATTRIBUTES = ("dataset", "batch_sampler", "sampler", "collate_fn")
 
@@ -51,8 +55,6 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         self._spec = spec_json(spec)
         self._dataset = dataset
         self._users = UserCode.of_spec(spec) if users is None else users
-        if self._users.has_python_sources:
-            _calling_python.add(self)
         self._batch_size: int = spec["batch"]["size"]
         self._dtype: str = spec.get("output", {}).get("type", "float32")
         self._layout: str = spec.get("output", {}).get("layout", "NCHW")
@@ -63,6 +65,8 @@ class BaseLoader(LoaderDescription, LoaderConversions):
                        *(("valid",) if batch.get("last") == "pad" else ()))
         # The samples that take part.
         self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen
+        if chosen is None:
+            _core.check_samples(self._spec, dataset, self._chosen, self.mapped)
         self._relaxed: bool = spec.get("execution", {}).get("order") == "relaxed"
         self._batches, self._samples = _core.epoch_of(self._spec, self._chosen)
         self._run = _core.RunState(self._spec, self._chosen, dataset)
@@ -82,13 +86,34 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         self._finished_copies: set[run_state.Position] = set()  # start positions of copies that finished an epoch
         self._copied_from: list[tuple[set[run_state.Position], run_state.Position]] = []  # those sets of the originals
         self._iteration = 0  # number of the newest iterator
+        if self._users.has_python_sources:
+            _calling_python.add(self)
 
     def __len__(self) -> int:
         """Batches per epoch of this rank, including those that errors("skip") may omit."""
         return self._batches
 
+    def _rows(self) -> Rows:
+        """Returns the description of repr()."""
+        spec = json.loads(self._spec)
+        rows = [("data", f"{self._dataset.format}, {self._samples} samples"),
+                ("batches", f"{len(self)} batches of {self._batch_size}")]
+        if not self.mapped:  # the shapes of map() would require a call of its functions
+            try:
+                image, label = self.shapes
+                rows.append(("images", f"images {images_of(self._dtype, image)}"))
+                rows.append(("labels", f"labels {images_of(self.label_dtype, label)}" if label else "labels int64"))
+            except Error:
+                rows.append(("images", f"images {self._dtype}"))
+        own = ["weights(array)"] if self._users.weights is not None else []
+        own += [f"map({function.name})" for function in self._users.functions]
+        return [*rows, ("steps", ", ".join([steps_of(spec), *own]))]
+
     def __repr__(self) -> str:
-        return f"<unstarve.Loader: {self._dataset.format}, {len(self)} batches of {self._batch_size}>"
+        return as_text("Loader", self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html("Loader", self._rows())
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("copy or pickle: found a Loader, which holds threads and memory; expected one loader per "
@@ -102,7 +127,8 @@ class BaseLoader(LoaderDescription, LoaderConversions):
             if name in _DATALOADER_ATTRIBUTES:
                 raise AttributeError(f"{name}: found on a Loader of NumPy arrays; expected on the loader that "
                                      "to_torch() returns", name=name, obj=self)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}"
+                                 + suggestion(name, dir(type(self))), name=name, obj=self)
 
     @property
     def epoch(self) -> int:
@@ -159,7 +185,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         self._begun = True
         while True:
             if iteration != self._iteration:
-                raise CancelledError("this loop was ended by close() or by a newer loop over the same loader")
+                raise CancelledError(LOOP_ENDED)
             engine = self._engine_at_position()
             try:
                 batch = engine.next() if iteration == self._iteration else None

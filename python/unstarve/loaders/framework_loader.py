@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
+from unstarve.loaders.representation import Rows, as_html, as_text
 
 
 class FrameworkLoader:
@@ -18,12 +19,22 @@ class FrameworkLoader:
 
     _loader: BaseLoader
     _whole: BaseLoader
+    device: Any
 
     def _position_changed(self) -> None:
         """Called when the resume position of `_loader` was set."""
 
     def __len__(self) -> int:
         return len(self._loader)
+
+    def _rows(self) -> Rows:
+        return [("device", f"on {self.device}"), *self._whole._rows()]
+
+    def __repr__(self) -> str:
+        return as_text(type(self).__name__, self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html(type(self).__name__, self._rows())
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:

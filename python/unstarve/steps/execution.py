@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from unstarve.arguments import check_bool, check_int, check_nonnegative, reject_repeated
 from unstarve.errors import ArgumentError
 from unstarve.steps.base import Steps
+from unstarve.steps.literals import CacheWhat, DecodeOn, DeliveryOrder, ErrorPolicy, OperationsOn, WorkerKind
+from unstarve.steps.suggestions import suggesting
 
 
 class ExecutionSteps(Steps):
     """Part of unstarve.Pipeline: steps that may be anywhere in the chain."""
 
-    def cache(self, what: str = "encoded", *, folder: str | os.PathLike[str] = "", limit_mb: int = 1024,
+    def cache(self, what: CacheWhat = "encoded", *, folder: str | os.PathLike[str] = "", limit_mb: int = 1024,
               after: int = -1) -> Self:
         """Caches expensive results, always before the first random operation. Batches do not change.
 
@@ -31,7 +33,7 @@ class ExecutionSteps(Steps):
         return self._with(None, "cache", cache={"what": what, "folder": os.fspath(folder), "limit_mb": limit_mb,
                                                 "after": check_int("cache(after)", after, -1)})
 
-    def errors(self, policy: str = "fail", *, limit: int = 1000, rate: float = 1.0) -> Self:
+    def errors(self, policy: ErrorPolicy = "fail", *, limit: int = 1000, rate: float = 1.0) -> Self:
         """Sets the policy for bad samples, such as damaged images.
 
         Args:
@@ -43,10 +45,11 @@ class ExecutionSteps(Steps):
         """
         return self._with(None, "errors", errors={"policy": policy, "limit": limit, "rate": rate})
 
+    @suggesting
     def options(self, *, threads: int | None = None, prefetch: int | None = None,
-                read_ahead: int | None = None, order: str | None = None, memory_limit: int | None = None,
+                read_ahead: int | None = None, order: DeliveryOrder | None = None, memory_limit: int | None = None,
                 autotune: bool | None = None, cpu_limit: int | None = None, workers: int | None = None,
-                kind: Literal["processes", "threads"] | None = None) -> Self:
+                kind: WorkerKind | None = None) -> Self:
         """Configures threads, memory and delivery. Threads and prefetching never change a batch.
 
         Args:
@@ -89,7 +92,7 @@ class ExecutionSteps(Steps):
             result._users = dataclasses.replace(result._users, kind=kind)
         return result
 
-    def device(self, name: str, *, operations: str = "host", decode: str = "host",
+    def device(self, name: str, *, operations: OperationsOn = "host", decode: DecodeOn = "host",
                decode_share: float | None = None) -> Self:
         """Sets the device of the batches and which work runs there. to_torch() uses it; YAML stores it.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from unstarve.arguments import check_int, check_nonnegative, check_number
+from unstarve.errors import ArgumentError
 from unstarve.schedules import Schedule
+from unstarve.steps.literals import AutoAugmentPolicy, Interpolation, PaddingMode, WarpInterpolation
 
 # A grey value 0..255, (red, green, blue), or a name such as "mean".
 Colour: TypeAlias = "int | tuple[int, int, int] | str"
@@ -22,6 +25,14 @@ def _non_default(**parameters: tuple[Any, Any]) -> dict[str, Any]:
 
 def _resampling(interpolation: str, antialias: bool) -> dict[str, Any]:
     return _non_default(interpolation=(interpolation, "bilinear"), antialias=(antialias, True))
+
+
+def _choice_value(value: Any) -> str:
+    """Returns a parameter as the text of one_of() has it."""
+    if isinstance(value, bool | str):
+        return str(value).lower() if isinstance(value, bool) else value
+    numbers = list(value) if isinstance(value, Sequence | np.ndarray) else [value]
+    return ",".join(repr(check_number("one_of", one)) for one in numbers)
 
 
 class ImageOperationSteps(abc.ABC):
@@ -40,7 +51,7 @@ class ImageOperationSteps(abc.ABC):
         """
 
     def random_resized_crop(self, size: int | tuple[int, int] | Schedule, *, scale: tuple[float, float] = (0.08, 1.0),
-                            ratio: tuple[float, float] = (3 / 4, 4 / 3), interpolation: str = "bilinear",
+                            ratio: tuple[float, float] = (3 / 4, 4 / 3), interpolation: Interpolation = "bilinear",
                             antialias: bool = True) -> Self:
         """Crops a random region and resizes it, as torchvision's RandomResizedCrop.
 
@@ -54,7 +65,7 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("random_resized_crop", size=size, scale=scale, ratio=ratio,
                               **_resampling(interpolation, antialias))
 
-    def resize(self, size: int | tuple[int, int] | Schedule, *, interpolation: str = "bilinear",
+    def resize(self, size: int | tuple[int, int] | Schedule, *, interpolation: Interpolation = "bilinear",
                antialias: bool = True, max_size: int | Schedule | None = None) -> Self:
         """Resizes to a shorter side of `size` pixels, or to exactly (height, width).
 
@@ -73,7 +84,7 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("center_crop", size=size)
 
     def pad_crop(self, size: int | tuple[int, int] | Schedule, padding: int | Sequence[int] | Schedule = 4,
-                 fill: Colour = 0, padding_mode: str = "constant") -> Self:
+                 fill: Colour = 0, padding_mode: PaddingMode = "constant") -> Self:
         """Pads the image and crops a random region, as in CIFAR training and torchvision's RandomCrop.
 
         Args:
@@ -85,9 +96,27 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("pad_crop", size=size, padding=padding,
                               **_non_default(fill=(fill, 0), padding_mode=(padding_mode, "constant")))
 
+    def random_crop(self, size: int | tuple[int, int] | Schedule, padding: int | Sequence[int] | Schedule = 0,
+                    fill: Colour = 0, padding_mode: PaddingMode = "constant") -> Self:
+        """Crops a random region of that size without resizing, as torchvision's RandomCrop; pad_crop() pads by 4.
+
+        A smaller image gets a border.
+
+        Args:
+            size: Side of the crop in pixels, or (height, width).
+            padding: As in pad_crop().
+            fill: As in pad_crop().
+            padding_mode: As in pad_crop().
+        """
+        return self.pad_crop(size, padding, fill, padding_mode)
+
     def flip(self, p: float = 0.5) -> Self:
         """Mirrors the image horizontally with probability `p`."""
         return self.operation("horizontal_flip", probability=p)
+
+    def horizontal_flip(self, p: float = 0.5) -> Self:
+        """The same as flip(): mirrors the image horizontally with probability `p`."""
+        return self.flip(p)
 
     def vertical_flip(self, p: float = 0.5) -> Self:
         """Mirrors the image vertically with probability `p`."""
@@ -122,7 +151,7 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("random_channel_permutation", probability=p)
 
     def rotation(self, degrees: float | tuple[float, float] = (-30, 30), fill: Colour = 0,
-                 interpolation: str = "bilinear", p: float = 1.0) -> Self:
+                 interpolation: WarpInterpolation = "bilinear", p: float = 1.0) -> Self:
         """Rotates the image about its centre.
 
         Args:
@@ -134,10 +163,23 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("rotation", degrees=degrees, fill=fill,
                               **_non_default(interpolation=(interpolation, "bilinear"), probability=(p, 1.0)))
 
+    def random_rotation(self, degrees: float | tuple[float, float], fill: Colour = 0,
+                        interpolation: WarpInterpolation = "nearest", p: float = 1.0) -> Self:
+        """Rotates the image by a random angle, as torchvision's RandomRotation.
+
+        Args:
+            degrees: Range of the counter-clockwise angle; a number d is (-d, d).
+            fill: As in rotation().
+            interpolation: As in rotation().
+            p: Probability that the operation is applied.
+        """
+        low_high = degrees if isinstance(degrees, tuple | list) else (-degrees, degrees)
+        return self.rotation((low_high[0], low_high[1]), fill, interpolation, p)
+
     def affine(self, degrees: float | tuple[float, float] = (-15, 15), translate: tuple[float, float] = (0.1, 0.1),
                scale: float | tuple[float, float] = (0.9, 1.1), shear_x: float | tuple[float, float] = 0,
-               shear_y: float | tuple[float, float] = 0, fill: Colour = 0, interpolation: str = "bilinear",
-               p: float = 1.0) -> Self:
+               shear_y: float | tuple[float, float] = 0, fill: Colour = 0,
+               interpolation: WarpInterpolation = "bilinear", p: float = 1.0) -> Self:
         """Rotates, translates, scales and shears the image about its centre, as torchvision's RandomAffine.
 
         Of each range one value is drawn; a single number applies to all images.
@@ -157,7 +199,7 @@ class ImageOperationSteps(abc.ABC):
                               **_non_default(interpolation=(interpolation, "bilinear"), probability=(p, 1.0)))
 
     def perspective(self, distortion: float = 0.5, p: float = 0.5, fill: Colour = 0,
-                    interpolation: str = "bilinear") -> Self:
+                    interpolation: WarpInterpolation = "bilinear") -> Self:
         """Applies a random perspective transform, as torchvision's RandomPerspective.
 
         Args:
@@ -170,14 +212,23 @@ class ImageOperationSteps(abc.ABC):
                               **_non_default(interpolation=(interpolation, "bilinear")))
 
     def gaussian_blur(self, sigma: float | tuple[float, float] = (0.1, 2.0), p: float = 0.5,
-                      radius: int | Schedule = 0) -> Self:
+                      radius: int | Schedule = 0, *, kernel_size: int | None = None) -> Self:
         """Blurs the image with a Gaussian kernel.
 
         Args:
             sigma: Standard deviation in pixels, or the range from which it is drawn.
             p: Probability that the operation is applied.
-            radius: Kernel radius in pixels; torchvision's kernel_size is 2 * radius + 1. 0 uses three sigma.
+            radius: Kernel radius in pixels. 0 uses three sigma.
+            kernel_size: torchvision's name for it, 2 * radius + 1.
+
+        Raises:
+            ArgumentError: `kernel_size` is not an odd number, or `radius` is given too.
         """
+        if kernel_size is not None:
+            if radius != 0 or check_int("gaussian_blur(kernel_size)", kernel_size, 1) % 2 == 0:
+                raise ArgumentError(f"gaussian_blur(kernel_size): found {kernel_size}; expected an odd number, and no "
+                                    "radius")
+            radius = kernel_size // 2
         return self.operation("gaussian_blur", sigma=sigma, probability=p, **_non_default(radius=(radius, 0)))
 
     def erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
@@ -194,6 +245,18 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("erasing", probability=p, scale=scale, ratio=ratio,
                               **_non_default(value=(value, "mean")))
 
+    def random_erasing(self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
+                       ratio: tuple[float, float] = (0.3, 3.3), value: Colour = "mean") -> Self:
+        """The same as erasing(): covers a random rectangle, as torchvision's RandomErasing.
+
+        Args:
+            p: As in erasing().
+            scale: As in erasing().
+            ratio: As in erasing().
+            value: As in erasing().
+        """
+        return self.erasing(p, scale, ratio, value)
+
     def cutout(self, size: int | tuple[int, int] | Schedule, holes: int = 1, p: float = 1.0,
                value: Colour = "mean") -> Self:
         """Covers squares whose centres are drawn uniformly, clipped to the image, as in the code of the Cutout paper.
@@ -208,7 +271,7 @@ class ImageOperationSteps(abc.ABC):
                               **_non_default(value=(value, "mean")))
 
     def rand_augment(self, changes: int = 2, magnitude: int | Schedule = 9, num_magnitude_bins: int | Schedule = 31,
-                     interpolation: str = "nearest", fill: Colour = 0) -> Self:
+                     interpolation: WarpInterpolation = "nearest", fill: Colour = 0) -> Self:
         """RandAugment: `changes` operations drawn from fourteen, as in torchvision.
 
         Args:
@@ -222,7 +285,7 @@ class ImageOperationSteps(abc.ABC):
                               **_non_default(num_magnitude_bins=(num_magnitude_bins, 31),
                                              interpolation=(interpolation, "nearest"), fill=(fill, 0)))
 
-    def trivial_augment(self, num_magnitude_bins: int | Schedule = 31, interpolation: str = "nearest",
+    def trivial_augment(self, num_magnitude_bins: int | Schedule = 31, interpolation: WarpInterpolation = "nearest",
                         fill: Colour = 0) -> Self:
         """TrivialAugmentWide: one operation drawn from fourteen, with a random magnitude.
 
@@ -234,8 +297,35 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("trivial_augment", **_non_default(
             num_magnitude_bins=(num_magnitude_bins, 31), interpolation=(interpolation, "nearest"), fill=(fill, 0)))
 
+    def one_of(self, *choices: str | tuple[str, Mapping[str, Any]],
+               weights: Sequence[float] | None = None) -> Self:
+        """Applies one of several operations, drawn for each sample; see RandomChoice of torchvision.
+
+        The operations keep the size of the image. Each has its own probability, which is often 0.5 by default.
+
+        Args:
+            choices: Names of operations, or (name, parameters).
+            weights: How often each is drawn, relative to the others; by default equally often.
+
+        Raises:
+            ArgumentError: An operation is unknown or changes the size, or a weight is not above 0.
+
+        Example:
+            pipeline.one_of(("color_jitter", {"hue": 0}), ("gaussian_blur", {"sigma": (0.1, 2), "probability": 1}))
+        """
+        shares = [1.0] * len(choices) if weights is None else list(weights)
+        if len(shares) != len(choices):
+            raise ArgumentError(f"one_of(weights): found {len(shares)} for {len(choices)} operations; expected one "
+                                "each")
+        texts = []
+        for choice, share in zip(choices, shares, strict=True):
+            name, parameters = (choice, {}) if isinstance(choice, str) else choice
+            values = "".join(f" {key}={_choice_value(value)}" for key, value in parameters.items())
+            texts.append(("" if share == 1 else f"{check_nonnegative('one_of(weights)', share)!r} ") + name + values)
+        return self.operation("one_of", choices="; ".join(texts))
+
     def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0,
-                all_ops: bool = True, interpolation: str = "bilinear", fill: Colour = 0) -> Self:
+                all_ops: bool = True, interpolation: WarpInterpolation = "bilinear", fill: Colour = 0) -> Self:
         """AugMix: blends the image with several randomly augmented versions of it.
 
         Args:
@@ -251,7 +341,8 @@ class ImageOperationSteps(abc.ABC):
                               alpha=alpha, all_ops=all_ops,
                               **_non_default(interpolation=(interpolation, "bilinear"), fill=(fill, 0)))
 
-    def auto_augment(self, policy: str = "imagenet", interpolation: str = "nearest", fill: Colour = 0) -> Self:
+    def auto_augment(self, policy: AutoAugmentPolicy = "imagenet", interpolation: WarpInterpolation = "nearest",
+                     fill: Colour = 0) -> Self:
         """AutoAugment with a published policy.
 
         Args:

@@ -13,6 +13,7 @@ from unstarve.schedules import Schedule
 from unstarve.spec_json import spec_json
 from unstarve.steps.base import Steps
 from unstarve.steps.image_operations import ImageOperationSteps
+from unstarve.steps.literals import Dtype, Layout
 from unstarve.user_functions import Function
 
 
@@ -74,6 +75,9 @@ class OperationSteps(ImageOperationSteps, Steps):
         Args:
             mean: Mean per channel, for pixel values scaled to 0..1.
             std: Standard deviation per channel.
+
+        Raises:
+            ArgumentError: A value is invalid, for example of the range 0 to 255.
         """
         dtype = self._spec.get("output", {}).get("type", "float32")
         if dtype != "float32":
@@ -84,7 +88,7 @@ class OperationSteps(ImageOperationSteps, Steps):
         result._spec["output"].setdefault("type", "float32")
         return result
 
-    def output(self, dtype: str = "float32", layout: str = "NCHW") -> Self:
+    def output(self, dtype: Dtype = "float32", layout: Layout = "NCHW") -> Self:
         """Sets the dtype and the memory layout of the images of a batch.
 
         Args:

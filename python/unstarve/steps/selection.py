@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from unstarve import _core
 from unstarve.arguments import check_int, check_nonnegative, reject_repeated, shard_arguments
 from unstarve.errors import ArgumentError
 from unstarve.facts import Predicate
+from unstarve.spec_json import spec_json
 from unstarve.steps.base import Steps
+from unstarve.steps.subsets import part_lengths, subset_text
 
 # One or several classes by name or number.
 Labels: TypeAlias = "str | int | Iterable[str | int]"
@@ -22,6 +26,48 @@ class SelectionSteps(Steps):
     """Part of unstarve.Pipeline: filter, take, shuffle, shard and other steps on samples as a whole."""
 
     # --- which samples ----------------------------------------------------------------------------------------------
+
+    def subset(self, indices: Iterable[int] | npt.NDArray[Any]) -> Self:
+        """Keeps the records with these indices, each once and in storage order unless they are shuffled.
+
+        Args:
+            indices: Indices of records, 0 to `records` - 1.
+
+        Raises:
+            ArgumentError: An index is out of range or occurs twice.
+
+        Example:
+            un.open("photos").subset(range(100))
+        """
+        return self._with("subset", source={"subset": subset_text(indices, self.records)})
+
+    def random_split(self, lengths: Sequence[float], *, seed: int = 0) -> list[Self]:
+        """Splits the records at random into parts without common records, as torch's random_split.
+
+        Args:
+            lengths: Numbers of records that sum up to all of them, or fractions that sum up to 1.
+            seed: Seed of the split. The parts do not depend on the seed of shuffle().
+
+        Returns:
+            A pipeline for each part.
+
+        Raises:
+            ArgumentError: The lengths do not sum up to the number of records.
+
+        Example:
+            train, val = un.open("photos").random_split([0.9, 0.1])
+        """
+        number = check_int("random_split(seed)", seed, 0)
+        parts, begin = [], 0
+        for length in part_lengths(lengths, self._listed()):
+            parts.append(self._with("random_split", source={
+                "part": {"from": begin, "to": begin + length, "seed": number}}))
+            begin += length
+        return parts
+
+    def _listed(self) -> int:
+        """Returns the number of records after subset()."""
+        return len(_core.choose(spec_json({"source": self._spec["source"]}), self._dataset, [None]))
 
     def filter(self, labels: Labels | Predicate | None = None, *, drop_labels: Labels | None = None,
                min_side: int | None = None, max_side: int | None = None, max_aspect: float | None = None) -> Self:
@@ -116,6 +162,8 @@ class SelectionSteps(Steps):
         """
         if weights is not None and not isinstance(weights, Mapping):
             raise ArgumentError(f"balance(weights): found {weights!r}; expected a dict from class to share")
+        if self._users.weights is not None:
+            raise ArgumentError("balance: found after weights(); expected one of them")
         order: dict[str, Any] = {"balance": True}
         if weights:
             shares = order["class_weights"] = {}
@@ -127,6 +175,41 @@ class SelectionSteps(Steps):
         if epoch is not None:
             order["epoch"] = check_int("balance(epoch)", epoch, 1)
         return self._with("balance", order=order)
+
+    def weights(self, weights: Iterable[float] | str | os.PathLike[str], *, epoch: int | None = None) -> Self:
+        """Draws samples in proportion to weights, with replacement and with new augmentation for each occurrence.
+
+        In an epoch of n samples, a sample occurs n * weight / sum(weights) times, rounded up or down at random. The
+        draws depend on (seed, epoch) only.
+
+        Args:
+            weights: A weight for each record, 0 or more; only the ratios matter. Alternatively a file of them, which
+                YAML can represent: a text with one number per line, or .npy with float32 or float64.
+            epoch: Samples per epoch; by default, the number of samples that take part.
+
+        Raises:
+            ArgumentError: The weights are not one number of 0 or more per record.
+
+        Example:
+            un.open("photos").weights(1 / counts[labels]).shuffle(seed=0)
+        """
+        order: dict[str, Any] = {} if epoch is None else {"epoch": check_int("weights(epoch)", epoch, 1)}
+        if isinstance(weights, str | os.PathLike):
+            return self._with("weights", order={**order, "sample_weights": os.fsdecode(weights)})
+        try:
+            values = np.array(weights if isinstance(weights, np.ndarray) else list(weights), np.float64)
+        except (TypeError, ValueError):
+            raise ArgumentError("weights: found values that are not numbers; expected one number per record") from None
+        if values.shape != (self.records,):
+            raise ArgumentError(f"weights: found shape {values.shape}; expected ({self.records},), one per record")
+        if not (np.isfinite(values).all() and (values >= 0).all() and values.any()):
+            raise ArgumentError("weights: found negative or infinite numbers, or zeros only; expected numbers of 0 or "
+                                "more")
+        if self._users.weights is not None or "balance" in self._spec.get("order", {}):
+            raise ArgumentError("weights: found a second time or with balance(); expected one of them, once")
+        result = self._with("weights", order=order)
+        result._users = dataclasses.replace(self._users, weights=values)
+        return result
 
     def shard(self, rank: int | None = None, world: int | None = None) -> Self:
         """Loads this process's part of the samples. All ranks get the same number of batches.

@@ -106,11 +106,17 @@ def test_settings_of_another_type_of_device_are_ignored():
 def test_an_unavailable_device_is_a_missing_error(found, device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: found > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: found)
-    loader = chain().batch(32).to_torch(device)
-    assert loader.explain()  # requires no device
-    with pytest.raises(un.errors.MissingError,
-                       match=f"to_torch.device.: found {device}, but torch .* finds {found} GPUs; expected"):
-        iter(loader)
+    pipeline = chain().device("cuda")  # requires no device
+    for arguments in ((device,), ()) if device == "cuda" else ((device,),):
+        with pytest.raises(un.errors.MissingError,
+                           match=f"to_torch.device.: found {device}, but torch .* finds {found} GPUs; expected"):
+            pipeline.batch(32).to_torch(*arguments)
+
+
+@pytest.mark.parametrize("device", ["gpu", "mps", "cuda:x", 7.5])
+def test_an_unknown_device_is_rejected(device):
+    with pytest.raises(un.errors.ArgumentError, match="expected '?cpu'?, '?cuda"):
+        chain().batch(32).to_torch(device)
 
 
 def test_yaml_contains_dtype_layout_and_normalisation():
@@ -123,7 +129,9 @@ def test_yaml_contains_dtype_layout_and_normalisation():
 
 
 @pytest.mark.parametrize("options", [{"device": "cuda"}, {"device": "cpu", "operations": "device"}, {"device": "cpu"}])
-def test_properties_describe_the_whole_device_pipeline(options):
+def test_properties_describe_the_whole_device_pipeline(options, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     loader = chain().batch(32).to_torch(normalize=un.IMAGENET, dtype=torch.float16, **options)
     output = yaml.safe_load(loader.to_yaml())["output"]
     assert (output["type"], output["layout"]) == ("float16", "NCHW") and loader.layout == "NCHW"

@@ -32,7 +32,7 @@ def test_from_a_folder_to_a_trained_net(cifar10, tmp_path):
                           # On a busy machine torch's threads would mostly wait for each other.
                           env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
-    assert "2000 samples>: 10 classes" in done.stdout and "images (64, 3, 32, 32)" in done.stdout
+    assert "2000 samples; shuffle()>: 10 classes" in done.stdout and "images (64, 3, 32, 32)" in done.stdout
     assert float(re.search(r"accuracy (\S+) of 1000 images", done.stdout)[1]) > 0.2  # chance is 0.1
     plots = sorted(path.name for path in (tmp_path / "plots").glob("*"))
     if importlib.util.find_spec("matplotlib"):

@@ -33,7 +33,7 @@ def function(name):
 
 def of_pipeline(name, seed, epoch, samples, image=IMAGE):
     """The first operation's results for samples 0, 1, ... of an epoch."""
-    pipeline = un.from_source([image] * samples).shuffle(seed).operation(name, **always(name))
+    pipeline = un.from_source([image] * samples, labels=None).shuffle(seed).operation(name, **always(name))
     with pipeline.output("uint8", "NHWC").batch(1) as loader:
         loader.set_epoch(epoch)
         made = {int(ids[0]): images[0] for images, _, ids in itertools.islice(loader.batches(), samples)}

@@ -160,5 +160,5 @@ def test_invalid_arguments_are_rejected(folder):
             pipeline.batch(8, **arguments)
     with pytest.raises(ArgumentError, match="expected execution.order: exact"):
         pipeline.options(order="relaxed").batch(8, pad=True, bucket=16)
-    with pytest.raises(un.errors.InputError, match=r"pad the batches \(batch.pad\)"):
+    with pytest.raises(un.errors.InputError, match=r"pad the images with batch\(pad=True\)"):
         list(pipeline.batch(8))

@@ -56,8 +56,10 @@ def test_device_memory_counts_towards_the_limit():
     assert unlimited.memory()["on the device"] == (3 * values, 0)
 
 
-def test_to_torch_counts_its_batches_on_a_gpu():
+def test_to_torch_counts_its_batches_on_a_gpu(monkeypatch):
     torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     loader = un.open(SMALL).shuffle(0).random_resized_crop(64).options(memory_limit=60 * MB, threads=1).batch(100)
     values = 100 * 3 * 64 * 64
     # Per value: three batches, and the temporary memory of the one that is sent.

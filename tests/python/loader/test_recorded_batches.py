@@ -30,7 +30,7 @@ FORMATS = {
     "npy": "formats/npy",
     "idx": "formats/idx",
     "parquet": "formats/parquet/plain.parquet",
-    "recordio": "formats/recordio/indexed.rec",
+    "recordio": "formats/recordio/plain.rec",
     "tfrecord": "tfrecord/imagenet.tfrecord",
     "tfrecord-gzip": "tfrecord/imagenet.tfrecord.gz",
     "webdataset": "formats/webdataset/cls.tar",

@@ -106,6 +106,8 @@ def made(schema, rng):
     if kind == "number":
         least = schema.get("minimum", schema.get("exclusiveMinimum", -1000) + 0.01)
         return rng.uniform(least, schema.get("maximum", 1000))
+    if "examples" in schema:
+        return rng.choice(schema["examples"])
     texts = [text for text in ("", "a b", "é", "~", "3", "#", "cuda:1") if re.search(schema.get("pattern", ""), text)]
     return {"boolean": rng.random() < 0.5, "null": None, "string": rng.choice(texts)}[kind]
 
@@ -262,6 +264,8 @@ def sound_beside(keys, rng):
         operations = SCHEMA["properties"][keys[0]]["items"]["anyOf"][1]["properties"]
         if "size" in operations[keys[2]].get("required", []):
             step["size"] = 8
+        if "choices" in operations[keys[2]].get("required", []):
+            step["choices"] = "invert"
         if "schedule" in keys or keys[-1] in ("between", "multiple"):
             step[keys[3]] = {"schedule": {"0": at_first(operations[keys[2]]["properties"][keys[3]])}}
         spec[keys[0]] = [{keys[2]: step}, *spec.get(keys[0], [])]
@@ -297,6 +301,7 @@ def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
             by_data = keys in (("order", "rank"), ("order", "world")) and wrong in (3, 0)
             # Less than the given magnitude and size.
             by_other = keys[2:4] in (("rand_augment", "num_magnitude_bins"), ("resize", "max_size")) and wrong == 3
+            by_other = by_other or keys[2:4] == ("one_of", "choices")  # for the schema any text
             assert by_data or by_other or not VALIDATOR.is_valid(spec), spec
             rejected += 1
         elif VALIDATOR.is_valid(spec):

@@ -12,6 +12,8 @@ import unstarve as un
 pipeline = un.open("photos", "train").shuffle(seed=1).decode().random_resized_crop(224).flip()
 assert_type(pipeline, un.Pipeline)
 assert_type(pipeline.classes, list[str])
+assert_type(pipeline.random_split([0.9, 0.1]), list[un.Pipeline])
+assert_type(pipeline.subset(range(5)).weights([1.0] * 9).one_of("invert", ("hue", {"shift": 0.1})), un.Pipeline)
 assert_type(pipeline.read(0)["image"], int | bytes | npt.NDArray[np.uint8])
 kept = pipeline.normalize(*un.IMAGENET).cache("pixels", folder="kept").options(threads=2)
 loader = kept.batch(256, last="pad", pad=(300, 400), bucket=0)
@@ -80,6 +82,10 @@ un.open(3)  # wrong: [arg-type]
 pipeline.shuffle(seed="x")  # wrong: [arg-type]
 pipeline.resize((1, 2, 3))  # wrong: [arg-type]
 pipeline.options(kind="fibres")  # wrong: [arg-type]
+pipeline.output("uint9")  # wrong: [arg-type]
+pipeline.batch(8, last="none")  # wrong: [arg-type]
+pipeline.batch(8, num_workers=4)  # wrong: [call-arg]
+pipeline.rotation(interpolation="cubic")  # wrong: [arg-type]
 un.from_source(b"", concurrency="2")  # wrong: [arg-type]
 un.resize(pixels)  # wrong: [call-overload]
 un.solarize(pixels, threshold="x")  # wrong: [call-overload]

@@ -48,7 +48,7 @@ def steps(start):
 
 def expected(epoch, normalize=None):
     """Images of a Pipeline over the same files, by sample."""
-    pipeline = steps(un.from_source(FILES))
+    pipeline = steps(un.from_source(FILES, labels=None))
     pipeline = pipeline.output("uint8") if normalize is None else pipeline.normalize(*normalize)
     with pipeline.batch(4) as loader:
         loader.set_epoch(epoch)

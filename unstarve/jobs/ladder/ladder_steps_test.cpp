@@ -24,7 +24,7 @@ LadderContext context(const std::string& device, bool encoded = true) {
 
 Settings base() {
   Settings settings;
-  settings.pipeline.operations = training_operations(224);
+  settings.pipeline.operations = training_operations(224, {500, 375});
   return base_of(settings, parse_target("cpu"));
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("a step that does not apply gives the reason") {
   CHECK_THAT(reason("crop-only decode", raw, base()), Catch::Contains("stored as pixels"));
   CHECK_THAT(reason("reduced decode scale", raw, base()), Catch::Contains("stored as pixels"));
   Settings thumbnails = base();
-  thumbnails.pipeline.operations = training_operations(32);
+  thumbnails.pipeline.operations = training_operations(32, {32, 32});
   CHECK_THAT(reason("crop-only decode", cpu, thumbnails), Catch::Contains("whole image"));
   LadderContext one_core = cpu;
   one_core.machine.topology.affinity = 1;

@@ -14,10 +14,6 @@ namespace unstarve {
 
 namespace {
 
-HostBatch host_batch(const Batch& batch, const StoreFormat& format) {
-  return {batch.pixels(), batch.labels(), batch.size(), format, batch.pinned(), batch.targets()};
-}
-
 // A share of the learning rate that changes the weights but never diverges within a few hundred steps.
 constexpr double kProbeRateShare = 0.1;
 
@@ -43,6 +39,7 @@ Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset
     trainer_ = make_trainer(settings_.train);
   }
   Loader::Options options;
+  options.check_data = false;
   if (!device_->is_host()) options.consumer = Consumer::kNormalises;
   loader_ = std::make_unique<Loader>(with_full_batches(settings_.pipeline, dataset->size()), dataset, *device_,
                                      std::move(options));
@@ -51,6 +48,14 @@ Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset
 Rig::~Rig() = default;
 
 std::int64_t Rig::nominal_step_ns() const { return accelerator_ ? accelerator_->step_ns() : 0; }
+
+HostBatch Rig::host_batch(const Batch& batch) {
+  const Plan& plan = loader_->plan();
+  std::span<const std::int64_t> labels = batch.labels();
+  // The time of a step does not depend on the labels.
+  if (plan.data.label_field < 0) zeros_.assign(labels.size(), 0), labels = zeros_;
+  return {batch.pixels(), labels, batch.size(), plan.output, batch.pinned(), batch.targets()};
+}
 
 void Rig::compute() {
   if (accelerator_)
@@ -65,7 +70,7 @@ StepParts Rig::step() {
   std::optional<Batch> batch = loader_->next();
   if (!batch) throw Error(ErrorKind::kCancelled, "the loader was closed");
   const std::int64_t got = steady_clock().now_ns();
-  if (trainer_) trainer_->load(host_batch(*batch, loader_->plan().output));
+  if (trainer_) trainer_->load(host_batch(*batch));
   const std::int64_t copied = steady_clock().now_ns();
   compute();
   parts.wait_ns = got - start;
@@ -104,7 +109,7 @@ Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts) {
 Block Rig::run_resident(double seconds, int min_steps) {
   if (!held_) step();
   if (trainer_) {
-    trainer_->load(host_batch(*held_, loader_->plan().output));
+    trainer_->load(host_batch(*held_));
     trainer_->synchronise();
   }
   Block block;

@@ -69,13 +69,15 @@ class Rig {
 
  private:
   void compute();
+  [[nodiscard]] HostBatch host_batch(const Batch& batch);
 
   Settings settings_;
   std::unique_ptr<Device> device_;  // of the loader's slots; must outlive loader_
   std::unique_ptr<Loader> loader_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<EmulatedAccelerator> accelerator_;
-  std::unique_ptr<Batch> held_;  // the trainer may read it until the next batch is loaded
+  std::vector<std::int64_t> zeros_;  // labels of data without labels
+  std::unique_ptr<Batch> held_;      // the trainer may read it until the next batch is loaded
 };
 
 }  // namespace unstarve

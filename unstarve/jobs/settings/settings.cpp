@@ -30,6 +30,27 @@ int starting_batch(const std::string& device, int image_size) {
   return image_size > kThumbnailSide ? 32 : 256;
 }
 
+class ImageSizes {
+ public:
+  ImageSizes(const Dataset& dataset, std::int64_t max_pixels)
+      : dataset_(dataset),
+        max_pixels_(max_pixels),
+        encoded_(dataset.field_index(FieldKind::kEncodedImage)),
+        pixels_(dataset.field_index(FieldKind::kPixels)) {}
+  Size read(std::uint64_t id) {
+    dataset_.read(id, record_);
+    return encoded_ >= 0 ? decoder_.open(record_.values[static_cast<std::size_t>(encoded_)].bytes, max_pixels_).size
+                         : record_.values.at(static_cast<std::size_t>(pixels_)).pixels.size();
+  }
+
+ private:
+  const Dataset& dataset_;
+  std::int64_t max_pixels_;
+  int encoded_, pixels_;
+  RecordBuffer record_;
+  Decoder decoder_;
+};
+
 TrainSettings read_train(YamlMap map) {
   TrainSettings train;
   map.get("model", train.model);
@@ -113,16 +134,11 @@ Settings load_settings(const std::filesystem::path& path) {
 }
 
 Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {
-  RecordBuffer record;
-  Decoder decoder;
-  const int encoded = dataset.field_index(FieldKind::kEncodedImage);
-  const int pixels = dataset.field_index(FieldKind::kPixels);
+  ImageSizes sizes(dataset, max_pixels);
   std::string reason = "no image field";
   for (std::uint64_t id = 0; id < std::min<std::uint64_t>(dataset.size(), 100); ++id) {
     try {
-      dataset.read(id, record);
-      return encoded >= 0 ? decoder.open(record.values[static_cast<std::size_t>(encoded)].bytes, max_pixels).size
-                          : record.values.at(static_cast<std::size_t>(pixels)).pixels.size();
+      return sizes.read(id);
     } catch (const Error& error) {
       reason = dataset.location(id) + ": " + error.what();
     }
@@ -130,10 +146,26 @@ Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {
   throw Error(ErrorKind::kInput, "no readable sample: " + reason);
 }
 
+Size largest_image_size(const Dataset& dataset, std::int64_t max_pixels) {
+  constexpr std::uint64_t kOthers = 15;
+  Size largest = first_image_size(dataset, max_pixels);
+  ImageSizes sizes(dataset, max_pixels);
+  const std::uint64_t others = std::min(kOthers, dataset.size() - 1);
+  for (std::uint64_t i = 1; i <= others; ++i) {
+    try {
+      const Size size = sizes.read(i * (dataset.size() - 1) / others);
+      largest = {std::max(largest.width, size.width), std::max(largest.height, size.height)};
+    } catch (const Error&) {
+      continue;  // the error policy applies when the sample is loaded
+    }
+  }
+  return largest;
+}
+
 std::string default_model(int image_size) { return image_size <= kThumbnailSide ? "cifar_net" : "resnet18"; }
 
 Settings default_settings(const SourceSpec& source, const Dataset& dataset, const TrainChoice& choice) {
-  const Size size = first_image_size(dataset, kMaxPixels);
+  const Size size = largest_image_size(dataset, kMaxPixels);
   const int side = std::max(size.width, size.height);
   const bool thumbnails = side <= kThumbnailSide;
   Settings settings;
@@ -150,8 +182,8 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
       precision_supported(train.device, Precision::kBfloat16).supported)
     train.precision = Precision::kBfloat16;
   PipelineSpec& pipeline = settings.pipeline;
-  pipeline.source = {source.path, source.split};
-  pipeline.operations = training_operations(train.image_size);
+  pipeline.source = {source.path, source.split, source.labels, source.index};
+  pipeline.operations = training_operations(train.image_size, size);
   pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
   pipeline.batch.size = 256;
   train.learning_rate = 0.1;

@@ -35,12 +35,14 @@ struct Settings {
 // Size of the first readable image with at most `max_pixels`. Throws Error(kInput) if none of the first 100 records is
 // such an image.
 [[nodiscard]] Size first_image_size(const Dataset& dataset, std::int64_t max_pixels);
+// The largest width and height among that image and 15 others spread over the data.
+[[nodiscard]] Size largest_image_size(const Dataset& dataset, std::int64_t max_pixels);
 // "cifar_net" for thumbnails, else "resnet18".
 [[nodiscard]] std::string default_model(int image_size);
 
-// Good settings without measurement: native image size for thumbnails, else 224; bfloat16 if the device supports it,
-// channels last, fused optimiser, uint8 transfer, all cores, two prefetched batches; label smoothing 0.1 for
-// thumbnails. `device`: "cpu", "cuda[:N]" or "emulated:<name>".
+// Good settings without measurement: native image size for thumbnails (no image above 40 px), else 224; bfloat16 if the
+// device supports it, channels last, fused optimiser, uint8 transfer, all cores, two prefetched batches; label
+// smoothing 0.1 for thumbnails. `device`: "cpu", "cuda[:N]" or "emulated:<name>".
 struct TrainChoice {
   std::string model;  // "": default_model() of the data
   std::string device = "cpu";

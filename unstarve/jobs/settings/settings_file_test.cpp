@@ -57,7 +57,7 @@ TEST_CASE("a spec is recognised by its name and keys") {
 TEST_CASE("both kinds of spec give a pipeline; errors name the key") {
   PipelineSpec spec;
   spec.source = {kData, ""};
-  spec.operations = training_operations(48);
+  spec.operations = training_operations(48, {64, 64});
   CHECK(load_pipeline(File("a.yaml", to_yaml(spec)).path()) == spec);
   Settings settings;
   settings.pipeline = spec;

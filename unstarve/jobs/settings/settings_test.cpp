@@ -12,7 +12,7 @@ namespace {
 TEST_CASE("settings are unchanged after writing and reading") {
   Settings settings;
   CHECK(settings_from_yaml(to_yaml(settings), "s") == settings);
-  settings.pipeline.operations = training_operations(32);
+  settings.pipeline.operations = training_operations(32, {32, 32});
   settings.pipeline.batch.size = 96;
   settings.train = {"cifar_net", 100, 32,  "cuda:1", Precision::kBfloat16, true, true, 3, 0.1 / 3, 0.85,
                     1e-4,        0.1, 0.2, 77};
@@ -44,6 +44,10 @@ TEST_CASE("defaults depend on the data") {
   const auto few = open_dataset("synthetic:classes=3,images=20,size=300,seed=1");
   CHECK(default_settings({"p", ""}, *few, {"", "emulated:h100-resnet50"}).pipeline.batch.size == 20);
   CHECK(large.pipeline.operations[0].name == "random_resized_crop");
+  // A small size shrinks photographs: it does not cut a small window out of them.
+  CHECK(default_settings({"p", ""}, *photographs, {"", "cpu", 32}).pipeline.operations[0].name ==
+        "random_resized_crop");
+  CHECK(default_settings({"p", ""}, *thumbnails, {"", "cpu", 28}).pipeline.operations[0].name == "random_resized_crop");
 }
 
 TEST_CASE("pipeline.device must match the training device and is reset when the device changes") {

@@ -163,6 +163,17 @@ std::size_t Parameters::choice(std::string_view name, std::size_t fallback,
   return static_cast<std::size_t>(found - begin);
 }
 
+std::string Parameters::text(std::string_view name, const std::string& example) const {
+  if (auto* const described = describing()) {
+    described->list_.push_back({std::string(name), true, ParameterInfo::Text{example}});
+    return "";
+  }
+  require(name);
+  const OpValue& value = *find(name);
+  if (value.word.empty()) fail(name, value, fmt::format("a text such as \"{}\"", example));
+  return value.word;
+}
+
 bool Parameters::flag(std::string_view name, bool fallback) const {
   if (auto* const described = describing())
     described->list_.push_back({std::string(name), false, ParameterInfo::Flag{fallback}});

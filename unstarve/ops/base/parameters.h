@@ -51,9 +51,12 @@ struct ParameterInfo {
   struct Flag {  // true or false
     bool fallback;
   };
+  struct Text {  // a text; required
+    std::string example;
+  };
   std::string name;
   bool required = false;
-  std::variant<Integer, Number, Range, Interval, Sides, Integers, Choice, Flag> kind;
+  std::variant<Integer, Number, Range, Interval, Sides, Integers, Choice, Flag, Text> kind;
 };
 
 // Numbers, or a word instead of them.
@@ -101,6 +104,8 @@ class Parameters {
   // "interpolation: bicubic": the index of one of `words`; `fallback` if absent.
   [[nodiscard]] std::size_t choice(std::string_view name, std::size_t fallback,
                                    std::initializer_list<std::string_view> words) const;
+  // A text; required. Empty only while the parameters are described. `example` is valid.
+  [[nodiscard]] std::string text(std::string_view name, const std::string& example) const;
   // "antialias: false".
   [[nodiscard]] bool flag(std::string_view name, bool fallback) const;
   // Whether `name` is given as two numbers.

@@ -71,6 +71,7 @@ std::vector<int> reads_of(const PipelineSpec& spec, const std::shared_ptr<const 
                           std::vector<Seen>& seen) {
   const auto device = open_device("cpu");
   PipelineSpec on_demand = spec;
+  on_demand.source.labels = "none";  // the photographs have none
   on_demand.execution.prefetch = 0;  // nothing is read before its epoch
   Loader loader(on_demand, data, *device, {});
   std::vector<int> reads;

@@ -15,6 +15,7 @@
 #include "unstarve/pipeline/executor/held_watch.h"
 #include "unstarve/pipeline/executor/run.h"
 #include "unstarve/pipeline/executor/run_tuner.h"
+#include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/plan/explain.h"
 #include "unstarve/pipeline/read_ahead/read_ahead.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -141,8 +142,9 @@ Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device
   options.on_device.decodes = options.decode != nullptr;
   const RunOptions run_options{read_topology().usable(), options.consumer, options.epochs, options.grow,
                                options.on_device};
-  state_ = std::make_unique<State>(plan_run(std::move(spec), std::move(dataset), run_options, options.basis),
-                                   run_options, device, options, clock);
+  PlannedRun planned = plan_run(std::move(spec), std::move(dataset), run_options, options.basis);
+  if (options.check_data) unstarve::check_data(planned.plan.spec, *planned.data.dataset, *planned.data.samples);
+  state_ = std::make_unique<State>(std::move(planned), run_options, device, options, clock);
 }
 
 Loader::~Loader() {

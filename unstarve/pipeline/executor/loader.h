@@ -59,7 +59,7 @@ inline constexpr std::int64_t kHeldPatienceNs = 3'000'000'000;
 class Loader {
  public:
   struct Options {
-    EpochPosition start;
+    EpochPosition start{};
     std::uint32_t epochs = 0;  // including start.epoch; 0: endless
     // Whether a consumer may hold more than two batches, for which memory is added. Otherwise next() throws.
     bool grow = false;
@@ -73,6 +73,9 @@ class Loader {
     bool epoch_ends = false;
     // Chooses samples for the consumer's device to decode, which are delivered as files. Null: none.
     std::shared_ptr<DecodeBalance> decode{};
+    // Whether to check_data() (order/check_data.h). Otherwise data without labels are accepted, and all labels are
+    // kNoLabel.
+    bool check_data = true;
   };
 
   // `device` allocates the slots; it and `clock` must outlive the loader. Throws Error(kArgument) if the spec does not

@@ -108,7 +108,7 @@ TEST_CASE("the counter detects allocations") {
 
 TEST_CASE("photographs are loaded without allocations") {
   PipelineSpec spec;
-  spec.operations = training_operations(96);
+  spec.operations = training_operations(96, {200, 200});
   spec.output.type = ElementType::kFloat32;
   spec.batch = {8, LastBatch::kDrop};
   spec.execution = {1, 0, false};
@@ -121,7 +121,7 @@ TEST_CASE("photographs are loaded without allocations") {
 
 TEST_CASE("stored pixels are loaded without allocations on several threads") {
   PipelineSpec spec;
-  spec.operations = training_operations(32);
+  spec.operations = training_operations(32, {32, 32});
   spec.batch = {64, LastBatch::kDrop};
   spec.execution = {3, 2, false};
   // "synthetic" draws into the storage of the record at every read and allocates nothing.

@@ -67,7 +67,7 @@ class CountedSet : public JpegSet {
 
 inline PipelineSpec small_spec(int batch, int threads = 3, int prefetch = 2) {
   PipelineSpec spec;
-  spec.operations = training_operations(48);
+  spec.operations = training_operations(48, {48, 48});
   spec.output = {ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation};
   spec.batch = {batch, LastBatch::kDrop};
   spec.execution = {threads, prefetch, true};

@@ -108,7 +108,7 @@ TEST_CASE("images larger than the padded size are bad samples; without padding, 
   }
   spec = varied_spec(5);
   spec.batch.pad = {};
-  CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Contains("pad the batches (batch.pad)"));
+  CHECK_THROWS_WITH(run(spec, dataset, {{}, 1}), Contains("pad the images with batch(pad=True)"));
 }
 
 TEST_CASE("a padded last batch is full, reports its number of valid samples, and repeats those") {

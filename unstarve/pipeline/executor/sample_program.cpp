@@ -92,7 +92,7 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
 StepIndex SampleProgram::run(const ReadStep&, StepIndex at) {
   if (!current_.is_read) resources_.dataset->read(current_.sample.id, buffers_.record);
   const int field = plan_.data.label_field;
-  current_.label = field < 0 ? 0 : buffers_.record.values[static_cast<std::size_t>(field)].integer;
+  current_.label = field < 0 ? kNoLabel : buffers_.record.values[static_cast<std::size_t>(field)].integer;
   clock_->lap(WorkStage::kRead, plan_.data.encoded ? image().bytes.size() : 0);
   return at + 1;
 }

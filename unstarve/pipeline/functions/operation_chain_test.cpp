@@ -44,7 +44,9 @@ std::vector<OpSpec> all_specs() {
   for (const OperationInfo& info : operations()) {
     OpSpec spec{std::string(info.name), {}};
     for (const ParameterInfo& parameter : parameters_of(info.name)) {
+      const auto* const text = std::get_if<ParameterInfo::Text>(&parameter.kind);
       if (parameter.required) spec.params[parameter.name] = {40.0, 30.0};
+      if (text != nullptr) spec.params[parameter.name] = text->example.c_str();
       if (parameter.name == "probability") spec.params[parameter.name] = {1.0};
     }
     specs.push_back(std::move(spec));

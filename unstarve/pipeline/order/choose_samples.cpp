@@ -6,12 +6,15 @@
 #include <charconv>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "unstarve/core/error.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/order/mixture.h"
+#include "unstarve/pipeline/order/permutation.h"
+#include "unstarve/pipeline/order/record_list.h"
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
@@ -103,19 +106,23 @@ class Chooser {
   // Appends the selected ids of a source.
   void source(const SourceSpec& source, const SamplePredicate* predicate, const std::string& node, std::uint64_t begin,
               std::uint64_t end) {
-    if (source.filter == FilterSpec{} && predicate == nullptr) {
+    const bool all = source.subset.empty() && source.part == PartSpec{};
+    if (all && source.filter == FilterSpec{} && predicate == nullptr) {
       ids_.add(begin, std::min(end - begin, source.take.value_or(end - begin)));
       return;
     }
     check_listed(node + ".filter");
+    const std::vector<std::uint32_t> listed =
+        all ? std::vector<std::uint32_t>() : listed_records(source, node, end - begin);
+    const std::uint64_t records = all ? end - begin : listed.size();
     const Conditions conditions(source.filter, node + ".filter", dataset_);
     const std::uint64_t before = ids_.size();
-    std::uint64_t wanted = source.take.value_or(end - begin), checked = 0, tested = 0;
+    std::uint64_t wanted = source.take.value_or(records), checked = 0, tested = 0;
     const std::uint64_t read_before = facts_.read();
-    for (std::uint64_t first = begin; first < end && wanted > 0; first += kChunk) {
+    for (std::uint64_t first = 0; first < records && wanted > 0; first += kChunk) {
       std::vector<std::uint32_t> passing;
-      for (std::uint64_t id = first; id < std::min(end, first + kChunk); ++id)
-        passing.push_back(static_cast<std::uint32_t>(id));
+      for (std::uint64_t i = first; i < std::min(records, first + kChunk); ++i)
+        passing.push_back(static_cast<std::uint32_t>(begin + (all ? i : listed[i])));
       checked += pass(source.filter, conditions, passing);
       if (predicate != nullptr) {
         tested += passing.size();
@@ -133,7 +140,32 @@ class Chooser {
                                    predicate->name, ids_.size() - before, tested));
     if (ids_.size() == before)
       throw Error(ErrorKind::kInput,
-                  fmt::format("{}: the filter selects none of {} samples; expected at least one", node, end - begin));
+                  fmt::format("{}: the filter selects none of {} samples; expected at least one", node, records));
+  }
+
+  // The weights of the selected samples, from those of all records.
+  [[nodiscard]] Shares shares(std::span<const double> given) const {
+    if (spec_.order.balance || !spec_.order.shuffle || spec_.order.window > 0 ||
+        (!spec_.mix.empty() && spec_.mix[0].weight))
+      reject_choice("order.sample_weights",
+                    "found with order.balance, order.window, mix[].weight or without shuffling; expected shuffled "
+                    "samples without them");
+    check_listed("order.sample_weights");
+    std::vector<double> read;
+    if (given.empty()) {
+      read = read_sample_weights(spec_.order.sample_weights, dataset_.size());
+      given = read;
+    }
+    if (given.size() != dataset_.size())
+      reject_choice("order.sample_weights",
+                    fmt::format("{} weights, expected {}, one per record", given.size(), dataset_.size()));
+    std::vector<double> weights(static_cast<std::size_t>(ids_.size()));
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = given[ids_[i]];
+    try {
+      return Shares(weights);
+    } catch (const Error& error) {
+      reject_choice("order.sample_weights", error.what());
+    }
   }
 
   // Sorts the ids by class. Samples without a readable label are dropped, or fail the run (errors.policy: fail).
@@ -181,6 +213,33 @@ class Chooser {
   std::vector<std::string>& notes() { return notes_; }
 
  private:
+  // The records of subset and part, ascending, relative to the source.
+  static std::vector<std::uint32_t> listed_records(const SourceSpec& source, const std::string& node,
+                                                   std::uint64_t records) {
+    std::vector<std::uint32_t> list;
+    if (source.subset.empty()) {
+      list.resize(static_cast<std::size_t>(records));
+      std::iota(list.begin(), list.end(), 0U);
+    } else {
+      try {
+        list = records_in(source.subset, records);
+      } catch (const Error& error) {
+        reject_choice(node + ".subset", error.what());
+      }
+    }
+    if (source.part == PartSpec{}) return list;
+    if (source.part.to > list.size())
+      reject_choice(node + ".part.to", fmt::format("{}, expected at most the {} records", source.part.to, list.size()));
+    constexpr std::uint64_t kPartTweak = tweak_of(1, 0);
+    const PermutationKeys keys(source.part.seed, 0);
+    std::vector<std::uint32_t> part;
+    const std::uint64_t end = source.part.to > 0 ? source.part.to : list.size();
+    for (std::uint64_t at = source.part.from; at < end; ++at)
+      part.push_back(list[keys.permute(list.size(), at, kPartTweak)]);
+    std::sort(part.begin(), part.end());
+    return part;
+  }
+
   // Facts of records are addressed by 32-bit ids.
   void check_listed(const std::string& node) const {
     if (dataset_.size() > SampleIds::kMostListed)
@@ -295,9 +354,12 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
   for (const SourceSpec& source : sources)
     if (mixed && source.weight) weights.push_back(*source.weight);
 
-  bool chosen = spec.order.balance;
+  const std::span<const double> sample_weights = predicates.empty() ? std::span<const double>() : predicates[0].weights;
+  const bool weighted = !spec.order.sample_weights.empty() || !sample_weights.empty();
+  bool chosen = spec.order.balance || weighted;
   for (std::size_t i = 0; i < sources.size(); ++i)
-    chosen = chosen || sources[i].take || sources[i].filter.by_label() || sources[i].filter.by_header() || predicate(i);
+    chosen = chosen || sources[i].take || sources[i].filter.by_label() || sources[i].filter.by_header() ||
+             predicate(i) != nullptr || !sources[i].subset.empty() || sources[i].part != PartSpec{};
   std::shared_ptr<SampleSet> set;
   if (chosen) {
     Chooser chooser(spec, dataset, threads, check);
@@ -307,8 +369,10 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
       begin.push_back(chooser.size());
     }
     if (weights.empty()) begin = {0, chooser.size()};
+    Shares shares = weighted ? chooser.shares(sample_weights) : Shares();
     set = spec.order.balance ? chooser.balanced() : chooser.of_groups(std::move(begin), std::move(weights));
     set->notes = std::move(chooser.notes());
+    set->set_shares(std::move(shares));
   } else if (!weights.empty()) {
     set = std::make_shared<SampleSet>(parts, std::move(weights));
   } else {

@@ -200,7 +200,7 @@ TEST_CASE("balance includes only classes with samples, or uses weights by name")
 TEST_CASE("balanced batches contain every class equally often, each sample augmented differently each time") {
   const auto data = open_dataset("synthetic:classes=4,images=103,size=32");
   PipelineSpec spec = small_spec(10);
-  spec.operations = training_operations(32);
+  spec.operations = training_operations(32, {32, 32});
   spec.order.balance = true;
   spec.order.epoch = 1280;
   std::map<std::int64_t, int> counts;
@@ -223,8 +223,9 @@ TEST_CASE("balanced batches contain every class equally often, each sample augme
 TEST_CASE("sources of a mixture keep their filters and shares") {
   PipelineSpec spec = small_spec(10);
   spec.operations.clear();
-  spec.mix = {{"synthetic:classes=3,images=40,size=8,seed=1", "", {{"1"}, {}, 0, 0, 0}, {}, 0.75},
-              {"synthetic:classes=3,images=60,size=8,seed=2", "", {}, 5, 0.25}};
+  spec.mix = {{.path = "synthetic:classes=3,images=40,size=8,seed=1", .split = "", .weight = 0.75},
+              {.path = "synthetic:classes=3,images=60,size=8,seed=2", .split = "", .take = 5, .weight = 0.25}};
+  spec.mix[0].filter.labels = {"1"};
   const auto data = open_sources(spec);
   CHECK(data->size() == 100);
   spec.order.epoch = 1280;
@@ -262,7 +263,9 @@ TEST_CASE("invalid settings of source, mix and order are rejected with their nod
     }
     return std::string("nothing");
   };
-  const auto two = [](PipelineSpec& s) { s.mix = {{"a", "", {}, {}, 1.0}, {"b", "", {}, {}, 1.0}}; };
+  const auto two = [](PipelineSpec& s) {
+    s.mix = {{.path = "a", .split = "", .weight = 1.0}, {.path = "b", .split = "", .weight = 1.0}};
+  };
   CHECK_THAT(wrong([](auto& s) { s.source.take = 0; }), Contains("source.take: 0, expected 1 or more"));
   CHECK_THAT(wrong([](auto& s) { s.source.filter.min_side = -3; }), Contains("source.filter.min_side: -3"));
   CHECK_THAT(wrong([](auto& s) { s.source.filter.max_aspect = -0.5; }), Contains("source.filter.max_aspect: -0.5"));

@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kMostLength = std::uint64_t{1} << 62;
 // Separates the permutations within the mixture's blocks from those of the groups.
 constexpr std::uint64_t kMixtureTweak = tweak_of(0, ~std::uint64_t{0});
+constexpr std::uint64_t kShareTweak = tweak_of(2, 0);
 
 }  // namespace
 
@@ -29,6 +30,13 @@ Draws::Draws(const OrderSpec& spec, std::shared_ptr<const SampleSet> set, std::v
   if (__builtin_mul_overflow(pass, spec.repeat, &length_) || length_ > kMostLength)
     throw Error(ErrorKind::kArgument,
                 fmt::format("order.repeat: {} times {} samples, expected at most 2^62 in an epoch", spec.repeat, pass));
+  if (!set_->shares().empty()) {
+    if (pass > Shares::kTotal)
+      throw Error(ErrorKind::kArgument, fmt::format("order.epoch: {} weighted samples, expected at most 2^52", pass));
+    pass_ = pass;
+    occurrences_ = set_->shares().most_occurrences(pass);
+    return;
+  }
   plain_ = set_->everything() && set_->groups() == 1 && length_ == set_->size() && !(shuffle_ && window_ > 0);
   const std::vector<double>& weights = set_->weights();
   if (weights.empty()) return;
@@ -59,8 +67,17 @@ std::size_t Draws::assign(std::uint64_t& number) const {
   return draw.group;
 }
 
+Sample Draws::by_share(const PermutationKeys& epoch_keys, std::uint32_t epoch, std::uint64_t number) const {
+  const auto pass = static_cast<std::uint32_t>(number / pass_);
+  const PermutationKeys keys = pass == epoch ? epoch_keys : PermutationKeys(seed_, pass);
+  const std::uint64_t strip = keys.permute(pass_, number % pass_, 0);
+  const Shares::Draw draw = set_->shares().at(strip, pass_, keys.below(Shares::offsets(pass_), kShareTweak));
+  return {set_->id(draw.sample), static_cast<std::uint32_t>(pass * occurrences_ + draw.occurrence)};
+}
+
 Sample Draws::at(const PermutationKeys& epoch_keys, std::uint32_t epoch, std::uint64_t position) const {
   std::uint64_t number = epoch * length_ + position;
+  if (pass_ > 0) return by_share(epoch_keys, epoch, number);
   const std::size_t group = assign(number);
   const std::uint64_t size = set_->group_size(group);
   const auto pass = static_cast<std::uint32_t>(number / size);

@@ -7,6 +7,8 @@
 // group, stream and run are the same. An epoch is a range of length() positions of the run, so an epoch with `repeat` n
 // equals n consecutive epochs without it.
 //
+// With weights of samples, each pass draws from the samples by their shares (shares.h), in permuted order.
+//
 // `draw` of a sample is the number of its pass. (id, draw) is unique in a run, so a sample that occurs several times in
 // an epoch is augmented differently each time. For a plain epoch `draw` equals the epoch.
 //
@@ -51,6 +53,7 @@ class Draws {
   };
   // Returns the group of sample `number` of the run, and replaces `number` by the index in the group's stream.
   [[nodiscard]] std::size_t assign(std::uint64_t& number) const;
+  [[nodiscard]] Sample by_share(const PermutationKeys& epoch_keys, std::uint32_t epoch, std::uint64_t number) const;
 
   bool shuffle_;
   std::uint64_t seed_, window_;
@@ -58,6 +61,8 @@ class Draws {
   PermutationKeys mixture_keys_;  // permute the mixture's blocks
   std::vector<Stretch> stretches_;
   std::uint64_t length_ = 0;
+  std::uint64_t pass_ = 0;         // samples of a pass, with shares
+  std::uint64_t occurrences_ = 0;  // upper bound of those of a sample in a pass, with shares
   bool plain_ = false;
 };
 

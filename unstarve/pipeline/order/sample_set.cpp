@@ -36,6 +36,7 @@ std::uint64_t SampleSet::next(std::uint64_t id) const {
 std::uint64_t SampleSet::fingerprint() const {
   std::uint64_t print = mix_bits(records_ + 1);
   for (const std::uint64_t begin : begin_) print = tweak_of(print, begin);
+  if (!shares_.empty()) print = tweak_of(print, shares_.fingerprint());
   return tweak_of(print, ids_.fingerprint());
 }
 

@@ -19,6 +19,7 @@
 
 #include "unstarve/core/size.h"
 #include "unstarve/pipeline/order/sample_ids.h"
+#include "unstarve/pipeline/order/shares.h"
 
 namespace unstarve {
 
@@ -36,8 +37,8 @@ class SampleSet {
 
   [[nodiscard]] std::uint64_t size() const { return begin_.back(); }
   [[nodiscard]] std::uint64_t records() const { return records_; }
-  // Whether the set is all records in storage order.
-  [[nodiscard]] bool everything() const { return ids_.as_stored() && size() == records_; }
+  // Whether the set is all records in storage order, without weights of their own.
+  [[nodiscard]] bool everything() const { return ids_.as_stored() && size() == records_ && shares_.empty(); }
   [[nodiscard]] const SampleIds& ids() const { return ids_; }
   [[nodiscard]] const std::vector<std::uint64_t>& begin() const { return begin_; }  // begins of the groups, and the end
   [[nodiscard]] std::size_t groups() const { return begin_.size() - 1; }
@@ -45,6 +46,9 @@ class SampleSet {
   [[nodiscard]] std::uint64_t group_size(std::size_t group) const { return begin_[group + 1] - begin_[group]; }
   // One per group if groups are drawn by weights; otherwise empty, and there is one group.
   [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
+  // Not empty if samples are drawn by weights of their own; there is one group then.
+  [[nodiscard]] const Shares& shares() const { return shares_; }
+  void set_shares(Shares shares) { shares_ = std::move(shares); }
   // Samples of the groups with a weight above 0.
   [[nodiscard]] std::uint64_t drawn() const;
 
@@ -53,7 +57,7 @@ class SampleSet {
   // The sample after `id` in its group; the first after the last. Precondition: the set contains `id`.
   [[nodiscard]] std::uint64_t next(std::uint64_t id) const;
 
-  // A digest of ids and groups, without weights: equal for equal sets.
+  // A digest of ids, groups and shares, without weights of groups: equal for equal sets.
   [[nodiscard]] std::uint64_t fingerprint() const;
 
   // Explanations of the selection for users, one line each.
@@ -67,14 +71,17 @@ class SampleSet {
   SampleIds ids_;
   std::vector<std::uint64_t> begin_;
   std::vector<double> weights_;
+  Shares shares_;
 };
 
-// A user-defined filter of a source, in addition to the spec.
+// A user-defined selection of a source, in addition to the spec.
 struct SamplePredicate {
-  std::string name;  // for messages
+  std::string name{};  // for messages
   // Removes from `ids` (some thousand records that pass the filters of the spec) the rejected ones. Called in the
   // thread of choose_samples(), which rethrows exceptions. Empty: all pass.
   std::function<void(std::vector<std::uint32_t>& ids)> keep{};
+  // A weight for each record of the only source, instead of order.sample_weights; empty: none.
+  std::span<const double> weights{};
 };
 
 // Selects the samples of spec.source or spec.mix. Reads labels and image headers that the index does not contain, in

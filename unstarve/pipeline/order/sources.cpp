@@ -5,6 +5,7 @@
 #include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/concatenated.h"
+#include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {
@@ -12,8 +13,9 @@ namespace unstarve {
 namespace {
 
 std::shared_ptr<const Dataset> open_one(const SourceSpec& source) {
+  if (source.index == IndexPlace::kNextToData) keep_indexes_next_to(source.path);
   try {
-    return open_dataset(source.path, source.split);
+    return open_dataset(source.path, source.split, source.labels);
   } catch (const Error& error) {
     if (source.yaml_location.text.empty() || error.kind() == ErrorKind::kCancelled) throw;
     throw Error(error.kind(), source.yaml_location.text + ": " + error.what());

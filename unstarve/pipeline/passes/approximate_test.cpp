@@ -84,6 +84,7 @@ struct Differences {
 
 Differences differences(const std::filesystem::path& archive, double side) {
   PipelineSpec spec = small_spec(1, 2);
+  spec.source.labels = "none";  // the photographs have none
   spec.order.shuffle = false;
   spec.operations = {{"random_resized_crop", {{"size", {side}}}}};
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};

@@ -117,7 +117,7 @@ DataFacts gather_facts(const PipelineSpec& spec, RunData& data) {
   if (!facts.encoded) facts.image_field = dataset.field_index(FieldKind::kPixels);
   if (facts.image_field < 0)
     throw Error(ErrorKind::kInput, fmt::format("{} has no image field, and a pipeline needs one", facts.format));
-  facts.label_field = dataset.field_index(FieldKind::kLabel);
+  facts.label_field = spec.declines_labels() ? -1 : dataset.field_index(FieldKind::kLabel);
   facts.first = find_first_image(data, facts, spec.decode.max_pixels);
   for (const Size& size : data.samples->sizes) {
     facts.largest_output.width = std::max(facts.largest_output.width, size.width);

@@ -24,7 +24,15 @@ ScanIndexFiles scan_index_files(const PipelineSpec& spec) {
     return {{}, "the data have no path or URL by which an index could be found again"};
   std::string splits;
   for (const SourceSpec& source : sources) splits += source.split + "\n";
-  ScanIndexFiles found{scan_index_candidates(name_of_sources(spec), splits), ""};
+  std::string name = name_of_sources(spec);
+  // Options such as #image=NAME select other images of the same file.
+  std::error_code failed;
+  const std::size_t options = is_url(name) ? std::string::npos : name.find('#');
+  if (sources.size() == 1 && options != std::string::npos && !std::filesystem::exists(name, failed)) {
+    splits += name.substr(options);
+    name.resize(options);
+  }
+  ScanIndexFiles found{scan_index_candidates(name, splits), ""};
   if (found.candidates.empty()) found.why_none = "neither XDG_CACHE_HOME nor HOME names a folder for it";
   return found;
 }

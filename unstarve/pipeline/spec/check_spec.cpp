@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <type_traits>
@@ -92,6 +93,8 @@ void check_mix(const PipelineSpec& spec) {
     const std::string node = fmt::format("mix[{}]", i);
     if (spec.mix[i].weight.has_value() != weighted)
       fail(node + ".weight", "only some sources have a weight; expected one for all or for none");
+    if ((spec.mix[i].labels == "none") != spec.declines_labels())
+      fail(node + ".labels", "only some sources have labels: none; expected it for all or for none");
     const auto& earlier = spec.mix[i].earlier_weights;
     if (earlier.size() != spec.mix[0].earlier_weights.size())
       fail(node + ".earlier_weights",
@@ -159,6 +162,21 @@ void check_device(const DeviceSpec& device) {
                                             *device.decode_share));
 }
 
+// mean and std are for values of 0 to 1, which the larger numbers of the range 0 to 255 would make nearly constant.
+void check_normalisation(const Normalisation& normalisation) {
+  const auto too_large = [](const auto& values) {
+    return std::any_of(values.begin(), values.end(), [](float value) { return value > 1; });
+  };
+  const auto& [mean, std] = normalisation;
+  if (!too_large(mean) && !too_large(std)) return;
+  fail(too_large(mean) ? "output.mean" : "output.std",
+       fmt::format(
+           "mean ({:g}, {:g}, {:g}) and std ({:g}, {:g}, {:g}) are for pixel values of 0 to 255; expected values "
+           "for 0 to 1. Divide both by 255: ({:.4g}, {:.4g}, {:.4g}), ({:.4g}, {:.4g}, {:.4g}).",
+           mean[0], mean[1], mean[2], std[0], std[1], std[2], mean[0] / 255, mean[1] / 255, mean[2] / 255, std[0] / 255,
+           std[1] / 255, std[2] / 255));
+}
+
 void check_cache(const CacheSpec& cache) {
   if (cache.what != CacheWhat::kEncoded) return;
   if (cache.after >= 0)
@@ -188,6 +206,7 @@ void check_operations(const char* node, const std::vector<OpSpec>& operations, c
 }  // namespace
 
 void check_spec(const PipelineSpec& spec) {
+  check_normalisation(spec.output.normalisation);
   const RangeChecks ranges;
   visit_spec(ranges, spec);
   check_sources(spec);

@@ -8,9 +8,9 @@ constexpr int kThumbnailSide = 40;
 
 }  // namespace
 
-std::vector<OpSpec> training_operations(int size) {
+std::vector<OpSpec> training_operations(int size, Size largest) {
   const double side = size;
-  if (size <= kThumbnailSide)
+  if (size <= kThumbnailSide && largest.width <= size && largest.height <= size)
     return {{"pad_crop", {{"size", {side}}, {"padding", {4}}}}, {"horizontal_flip", {{"probability", {0.5}}}}};
   return {{"random_resized_crop", {{"size", {side}}}}, {"horizontal_flip", {{"probability", {0.5}}}}};
 }

@@ -38,9 +38,32 @@ struct YamlLocation {
   friend bool operator==(const YamlLocation&, const YamlLocation&) { return true; }
 };
 
+// The label of samples without labels (SourceSpec::labels "none").
+inline constexpr std::int64_t kNoLabel = -1;
+
+// Where indexes of the data are stored (storage/index/index_paths.h).
+enum class IndexPlace {
+  kCache,       // in the user's cache folder
+  kNextToData,  // next to the data
+};
+
+// A random part of the records: those at positions `from` up to `to` of a permutation that `seed` determines. Parts of
+// one seed that do not overlap have no record in common.
+struct PartSpec {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;  // 0: the end
+  std::uint64_t seed = 0;
+  friend bool operator==(const PartSpec&, const PartSpec&) = default;
+};
+
 struct SourceSpec {
   std::string path;   // argument of open_dataset()
   std::string split;  // "train", "test" or ""
+  // Column, feature or member of the labels; "": the default of the format; "none": batches have label kNoLabel.
+  std::string labels{};
+  IndexPlace index = IndexPlace::kCache;
+  std::string subset{};  // records by number, before `part`, `filter` and `take` (order/record_list.h); "": all
+  PartSpec part{};       // of the subset
   FilterSpec filter{};
   std::optional<std::uint64_t> take{};  // first N samples in storage order that pass the filter
   // In a mixture: this source's share of the samples, relative to the other weights. Set for all sources or for none.
@@ -60,6 +83,8 @@ struct OrderSpec {
   std::uint64_t window = 0;  // shuffle within windows of N samples, nearly in storage order (windowed()); 0: all
   std::uint64_t repeat = 1;  // passes over the samples in one epoch
   std::uint64_t epoch = 0;   // samples per pass; 0: all selected samples
+  // File with a weight for each record (order/shares.h): samples are drawn in proportion to it. "": none.
+  std::string sample_weights{};
   // Draws every class equally often, or by class_weights: class name or number to weight, default 1.
   bool balance = false;
   std::map<std::string, double> class_weights{};
@@ -187,6 +212,8 @@ struct ErrorSpec {
 struct PipelineSpec {
   SourceSpec source;
   std::vector<SourceSpec> mix;  // several sources combined; `source` is then empty
+  // Whether the spec requests no labels.
+  [[nodiscard]] bool declines_labels() const { return (mix.empty() ? source : mix[0]).labels == "none"; }
   OrderSpec order;
   DecodeSpec decode;
   CacheSpec cache;
@@ -202,10 +229,10 @@ struct PipelineSpec {
   friend bool operator==(const PipelineSpec&, const PipelineSpec&) = default;
 };
 
-// Default operations for `size` x `size` pixels.
-//   training    random resized crop and flip; up to 40 px: pad crop (padding 4) and flip
+// Default operations for `size` x `size` pixels. `largest`: the largest sides of the stored images.
+//   training    random resized crop and flip; images of up to 40 px and `size`: pad crop (padding 4) and flip
 //   evaluation  resize to 8/7 of `size` and centre crop; up to 40 px: resize to `size` and centre crop
-[[nodiscard]] std::vector<OpSpec> training_operations(int size);
+[[nodiscard]] std::vector<OpSpec> training_operations(int size, Size largest);
 [[nodiscard]] std::vector<OpSpec> evaluation_operations(int size);
 
 }  // namespace unstarve

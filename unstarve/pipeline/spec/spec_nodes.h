@@ -69,6 +69,10 @@ constexpr auto names_of(DecodeOn) {
   return std::array{std::pair{"host", kHost}, std::pair{"hybrid", kHybrid}, std::pair{"gpu_hybrid", kGpuHybrid},
                     std::pair{"hardware", kHardware}};
 }
+constexpr auto names_of(IndexPlace) {
+  using enum IndexPlace;
+  return std::array{std::pair{"cache", kCache}, std::pair{"next_to_data", kNextToData}};
+}
 constexpr auto names_of(OnError) {
   using enum OnError;
   return std::array{std::pair{"fail", kFail}, std::pair{"skip", kSkip}, std::pair{"replace", kReplace}};
@@ -82,6 +86,22 @@ template <class Visitor>
 void visit_source(Visitor& v, auto& source, bool mixed) {
   v.node("path", source.path, {"file, folder, glob pattern or URL, in any format"});
   v.node("split", source.split, {"\"train\", \"test\", ... of a dataset with splits; empty: all samples"});
+  v.node("labels", source.labels,
+         sparse(!source.labels.empty(),
+                "column, feature or member of the labels; empty: that of the format; none: all labels are -1"));
+  v.node("index", source.index,
+         sparse(source.index != IndexPlace::kCache,
+                "where indexes of the data are stored: in the user's cache folder, or next to the data"));
+  v.node("subset", source.subset,
+         sparse(!source.subset.empty(),
+                "numbers of the records that take part: \"0-99,105\", or \"bits:\" and base64; empty: all"));
+  auto& part = source.part;
+  v.map("part", sparse(part != PartSpec{}, "a random part of the records, of the subset if there is one"),
+        [&](auto& p) {
+          p.node("from", part.from, {"first position in the permuted records"});
+          p.node("to", part.to, {"position after the last one; 0: the end"});
+          p.node("seed", part.seed, {"seed of the permutation"});
+        });
   auto& filter = source.filter;
   v.map("filter", sparse(filter != FilterSpec{}, "selects samples; a sample must meet every condition"), [&](auto& f) {
     f.node("labels", filter.labels, sparse(!filter.labels.empty(), "class names or numbers to include; empty: all"));
@@ -114,6 +134,9 @@ void visit_order(Visitor& v, auto& order) {
       sparse(order.window > 0, "shuffle within windows of N samples, nearly in storage order; 0: shuffle all samples"));
   v.node("repeat", order.repeat, sparse(order.repeat != 1, "passes over the samples in one epoch", 1));
   v.node("epoch", order.epoch, sparse(order.epoch > 0, "samples in one pass; 0: all selected samples"));
+  v.node("sample_weights", order.sample_weights,
+         sparse(!order.sample_weights.empty(),
+                "file with a weight per record, text or .npy; samples are drawn in proportion to it"));
   v.node("balance", order.balance, sparse(order.balance, "draw every class equally often, or by class_weights"));
   v.node("class_weights", order.class_weights,
          sparse(!order.class_weights.empty(), "weights of classes by name or number; default 1", 0));
@@ -198,9 +221,12 @@ void visit_spec(Visitor& v, auto&& spec) {
   v.map("output", {"element type, layout and normalisation of a batch"}, [&](auto& o) {
     o.node("type", spec.output.type, {"element type"});
     o.node("layout", spec.output.layout, {"NCHW: channels before height and width; NHWC: channels last"});
-    o.node("mean", spec.output.normalisation.mean, {"subtracted per channel from values in 0..1; floating types only"});
+    o.node("mean", spec.output.normalisation.mean,
+           {.description = "subtracted per channel from values in 0..1; floating types only", .maximum = 1});
     o.node("std", spec.output.normalisation.std,
-           {.description = "divides values per channel after mean is subtracted; floating types only", .above = 0});
+           {.description = "divides values per channel after mean is subtracted; floating types only",
+            .maximum = 1,
+            .above = 0});
   });
   v.map("batch", {"size and padding of batches"}, [&](auto& b) { visit_batch(b, spec.batch); });
   v.node("batch_operations", spec.batch_operations,

@@ -59,6 +59,8 @@ Json parameter_schema(const ParameterInfo& info) {
       return {{"anyOf", std::move(any)}, {"default", std::move(fallback)}};
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Choice>) {
       return {{"type", "string"}, {"enum", kind.words}, {"default", kind.fallback}};
+    } else if constexpr (std::is_same_v<Kind, ParameterInfo::Text>) {
+      return {{"type", "string"}, {"examples", {kind.example}}};
     } else if constexpr (std::is_same_v<Kind, ParameterInfo::Flag>) {
       return {{"type", "boolean"}, {"default", kind.fallback}};
     } else {
@@ -71,7 +73,7 @@ Json parameter_schema(const ParameterInfo& info) {
 
 // Numeric parameters also accept a schedule: values by epoch (ops/schedule.h).
 Json with_schedule(Json value) {
-  if (value.contains("enum") || value.value("type", "") == "boolean") return value;
+  if (value.contains("enum") || value.value("type", "") == "boolean" || value.contains("examples")) return value;
   Json plain = value;
   plain.erase("default");
   if (plain.contains("anyOf") && plain["anyOf"].back().contains("enum"))

@@ -22,7 +22,7 @@ TEST_CASE("a spec survives a round trip through YAML") {
   spec.source = {"a \"quoted\": path # with: all", "train"};
   spec.order = {false, 0xffffffffffffffffULL, 3, 8};
   spec.decode = {1'000'000};
-  spec.operations = training_operations(224);
+  spec.operations = training_operations(224, {500, 375});
   spec.operations.push_back({"random_resized_crop", {{"size", {176}}, {"scale", {0.35, 1.0 / 3}}}});
   spec.operations.push_back({"resize", {{"size", {8}}, {"interpolation", {"bicubic"}}, {"antialias", {"false"}}}});
   spec.output = {ElementType::kBfloat16, Layout::kNhwc, kImagenetNormalisation};
@@ -43,7 +43,12 @@ TEST_CASE("a spec survives a round trip through YAML") {
 
 TEST_CASE("source, mix and order survive a round trip through YAML") {
   PipelineSpec spec;
-  spec.source = {"photos", "", {{"cat", "3"}, {"a \"dog\": x"}, 64, 4096, 2.5}, 1000};
+  spec.source = {.path = "photos", .split = "", .labels = "kind", .index = IndexPlace::kNextToData};
+  spec.source.subset = "0-99,105";
+  spec.source.part = {3, 50, 9};
+  spec.source.filter = {{"cat", "3"}, {"a \"dog\": x"}, 64, 4096, 2.5};
+  spec.source.take = 1000;
+  spec.order.sample_weights = "weights.npy";
   spec.order.window = 5000;
   spec.order.repeat = 3;
   spec.order.epoch = 12'345'678'901ULL;
@@ -51,7 +56,11 @@ TEST_CASE("source, mix and order survive a round trip through YAML") {
   spec.order.class_weights = {{"cat", 2.5}, {"7", 0}};
   CHECK(round_trip(spec) == spec);
   spec.source = {};
-  spec.mix = {{"a", "train", {}, {}, 0.7}, {"b", "", {{}, {"other"}, 0, 0, 0}, 5, 1.0 / 3}};
+  spec.mix = {{"a", "train"}, {"b", ""}};
+  spec.mix[0].weight = 0.7;
+  spec.mix[1].filter = {{}, {"other"}, 0, 0, 0};
+  spec.mix[1].take = 5;
+  spec.mix[1].weight = 1.0 / 3;
   CHECK(round_trip(spec) == spec);
   spec.mix[0].earlier_weights = {0.1, 2.0 / 3};
   spec.mix[1].earlier_weights = {5, 0};

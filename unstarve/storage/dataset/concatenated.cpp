@@ -45,6 +45,7 @@ class Concatenated final : public Dataset {
   [[nodiscard]] std::uint64_t size() const override { return begin_.back(); }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::string missing_labels() const override { return parts_[0].data->missing_labels(); }
   [[nodiscard]] std::vector<std::uint64_t> parts() const override { return begin_; }
   // Empty unless every part consists of shards: other records would be missing from the list.
   [[nodiscard]] std::vector<DataFile> files() const override {

@@ -75,6 +75,11 @@ class Dataset {
   [[nodiscard]] virtual const std::vector<Field>& fields() const = 0;
   // Class names by class number; empty if the format has none.
   [[nodiscard]] virtual const std::vector<std::string>& classes() const = 0;
+  // Why the records have no label: what the data contain instead, for messages ("the columns path, score"). Empty if
+  // they have one, or if none was requested when the data were opened.
+  [[nodiscard]] virtual std::string missing_labels() const {
+    return field_index(FieldKind::kLabel) < 0 ? "records without labels" : "";
+  }
   // Stored bytes of all records; 0 if computing it would require a pass over the data.
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
   // Equal for equal data, and different for each record unless the same data are given twice.

@@ -8,6 +8,8 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
+#include <mutex>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
@@ -66,6 +68,42 @@ std::vector<CacheFile> list_cache(const fs::path& folder) {
   return all;
 }
 
+// The paths of keep_indexes_next_to(): absolute.
+struct Requested {
+  std::mutex mutex;
+  std::vector<std::string> paths;
+};
+
+Requested& requested() {
+  static Requested list;
+  return list;
+}
+
+std::string absolute_text(const std::string& path) {
+  std::error_code failed;
+  const fs::path absolute = fs::absolute(path, failed);
+  return failed ? path : absolute.lexically_normal().string();
+}
+
+// Whether the folder of `data` has the manifest of a pack.
+bool is_packed(const fs::path& data) {
+  std::ifstream file(data.parent_path() / "manifest.json", std::ios::binary);
+  std::string head(256, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head.find("\"unstarve\"") != std::string::npos;
+}
+
+bool stays_next_to_data(const std::string& data) {
+  const char* const everywhere = std::getenv("UNSTARVE_INDEX");
+  if (everywhere != nullptr && std::string_view(everywhere) == "next_to_data") return true;
+  if (is_packed(data)) return true;
+  const std::string absolute = absolute_text(data);
+  Requested& list = requested();
+  const std::lock_guard lock(list.mutex);
+  return std::any_of(list.paths.begin(), list.paths.end(),
+                     [&](const std::string& path) { return absolute.starts_with(path); });
+}
+
 // Unless it was used since it was listed.
 bool remove(const CacheFile& entry) {
   struct stat status {};
@@ -80,15 +118,23 @@ fs::path index_path(const fs::path& data) {
   return path += kIndexSuffix;
 }
 
+void keep_indexes_next_to(const std::string& data) {
+  if (is_url(data)) return;
+  Requested& list = requested();
+  const std::lock_guard lock(list.mutex);
+  list.paths.push_back(absolute_text(data.substr(0, data.find_first_of("*?{[#"))));
+}
+
 std::vector<fs::path> index_paths(const std::string& name, const std::string& variant) {
   const std::string ending = variant.empty() ? "" : "." + digest(variant).substr(0, 8);
   std::vector<fs::path> found;
   std::string whole = name;
   if (!is_url(whole)) {
-    if (fs::path(whole).has_relative_path()) found.push_back(index_path(whole + ending));
     std::error_code failed;
-    const fs::path absolute = fs::absolute(whole, failed);
-    if (!failed) whole = absolute.lexically_normal().string();
+    const fs::path beside = index_path(whole + ending);
+    if (fs::path(whole).has_relative_path() && (stays_next_to_data(whole) || fs::exists(beside, failed)))
+      found.push_back(beside);
+    whole = absolute_text(whole);
   }
   if (const std::optional<fs::path> cache = index_cache_folder()) {
     // The digest identifies the data; the end of the name helps people who list the folder.

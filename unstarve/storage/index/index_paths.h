@@ -1,9 +1,12 @@
 #pragma once
 // Where the index of a dataset is stored, and the eviction of unused indexes.
 //
-//   next to the data    "<path>.unstarve-index"; never evicted
-//   the cache folder    $XDG_CACHE_HOME/unstarve/index (~/.cache/unstarve/index), for URLs and for folders that
-//                       cannot be written
+//   the cache folder    $XDG_CACHE_HOME/unstarve/index (~/.cache/unstarve/index): by default
+//   next to the data    "<path>.unstarve-index": for shards that `unstarve pack` wrote, and on request, which is
+//                       keep_indexes_next_to() or the environment variable UNSTARVE_INDEX=next_to_data. If that folder
+//                       cannot be written, in the cache folder. Never evicted
+//
+// An index that exists next to the data is used, and replaced there if it is stale.
 //
 // Eviction from the cache folder: indexes unused for 90 days; then, while the total is above 10 GiB, the least recently
 // used, but none used within a day; partial files of a killed process after a day. The time of an index is set when it
@@ -28,8 +31,12 @@ namespace unstarve {
 // The path of the index next to `data`: "<data>.unstarve-index".
 [[nodiscard]] std::filesystem::path index_path(const std::filesystem::path& data);
 
+// Requests that indexes of `data`, a path or pattern, and of everything below it are stored next to the data, for the
+// life of the process. Ignored for URLs.
+void keep_indexes_next_to(const std::string& data);
+
 // The possible paths of the index of `name`, a path or URL, in order of preference; each `variant` ("" for the default)
-// has its own. Empty only for data that have no path next to them if the environment names no cache folder.
+// has its own. Empty if none is next to the data or requested there, and the environment names no cache folder.
 [[nodiscard]] std::vector<std::filesystem::path> index_paths(const std::string& name, const std::string& variant = "");
 
 struct SavedIndex {

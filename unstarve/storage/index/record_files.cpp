@@ -10,6 +10,7 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/bytes/forward_bytes.h"
 #include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/repairing_index.h"
 
@@ -160,6 +161,35 @@ RecordFiles::Found RecordFiles::find(std::uint64_t id) const {
   const std::size_t shard = part_of(begins_, id);
   const std::uint64_t number = id - begins_[shard];
   return {shards_[shard].get(), number, shards_[shard]->index->record(number)};
+}
+
+namespace {
+
+// Takes the reason why the first record has no label, and ends the scan.
+class FirstReason final : public RecordSink {
+ public:
+  struct Found {
+    std::string reason;
+  };
+  void add(const ScannedRecord& record) override { throw Found{std::string(record.no_label)}; }
+  void add_damaged(std::uint64_t, std::uint64_t, std::string_view) override {}
+};
+
+}  // namespace
+
+std::string RecordFiles::missing_labels() const {
+  if (labelled_) return "";
+  for (const auto& shard : shards_) {
+    FirstReason sink;
+    try {
+      format_->scan(*read_forward(*shard->bytes), sink);
+    } catch (const FirstReason::Found& found) {
+      return found.reason;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;  // damage: the next shard
+    }
+  }
+  return "";
 }
 
 std::vector<DataFile> RecordFiles::files() const {

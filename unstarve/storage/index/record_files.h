@@ -41,6 +41,8 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] std::uint64_t size() const override { return begins_.back(); }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  // Scans the first record again.
+  [[nodiscard]] std::string missing_labels() const override;
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;

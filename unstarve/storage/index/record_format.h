@@ -31,6 +31,7 @@ struct ScannedRecord {
   std::string_view member{};                // name of the record, for messages and keys; empty if records have none
   std::span<const std::uint8_t> encoded{};  // the encoded image, if available: its header has the size
   Size size{};                              // of raw pixels; else 0 x 0
+  std::string_view no_label{};              // why there is none, for messages; empty if none was requested
 };
 
 class RecordSink {

@@ -183,8 +183,8 @@ std::vector<fs::path> scan_index_candidates(const std::string& name, const std::
   std::error_code failed;
   const bool next_to_data = !is_url(whole) && fs::exists(whole, failed) && fs::path(whole).has_relative_path();
   // Without a file or folder of that name, a sidecar next to it is meaningless.
-  if (!next_to_data && !is_url(whole) && !paths.empty() && fs::path(whole).has_relative_path())
-    paths.erase(paths.begin());
+  if (!next_to_data && !is_url(whole))
+    std::erase_if(paths, [&](const fs::path& path) { return path.parent_path() == fs::path(whole).parent_path(); });
   return paths;
 }
 

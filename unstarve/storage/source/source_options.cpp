@@ -51,6 +51,12 @@ std::string SourceOptions::take_text(const std::string& key, const std::string& 
   return value;
 }
 
+void SourceOptions::give(const std::string& key, const std::string& value) {
+  if (values_.emplace(key, value).second) return;
+  throw Error(ErrorKind::kArgument, "open " + text_ + ": " + key + "=" + values_.at(key) + " and " + key + "s '" +
+                                        value + "'; expected one of them");
+}
+
 void SourceOptions::reject_unknown() const {
   if (values_.empty()) return;
   throw Error(ErrorKind::kArgument,

@@ -10,6 +10,7 @@
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/source/folder_scan.h"
 #include "unstarve/storage/source/safe_path.h"
 #include "unstarve/storage/source/source.h"
@@ -66,7 +67,8 @@ struct Manifest::Labels {
   std::unordered_map<std::string, std::uint32_t> indexes;  // of each text in `texts`
   std::uint64_t number_rows = 0;
   std::uint64_t name_rows = 0;
-  std::string first_name;  // "cats.csv line 7: 'cat'": the first row whose label is not a number
+  std::string first_name;   // "cats.csv line 7: 'cat'": the first row whose label is not a number
+  std::string first_other;  // "the float 0.5 in cats.csv line 7": the first row whose label is not a class
 
   // Returns the index of the label in `texts`.
   std::uint32_t take(const ManifestRow& row, const std::string& file) {
@@ -74,6 +76,8 @@ struct Manifest::Labels {
     if (added) {
       texts.push_back(row.label);
       numbers.push_back(whole_number(row.label));
+      if (const std::string other = numbers.back() ? "" : not_a_class(row.label); !other.empty() && first_other.empty())
+        first_other = other + " in " + file + " line " + std::to_string(row.line);
     }
     const bool number = numbers[known->second].has_value();
     ++(number ? number_rows : name_rows);
@@ -123,14 +127,20 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
                                           (splits.empty() ? "there is no split column" : "available: " + join(splits)));
   }
   if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name + ": no image listed");
-  if (classes == ManifestClasses::kByLabels && labels.name_rows > 0 && labels.name_rows < labels.number_rows) {
+  const bool by_labels = classes == ManifestClasses::kByLabels;
+  if (by_labels && !labels.first_other.empty()) {
+    missing_labels_ = labels.first_other;
+  } else if (labels.texts.empty() && columns.label != "none") {
+    missing_labels_ = "the columns " + join(manifest_columns(as_text(read_list(*files.front().bytes)), columns));
+  }
+  if (by_labels && labels.first_other.empty() && labels.name_rows > 0 && labels.name_rows < labels.number_rows) {
     throw Error(ErrorKind::kInput, "open " + name + ": the label is a class number in " +
                                        std::to_string(labels.number_rows) + " rows and a name in " +
                                        std::to_string(labels.name_rows) + " (first: " + labels.first_name +
                                        "); expected numbers only or names only. Correct the manifest, or use " +
                                        "#classes=names to read all labels as names.");
   }
-  if (classes == ManifestClasses::kNames) labels.numbers.assign(labels.texts.size(), std::nullopt);
+  if (!by_labels) labels.numbers.assign(labels.texts.size(), std::nullopt);
   number_classes(labels, label_of);
 }
 
@@ -144,7 +154,9 @@ void Manifest::add(const ManifestRow& row) {
 
 void Manifest::number_classes(const Labels& labels, const std::vector<std::uint32_t>& label_of) {
   labels_.assign(paths_.size(), -1);
-  if (std::all_of(label_of.begin(), label_of.end(), [](std::uint32_t label) { return label == kNoLabel; })) return;
+  if (!missing_labels_.empty() ||
+      std::all_of(label_of.begin(), label_of.end(), [](std::uint32_t label) { return label == kNoLabel; }))
+    return;
   fields_.push_back({"label", FieldKind::kLabel});
   std::vector<std::int64_t> numbers;
   if (std::all_of(labels.numbers.begin(), labels.numbers.end(),

@@ -7,7 +7,8 @@
 //            Absolute paths and URLs are used as written.
 // Labels:    class numbers if every label is an integer (2, or 2.0 as spreadsheets write it), otherwise names, numbered
 //            in sorted order over all splits. Numbers in most rows and names in some are rejected: a typo in one number
-//            would renumber all classes. "#classes=names" reads all labels as names. Other options: "#label=COLUMN",
+//            would renumber all classes. Floats and lists are not classes (class_text.h): if any label is one, the
+//            records have no labels. "#classes=names" reads all labels as names. Other options: "#label=COLUMN",
 //            "#label=none", "#path=COLUMN".
 // Splits:    the column split, subset or partition.
 // Ownership: owns the paths in one pool: path + 13 bytes per row. Threads: as Dataset.
@@ -52,6 +53,7 @@ class Manifest final : public Dataset {
   [[nodiscard]] std::uint64_t size() const override { return paths_.size(); }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::string missing_labels() const override { return missing_labels_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   void read(std::uint64_t id, RecordBuffer& record) const override;
@@ -78,6 +80,7 @@ class Manifest final : public Dataset {
   std::vector<List> lists_;
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
+  std::string missing_labels_;
   std::vector<char> pool_;                         // paths, each NUL-terminated
   std::vector<std::uint64_t> paths_;               // offset in pool_ of the path of each record
   std::vector<std::int32_t> labels_;               // -1: none

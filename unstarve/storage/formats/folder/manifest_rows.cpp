@@ -176,10 +176,10 @@ void take_json(std::string_view line, const ManifestColumns& columns, ManifestRo
   const json* const label = columns.label == "none" ? nullptr : find_key(object, columns.label, kLabelNames);
   if (label != nullptr && label->is_string())
     row.label = trimmed(label->get_ref<const std::string&>());
-  else if (label != nullptr && label->is_number_integer())
-    row.label = label->dump();
+  else if (label != nullptr && label->is_boolean())
+    row.label = label->get<bool>() ? "1" : "0";
   else if (label != nullptr && !label->is_null())
-    row.problem = "the label is neither an integer nor a string";
+    row.label = label->dump();
   const json* const split = find_key(object, "", kSplitNames);
   if (split != nullptr && split->is_string()) row.split = trimmed(split->get_ref<const std::string&>());
 }

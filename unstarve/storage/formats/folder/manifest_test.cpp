@@ -52,8 +52,8 @@ TEST_CASE("an invalid row is reported with its line; the other rows are read") {
         Lines{"a.jpg|1|", "!3 a quote is not closed", "c.jpg|3|", "!5 no path (2 fields)", "d.jpg||"});
   CHECK(rows("{\"path\": \"a.jpg\", \"label\": 1}\n\n{\"path\": 7}\nnothing\n{\"path\": \"b.jpg\", \"label\": [1]}\n"
              "{\"File\": \"c.jpg\", \"class\": \"cat\", \"split\": \"val\"}") ==
-        Lines{"a.jpg|1|", "!3 no path (a string under the key 'path')", "!4 not a JSON object",
-              "!5 the label is neither an integer nor a string", "c.jpg|cat|val"});
+        Lines{"a.jpg|1|", "!3 no path (a string under the key 'path')", "!4 not a JSON object", "b.jpg|[1]|",
+              "c.jpg|cat|val"});
 }
 
 TEST_CASE("an empty path is a missing path") {
@@ -147,8 +147,36 @@ TEST_CASE("labels are class numbers if all of them are integers, otherwise names
   const auto names = open("path,label\na.jpg,dog\na.jpg,7\na.jpg,cat\n");
   CHECK(names->classes() == Lines{"7", "cat", "dog"});
   CHECK(label(*names, 0) == 2);
-  CHECK(open("path\na.jpg\n")->fields().size() == 1);
+  CHECK(open("path,score\na.jpg,1\n")->fields().size() == 1);
+  CHECK(open("path,score\na.jpg,1\n")->missing_labels() == "the columns path, score");
   CHECK(open("path,label\na.jpg,1\n", "#label=none")->fields().size() == 1);
+  CHECK(open("path,label\na.jpg,1\n", "#label=none")->missing_labels().empty());
+}
+
+TEST_CASE("floats and lists are not classes") {
+  const TemporaryFolder folder;
+  const auto missing = [&](const std::string& text, const std::string& file = "list.csv") {
+    folder.write(file, text);
+    const auto data = open_dataset(folder.str(file));
+    CHECK(data->fields().size() == 1);
+    CHECK(data->classes().empty());
+    return data->missing_labels();
+  };
+  const std::string list = folder.str("list.csv");
+  CHECK(missing("path,label\na.jpg,0.25\nb.jpg,1\n") == "the float 0.25 in " + list + " line 2");
+  CHECK(missing("path,label\na.jpg,cat\nb.jpg,-1e-3\n") == "the float -1e-3 in " + list + " line 3");
+  CHECK(missing("path,label\na.jpg,1 5\n") == "several values: 1 5 in " + list + " line 2");
+  CHECK(missing("path,label\na.jpg,cat|dog\n") == "several values: cat|dog in " + list + " line 2");
+  CHECK(missing("path,label\na.jpg,\"[1, 5]\"\n") == "several values: [1, 5] in " + list + " line 2");
+  CHECK(missing("{\"path\": \"a.jpg\", \"label\": [1, 2]}\n", "list.jsonl") ==
+        "several values: [1,2] in " + folder.str("list.jsonl") + " line 1");
+  CHECK(open_dataset(list + "#classes=names")->classes() == Lines{"[1, 5]"});
+  // Names may contain blanks, commas and digits.
+  folder.write("list.csv", "path,label\na.jpg,\"tench, Tinca tinca\"\nb.jpg,B-52\nc.jpg,v 1.0\n");
+  CHECK(open_dataset(list)->classes() == Lines{"B-52", "tench, Tinca tinca", "v 1.0"});
+  // Booleans are 0 and 1.
+  folder.write("list.jsonl", "{\"path\": \"a.jpg\", \"label\": true}\n");
+  CHECK(open_dataset(folder.str("list.jsonl"))->known_label(0) == 1);
 }
 
 TEST_CASE("one name among numeric labels is rejected with its line instead of renumbering the classes") {

@@ -31,7 +31,7 @@ class Mds final : public RecordFormat {
   Mds(std::vector<MdsColumn> columns, const MdsFields& fields) : columns_(std::move(columns)), fields_(fields) {}
 
   [[nodiscard]] std::string name() const override { return "mds"; }
-  [[nodiscard]] int scan_version() const override { return 3; }
+  [[nodiscard]] int scan_version() const override { return 4; }
   [[nodiscard]] FieldKind image_kind() const override {
     return columns_[fields_.image].encoding == "pil" ? FieldKind::kPixels : FieldKind::kEncodedImage;
   }
@@ -118,7 +118,10 @@ class Mds final : public RecordFormat {
       } else {
         record.encoded = image;
       }
-      if (fields_.label >= 0) take_label(mds_value(sample, columns_, static_cast<std::size_t>(fields_.label)), record);
+      std::string none = fields_.declined ? "" : "the columns " + describe_columns(columns_);
+      if (fields_.label >= 0)
+        none = take_label(mds_value(sample, columns_, static_cast<std::size_t>(fields_.label)), record);
+      record.no_label = none;
       sink.add(record);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput) throw;
@@ -126,18 +129,22 @@ class Mds final : public RecordFormat {
     }
   }
 
-  void take_label(std::span<const std::uint8_t> value, ScannedRecord& record) const {
+  // Returns why there is no label.
+  std::string take_label(std::span<const std::uint8_t> value, ScannedRecord& record) const {
     const MdsColumn& column = columns_[static_cast<std::size_t>(fields_.label)];
     if (is_mds_integer(column.encoding)) {
       record.label = mds_integer(column.encoding, value);
-      return;
+      return "";
     }
+    if (std::string other = not_a_class(as_text(value)); !other.empty())
+      return "the column " + column.name + ": " + other;
     const auto parsed = parse_class(as_text(value), kMaxMdsClassBytes);
     if (!parsed) throw Error(ErrorKind::kInput, "column '" + column.name + "' is neither a class number nor a name");
     if (parsed->name.empty())
       record.label = parsed->number;
     else
       record.label_name = parsed->name;
+    return "";
   }
 
   std::vector<MdsColumn> columns_;
@@ -166,15 +173,9 @@ std::size_t find_image(const std::vector<MdsColumn>& columns) {
 int find_label(const std::vector<MdsColumn>& columns) {
   for (const char* const name : {"label", "class", "cls", "target", "y"}) {
     const std::size_t i = column_named(columns, name);
-    if (i < columns.size() && is_label(columns[i])) return static_cast<int>(i);
+    if (i < columns.size()) return is_label(columns[i]) ? static_cast<int>(i) : -1;
   }
-  int only = -1;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (!is_mds_integer(columns[i].encoding)) continue;
-    if (only >= 0) return -1;
-    only = static_cast<int>(i);
-  }
-  return only;
+  return -1;
 }
 
 }  // namespace
@@ -200,7 +201,8 @@ MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::st
     throw Error(ErrorKind::kArgument, "column '" + image + "' has the encoding " + columns[fields.image].encoding +
                                           "; expected an image: jpeg, png, pil or bytes");
   }
-  if (label == "none") return fields;
+  fields.declined = label == "none";
+  if (fields.declined) return fields;
   fields.label = label.empty() ? find_label(columns) : static_cast<int>(column_named(columns, label));
   if (fields.label == static_cast<int>(columns.size())) {
     throw Error(ErrorKind::kArgument, "no column '" + label + "'; available: " + describe_columns(columns));

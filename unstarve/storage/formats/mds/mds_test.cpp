@@ -156,8 +156,8 @@ TEST_CASE("columns are selected by rule or by name") {
   CHECK(choose_mds_fields(columns, "raw", "id").image == 2);
   CHECK(choose_mds_fields(columns, "raw", "id").label == 0);
   CHECK(choose_mds_fields(columns, "", "none").label == -1);
-  CHECK(choose_mds_fields({{"a", "int", 8}, {"b", "jpeg", 0}}, "", "").label == 0);
-  CHECK(choose_mds_fields({{"a", "int", 8}, {"b", "jpeg", 0}, {"c", "int", 8}}, "", "").label == -1);
+  CHECK(choose_mds_fields({{"a", "int", 8}, {"b", "jpeg", 0}}, "", "").label == -1);
+  CHECK(choose_mds_fields({{"label", "json", 0}, {"b", "jpeg", 0}, {"y", "int", 8}}, "", "").label == -1);
   const auto why = [&](const std::string& image, const std::string& label) {
     try {
       (void)choose_mds_fields(columns, image, label);

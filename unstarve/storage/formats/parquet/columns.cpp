@@ -74,7 +74,7 @@ int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
   for (const auto& [name, classes] : features.class_labels) names.push_back(name);
   for (const std::string& name : names) {
     const int at = leaf_at(leaves, name);
-    if (at >= 0 && is_label(leaves[static_cast<std::size_t>(at)])) return at;
+    if (at >= 0) return is_label(leaves[static_cast<std::size_t>(at)]) ? at : -1;
   }
   return -1;
 }
@@ -107,7 +107,10 @@ ChosenColumns choose_columns(std::span<const ParquetLeaf> leaves, const HuggingF
   ChosenColumns chosen;
   chosen.image = choose_image(leaves, features, image);
   if (label != kNoLabel) chosen.label = choose_label(leaves, features, label);
-  if (chosen.label < 0) return chosen;
+  if (chosen.label < 0) {
+    if (label != kNoLabel) chosen.no_label = "the columns " + describe(leaves);
+    return chosen;
+  }
   const ParquetLeaf& leaf = leaves[static_cast<std::size_t>(chosen.label)];
   chosen.labels = leaf.type == LeafType::kWhole ? ParquetLabels::kNumbers : ParquetLabels::kNames;
   if (chosen.labels == ParquetLabels::kNames) return chosen;

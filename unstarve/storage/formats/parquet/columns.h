@@ -38,6 +38,7 @@ struct ChosenColumns {
   int label = -1;
   ParquetLabels labels = ParquetLabels::kNone;
   std::vector<std::string> class_names;  // of the ClassLabel of the label column
+  std::string no_label;                  // why no label column is selected; empty if none was requested
 };
 
 // As the name of the label column: read no labels (datasets of captions).

@@ -57,6 +57,13 @@ TEST_CASE("lists and columns of other types are skipped") {
   CHECK(chosen.image == 1);
   CHECK(chosen.label == -1);
   CHECK(chosen.labels == ParquetLabels::kNone);
+  CHECK(chosen.no_label == "the columns image (T list), img (T), label (T)");
+  // A label column of another type is not replaced by another column.
+  CHECK(choose_columns(
+            std::vector<ParquetLeaf>{kStruct, leaf("label", LeafType::kOther), leaf("target", LeafType::kWhole)}, {},
+            "", "")
+            .label == -1);
+  CHECK(choose_columns(std::vector<ParquetLeaf>{kStruct}, {}, "", "none").no_label.empty());
 }
 
 TEST_CASE("a missing column is an error that lists the columns") {

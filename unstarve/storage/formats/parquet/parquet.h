@@ -8,6 +8,7 @@
 //            else the first Image of the `huggingface` metadata; binary, or a struct with a field `bytes`. Label: the
 //            option `label`, else label, labels, fine_label, cls, class, target, else the first ClassLabel of the
 //            metadata; integers, or strings that are class names. -1 and null: no label. `none`: read no labels.
+//            Floats, lists, and strings that are floats or lists are not classes: the records then have no labels.
 // Classes:   named by the ClassLabel; string labels are numbered in sorted order over all shards. Opening reads the
 //            label column of every row group if it holds strings or has neither names nor statistics.
 // Checked:   magic at both ends, footer length, every chunk within its file, row counts, page checksums where present.

@@ -12,6 +12,7 @@
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/source/source.h"
 
@@ -118,10 +119,13 @@ void ParquetDataset::number_classes(int threads) {
                                        files_.front()->name() + " and " + kind(file->columns().labels) + " in " +
                                        file->name() + "; expected one kind of labels");
   }
+  missing_labels_ = files_.front()->columns().no_label;
   if (labels_ == ParquetLabels::kNone) return;
   if (labels_ == ParquetLabels::kNumbers) take_class_names();
   if (classes_.empty()) read_label_columns(threads);
-  if (classes_.empty()) labels_ = ParquetLabels::kNone;  // all labels are -1 or null
+  if (!classes_.empty()) return;
+  labels_ = ParquetLabels::kNone;
+  if (missing_labels_.empty()) missing_labels_ = "a label column in which all values are -1 or null";
 }
 
 // Uses the class names of the first shard that has them; the other shards must have the same names or none.
@@ -175,6 +179,12 @@ void ParquetDataset::read_label_columns(int threads) {
                     (names.empty() ? "the label " + std::to_string(largest) : std::to_string(names.size()) + " names") +
                     "; expected fewer than " + std::to_string(kMaxClasses) +
                     " classes. Choose another column with #label=NAME.");
+  }
+  for (const std::string& name : names) {
+    missing_labels_ = not_a_class(name);
+    if (missing_labels_.empty()) continue;
+    missing_labels_ = "the label column: " + missing_labels_;
+    return;
   }
   for (std::int64_t number = 0; number <= largest; ++number) classes_.push_back(std::to_string(number));
   for (const std::string& name : names) {

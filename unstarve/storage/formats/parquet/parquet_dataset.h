@@ -22,6 +22,7 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] std::uint64_t size() const override { return begins_.back(); }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::string missing_labels() const override { return missing_labels_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;
@@ -58,6 +59,7 @@ class ParquetDataset final : public Dataset {
   std::vector<std::uint64_t> begins_;  // first id of each group, then size()
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
+  std::string missing_labels_;
   std::vector<std::string> notes_;
   std::unordered_map<std::string, std::int64_t> number_of_class_;  // if labels are names
   ParquetLabels labels_ = ParquetLabels::kNone;

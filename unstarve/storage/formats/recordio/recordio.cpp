@@ -119,7 +119,11 @@ void RecordioScan::add(std::uint64_t end, std::span<const std::uint8_t> stored) 
   try {
     std::vector<std::uint8_t> buffer(is_recordio_in_parts(stored) ? stored.size() : 0);
     const RecordioImage image = parse_recordio_image(join_recordio(stored, buffer.data()));
-    sink_.add({begin, end - begin, image.label, {}, {}, image.encoded});
+    sink_.add({.offset = begin,
+               .length = end - begin,
+               .label = image.label,
+               .encoded = image.encoded,
+               .no_label = image.no_label});
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
     sink_.add_damaged(begin, end - begin, error.what());
@@ -142,7 +146,7 @@ void RecordioScan::skip_damage(std::uint64_t from, std::string_view reason) {
 class Recordio final : public RecordFormat {
  public:
   [[nodiscard]] std::string name() const override { return "recordio"; }
-  [[nodiscard]] int scan_version() const override { return 1; }
+  [[nodiscard]] int scan_version() const override { return 2; }
   void scan(ForwardBytes& bytes, RecordSink& sink) const override { RecordioScan(bytes, sink).run(); }
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes& buffer,

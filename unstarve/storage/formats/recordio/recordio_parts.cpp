@@ -16,12 +16,14 @@ constexpr std::size_t kImageHeadBytes = 24;
 
 [[noreturn]] void reject(const std::string& what) { throw Error(ErrorKind::kInput, what); }
 
-std::int64_t class_number(const std::uint8_t* bytes) {
+void take_label(const std::uint8_t* bytes, RecordioImage& image) {
   const auto label = std::bit_cast<float>(load_little<std::uint32_t>(bytes));
-  if (!(label >= 0 && label < static_cast<float>(kMaxClasses)) || label != std::floor(label)) {
+  if (!(label >= 0 && label < static_cast<float>(kMaxClasses)))
     reject("label " + std::to_string(label) + "; expected a class number from 0 to " + std::to_string(kMaxClasses - 1));
-  }
-  return static_cast<std::int64_t>(label);
+  if (label != std::floor(label))
+    image.no_label = "the float " + std::to_string(label);
+  else
+    image.label = static_cast<std::int64_t>(label);
 }
 
 }  // namespace
@@ -76,7 +78,10 @@ RecordioImage parse_recordio_image(std::span<const std::uint8_t> record) {
            std::to_string(rest.size()) + " bytes follow");
   }
   RecordioImage image;
-  image.label = class_number(labels > 0 ? rest.data() : record.data() + 4);
+  if (labels > 1)
+    image.no_label = "several values: " + std::to_string(labels) + " labels per image";
+  else
+    take_label(labels > 0 ? rest.data() : record.data() + 4, image);
   image.id = load_little<std::uint64_t>(record.data() + 8);
   image.encoded = rest.subspan(std::size_t{labels} * 4);
   if (image.encoded.empty()) reject("the record has no image after the header");

@@ -14,11 +14,14 @@
 //
 //   | flag u32 | label f32 | id u64 | id2 u64 | flag > 0: flag labels f32 | encoded image |
 //
-// Label:     `label`, or the first of the labels if flag > 0. It must be a class number: a non-negative integer.
+// Label:     `label`, or the only one of the labels if flag > 0. Floats and several labels are not classes: such an
+//            image has no label.
 // Threads:   pure functions. Failure: Error(kInput) without file and offset (the caller adds them).
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "unstarve/storage/source/first_bytes.h"
 
@@ -57,7 +60,8 @@ struct RecordioHead {
 [[nodiscard]] std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored, std::uint8_t* buffer);
 
 struct RecordioImage {
-  std::int64_t label = -1;
+  std::optional<std::int64_t> label;
+  std::string no_label;  // why there is none
   std::uint64_t id = 0;
   std::span<const std::uint8_t> encoded;
 };

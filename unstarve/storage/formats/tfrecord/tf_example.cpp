@@ -141,6 +141,24 @@ std::optional<std::int64_t> Feature::integer() const {
   return std::nullopt;
 }
 
+bool Feature::several() const {
+  constexpr std::size_t kFloatBytes = 4;
+  std::size_t values = 0;
+  WireReader reader(list, list.data());
+  for (WireField field; reader.next(field);) {
+    if (field.number != 1) continue;
+    if (field.type != kBytes || kind == Kind::kBytes) {
+      ++values;
+    } else if (kind == Kind::kFloats) {
+      values += field.bytes.size() / kFloatBytes;
+    } else {
+      WireReader packed(field.bytes, list.data());
+      for (; !packed.at_end(); ++values) (void)packed.varint();
+    }
+  }
+  return values > 1;
+}
+
 std::string feature_names(std::span<const std::uint8_t> example) {
   std::string names;
   for_each_entry(example, [&](std::string_view key, std::span<const std::uint8_t>) {

@@ -30,6 +30,8 @@ struct Feature {
   // The first value; nullopt if the list is empty or of another kind. Throws Error(kInput) for damage.
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> bytes() const;
   [[nodiscard]] std::optional<std::int64_t> integer() const;
+  // Whether the list has more than one value. Throws Error(kInput) for damage.
+  [[nodiscard]] bool several() const;
 };
 
 // Sets features[i] to the feature named names[i], kAbsent if there is none. Precondition: equal sizes.

@@ -10,6 +10,7 @@
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/tfrecord/tf_example.h"
 #include "unstarve/storage/index/record_files.h"
+#include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/source/source.h"
 
@@ -55,12 +56,11 @@ class TfRecordFormat final : public RecordFormat {
     } else {
       names_.push_back(fields_.label);
     }
-    labels_ = names_.size() - image_names_.size();
     names_.push_back(fields_.name.empty() ? kClassName : std::string_view(fields_.name));
   }
 
   std::string name() const override { return "tfrecord"; }
-  int scan_version() const override { return 2; }
+  int scan_version() const override { return 3; }
   std::string variant() const override {
     if (fields_.image.empty() && fields_.label.empty() && fields_.name.empty()) return "";
     return "image=" + fields_.image + ",label=" + fields_.label + ",name=" + fields_.name;
@@ -117,10 +117,8 @@ class TfRecordFormat final : public RecordFormat {
       find_features(example, names_, found);
       ScannedRecord scanned{
           .offset = offset, .length = record.size(), .encoded = image_in(found.first(image_names_.size()), example)};
-      take_label(found.subspan(image_names_.size(), labels_), example, scanned);
-      if (scanned.label_name.empty()) {
-        if (const auto text = found.back().bytes()) scanned.label_name = as_text(*text);
-      }
+      const std::string none = take_label(found.subspan(image_names_.size()), example, scanned);
+      scanned.no_label = none;
       sink.add(scanned);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput) throw;
@@ -142,28 +140,40 @@ class TfRecordFormat final : public RecordFormat {
                                        feature_names(example) + ". Choose one with #image=NAME.");
   }
 
-  void take_label(std::span<const Feature> features, std::span<const std::uint8_t> example,
-                  ScannedRecord& scanned) const {
+  // `features`: the candidates for the label, then the class name. Returns why there is no label; empty if there is
+  // one or none was requested.
+  std::string take_label(std::span<const Feature> features, std::span<const std::uint8_t> example,
+                         ScannedRecord& scanned) const {
+    if (fields_.label == "none") return "";
     const auto present = [](const Feature& feature) { return feature.present(); };
-    const auto found = std::find_if(features.begin(), features.end(), present);
-    if (found == features.end()) {
-      if (fields_.label.empty()) return;
+    const auto labels = features.first(features.size() - 1);
+    const auto class_name = features.back().bytes();
+    if (class_name) scanned.label_name = as_text(*class_name);
+    const auto found = std::find_if(labels.begin(), labels.end(), present);
+    if (found == labels.end()) {
+      if (fields_.label.empty()) return class_name ? "" : "the features " + feature_names(example);
       throw Error(ErrorKind::kInput, "no feature " + fields_.label + " for the label; available: " +
                                          feature_names(example) + ". Choose one with #label=NAME.");
     }
-    if (const auto number = found->integer()) {
+    const std::string name =
+        "the feature " + std::string(names_[image_names_.size() + static_cast<std::size_t>(found - labels.begin())]);
+    if (const auto number = found->integer(); number && !found->several()) {
       scanned.label = *number;
-    } else if (const auto text = found->bytes()) {
-      scanned.label_name = as_text(*text);
-    } else if (found->kind == Feature::Kind::kFloats) {
-      throw Error(ErrorKind::kInput, "the label is a list of floats; expected an integer or bytes");
+      return "";
     }
+    scanned.label_name = {};
+    if (found->kind == Feature::Kind::kFloats) return name + ": floats";
+    if (found->several()) return name + ": several values";
+    const auto text = found->bytes();
+    if (!text) return name + ": no value";
+    if (const std::string other = not_a_class(as_text(*text)); !other.empty()) return name + ": " + other;
+    scanned.label_name = as_text(*text);
+    return "";
   }
 
   TfRecordFields fields_;
   std::vector<std::string_view> image_names_;
   std::vector<std::string_view> names_;  // candidates for image, label and class name
-  std::size_t labels_ = 0;               // number of label candidates in names_
 };
 
 bool ends_with_count(std::string_view name) noexcept {

@@ -6,8 +6,9 @@
 // The whole file may be compressed by gzip or zlib (tf.io.TFRecordOptions) or Zstandard.
 //
 // Fields:    by name in the Example. Image: the option `image`, else the first of image/encoded, image, image_raw; its
-//            first value is used. Label: the option `label`, else image/class/label or label; an integer is the class
-//            number, bytes are the class name. Names of numbered classes: the option `name`, else image/class/text.
+//            first value is used. Label: the option `label` ("none": no labels), else image/class/label or label; an
+//            integer is the class number, bytes are the class name. Floats and several values are not classes: such a
+//            record has no label. Names of numbered classes: the option `name`, else image/class/text.
 // Checked:   both checksums of a record, when it is indexed and each time it is read.
 // Damage:    damaged data makes one record unreadable. After a damaged length the scan continues at the next 12 bytes
 //            that are a length below kMaxRecordBytes and its checksum; the bytes skipped are one damaged record. Damage

@@ -243,6 +243,17 @@ TEST_CASE("records without an image, without a label or with a label out of rang
   const auto unlabelled = open_memory(with("") + with(""));
   CHECK(unlabelled->fields().size() == 1);
   CHECK(unlabelled->classes().empty());
+  CHECK(unlabelled->missing_labels() == "the features image");
+  CHECK(open_memory(with(""), Access::kMapped, {"", "none", ""})->missing_labels().empty());
+  const auto missing = [&](const std::string& label) {
+    const auto data = open_memory(with(field(1, field(1, "label") + field(2, label))));
+    CHECK(data->fields().size() == 1);
+    return data->missing_labels();
+  };
+  CHECK(missing(field(2, field(1, std::string(4, '\1')))) == "the feature label: floats");
+  CHECK(missing(field(3, field(1, varint(3) + varint(500)))) == "the feature label: several values");
+  CHECK(missing(field(1, field(1, "0.5"))) == "the feature label: the float 0.5");
+  CHECK(missing(field(1, field(1, "cat") + field(1, "dog"))) == "the feature label: several values");
   const auto some = open_memory(with(integer_feature("label", 0)) + with("") + with(integer_feature("label", -1)) +
                                 with(integer_feature("label", std::int64_t{1} << 40)) + tfrecord(example("")));
   CHECK(some->size() == 5);

@@ -18,6 +18,7 @@ namespace {
 
 // Enough to parse the size of an image; the rest of an image is not stored while the other members are read.
 constexpr std::size_t kFrontBytes = std::size_t{64} << 10;
+constexpr std::size_t kShownBytes = 40;  // of a value in a message
 constexpr int kUnranked = std::numeric_limits<int>::max();
 
 constexpr std::array<std::string_view, 4> kImageExtensions = {"jpg", "jpeg", "png", "webp"};
@@ -50,6 +51,7 @@ struct Label {
   std::optional<std::int64_t> number{};
   std::string name;
   std::string problem;  // why the label is invalid
+  std::string none;     // why there is no label
 };
 
 void take_number(std::int64_t number, Label& label) {
@@ -60,8 +62,11 @@ void take_number(std::int64_t number, Label& label) {
 }
 
 void take_class(std::string_view text, bool may_be_none, Label& label) {
+  label.none = not_a_class(text);
+  if (!label.none.empty()) return;
   const std::optional<ClassText> parsed = parse_class(text, kMaxClassNameBytes);
   if (!parsed && !may_be_none) label.problem = "neither a class number nor a class name";
+  if (!parsed) label.none = "a text of " + std::to_string(text.size()) + " bytes";
   if (!parsed) return;
   if (parsed->name.empty()) return take_number(parsed->number, label);
   label.name = parsed->name;
@@ -87,10 +92,16 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
                 label);
   } else if (value != nullptr && value->is_string()) {
     take_class(value->get_ref<const std::string&>(), false, label);
-  } else if (!key.empty()) {
+  } else if (value != nullptr && key.empty()) {
+    label.none = value->is_number_float() ? "the float " + value->dump()
+                 : value->is_array()      ? "several values: " + value->dump().substr(0, kShownBytes)
+                                          : std::string(value->type_name());
+  } else {
     std::string keys;
     for (auto item = root.begin(); root.is_object() && item != root.end(); ++item)
       keys += (keys.empty() ? "" : ", ") + item.key();
+    label.none = "the keys " + keys;
+    if (key.empty()) return;
     label.problem = "key '" + key +
                     "' is missing, or neither an integer nor a string; available: " + (keys.empty() ? "none" : keys);
   }
@@ -182,6 +193,7 @@ class SampleScan {
       sample_.label = parse_label(options_, extension, event.body);
       if (!sample_.label.problem.empty())
         sample_.label.problem = "member '" + extension + "': " + sample_.label.problem;
+      if (!sample_.label.none.empty()) sample_.label.none = "the member '" + extension + "': " + sample_.label.none;
     }
     sample_.extensions.push_back(std::move(extension));
   }
@@ -243,7 +255,16 @@ class SampleScan {
     const std::string problem = problem_of_sample();
     if (!problem.empty()) return sink_.add_damaged(begin, length, "sample '" + sample_.key + "': " + problem);
     if (!sample_.labelled()) unlabelled_ = true;
-    sink_.add({begin, length, sample_.label.number, sample_.label.name, sample_.key, sample_.image_front});
+    std::string none;
+    if (!sample_.labelled() && options_.label != "none")
+      none = sample_.label_rank == kUnranked ? "the members " + join(sample_.extensions) : sample_.label.none;
+    sink_.add({.offset = begin,
+               .length = length,
+               .label = sample_.label.number,
+               .label_name = sample_.label.name,
+               .member = sample_.key,
+               .encoded = sample_.image_front,
+               .no_label = none});
   }
 
   [[nodiscard]] std::string problem_of_sample() const {

@@ -1,0 +1,146 @@
+"""Names of torch and torchvision are accepted or answered; objects describe themselves."""
+
+import json
+
+import numpy as np
+import pytest
+
+import unstarve as un
+
+SMALL = "synthetic:classes=10,images=200,size=32,seed=1"
+
+
+def operations(pipeline):
+    return json.loads(pipeline.output("uint8").batch(8).spec)["operations"]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [
+    (lambda p: p.horizontal_flip(0.3), lambda p: p.flip(0.3)),
+    (lambda p: p.random_crop(16, padding=2), lambda p: p.pad_crop(16, 2)),
+    (lambda p: p.random_crop((8, 16)), lambda p: p.pad_crop((8, 16), 0)),
+    (lambda p: p.random_rotation(15), lambda p: p.rotation((-15, 15), interpolation="nearest")),
+    (lambda p: p.random_rotation((0, 5), p=0.5), lambda p: p.rotation((0, 5), interpolation="nearest", p=0.5)),
+    (lambda p: p.random_erasing(0.2), lambda p: p.erasing(0.2)),
+    (lambda p: p.gaussian_blur(kernel_size=5), lambda p: p.gaussian_blur(radius=2)),
+])
+def test_names_of_torchvision_are_those_operations(theirs, ours):
+    assert operations(theirs(un.open(SMALL))) == operations(ours(un.open(SMALL)))
+
+
+def test_invalid_kernel_sizes_are_rejected():
+    for arguments in ({"kernel_size": 4}, {"kernel_size": 5, "radius": 1}, {"kernel_size": 0}):
+        with pytest.raises(un.errors.ArgumentError, match="kernel_size"):
+            un.open(SMALL).gaussian_blur(**arguments)
+
+
+def test_one_of_applies_one_operation_per_sample():
+    start = un.open(SMALL).sequential().output("uint8")
+    chain = un.open(SMALL).sequential().one_of(("invert", {"probability": 1}), ("horizontal_flip", {"probability": 1}),
+                                               weights=[1, 3]).output("uint8")
+    def images(pipeline):
+        return np.concatenate([images for images, _ in pipeline.batch(50)])
+    plain, changed = images(start), images(chain)
+    inverted = (changed == 255 - plain).all((1, 2, 3))
+    flipped = (changed == plain[..., ::-1]).all((1, 2, 3))
+    assert (inverted | flipped).all() and 25 < inverted.sum() < 80
+    again = un.from_yaml(chain.batch(50).to_yaml())
+    assert np.array_equal(np.concatenate([images for images, _ in again]), changed)
+    with pytest.raises(un.errors.ArgumentError, match="changes the size"):
+        un.open(SMALL).one_of(("resize", {"size": 8}))
+    with pytest.raises(un.errors.ArgumentError, match=r"one_of\(weights\): found 1 for 2"):
+        un.open(SMALL).one_of("invert", "solarize", weights=[1])
+    with pytest.raises(un.errors.ArgumentError, match="unknown operation 'blur'"):
+        un.open(SMALL).one_of("blur")
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda p: p.batch(8, num_workers=4), r"batch\(\): found num_workers=4; .*Use options\(threads=N\)"),
+    (lambda p: p.batch(8, pin_memory=True), r"Use to_torch\('cuda'\)"),
+    (lambda p: p.batch(8, shuffle=True), r"Use the step shuffle"),
+    (lambda p: p.batch(8, drop_lst=True), "Did you mean 'drop_last'"),
+    (lambda p: p.options(num_workers=4), r"threads=N"),
+    (lambda p: p.batch(8).to_torch(pin_memory=True), "to_torch.*page-locked"),
+    (lambda _: un.open(SMALL, transform=None), "the steps of a pipeline"),
+])
+def test_unknown_arguments_say_what_to_use(call, message):
+    with pytest.raises(TypeError, match=message):
+        call(un.open(SMALL))
+
+
+@pytest.mark.parametrize(("get", "message"), [
+    (lambda _: un.Dataloader, "Did you mean 'DataLoader'"),
+    (lambda _: un.ImageFolder, r"Use un\.open\(folder\)"),
+    (lambda _: un.random_crop, r"Use pad_crop\(size, padding=0\)"),
+    (lambda p: p.random_horizontal_flip, r"Use horizontal_flip\(\)"),
+    (lambda p: p.colour_jitter, "Did you mean 'color_jitter'"),
+    (lambda p: p.batch(8).to_pytorch, "Did you mean 'to_torch'"),
+])
+def test_unknown_names_say_what_to_use(get, message):
+    with pytest.raises(AttributeError, match=message):
+        get(un.open(SMALL))
+
+
+def test_dir_lists_the_public_names_only():
+    names = dir(un)
+    assert {"open", "Loader", "decode", "solarize", "DataLoader", "from_torch"} <= set(names)
+    assert not {"importlib", "sys", "Any", "TYPE_CHECKING", "operation_functions", "constructors"} & set(names)
+    assert all(getattr(un, name) is not None for name in names)
+
+
+@pytest.mark.parametrize("normalise", [
+    lambda p: p.normalize((123.7, 116.3, 103.5), (58.4, 57.1, 57.4)),
+    lambda p: p.normalize((0.5, 0.5, 0.5), (58.4, 57.1, 57.4)),
+    lambda p: p.batch(8).to_torch(normalize=((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))),
+    lambda p: un.from_torch([1]).normalize((123.7, 116.3, 103.5), (58.4, 57.1, 57.4)),
+    lambda p: un.from_torch([1]).batch(1).to_torch(normalize=((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))),
+])
+def test_constants_for_0_to_255_are_rejected(normalise):
+    pytest.importorskip("torch")
+    with pytest.raises(un.errors.ArgumentError, match="are for pixel values of 0 to 255; .* Divide both by 255"):
+        normalise(un.open(SMALL))
+
+
+def test_len_and_repr_reflect_the_steps():
+    pipeline = un.open(SMALL)
+    assert len(pipeline) == pipeline.records == 200
+    assert len(pipeline.take(70)) == 70
+    assert len(pipeline.take(70).repeat(3)) == 210
+    chosen = pipeline.filter(labels=[1, 2])
+    assert "filtered from 200 records" in repr(chosen)
+    assert len(chosen) == len(pipeline.filter(lambda facts: facts.label in (1, 2))) == chosen.batch(1).samples
+    assert f"{len(chosen)} samples" in repr(chosen)
+    assert len(pipeline.balance(epoch=33)) == 33
+    with pytest.raises(IndexError, match="expected 0 to 199"):
+        pipeline.take(5).read(200)
+    whole = repr(pipeline.take(70).shuffle(3).random_resized_crop(24).normalize(*un.IMAGENET).batch(10))
+    for part in ("70 samples", "7 batches of 10", "float32 (3, 24, 24)", "labels int64", "take(70)", "shuffle(seed=3)",
+                 "random_resized_crop(size=24", "normalize(mean=(0.485"):
+        assert part in whole, part
+
+
+def test_every_object_describes_itself():
+    torch = pytest.importorskip("torch")
+    pipeline = un.open(SMALL).filter(lambda facts: facts.width > 3).one_of("invert", "solarize")
+    loader = pipeline.batch(10)
+    dataset = torch.utils.data.TensorDataset(torch.zeros(4, 2))
+    stepped = un.from_torch([b"x"] * 5).flip(0.3).map(len)
+    shown = [pipeline, loader, loader.to_torch("cpu"), pipeline.map(len).batch(5), un.mix([un.open(SMALL)]), stepped,
+             stepped.batch(2), un.DataLoader(dataset, num_workers=2)]
+    for one in shown:
+        assert repr(one).startswith("<unstarve.") and "object at" not in repr(one)
+    for one in shown[:6]:
+        assert one._repr_html_().startswith("<table>") and "<lambda>" not in one._repr_html_()
+    assert "on cpu" in repr(shown[2]) and "map(len" in repr(shown[3])
+    assert "horizontal_flip(probability=0.3" in repr(stepped)
+
+
+def test_a_newer_loop_ends_the_older_one_with_an_error():
+    loader = un.open(SMALL).batch(50)
+    first = iter(loader)
+    next(first)
+    assert len(list(loader)) == 4  # the next epoch
+    with pytest.raises(un.errors.CancelledError, match="ended by a newer loop .* expected one loop at a time"):
+        next(first)
+    # Two loaders do not disturb each other.
+    one, two = un.open(SMALL).batch(50), un.open(SMALL).batch(50)
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(one, two, strict=True))
