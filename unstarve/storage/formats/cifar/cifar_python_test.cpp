@@ -32,13 +32,13 @@ void check_image(const Dataset& data, std::uint64_t id, int number, std::int64_t
 }
 
 // A batch as Python 2 pickles it, whose image i has the bytes i + 1.
-std::string batch_of(std::uint64_t images, int first_label = 0) {
+std::string batch_of(std::uint64_t images) {
   const auto number = [](std::uint64_t value) {
     return "M"s + static_cast<char>(value % 256) + static_cast<char>(value / 256);
   };
   std::string labels, pixels;
   for (std::uint64_t i = 0; i < images; ++i) {
-    labels += "K"s + static_cast<char>((first_label + static_cast<int>(i)) % 10);
+    labels += "K"s + static_cast<char>(i % 10);
     pixels += std::string(3072, static_cast<char>(i + 1));
   }
   std::string length;
@@ -86,10 +86,6 @@ TEST_CASE("pickles of all protocols of Python 3 are read as CIFAR-100") {
 TEST_CASE("CIFAR pickles pass the conformance suite") {
   const TemporaryFolder folder;
   check_dataset({[&](std::uint64_t samples) {
-                   folder.write("data_batch_1", batch_of(samples / 2));
-                   folder.write("test_batch", batch_of(samples - samples / 2, 3));
-                   if (samples < 2) return open_dataset(folder.str("test_batch"));
-                   std::string rest = batch_of(samples);  // other pixels than those of the first file
                    folder.write("test_batch", batch_of(samples));
                    return open_dataset(folder.str("test_batch"));
                  },
