@@ -35,7 +35,7 @@ struct Format {
   std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
   // open() reads source.options, one of which is `label`, and rejects unknown ones; otherwise options are an error.
   bool takes_options = false;
-  bool last_resort = false;    // ignored if another format recognises the source
+  bool last_resort = false;  // ignored if another format recognises the source
 };
 
 constexpr std::array<Format, 15> kFormats = {{
