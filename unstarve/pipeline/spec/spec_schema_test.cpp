@@ -63,7 +63,7 @@ struct Field {
       if (!points.contains("0")) points["0"] = scheduled;
     }
     // Operations with a required size.
-    if (keys.size() >= 3 && keys[0] == "operations" && keys[2] != "size" && needs_size(keys[1]))
+    if (keys.size() >= 3 && keys[0] == "operations" && keys[2] != "size" && keys[1] != "one_of" && needs_size(keys[1]))
       spec["operations"][0][keys[1]]["size"] = 8;
     if (keys.size() >= 3 && keys[1] == "rand_augment") {  // the magnitude must be below the number of bins
       if (keys[2] == "magnitude") spec["operations"][0][keys[1]]["num_magnitude_bins"] = 1000;
