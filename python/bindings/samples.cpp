@@ -76,7 +76,7 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
 // `any_size`: the samples may differ in size, because functions of the user follow.
 void check_samples(const std::string& text, const DatasetPtr& dataset, const SampleSetPtr& samples, bool any_size) {
   const PipelineSpec spec = pipeline_from_yaml(text, "pipeline");
-  const nb::gil_scoped_release release;
+  const GilRelease release;
   if (any_size)
     require_labels(spec, *dataset);
   else

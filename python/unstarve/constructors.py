@@ -31,8 +31,8 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
 
     Args:
         path: A folder of class folders, shards (a file, a glob, "train-{000..007}.tar", or their folder), CIFAR or
-            MNIST binaries, a CSV or JSON-lines manifest, a URL (http(s)://, s3://, gs://, az://), or a synthetic
-            dataset: "synthetic:images=2000,size=32". Names that are not UTF-8 are represented as by os.fsdecode().
+            MNIST binaries, a CSV or JSON-lines manifest, a URL (http(s)://, s3://, gs://, az://), or synthetic data
+            ("synthetic:images=2000,size=32"). Names that are not UTF-8 are represented as by os.fsdecode().
         split: "train", "test", ... for data with splits; "" for everything.
         labels: The column, feature or archive member of the labels; "" selects it by its name (see the formats). None
             requests no labels: all labels are then -1. Integers are class numbers, texts are class names in sorted

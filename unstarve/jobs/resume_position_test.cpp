@@ -112,7 +112,8 @@ TEST_CASE("a resume position of other data or another order is rejected with the
   };
   CHECK_THAT(error_of([](PipelineSpec& s) { s.order.seed = 5; }),
              Contains("resume from a.safetensors: state: seed 4, but this loader has 5"));
-  CHECK_THAT(error_of([](PipelineSpec& s) { s.source.path = "synthetic:images=99,size=8"; }), Contains("dataset 120"));
+  CHECK_THAT(error_of([](PipelineSpec& s) { s.source.path = "synthetic:images=99,size=8"; }),
+             Contains("state of other data, of 120 samples"));
   CHECK_THAT(error_of([](PipelineSpec& s) { s.source.take = 50; }),
              Contains("expected the data, seed, filters and order"));
 }

@@ -212,6 +212,7 @@ def test_objects_of_a_daemon_thread_are_not_reported_as_leaks_at_exit(daemon):
     "pixels = un.decode(un.encode_jpeg(np.zeros((64, 64, 3), np.uint8)))\n"
     "while True: started.set(); un.resize(pixels, (32, 32))",
     "list(un.from_source(Source()).batch(50))",
+    "Source.seconds = 0.1\nun.from_source(Source()).batch(50)",  # the program ends while batch() reads sizes
 ])
 def test_a_daemon_thread_that_uses_the_library_does_not_abort_the_program_at_its_end(work):
     # CPython 3.11 ends such a thread where it requests the GIL, which unwinds C++ frames.
@@ -221,10 +222,11 @@ import numpy as np
 import unstarve as un
 
 class Source:
+    seconds = 0.001
     def __len__(self): return 5000
     def __getitem__(self, index):
         started.set()
-        time.sleep(0.001)
+        time.sleep(self.seconds)
         return np.zeros((32, 32, 3), np.uint8), 1
 
 started = threading.Event()
@@ -234,7 +236,7 @@ def run():
 
 threading.Thread(target=run, daemon=True).start()
 started.wait(30)
-time.sleep(0.05)
+time.sleep(Source.seconds * 2.5 + 0.05)
 sys.exit(3)
 """
     for _ in range(5):

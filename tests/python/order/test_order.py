@@ -26,7 +26,7 @@ def test_filter_and_take_select_samples(tmp_path):
     pipeline = un.open(photos(tmp_path, 24))
     cats = pipeline.filter("cat")
     labels = [label for _, labels in cats.sequential().center_crop(32).batch(1) for label in labels]
-    assert labels == [0] * 12 and len(pipeline) == len(cats) == 24
+    assert labels == [0] * 12 and len(pipeline) == cats.records == 24 and len(cats) == 12
     assert ids_of(cats.take(5).sequential().center_crop(32).batch(5)) == [0, 1, 2, 3, 4]
     expected = set()
     for i in range(24):
@@ -62,7 +62,7 @@ def test_a_shuffle_window_keeps_neighbouring_samples_together():
 def test_mixed_sources_keep_their_weights_and_classes():
     parts = [un.open(SMALL).filter(labels=[0, 1]), un.open(OTHER).take(10)]
     mixed = un.mix(parts, weights=[0.6, 0.4], epoch=1300)
-    assert len(mixed) == 260 and mixed.classes == un.open(SMALL).classes
+    assert len(mixed) == 1300 and mixed.records == 260 and mixed.classes == un.open(SMALL).classes
     ids = np.array(ids_of(mixed.shuffle(5).batch(50)))
     assert (ids < 203).sum() == 780 and set(ids[ids >= 203]) == set(range(203, 213))
     # 780 draws of 102 samples: seven complete passes and part of the eighth.

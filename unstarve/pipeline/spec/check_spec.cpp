@@ -165,7 +165,7 @@ void check_device(const DeviceSpec& device) {
 // mean and std are for values of 0 to 1, which the larger numbers of the range 0 to 255 would make nearly constant.
 void check_normalisation(const Normalisation& normalisation) {
   const auto too_large = [](const auto& values) {
-    return std::any_of(values.begin(), values.end(), [](float value) { return value > 1; });
+    return std::any_of(values.begin(), values.end(), [](float value) { return std::isfinite(value) && value > 1; });
   };
   const auto& [mean, std] = normalisation;
   if (!too_large(mean) && !too_large(std)) return;
