@@ -4,19 +4,55 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from unstarve import _core
+from unstarve.errors import CancelledError
 
 # Datasets that hold Python objects. They may form reference cycles through C++, which the garbage collector does not
 # see, so they release their objects when the interpreter exits.
 _object_datasets: weakref.WeakSet[_core.Dataset] = weakref.WeakSet()
 
 
+
+
+class _Openings:
+    """Counts the datasets of objects that are being opened, which calls Python: they must end before the interpreter."""
+
+    LONGEST = 10.0  # seconds
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._open = 0
+        self._exiting = False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            if self._exiting:
+                raise CancelledError("from_source: the interpreter is exiting")
+            self._open += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._open -= 1
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Waits for those in progress and permits no other."""
+        with self._changed:
+            self._exiting = True
+            self._changed.wait_for(lambda: self._open == 0, self.LONGEST)
+
+
+_openings = _Openings()
+
+
 @atexit.register
 def _release_objects() -> None:
+    _openings.end()
     for dataset in list(_object_datasets):
         _core.end_source(dataset)
 
@@ -61,8 +97,9 @@ class ObjectSource:
 
     def open(self) -> _core.Dataset:
         """Opens a dataset over the same object."""
-        dataset = _core.python_source(self.holder, self.name, self.classes, self.concurrency, self.labelled)
-        _object_datasets.add(dataset)
+        with _openings:
+            dataset = _core.python_source(self.holder, self.name, self.classes, self.concurrency, self.labelled)
+            _object_datasets.add(dataset)
         return dataset
 
 

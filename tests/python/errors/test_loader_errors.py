@@ -327,7 +327,7 @@ def test_nan_and_infinity_in_yaml_are_rejected_with_their_node(text, message):
     ("source: {path: P}\nbatch:\n  size: 0", "pipeline.batch.size: line 3: 0, expected 1 or more"),
     ("source: {path: P}\noutput:\n  mean: [.nan, 0, 0]", "pipeline.output.mean: line 3: nan, expected finite numbers"),
     ("source: {path: P}\noutput:\n  std: [.inf, 1, 1]",
-     "pipeline.output.std: line 3: inf, expected above 0 and finite"),
+     "pipeline.output.std: line 3: inf, expected above 0 and at most 1"),
     ("source: {path: P}\n\noutput: {mean: [abc, 1, 1]}",
      'pipeline.output.mean.0.: line 3: found "abc", expected a number'),
     ("source: {path: P}\noutput: {mean: [1, 1]}", "output.mean: line 2: found 2 numbers, expected 3"),

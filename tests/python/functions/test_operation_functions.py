@@ -19,7 +19,7 @@ NAMES = [name for name, _ in un.operations()]
 IMAGE = pixels(48, 64)
 SIZES = {"resize": {"size": (33, 20)}, "random_resized_crop": {"size": 24}, "center_crop": {"size": 40},
          "pad_crop": {"size": 32}, "cutout": {"size": 12},
-         "one_of": {"choices": ["invert", "gaussian_blur sigma=1,1"]}}
+         "one_of": {"choices": "invert; gaussian_blur sigma=1,1"}}
 
 
 def always(name):
