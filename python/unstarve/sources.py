@@ -20,7 +20,7 @@ _object_datasets: weakref.WeakSet[_core.Dataset] = weakref.WeakSet()
 
 
 class _Openings:
-    """Counts the datasets of objects that are being opened, which calls Python: they must end before the interpreter."""
+    """Counts calls of Python that open datasets of objects; they must end before the interpreter exits."""
 
     LONGEST = 10.0  # seconds
 
