@@ -87,10 +87,11 @@ def loader_rates(data: str, device: str, seconds: float) -> dict:
     ways |= {f"nvJPEG {back_end}": {"operations": "device", "decode": back_end}
              for back_end in ("hybrid", "gpu_hybrid", "hardware")}
     loaders, errors = {}, {}
-    pipeline = un.open(data).shuffle(seed=0).random_resized_crop(224).flip().batch(256)
+    pipeline = un.open(data).shuffle(seed=0).random_resized_crop(224).flip()
     for way, options in ways.items():
         try:
-            loader = pipeline.to_torch(device, normalize=un.IMAGENET, channels_last=True, **options)
+            batches = pipeline.batch(256, last="keep")
+            loader = batches.to_torch(device, normalize=un.IMAGENET, channels_last=True, **options)
             next(iter(loader))  # starts the threads and compiles nothing later
         except Exception as error:  # one way may be unavailable: its message is the result
             errors[way] = f"{type(error).__name__}: {error}"
