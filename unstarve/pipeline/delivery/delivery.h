@@ -7,6 +7,7 @@
 //   exact order    ExactDelivery: a claim is a run of samples, each with its index in its batch from the start
 //   relaxed order  RelaxedDelivery: a batch consists of the samples that are ready first
 //
+// In exact order claim() assigns the slot already, and place() does nothing.
 // Batches are opened in order, up to `prefetch` beyond what the consumer has requested, and taken in order.
 //
 // Ownership: owns the slots. A claim borrows its slot until finish(), the consumer from take() to release().
@@ -41,7 +42,7 @@ struct Claim {
   std::size_t index = 0;  // of the first sample in `batch`
   std::size_t count = 0;
   bool read_ahead = false;     // the records are taken from the read-ahead
-  Slot* slot = nullptr;        // null until place()
+  Slot* slot = nullptr;        // relaxed order: null until place()
   std::size_t slot_index = 0;  // of the first sample in `slot`
 };
 
@@ -139,7 +140,7 @@ class Delivery {
 
  private:
   [[nodiscard]] bool ready() const;
-  void request();             // take() before it waits
+  void request();             // take() and wait(), before they wait
   void add_prefetch_slots();  // expects mutex_ not to be locked
 };
 
