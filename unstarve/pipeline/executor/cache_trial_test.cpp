@@ -56,6 +56,7 @@ std::shared_ptr<const Dataset> photographs() {
 
 PipelineSpec auto_spec(std::uint64_t limit_mb = 1024, const std::string& folder = "") {
   PipelineSpec spec = small_spec(16, 1);
+  spec.source.labels = "none";  // the photographs have none
   spec.cache = {CacheWhat::kAuto, folder, limit_mb};
   return spec;
 }
@@ -71,7 +72,6 @@ std::vector<int> reads_of(const PipelineSpec& spec, const std::shared_ptr<const 
                           std::vector<Seen>& seen) {
   const auto device = open_device("cpu");
   PipelineSpec on_demand = spec;
-  on_demand.source.labels = "none";  // the photographs have none
   on_demand.execution.prefetch = 0;  // nothing is read before its epoch
   Loader loader(on_demand, data, *device, {});
   std::vector<int> reads;
