@@ -213,7 +213,7 @@ class CredentialServer(HttpServer):
 
 
 class ObjectServer(HttpServer):
-    """Objects of one bucket, data, behind `allows(headers, query)`: as Google's XML interface, or as Azure's below
+    """Objects of one bucket that `allows(headers, query)` protects: as Google's XML interface, or as Azure's below
     /account. Lists have two objects a page. `heads` lists (path, headers)."""
 
     def __init__(self, objects, allows):

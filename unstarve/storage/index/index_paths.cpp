@@ -131,9 +131,9 @@ std::vector<fs::path> index_paths(const std::string& name, const std::string& va
   std::string whole = name;
   if (!is_url(whole)) {
     std::error_code failed;
-    const fs::path beside = index_path(whole + ending);
-    if (fs::path(whole).has_relative_path() && (stays_next_to_data(whole) || fs::exists(beside, failed)))
-      found.push_back(beside);
+    const fs::path sibling = index_path(whole + ending);
+    if (fs::path(whole).has_relative_path() && (stays_next_to_data(whole) || fs::exists(sibling, failed)))
+      found.push_back(sibling);
     whole = absolute_text(whole);
   }
   if (const std::optional<fs::path> cache = index_cache_folder()) {
