@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/bytes/held_bytes.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/arrays/array_header.h"
 #include "unstarve/storage/formats/arrays/array_images.h"
@@ -44,59 +45,43 @@ std::uint64_t declared_bytes(const ArrayHeader& header) {
   throw Error(ErrorKind::kInput, "open " + shown_name(file) + ": " + what);
 }
 
+// The file length that the header of a compressed file declares, if it may be decompressed into memory.
+std::uint64_t declared_by(const Kind& kind, std::span<const std::uint8_t> front, const std::string& name) {
+  std::uint64_t declared = 0;
+  try {
+    declared = declared_bytes(kind.read(front));
+  } catch (const Error& error) {
+    reject(name, error.what());
+  }
+  if (declared <= kMaxDecompressedBytes) return declared;
+  reject(name, "the header declares " + std::to_string(declared) + " bytes; expected at most " +
+                   std::to_string(kMaxDecompressedBytes) + " in a compressed file. Decompress the file.");
+}
+
 // A compressed file, decompressed into memory up to the length that its header declares.
-class DecompressedBytes final : public ByteSource {
- public:
-  DecompressedBytes(const Kind& kind, const ByteSource& stored) : name_(stored.name()), stamp_(stored.stamp()) {
-    const auto forward = inflate_forward(stored, Compression::kGzip);
-    const std::uint64_t declared = declared_by(kind, forward->at(0, kind.max_header_bytes));
-    while (bytes_.size() < declared) {
-      const std::uint64_t left = declared - bytes_.size();
-      const auto piece =
-          forward->at(bytes_.size(), static_cast<std::size_t>(std::min<std::uint64_t>(left, kForwardPieceBytes)));
-      if (piece.empty()) break;
-      bytes_.insert(bytes_.end(), piece.begin(), piece.end());
-    }
-    if (!forward->at(bytes_.size(), 1).empty()) {
-      reject(name_, "the header declares " + std::to_string(declared) + " bytes, the file decompresses to more");
-    }
-    size_ = bytes_.size();
-    bytes_.resize(size_ + kReadableAfter);
+std::shared_ptr<const ByteSource> decompressed(const Kind& kind, const ByteSource& stored) {
+  const auto forward = inflate_forward(stored, Compression::kGzip);
+  const std::uint64_t declared = declared_by(kind, forward->at(0, kind.max_header_bytes), stored.name());
+  std::vector<std::uint8_t> bytes;
+  while (bytes.size() < declared) {
+    const std::uint64_t left = declared - bytes.size();
+    const auto piece =
+        forward->at(bytes.size(), static_cast<std::size_t>(std::min<std::uint64_t>(left, kForwardPieceBytes)));
+    if (piece.empty()) break;
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
   }
-  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
-  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-  [[nodiscard]] SourceStamp stamp() const noexcept override { return stamp_; }
-  void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
-    check_range(*this, offset, out.size());
-    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  if (!forward->at(bytes.size(), 1).empty()) {
+    reject(stored.name(), "the header declares " + std::to_string(declared) + " bytes, the file decompresses to more");
   }
-  [[nodiscard]] std::span<const std::uint8_t> mapped() const noexcept override { return {bytes_.data(), size_}; }
-
- private:
-  std::uint64_t declared_by(const Kind& kind, std::span<const std::uint8_t> front) const {
-    std::uint64_t declared = 0;
-    try {
-      declared = declared_bytes(kind.read(front));
-    } catch (const Error& error) {
-      reject(name_, error.what());
-    }
-    if (declared <= kMaxDecompressedBytes) return declared;
-    reject(name_, "the header declares " + std::to_string(declared) + " bytes; expected at most " +
-                      std::to_string(kMaxDecompressedBytes) + " in a compressed file. Decompress the file.");
-  }
-
-  std::string name_;
-  SourceStamp stamp_;
-  std::vector<std::uint8_t> bytes_;
-  std::size_t size_ = 0;
-};
+  return std::make_shared<HeldBytes>(stored, std::move(bytes));
+}
 
 std::shared_ptr<const ByteSource> open_array(const Kind& kind, const std::string& path) {
   std::shared_ptr<const ByteSource> file = open_bytes(path);
   std::array<std::uint8_t, 3> front{};
   file->read(0, std::span(front).first(std::min<std::size_t>(file->size(), front.size())));
   if (detect_compression(front) != Compression::kGzip) return file;
-  return std::make_shared<DecompressedBytes>(kind, *file);
+  return decompressed(kind, *file);
 }
 
 ArrayHeader header_of(const Kind& kind, const ByteSource& file) {

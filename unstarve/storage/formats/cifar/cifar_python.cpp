@@ -6,6 +6,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
+#include "unstarve/storage/bytes/held_bytes.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/arrays/array_images.h"
 #include "unstarve/storage/formats/cifar/cifar_files.h"
@@ -36,29 +37,6 @@ const PickleValue& member(const Pickle& pickle, const char* key) {
   if (found == nullptr) throw Error(ErrorKind::kInput, std::string("the pickle is not a dict with the key ") + key);
   return *found;
 }
-
-// Bytes in memory.
-class HeldBytes final : public ByteSource {
- public:
-  HeldBytes(const ByteSource& source, std::vector<std::uint8_t> bytes)
-      : name_(source.name()), stamp_(source.stamp()), bytes_(std::move(bytes)), size_(bytes_.size()) {
-    bytes_.resize(size_ + kReadableAfter);
-  }
-  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
-  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-  [[nodiscard]] SourceStamp stamp() const noexcept override { return stamp_; }
-  void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
-    check_range(*this, offset, out.size());
-    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
-  }
-  [[nodiscard]] std::span<const std::uint8_t> mapped() const noexcept override { return {bytes_.data(), size_}; }
-
- private:
-  std::string name_;
-  SourceStamp stamp_;
-  std::vector<std::uint8_t> bytes_;
-  std::size_t size_;
-};
 
 // The file, mapped or in memory.
 std::shared_ptr<const ByteSource> open_mapped(const std::string& path) {
