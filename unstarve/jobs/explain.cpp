@@ -204,10 +204,10 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
   const ScheduleStage& stage = plan.stages[0];
   ExplainResult result;
   result.settings = settings;
-  result.format = plan.data.format;
-  result.samples = plan.data.samples;
-  result.classes = plan.data.classes;
-  result.encoded = plan.data.encoded;
+  result.format = plan.facts.format;
+  result.samples = plan.facts.samples;
+  result.classes = plan.facts.classes;
+  result.encoded = plan.facts.encoded;
   result.image = stage.sizes.front();
   for (std::size_t i = 0; i < stage.operations.size(); ++i)
     result.operations.push_back(

@@ -53,7 +53,7 @@ HostBatch Rig::host_batch(const Batch& batch) {
   const Plan& plan = loader_->plan();
   std::span<const std::int64_t> labels = batch.labels();
   // The time of a step does not depend on the labels.
-  if (plan.data.label_field < 0) zeros_.assign(labels.size(), 0), labels = zeros_;
+  if (plan.facts.label_field < 0) zeros_.assign(labels.size(), 0), labels = zeros_;
   return {batch.pixels(), labels, batch.size(), plan.output, batch.pinned(), batch.targets()};
 }
 

@@ -61,7 +61,7 @@ void Delivery::publish(Slot& slot) {
   ready_.notify_all();
 }
 
-bool Delivery::ready() const { return closed_ || (open_.empty() ? exhausted() : open_.first().complete); }
+bool Delivery::next_is_ready() const { return closed_ || (open_.empty() ? exhausted() : open_.first().complete); }
 
 void Delivery::request() {
   const bool first = requested_ <= open_.taken();
@@ -101,14 +101,14 @@ bool Delivery::wait(std::chrono::milliseconds timeout) {
   add_prefetch_slots();
   std::unique_lock lock(mutex_);
   request();
-  return ready_.wait_for(lock, timeout, [this] { return ready(); });
+  return ready_.wait_for(lock, timeout, [this] { return next_is_ready(); });
 }
 
 Slot* Delivery::take() {
   add_prefetch_slots();
   std::unique_lock lock(mutex_);
   request();
-  ready_.wait(lock, [this] { return ready(); });
+  ready_.wait(lock, [this] { return next_is_ready(); });
   if (closed_ || open_.empty()) return nullptr;
   Slot& slot = open_.first();
   open_.pop();

@@ -139,7 +139,7 @@ class Delivery {
   bool closed_ = false;
 
  private:
-  [[nodiscard]] bool ready() const;
+  [[nodiscard]] bool next_is_ready() const;
   void request();             // take() and wait(), before they wait
   void add_prefetch_slots();  // expects mutex_ not to be locked
 };

@@ -142,7 +142,7 @@ std::unique_ptr<TrialRun> trial_run(const Plan& plan, std::shared_ptr<const Tria
 std::vector<double> times_of(const TrialRun& trial, int rounds) {
   SampleProgram program(trial.plan, trial.resources);
   AlignedBytes pixels;
-  std::vector<double> times(trial.plan.data.records, 0);
+  std::vector<double> times(trial.plan.facts.records, 0);
   for (int round = 0; round < rounds; ++round)
     for (std::uint64_t id = 0; id < times.size(); ++id) {
       StageTotals totals;
@@ -205,7 +205,7 @@ autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
   const double available = kMemoryPart * static_cast<double>(read_machine_facts().memory_available_bytes);
   const bool limited = plan.memory.limit > 0;
   autotune::CacheProfile profile;
-  profile.samples = static_cast<double>(plan.data.samples);
+  profile.samples = static_cast<double>(plan.facts.samples);
   profile.epoch_samples = static_cast<double>(trial.batches_per_epoch) * plan.spec.batch.size;
   profile.epochs = static_cast<int>(std::min<std::uint32_t>(run.epochs, std::numeric_limits<int>::max()));
   profile.memory_bytes = limited ? static_cast<double>(plan.memory.cache) : std::min(requested, available);
@@ -219,7 +219,7 @@ autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
   const auto count = static_cast<double>(records->size());
   const double record_bytes = static_cast<double>(records->bytes()) / count;
   const int reads =
-      std::max(1, plan.spec.execution.read_ahead >= 0 ? plan.spec.execution.read_ahead : plan.data.reads_in_flight);
+      std::max(1, plan.spec.execution.read_ahead >= 0 ? plan.spec.execution.read_ahead : plan.facts.reads_in_flight);
   const double met_s = record_bytes * profile.samples <= available ? read.again : std::max(read.first, read.again);
   const double read_s = std::max(met_s / reads, std::min(met_s, read.again_cpu));
 
@@ -251,7 +251,7 @@ autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
 }  // namespace
 
 CacheDecision decide_cache(const CacheTrial& trial, const RunOptions& run) {
-  if (!trial.plan.data.encoded) return {{}, "samples are stored as pixels and need no cache"};
+  if (!trial.plan.facts.encoded) return {{}, "samples are stored as pixels and need no cache"};
   CacheSpec cache = trial.plan.spec.cache;
   const autotune::CacheProfile profile = measure(trial, run);
   autotune::CacheChoice choice = autotune::choose_cache(profile);

@@ -16,14 +16,14 @@ void open_cache(const Plan& plan, Resources& resources) {
     resources.dataset = resources.encoded_cache;
     return;
   }
-  resources.pixel_cache = open_pixel_store(cache.file, cache.key, plan.data.records, cache.limit_bytes,
+  resources.pixel_cache = open_pixel_store(cache.file, cache.key, plan.facts.records, cache.limit_bytes,
                                            cache.budgeted ? resources.cache_budget : nullptr);
 }
 
 void open_scan_index(const Plan& plan, const RunData& data, Resources& resources) {
   try {
     resources.scan_index =
-        ScanIndexStore::open(plan.data.scan_index.files, plan.data.records, 0, data.packed_indexes.parts);
+        ScanIndexStore::open(plan.facts.scan_index.files, plan.facts.records, 0, data.packed_indexes.parts);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kIo) throw;
     resources.notes.push_back(std::string("scan index not used: ") + error.what());
@@ -39,7 +39,7 @@ Resources open_resources(const Plan& plan, const RunData& data) {
     resources.larger_images = std::make_shared<MemoryPool>(plan.memory.larger_images);
   }
   open_cache(plan, resources);
-  for (const std::string& why : plan.data.scan_index.not_used) emit_notice(why);
+  for (const std::string& why : plan.facts.scan_index.not_used) emit_notice(why);
   if (uses_scan_index(plan)) open_scan_index(plan, data, resources);
   return resources;
 }

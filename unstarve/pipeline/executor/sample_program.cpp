@@ -91,9 +91,9 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
 
 StepIndex SampleProgram::run(const ReadStep&, StepIndex at) {
   if (!current_.is_read) resources_.dataset->read(current_.sample.id, buffers_.record);
-  const int field = plan_.data.label_field;
+  const int field = plan_.facts.label_field;
   current_.label = field < 0 ? kNoLabel : buffers_.record.values[static_cast<std::size_t>(field)].integer;
-  clock_->lap(WorkStage::kRead, plan_.data.encoded ? image().bytes.size() : 0);
+  clock_->lap(WorkStage::kRead, plan_.facts.encoded ? image().bytes.size() : 0);
   return at + 1;
 }
 
@@ -293,7 +293,7 @@ Size SampleProgram::store(std::uint8_t* pixels, StageTotals& totals, bool timed)
     clock.lap(WorkStage::kStore, bytes.size());
   } else {
     storer_.store(current_.frame, pixels, &fetch_);
-    if (!plan_.data.encoded) check_map(image().pixels);
+    if (!plan_.facts.encoded) check_map(image().pixels);
     size = current_.frame.size();
     clock.lap(WorkStage::kStore, storer_.sample_bytes(size));
   }

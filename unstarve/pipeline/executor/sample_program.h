@@ -97,7 +97,7 @@ class SampleProgram {
   StepIndex run(const StoreStep& step, StepIndex at);
 
   [[nodiscard]] const Value& image() const {
-    return buffers_.record.values[static_cast<std::size_t>(plan_.data.image_field)];
+    return buffers_.record.values[static_cast<std::size_t>(plan_.facts.image_field)];
   }
   [[nodiscard]] StepIndex last() const { return static_cast<StepIndex>(plan_.steps.size()) - 1; }
   // The random numbers of an operation, from the first on.

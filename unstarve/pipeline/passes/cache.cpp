@@ -22,15 +22,15 @@ void add_cache_steps(Plan& plan, std::size_t operations) {
 // Sets plan.cache; returns the reason.
 Rewrite add_cache(Plan plan) {
   const CacheSpec& requested = plan.spec.cache;
-  if (!plan.data.encoded)
+  if (!plan.facts.encoded)
     throw Error(ErrorKind::kArgument,
                 fmt::format("cache.what: {} stores samples as pixels; expected encoded images. Remove the cache.",
-                            plan.data.format));
+                            plan.facts.format));
   CachePlan cache;
   cache.what = requested.what;
   cache.budgeted = plan.memory.limit > 0 && requested.folder.empty();
   if (cache.budgeted) {
-    cache.table_bytes = plan.data.records * kTableBytesPerRecord;
+    cache.table_bytes = plan.facts.records * kTableBytesPerRecord;
     if (plan.memory.cache <= cache.table_bytes)
       return {std::move(plan), false, "no room for it within execution.memory_limit_mb"};
   }

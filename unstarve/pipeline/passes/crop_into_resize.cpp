@@ -12,14 +12,14 @@ Rewrite pass_crop_into_resize(Plan plan, const RunOptions&) {
   const Operation& first = *plan.stages[0].operations[0];
   const std::string &resize = plan.spec.operations[0].name, &crop = plan.spec.operations[1].name;
   Random random(plan.spec.order.seed, 0, 0, 0);
-  const auto resized = first.only_resizes(first.select(plan.data.first.header.size, random).size());
+  const auto resized = first.only_resizes(first.select(plan.facts.first.header.size, random).size());
   if (!resized) return {std::move(plan), false, "the first operation is not a plain resize"};
   if (!selects_part(plan, 1, resized->size)) {
     std::string reason = fmt::format("{} reads the whole output of {}", crop, resize);
     return {std::move(plan), false, std::move(reason)};
   }
   std::string reason = fmt::format("{} computes only the pixels that {} reads", resize, crop);
-  (void)select_before_decode(plan);
+  (void)move_select_before_decode(plan);
   insert_step(plan, index_of(plan, SelectStep{0}) + 1, SelectThroughStep{1, 0});
   return {std::move(plan), true, std::move(reason)};
 }

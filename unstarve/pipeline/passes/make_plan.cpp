@@ -19,7 +19,7 @@ void check_device_decoding(const Plan& plan) {
   const auto reject = [](const std::string& what) {
     throw Error(ErrorKind::kArgument, what + " where a device decodes. Or decode on the host.");
   };
-  if (!plan.data.encoded) reject(fmt::format("decode: {} stores pixels; expected encoded images", plan.data.format));
+  if (!plan.facts.encoded) reject(fmt::format("decode: {} stores pixels; expected encoded images", plan.facts.format));
   if (plan.spec.cache.what == CacheWhat::kPixels)
     reject(fmt::format("cache: pixels{}; expected encoded or nothing", plan.cache_choice.empty() ? "" : ", by auto"));
   if (plan.spec.errors.policy != OnError::kFail)

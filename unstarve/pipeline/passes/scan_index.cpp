@@ -14,14 +14,14 @@ std::string not_used_text(const ScanIndexFacts& facts) {
 }
 
 std::string applied_reason(const Plan& plan) {
-  const ScanIndexFacts& facts = plan.data.scan_index;
+  const ScanIndexFacts& facts = plan.facts.scan_index;
   std::string text = "a crop of a baseline JPEG decodes only its own MCU rows and columns; ";
-  const bool all_packed = facts.packed_records > 0 && facts.packed_records == plan.data.records;
+  const bool all_packed = facts.packed_records > 0 && facts.packed_records == plan.facts.records;
   if (all_packed)
     text += "indexes are stored next to the shards";
   else if (facts.packed_records > 0)
     text += fmt::format("indexes of {} of {} records are stored next to their shards", facts.packed_records,
-                        plan.data.records);
+                        plan.facts.records);
   if (!facts.files.empty())
     text += fmt::format("{}cached in {}, built during the first epoch",
                         facts.packed_records == 0 ? "indexes are " : ", others are ", facts.shown_file.string());
@@ -34,12 +34,12 @@ Rewrite pass_scan_index(Plan plan, const RunOptions&) {
   const DecodeStep* const decode = decode_step(plan);
   if (decode == nullptr || decode->region != DecodeRegion::kSelected)
     return {std::move(plan), false, "images are not decoded in part"};
-  const Size image = plan.data.first.header.size;
+  const Size image = plan.facts.first.header.size;
   if (std::int64_t{image.width} * image.height < kLeastIndexedPixels) {
     std::string reason = fmt::format("images of {}x{} pixels are decoded as fast without", image.width, image.height);
     return {std::move(plan), false, std::move(reason)};
   }
-  const ScanIndexFacts& facts = plan.data.scan_index;
+  const ScanIndexFacts& facts = plan.facts.scan_index;
   if (facts.files.empty() && facts.packed_records == 0) {
     std::string reason = facts.why_no_file + not_used_text(facts);
     return {std::move(plan), false, std::move(reason)};

@@ -76,7 +76,7 @@ Size largest_sample(const Plan& plan) {
   if (plan.spec.batch.pad.to == PadTo::kSize) return plan.spec.batch.pad.size;
   Size largest = plan.stages.front().sizes.back();
   if (plan.padded()) {
-    enlarge(largest, plan.data.largest_output);
+    enlarge(largest, plan.facts.largest_output);
   } else {
     for (const ScheduleStage& stage : plan.stages) enlarge(largest, stage.sizes.back());
   }
@@ -85,10 +85,10 @@ Size largest_sample(const Plan& plan) {
 
 void check_targets(const Plan& plan) {
   if (plan.spec.batch_operations.empty()) return;
-  if (plan.data.label_field < 0 || plan.data.classes == 0)
+  if (plan.facts.label_field < 0 || plan.facts.classes == 0)
     throw Error(ErrorKind::kArgument, fmt::format("batch_operations: {} has no class labels; batch operations need "
                                                   "them. Use data with labels, or remove the batch operations.",
-                                                  plan.data.format));
+                                                  plan.facts.format));
 }
 
 }  // namespace
@@ -96,10 +96,10 @@ void check_targets(const Plan& plan) {
 Plan build_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run) {
   Plan plan;
   plan.spec = std::move(spec);
-  plan.data = std::move(facts);
+  plan.facts = std::move(facts);
   check_targets(plan);
-  plan.stages = make_stages(plan.spec, plan.data.first.header.size);
-  plan.steps = sample_steps(plan.data.encoded, plan.spec.operations.size());
+  plan.stages = make_stages(plan.spec, plan.facts.first.header.size);
+  plan.steps = sample_steps(plan.facts.encoded, plan.spec.operations.size());
   plan.batch_steps = batch_steps(plan.spec);
   plan.output = plan.spec.output;
   plan.sample_size = largest_sample(plan);

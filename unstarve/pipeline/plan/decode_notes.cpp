@@ -77,9 +77,9 @@ std::string index_reason(const Plan& plan, const DecodePlan& how) {
 
 // Runs the select steps for the first image.
 Selection first_selection(const Plan& plan) {
-  const ImageHeader& header = plan.data.first.header;
+  const ImageHeader& header = plan.facts.first.header;
   const ScheduleStage& stage = plan.stages[0];
-  const auto draws = [&](OpIndex op) { return Random(plan.spec.order.seed, 0, plan.data.first.id, op); };
+  const auto draws = [&](OpIndex op) { return Random(plan.spec.order.seed, 0, plan.facts.first.id, op); };
   Selection selection = select_all(header.size);
   Scratch scratch;
   for (const Step& step : plan.steps) {
@@ -99,8 +99,8 @@ Selection first_selection(const Plan& plan) {
 }  // namespace
 
 std::vector<DecodeNote> decode_notes(const Plan& plan) {
-  if (!plan.data.encoded) return {};
-  const ImageHeader& header = plan.data.first.header;
+  if (!plan.facts.encoded) return {};
+  const ImageHeader& header = plan.facts.first.header;
   const Selection selection = first_selection(plan);
   const DecodeHint hint = decode_hint(*decode_step(plan), selection);
   const DecodePlan how = plan_decode(header, hint);

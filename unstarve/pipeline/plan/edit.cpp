@@ -26,7 +26,7 @@ void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition) 
   std::erase_if(plan.steps, condition);
 }
 
-DecodeStep& select_before_decode(Plan& plan) {
+DecodeStep& move_select_before_decode(Plan& plan) {
   const auto decode = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
     return std::holds_alternative<DecodeStep>(step) || std::holds_alternative<DecodeResizeStep>(step);
   });

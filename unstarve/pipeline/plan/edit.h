@@ -17,6 +17,6 @@ void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition);
 
 // Moves the selection of the first operation before the decode step and returns that step. Precondition: encoded
 // images, at least one operation, no cache of pixels.
-DecodeStep& select_before_decode(Plan& plan);
+DecodeStep& move_select_before_decode(Plan& plan);
 
 }  // namespace unstarve

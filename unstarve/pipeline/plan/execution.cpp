@@ -30,16 +30,16 @@ MemoryNeeds memory_needs(const Plan& plan, const RunOptions& run) {
   needs.cache = cache_in_memory ? cache.limit_mb * 1'000'000 : 0;
   needs.read_ahead = requested.read_ahead != 0;
   if (requested.memory_limit_mb == 0) return needs;
-  const LargestSample& largest = plan.data.largest.value();
+  const LargestSample& largest = plan.facts.largest.value();
   const bool pixel_cache = undecided || cache.what == CacheWhat::kPixels;
   needs.limit = requested.memory_limit_mb * 1'000'000;
   needs.record = largest.record_bytes;
-  const Size decoded = plan.data.encoded ? largest.image : Size{};
+  const Size decoded = plan.facts.encoded ? largest.image : Size{};
   const WorkerLoad load{largest.record_bytes, largest.image, decoded, decoded, pixel_cache};
   for (const ScheduleStage& stage : plan.stages)
     needs.worker = std::max(needs.worker, worker_bytes(load, stage.operations));
   needs.fewer_threads = requested.threads == 0;
-  needs.read_ahead = requested.read_ahead > 0 || (requested.read_ahead < 0 && plan.data.reads_in_flight > 0);
+  needs.read_ahead = requested.read_ahead > 0 || (requested.read_ahead < 0 && plan.facts.reads_in_flight > 0);
   return needs;
 }
 
@@ -47,7 +47,7 @@ void resolve_read_ahead(Plan& plan) {
   const ExecutionSpec& requested = plan.spec.execution;
   ExecutionPlan& execution = plan.execution;
   const bool chosen_here = requested.read_ahead < 0;
-  int reads = chosen_here ? plan.data.reads_in_flight : requested.read_ahead;
+  int reads = chosen_here ? plan.facts.reads_in_flight : requested.read_ahead;
   if (plan.memory.limit > 0 && plan.memory.read_ahead == 0 && reads > 0) {
     execution.read_ahead_reason = "no room for it within execution.memory_limit_mb";
     return;
@@ -58,7 +58,7 @@ void resolve_read_ahead(Plan& plan) {
   // read-ahead is in use from the start or never.
   const bool may_begin_later = requested.order == ExecutionOrder::kExact && plan.memory.limit == 0;
   if (execution.read_ahead_tuned)
-    execution.most_read_ahead = reads > 0 ? reads : may_begin_later ? plan.data.most_reads_in_flight : 0;
+    execution.most_read_ahead = reads > 0 ? reads : may_begin_later ? plan.facts.most_reads_in_flight : 0;
   if (reads == 0) {
     execution.read_ahead_reason = chosen_here
                                       ? "nothing to gain: the data are in memory or in the page cache, or unpacking "

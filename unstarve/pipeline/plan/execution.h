@@ -20,7 +20,7 @@ struct ExecutionPlan {
   std::string read_ahead_reason{};
 };
 
-// Sets plan.execution and plan.memory from plan.spec, plan.data and the sizes of plan.stages.
+// Sets plan.execution and plan.memory from plan.spec, plan.facts and the sizes of plan.stages.
 void resolve_execution(Plan& plan, const RunOptions& run);
 
 }  // namespace unstarve

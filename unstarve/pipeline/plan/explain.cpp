@@ -173,8 +173,8 @@ std::string program_text(const Plan& plan) { return list_of(plan, plan.steps); }
 
 std::string explain(const Plan& plan, const SampleSet& samples, const Order& order) {
   const std::vector<Size>& sizes = plan.stages[0].sizes;
-  std::string text = fmt::format("source      {}, {} samples, {}\n", plan.data.format, plan.data.records,
-                                 plan.data.encoded ? "encoded images" : "pixels");
+  std::string text = fmt::format("source      {}, {} samples, {}\n", plan.facts.format, plan.facts.records,
+                                 plan.facts.encoded ? "encoded images" : "pixels");
   text += explain_order(plan.spec, samples, order.length());
   const auto size = [&](std::size_t i) { return fmt::format("{}x{}", sizes[i].width, sizes[i].height); };
   text += fmt::format("image       {}, the first that can be read\n", size(0));

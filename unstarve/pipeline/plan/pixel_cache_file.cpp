@@ -28,8 +28,8 @@ PixelCacheFile pixel_cache_file(const Plan& plan) {
   for (const SourceSpec& source : plan.spec.mix) file.key += fmt::format("{}\n{}\n", source.path, source.split);
   if (const std::string& labels = (plan.spec.mix.empty() ? plan.spec.source : plan.spec.mix[0]).labels; !labels.empty())
     file.key += fmt::format("labels {}\n", labels);
-  file.key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, plan.data.format,
-                          plan.data.records, plan.data.stored_bytes);
+  file.key += fmt::format("{}\n{}\n{}\n{} {}\n", plan.spec.source.path, plan.spec.source.split, plan.facts.format,
+                          plan.facts.records, plan.facts.stored_bytes);
   for (std::size_t i = 0; i < file.operations; ++i)
     file.key += plan.spec.operations[i].name + to_text(plan.spec.operations[i].params) + '\n';
   const CacheSpec& cache = plan.spec.cache;

@@ -60,7 +60,7 @@ struct CachePlan {
 
 struct Plan {
   PipelineSpec spec;  // as requested
-  DataFacts data;
+  DataFacts facts;
   std::vector<ScheduleStage> stages;  // ascending by epoch, the first from epoch 0
   std::vector<Step> steps;            // of each sample
   std::vector<BatchStep> batch_steps;
@@ -77,7 +77,7 @@ struct Plan {
   [[nodiscard]] const ScheduleStage& stage(std::uint32_t epoch) const;
   [[nodiscard]] bool padded() const { return spec.batch.pad.to != PadTo::kNothing; }
   // Classes of the targets; 0: batches have no targets.
-  [[nodiscard]] std::size_t target_classes() const { return spec.batch_operations.empty() ? 0 : data.classes; }
+  [[nodiscard]] std::size_t target_classes() const { return spec.batch_operations.empty() ? 0 : facts.classes; }
   // The sample size in an epoch; with padding, the largest.
   [[nodiscard]] Size size_at(std::uint32_t epoch) const;
 };

@@ -39,13 +39,13 @@ class Walk {
   }
   void visit(const UsePixelsStep&) {
     expect(read_, "uses pixels before the record is read");
-    expect(!plan_.data.encoded, "uses pixels of an encoded image");
+    expect(!plan_.facts.encoded, "uses pixels of an encoded image");
     expect(!pixels_, "produces pixels a second time");
     pixels_ = true;
   }
   void visit(const OpenStep&) {
     expect(read_, "opens the image before the record is read");
-    expect(plan_.data.encoded, "opens an image that is stored as pixels");
+    expect(plan_.facts.encoded, "opens an image that is stored as pixels");
     expect(!opened_, "opens the image a second time");
     opened_ = true;
   }
