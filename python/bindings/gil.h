@@ -3,12 +3,15 @@
 //
 // CPython before 3.14 ends a thread that requests the GIL while the interpreter exits, such as a daemon thread, by
 // pthread_exit(). That unwinds the stack, and aborts the process at the first destructor or noexcept function. With
-// these guards such a thread sleeps until the process ends, as with CPython 3.14.
+// these guards such a thread sleeps until the process ends, as with CPython 3.14. exit.h covers what follows: static
+// objects that such threads still use.
 //
 // Threads: a guard is used by one thread. Failure: none.
 
 #include <nanobind/nanobind.h>
 #include <unistd.h>
+
+#include "python/bindings/exit.h"
 
 namespace unstarve::python {
 
@@ -32,6 +35,7 @@ class GilRelease {
   GilRelease& operator=(const GilRelease&) = delete;
 
  private:
+  InUse in_use_;
   PyThreadState* state_;
 };
 

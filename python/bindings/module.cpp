@@ -28,6 +28,7 @@
 
 #include "python/bindings/device_operations.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/exit.h"
 #include "python/bindings/functions.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/lending_device.h"
@@ -128,7 +129,10 @@ class PyLoader {
     const GilRelease release;
     // The garbage collector may run during a call of the dataset, in one of the threads that would be joined.
     if (in_python_source())
-      std::thread([device = std::move(device_), loader = std::move(loader_)]() mutable { loader.reset(); }).detach();
+      std::thread([device = std::move(device_), loader = std::move(loader_)]() mutable {
+        const InUse in_use;
+        loader.reset();
+      }).detach();
     loader_.reset();
   }
   PyLoader(const PyLoader&) = delete;
@@ -157,6 +161,7 @@ class PyLoader {
   }
 
  private:
+  InUse in_use_;  // by the threads of the loader
   // Objects of Python that the loader shares: released with the GIL, which a deleter of nanobind would request.
   std::vector<std::shared_ptr<const void>> held_;
   std::unique_ptr<Device> device_;
@@ -249,6 +254,7 @@ std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, Sampl
 
 NB_MODULE(_core, m) {
   m.def("set_leak_warnings", &nb::set_leak_warnings);
+  prepare_exit();
   translate_errors();
   queue_notices();
 
