@@ -1,5 +1,6 @@
 #include "python/bindings/functions.h"
 
+#include <fmt/format.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -47,16 +48,22 @@ ImageWorkspace& workspace() {
   return own;
 }
 
-OpValue value_of(nb::handle value) {
+OpValue value_of(const std::string& parameter, nb::handle value) {
   OpValue made;
+  std::vector<double> numbers;
+  double number = 0;
   if (PyBool_Check(value.ptr()) != 0) {
     made.word = nb::cast<bool>(value) ? "true" : "false";
   } else if (PyUnicode_Check(value.ptr()) != 0) {
     made.word = nb::cast<std::string>(value);
-  } else if (PyList_Check(value.ptr()) != 0) {
-    made.numbers = nb::cast<std::vector<double>>(value);
+  } else if (nb::try_cast(value, number)) {
+    made.numbers = {number};
+  } else if (nb::try_cast(value, numbers)) {
+    made.numbers = std::move(numbers);
   } else {
-    made.numbers = {nb::cast<double>(value)};
+    throw Error(ErrorKind::kArgument,
+                fmt::format("{}: found {}; expected a number, several numbers, a word or a Boolean", parameter,
+                            nb::cast<std::string>(nb::repr(value))));
   }
   return made;
 }
@@ -65,7 +72,10 @@ std::vector<OpSpec> specs_of(const std::vector<std::pair<std::string, nb::dict>>
   std::vector<OpSpec> specs;
   for (const auto& [name, parameters] : operations) {
     OpSpec& spec = specs.emplace_back(OpSpec{name, {}});
-    for (const auto& [key, value] : parameters) spec.params[nb::cast<std::string>(key)] = value_of(value);
+    for (const auto& [key, value] : parameters) {
+      const auto parameter = nb::cast<std::string>(key);
+      spec.params[parameter] = value_of(name + "(" + parameter + ")", value);
+    }
   }
   return specs;
 }

@@ -25,13 +25,14 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from unstarve import errors, functions, operation_functions
+from unstarve import errors, functions
 from unstarve._core import batch_operations, operations
 from unstarve._core import set_package_path as _set_package_path
 from unstarve._core import set_python_interpreter as _set_python_interpreter
 from unstarve.constructors import from_source, from_yaml, mix, open, schema
 from unstarve.errors import DataWarning, Error
 from unstarve.functions import ImageInfo, decode, encode_jpeg, image_info
+from unstarve.functions import operations as operation_functions
 from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
 from unstarve.schedules import schedule
@@ -39,15 +40,15 @@ from unstarve.steps.suggestions import suggestion
 
 if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
-    from unstarve.operation_functions import *  # noqa: F403
-    from unstarve.torch_dataset import from_torch as from_torch
+    from unstarve.functions.operations import *  # noqa: F403
+    from unstarve.torch_datasets.from_torch import from_torch as from_torch
 
 _set_package_path([str(folder) for folder in sys.path])  # where Arrow is taken from, when a Parquet file is opened
 if sys.executable and "UNSTARVE_PYTHON" not in os.environ:
     _set_python_interpreter(sys.executable)  # obtains credentials of object stores
 
 # Names whose modules import torch; they are imported on first access.
-_TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_dataset"}
+_TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_datasets.from_torch"}
 
 
 def __getattr__(name: str) -> Any:

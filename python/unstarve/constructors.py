@@ -14,12 +14,12 @@ from unstarve.arguments import check_int, check_nonnegative, rank_and_world
 from unstarve.errors import ArgumentError, InputError, IoError
 from unstarve.loader import Loader
 from unstarve.pipeline import Pipeline
-from unstarve.sources import FileSource, ObjectSource, concatenate
 from unstarve.spec_json import spec_json
 from unstarve.steps.base import STEP_ORDER
 from unstarve.steps.literals import IndexPlace
 from unstarve.steps.suggestions import suggesting
-from unstarve.user_code import UserCode
+from unstarve.user_code.sources import FileSource, ObjectSource, concatenate
+from unstarve.user_code.user_code import UserCode
 
 
 @suggesting

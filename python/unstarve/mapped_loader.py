@@ -21,7 +21,7 @@ from unstarve.errors import ArgumentError, CancelledError, InputError
 from unstarve.loader import Loader
 from unstarve.loaders.engine import BadSample, Engine
 from unstarve.loaders.run_state import Progress
-from unstarve.user_code import UserCode
+from unstarve.user_code.user_code import UserCode
 from unstarve.workers.map_job import BadRecord, MapJob, MappedBatch, check_picklable
 from unstarve.workers.pool import IdlePool, InlinePool, Pool
 from unstarve.workers.process_pool import ProcessPool

@@ -27,8 +27,8 @@ from unstarve.steps import PipelineSteps
 from unstarve.steps.base import STEP_ORDER
 from unstarve.steps.literals import LastBatch
 from unstarve.steps.suggestions import suggesting, suggestion
-from unstarve.user_code import UserCode
-from unstarve.user_functions import describe
+from unstarve.user_code.functions import describe
+from unstarve.user_code.user_code import UserCode
 
 # (mean, std) per channel of the training images, for pixel values scaled to 0..1, as in torchvision's references.
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))

@@ -28,7 +28,7 @@ from unstarve.loaders.representation import Rows, as_html, as_text, images_of, s
 from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.steps.suggestions import suggestion
-from unstarve.user_code import UserCode
+from unstarve.user_code.user_code import UserCode
 
 LOOP_ENDED = ("this loop over the loader was ended by a newer loop over the same loader, or by close(); expected one "
                "loop at a time. Create another loader by batch() for a second loop.")
@@ -228,6 +228,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         return self._engine
 
     def _start(self) -> Engine:
+        """Returns a new engine at the resume position; its threads begin to read."""
         return _core.Loader(self._spec, self._dataset, *self._position, self._chosen, self._stretches, self._allocate,
                             *self._device_bytes, self._decode)
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from unstarve import _core
 from unstarve.arguments import check_int
 from unstarve.loaders.engine import BadSample, DeviceBytes, Engine, Normalisation
-from unstarve.user_code import UserCode
+from unstarve.user_code.user_code import UserCode
 
 
 class LoaderDescription:

@@ -6,7 +6,7 @@ import abc
 from typing import Any, Self
 
 from unstarve import _core
-from unstarve.user_code import UserCode
+from unstarve.user_code.user_code import UserCode
 
 # Position of each step in the chain. A step may follow steps of the same or a lower position.
 STEP_ORDER = {"subset": 0, "random_split": 0, "filter": 1, "take": 2, "shuffle": 3, "sequential": 3, "shard": 3,

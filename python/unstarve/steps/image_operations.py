@@ -35,6 +35,41 @@ def _choice_value(value: Any) -> str:
     return ",".join(repr(check_number("one_of", one)) for one in numbers)
 
 
+Choices: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
+
+
+def choices_text(choices: Choices, weights: Sequence[float] | None = None) -> str:
+    """Returns the parameter `choices` of the operation one_of: "color_jitter hue=0; 2 gaussian_blur".
+
+    Args:
+        choices: Names of operations, or (name, parameters).
+        weights: How often each is drawn, relative to the others.
+
+    Raises:
+        ArgumentError: A choice has another form, or the number of weights differs from that of choices.
+    """
+    if not isinstance(choices, Sequence):
+        raise ArgumentError(f"one_of(choices): found {choices!r}; expected a list of operations")
+    shares = [1.0] * len(choices) if weights is None else list(weights)
+    if len(shares) != len(choices):
+        raise ArgumentError(f"one_of(weights): found {len(shares)} for {len(choices)} operations; expected one each")
+    texts = []
+    for choice, share in zip(choices, shares, strict=True):
+        name: str
+        parameters: Mapping[str, Any] = {}
+        match choice:
+            case str():
+                name = choice
+            case (str() as name, Mapping() as parameters):
+                pass
+            case _:
+                raise ArgumentError(f"one_of(choices): found {choice!r}; expected the name of an operation, or "
+                                    "(name, {parameter: value})")
+        values = "".join(f" {key}={_choice_value(value)}" for key, value in parameters.items())
+        texts.append(("" if share == 1 else f"{check_nonnegative('one_of(weights)', share)!r} ") + name + values)
+    return "; ".join(texts)
+
+
 class ImageOperationSteps(abc.ABC):
     """Methods that add an operation by its name, with the parameters that users know."""
 
@@ -313,16 +348,7 @@ class ImageOperationSteps(abc.ABC):
         Example:
             pipeline.one_of(("color_jitter", {"hue": 0}), ("gaussian_blur", {"sigma": (0.1, 2), "probability": 1}))
         """
-        shares = [1.0] * len(choices) if weights is None else list(weights)
-        if len(shares) != len(choices):
-            raise ArgumentError(f"one_of(weights): found {len(shares)} for {len(choices)} operations; expected one "
-                                "each")
-        texts = []
-        for choice, share in zip(choices, shares, strict=True):
-            name, parameters = (choice, {}) if isinstance(choice, str) else choice
-            values = "".join(f" {key}={_choice_value(value)}" for key, value in parameters.items())
-            texts.append(("" if share == 1 else f"{check_nonnegative('one_of(weights)', share)!r} ") + name + values)
-        return self.operation("one_of", choices="; ".join(texts))
+        return self.operation("one_of", choices=choices_text(choices, weights))
 
     def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0,
                 all_ops: bool = True, interpolation: WarpInterpolation = "bilinear", fill: Colour = 0) -> Self:

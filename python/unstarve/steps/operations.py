@@ -14,7 +14,7 @@ from unstarve.spec_json import spec_json
 from unstarve.steps.base import Steps
 from unstarve.steps.image_operations import ImageOperationSteps
 from unstarve.steps.literals import Dtype, Layout
-from unstarve.user_functions import Function
+from unstarve.user_code.functions import Function
 
 
 class OperationSteps(ImageOperationSteps, Steps):

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from unstarve import _core
 from unstarve.errors import ArgumentError, Error, InputError
-from unstarve.sources import Source, concatenate
-from unstarve.user_functions import Function
+from unstarve.user_code.functions import Function
+from unstarve.user_code.sources import Source, concatenate
 from unstarve.workers import job_pickling
 from unstarve.workers.exceptions import ExceptionWrapper
 from unstarve.workers.seeding import mix, seed_sample

@@ -11,10 +11,11 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[3] / "python" / "unstarve"
 # The modules that users call.
-MODULES = ("constructors", "dataloader", "dataset_tensors", "errors", "facts", "functions", "jax", "loader",
+MODULES = ("constructors", "dataloader", "errors", "facts", "functions.__init__", "jax", "loader",
            "loaders.base_loader", "loaders.conversions", "loaders.description", "loaders.framework_loader",
            "pipeline", "ray", "schedules", "steps.execution", "steps.image_operations", "steps.operations",
-           "steps.selection", "tensorflow", "torch", "torch_dataset", "weights")
+           "steps.selection", "tensorflow", "torch", "torch_datasets.from_torch",
+           "torch_datasets.tensors", "weights")
 OPERATIONS = re.findall(r"^OPERATION\((\w+),", (PACKAGE.parents[1] / "unstarve/ops/operation_table.inl").read_text(),
                         re.MULTILINE)
 # Words that look like a described argument and are the parts of a batch.

@@ -13,7 +13,7 @@ from PIL import Image, ImageOps
 
 import unstarve as un
 from image_support import decoded, encoded, pixels
-from unstarve import operation_functions, operation_stubs
+from unstarve.functions import operations, stubs
 
 NAMES = [name for name, _ in un.operations()]
 IMAGE = pixels(48, 64)
@@ -153,7 +153,19 @@ def test_draws_follow_the_worker_seeds_of_torch_and_the_samples_of_our_loader():
 # --- arguments ------------------------------------------------------------------------------------------------------
 
 
+def test_the_choices_of_one_of_may_be_a_list_as_in_a_pipeline():
+    listed = [("invert", {"probability": 1}), ("gaussian_blur", {"sigma": (1, 1), "probability": 1})]
+    text = "invert probability=1; gaussian_blur sigma=1,1 probability=1"
+    for seed in range(8):
+        np.testing.assert_array_equal(un.one_of(IMAGE, listed, seed=seed), un.one_of(IMAGE, choices=text, seed=seed))
+
+
 @pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: un.one_of(IMAGE, [3]), un.errors.ArgumentError, r"one_of\(choices\): found 3; expected the name"),
+    (lambda: un.one_of(IMAGE, 3), un.errors.ArgumentError, r"one_of\(choices\): found 3; expected a list"),
+    (lambda: un.solarize(IMAGE, threshold=None), un.errors.ArgumentError,
+     r"solarize\(threshold\): found None; expected a number"),
+    (lambda: un.solarize(IMAGE, threshold={}), un.errors.ArgumentError, r"solarize\(threshold\): found {}; expected"),
     (lambda: un.resize(IMAGE), TypeError, "missing a required argument: 'size'"),
     (lambda: un.solarize(IMAGE, 100), TypeError, "too many positional"),
     (lambda: un.solarize(IMAGE, treshold=3), TypeError, "treshold"),
@@ -208,9 +220,9 @@ def test_every_operation_has_a_documented_function(name):
 
 
 def test_the_stub_is_that_of_the_operations():
-    stub = Path(operation_functions.__file__).resolve().with_suffix(".pyi")
-    assert stub.read_text() == operation_stubs.stub(), (
-        f"regenerate it: python -m unstarve.operation_stubs > {stub}")
+    stub = Path(operations.__file__).resolve().with_suffix(".pyi")
+    assert stub.read_text() == stubs.stub(), (
+        f"regenerate it: python -m unstarve.functions.stubs > {stub}")
     with pytest.raises(AttributeError, match="no attribute 'sharpen'"):
         un.functions.sharpen
     with pytest.raises(AttributeError, match="no attribute 'sharpen'"):

@@ -14,16 +14,17 @@ from unstarve import _core
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / "tests/python/package/typed_program.py"
-MODULES = ("arguments", "constructors", "dataloader", "dataset_steps", "dataset_tensors", "device_operations", "draws",
-           "errors", "facts", "functions", "image_arguments", "jax", "loader", "loaders.base_loader",
-           "loaders.conversions", "loaders.description", "loaders.engine", "loaders.framework_loader",
-           "loaders.run_state", "mapped_loader", "notices", "nvjpeg", "operation_functions",
-           "operation_stubs", "optional_packages", "pipeline", "ray", "schedules", "single_image",
-           "sources", "spec_json", "steps", "steps.base", "steps.execution", "steps.image_operations",
-           "steps.operations", "steps.selection", "tensorflow", "torch", "torch_dataset", "user_code",
-           "user_functions", "weights")
-NEEDS = {"dataloader": "torch", "dataset_steps": "torch", "dataset_tensors": "torch", "device_operations": "torch",
-         "jax": "jax", "tensorflow": "tensorflow", "torch": "torch", "torch_dataset": "torch"}
+MODULES = ("arguments", "constructors", "dataloader", "device_operations", "errors", "facts", "functions",
+           "functions.draws", "functions.image_arguments", "functions.operations", "functions.single_image",
+           "functions.stubs", "jax", "loader", "loaders.base_loader", "loaders.conversions", "loaders.description",
+           "loaders.engine", "loaders.framework_loader", "loaders.run_state", "mapped_loader", "notices", "nvjpeg",
+           "optional_packages", "pipeline", "ray", "schedules", "spec_json", "steps", "steps.base", "steps.execution",
+           "steps.image_operations", "steps.operations", "steps.selection", "tensorflow", "torch",
+           "torch_datasets.from_torch", "torch_datasets.steps", "torch_datasets.tensors", "user_code.functions",
+           "user_code.sources", "user_code.user_code", "weights")
+NEEDS = {"dataloader": "torch", "device_operations": "torch", "jax": "jax", "tensorflow": "tensorflow",
+         "torch": "torch", "torch_datasets.from_torch": "torch", "torch_datasets.steps": "torch",
+         "torch_datasets.tensors": "torch"}
 
 
 def test_the_stub_is_that_of_the_module():

@@ -164,7 +164,7 @@ def test_to_torch_begins_at_the_position_of_its_loader_and_resumes():
 
 def test_another_device_normalises_there():
     """The meta device has shapes and dtypes only; the arithmetic is compared on the CPU."""
-    from unstarve.dataset_tensors import TensorLoader
+    from unstarve.torch_datasets.tensors import TensorLoader
 
     loader = steps(un.from_torch(Images())).options(workers=0).batch(4)
     for images, labels in loader.to_torch("meta", normalize=un.IMAGENET, channels_last=True):

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from unstarve.errors import ArgumentError, Error
-from unstarve.image_arguments import read_image
-from unstarve.single_image import Chain, compiled, renamed, run
-from unstarve.user_functions import Function
+from unstarve.functions.image_arguments import read_image
+from unstarve.functions.single_image import Chain, compiled, renamed, run
+from unstarve.user_code.functions import Function
 from unstarve.workers import torch_job
 
 Normalisation: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"

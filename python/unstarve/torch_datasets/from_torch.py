@@ -32,7 +32,15 @@ from unstarve.arguments import (
     shard_arguments,
 )
 from unstarve.dataloader import DataLoader
-from unstarve.dataset_steps import (
+from unstarve.device_operations import torch_device
+from unstarve.errors import ArgumentError, CancelledError
+from unstarve.functions.single_image import frozen
+from unstarve.loaders.base_loader import LOOP_ENDED
+from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
+from unstarve.schedules import Schedule
+from unstarve.spec_json import spec_json
+from unstarve.steps.image_operations import ImageOperationSteps
+from unstarve.torch_datasets.steps import (
     CHANNELS_FIRST,
     BulkSteppedDataset,
     Normalisation,
@@ -42,16 +50,8 @@ from unstarve.dataset_steps import (
     is_normalisation,
     runs_of,
 )
-from unstarve.dataset_tensors import TensorLoader
-from unstarve.device_operations import torch_device
-from unstarve.errors import ArgumentError, CancelledError
-from unstarve.loaders.base_loader import LOOP_ENDED
-from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
-from unstarve.schedules import Schedule
-from unstarve.single_image import frozen
-from unstarve.spec_json import spec_json
-from unstarve.steps.image_operations import ImageOperationSteps
-from unstarve.user_functions import Function
+from unstarve.torch_datasets.tensors import TensorLoader
+from unstarve.user_code.functions import Function
 from unstarve.workers.order import Order
 
 STATE_VERSION = 1
@@ -314,7 +314,7 @@ class DatasetLoader:
                  channels_last: bool = False) -> TensorLoader:
         """Returns a loader of the same batches as tensors on a device, at this loader's resume position.
 
-        Call it once, not in every epoch. See unstarve.dataset_tensors.TensorLoader for its batches.
+        Call it once, not in every epoch. See unstarve.torch_datasets.tensors.TensorLoader for its batches.
 
         Args:
             device: "cpu", "cuda", "cuda:1", or a torch.device.

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 import torch
 
-from unstarve.dataset_steps import Normalisation
+from unstarve.torch_datasets.steps import Normalisation
 
 
 class Batches(Protocol):

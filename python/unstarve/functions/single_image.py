@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unstarve import _core
-from unstarve.draws import NO_DRAWS, Draws, Generator, Seed, draws_of
-from unstarve.errors import Error
-from unstarve.image_arguments import Given, read_image, result
+from unstarve.errors import ArgumentError, Error
+from unstarve.functions.draws import NO_DRAWS, Draws, Generator, Seed, draws_of
+from unstarve.functions.image_arguments import Given, read_image, result
 
 # (name, parameters) of each operation, hashable
 Chain: TypeAlias = "tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]"
@@ -21,9 +21,21 @@ MAX_PIXELS = 1 << 28
 
 
 def frozen(name: str, parameters: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """Returns an operation in hashable form; sequences and arrays become tuples."""
-    return name, tuple((key, tuple(value) if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
-                        else value) for key, value in parameters.items())
+    """Returns an operation in hashable form; sequences and arrays become tuples.
+
+    Raises:
+        ArgumentError: A parameter is neither hashable nor a sequence.
+    """
+    made = []
+    for key, value in parameters.items():
+        given = tuple(value) if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) else value
+        try:
+            hash(given)
+        except TypeError:
+            raise ArgumentError(f"{name}({key}): found {value!r}; expected a number, several numbers, a word or a "
+                                "Boolean") from None
+        made.append((key, given))
+    return name, tuple(made)
 
 
 @functools.lru_cache(256)

@@ -34,19 +34,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from unstarve import _core, operation_functions
+from unstarve import _core
 from unstarve.arguments import check_int
-from unstarve.draws import NO_DRAWS
 from unstarve.errors import ArgumentError
-from unstarve.image_arguments import read_image
-from unstarve.single_image import MAX_PIXELS, compiled, frozen, header, run
+from unstarve.functions import operations
+from unstarve.functions.draws import NO_DRAWS
+from unstarve.functions.image_arguments import read_image
+from unstarve.functions.single_image import MAX_PIXELS, compiled, frozen, header, run
 from unstarve.steps.literals import Interpolation, Mode, Subsampling
 
 if TYPE_CHECKING:
     import torch
 
-    from unstarve.image_arguments import Array, ArrayLike, Encoded
-    from unstarve.operation_functions import *  # noqa: F403
+    from unstarve.functions.image_arguments import Array, ArrayLike, Encoded
+    from unstarve.functions.operations import *  # noqa: F403
 
 
 class ImageInfo(NamedTuple):
@@ -181,10 +182,10 @@ def encode_jpeg(image: ArrayLike | torch.Tensor, *, quality: int = 75, subsampli
 
 
 def __getattr__(name: str) -> Any:
-    if name not in operation_functions.NAMES:
+    if name not in operations.NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(operation_functions, name)
+    return getattr(operations, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({"decode", "image_info", "encode_jpeg", "ImageInfo", *operation_functions.NAMES})
+    return sorted({"decode", "image_info", "encode_jpeg", "ImageInfo", *operations.NAMES})

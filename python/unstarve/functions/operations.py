@@ -1,7 +1,7 @@
 """One function for each operation of the library, by its name: `un.solarize(image, threshold=100)`.
 
-Signatures and docstrings come from the library's table of operations. operation_functions.pyi has them for type
-checkers; `python -m unstarve.operation_stubs` writes it.
+Signatures and docstrings come from the library's table of operations. operations.pyi has them for type
+checkers; `python -m unstarve.functions.stubs` writes it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ import inspect
 from typing import Any
 
 from unstarve import _core
-from unstarve.single_image import apply, compiled, frozen
+from unstarve.functions.single_image import apply, compiled, frozen
+from unstarve.steps.image_operations import choices_text
 
 NAMES: tuple[str, ...] = tuple(name for name, _ in _core.operations())
 _HELP = dict(_core.operations())
+
+# Parameters that are a text in a spec, but may have another form here: {(operation, parameter): (type, description)}.
+_TEXTS = {("one_of", "choices"): ("str | Choices", "names of operations, or (name, parameters) of each; or a text as "
+                                                   'in a spec: "invert; 2 gaussian_blur sigma=0.1,2"')}
 
 _ARGUMENTS = """
 Args:
@@ -51,7 +56,7 @@ def signature_of(name: str) -> inspect.Signature:
     help_ = _HELP[name].partition(": ")[2]
     listed = sorted(_core.operation_parameters(name), key=lambda row: help_.find(row[0]))
     first = [kinds("image", kinds.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | torch.Tensor")]
-    first += [kinds(parameter, kinds.POSITIONAL_OR_KEYWORD, annotation=type_)
+    first += [kinds(parameter, kinds.POSITIONAL_OR_KEYWORD, annotation=_TEXTS.get((name, parameter), [type_])[0])
               for parameter, type_, required, *_ in listed if required]
     rest = [kinds(parameter, kinds.KEYWORD_ONLY, annotation=type_, default=default)
             for parameter, type_, required, default, _ in listed if not required]
@@ -63,7 +68,8 @@ def signature_of(name: str) -> inspect.Signature:
 
 def _docstring(name: str, signature: inspect.Signature) -> str:
     summary = _HELP[name].partition(": ")[0]
-    values = {parameter: text for parameter, _, _, _, text in _core.operation_parameters(name)}
+    values = {parameter: _TEXTS.get((name, parameter), ["", text])[1]
+              for parameter, _, _, _, text in _core.operation_parameters(name)}
     lines = "".join(f"    {parameter}: {values[parameter][0].upper()}{values[parameter][1:]}.\n"
                     for parameter in signature.parameters if parameter in values)
     required = ", 224" if "size" in signature.parameters else ""
@@ -78,6 +84,9 @@ def _function(name: str) -> Any:
     def function(*args: Any, **given: Any) -> Any:
         parameters = signature.bind(*args, **given).arguments
         image = parameters.pop("image")
+        for key, value in parameters.items():
+            if (name, key) in _TEXTS and not isinstance(value, str):
+                parameters[key] = choices_text(value)
         return apply(name, image, parameters, parameters.pop("seed", None), parameters.pop("generator", None))
 
     function.__name__ = function.__qualname__ = name

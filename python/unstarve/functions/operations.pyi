@@ -1,12 +1,13 @@
-"""One function for each operation of the library. Written by unstarve.operation_stubs; do not edit."""
+"""One function for each operation of the library. Written by unstarve.functions.stubs; do not edit."""
 
 import inspect
 from typing import Literal, overload
 
 import torch
 
-from unstarve.draws import Generator, Seed
-from unstarve.image_arguments import Array, ArrayLike
+from unstarve.functions.draws import Generator, Seed
+from unstarve.functions.image_arguments import Array, ArrayLike
+from unstarve.steps.image_operations import Choices
 
 __all__ = [
     "affine",
@@ -206,9 +207,10 @@ def lighting(image: torch.Tensor, *, std: float = ..., probability: float = ...,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def one_of(image: ArrayLike, choices: str, *, seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+def one_of(image: ArrayLike, choices: str | Choices, *, seed: Seed | None = ...,
+           generator: Generator | None = ...) -> Array: ...
 @overload
-def one_of(image: torch.Tensor, choices: str, *, seed: Seed | None = ...,
+def one_of(image: torch.Tensor, choices: str | Choices, *, seed: Seed | None = ...,
            generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload

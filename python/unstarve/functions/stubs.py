@@ -1,4 +1,4 @@
-"""Writes operation_functions.pyi: `python -m unstarve.operation_stubs > python/unstarve/operation_functions.pyi`.
+"""Writes operations.pyi: `python -m unstarve.functions.stubs > python/unstarve/functions/operations.pyi`.
 
 A function has two declarations: arrays and encoded images return an array, tensors a tensor.
 """
@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import inspect
 
-from unstarve import operation_functions
+from unstarve.functions import operations
 
 _WIDTH = 120
-_HEAD = '''"""One function for each operation of the library. Written by unstarve.operation_stubs; do not edit."""
+_HEAD = '''"""One function for each operation of the library. Written by unstarve.functions.stubs; do not edit."""
 
 import inspect
 from typing import Literal, overload
 
 import torch
 
-from unstarve.draws import Generator, Seed
-from unstarve.image_arguments import Array, ArrayLike
+from unstarve.functions.draws import Generator, Seed
+from unstarve.functions.image_arguments import Array, ArrayLike
+from unstarve.steps.image_operations import Choices
 
 __all__ = [
 {names}]
@@ -49,10 +50,10 @@ def _declaration(name: str, signature: inspect.Signature, image: str, returned: 
 
 
 def stub() -> str:
-    """Returns the text of operation_functions.pyi."""
-    text = _HEAD.replace("{names}", "".join(f'    "{name}",\n' for name in sorted(operation_functions.NAMES)))
-    for name in sorted(operation_functions.NAMES):
-        signature = operation_functions.signature_of(name)
+    """Returns the text of operations.pyi."""
+    text = _HEAD.replace("{names}", "".join(f'    "{name}",\n' for name in sorted(operations.NAMES)))
+    for name in sorted(operations.NAMES):
+        signature = operations.signature_of(name)
         text += "\n" + _declaration(name, signature, "ArrayLike", "Array")
         text += "\n" + _declaration(name, signature, "torch.Tensor", "torch.Tensor") + "\n"
     return text

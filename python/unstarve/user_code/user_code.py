@@ -11,8 +11,8 @@ import numpy.typing as npt
 from unstarve import _core
 from unstarve.errors import ArgumentError
 from unstarve.facts import Predicate, all_of
-from unstarve.sources import FileSource, ObjectSource, Source
-from unstarve.user_functions import Function, describe
+from unstarve.user_code.functions import Function, describe
+from unstarve.user_code.sources import FileSource, ObjectSource, Source
 
 
 @dataclasses.dataclass(frozen=True)
