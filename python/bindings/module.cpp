@@ -5,9 +5,9 @@
 //          a Python object (python_source.h), and then hold no lock for which a call from Python waits.
 //
 // Without a GIL (FREE_THREADED): Dataset, SampleSet and RunState are immutable; SampleReader, DeviceOperations,
-// DecodeBalance, the notices and Python sources have their own locks. Run.next() and Loader.next() are for one thread
-// at a time: they lock their object, but, as with the GIL, not while waiting for a batch. Loader's other methods and
-// the deallocation of a batch's arrays are thread-safe.
+// DecodeBalance, the notices and Python sources have their own locks. Loader.next(), and Run.next() in samples.cpp, are
+// for one thread at a time: they lock their object, but, as with the GIL, not while waiting for a batch. Loader's other
+// methods and the deallocation of a batch's arrays are thread-safe.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

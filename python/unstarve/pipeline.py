@@ -1,4 +1,4 @@
-"""Describes what to load, step by step. Nothing runs before the loader is iterated.
+"""Describes what to load, step by step. `un.open` lists the data, `batch` checks the steps; iteration reads samples.
 
     loader = un.open("photos/train").shuffle(seed=0).decode().random_resized_crop(224).flip().batch(256)
 

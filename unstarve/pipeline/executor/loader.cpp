@@ -86,7 +86,8 @@ struct Loader::State {
   // This state. Throws Error(kArgument) in a fork of the process that has the threads.
   State& checked();
   // Whether next() would not block, after up to `timeout` for each batch that is left out.
-  [[nodiscard]] bool ready(std::chrono::milliseconds timeout);
+  // Waits up to `timeout` for the next batch that is delivered, and releases those that the error policy leaves out.
+  [[nodiscard]] bool await_batch(std::chrono::milliseconds timeout);
   void notify_if_all_held();
 
   const pid_t process = ::getpid();
@@ -126,7 +127,7 @@ void Loader::State::notify_if_all_held() {
       held, megabytes(memory.batch), memory.limit / 1'000'000, cached, megabytes(memory.batch)));
 }
 
-bool Loader::State::ready(std::chrono::milliseconds timeout) {
+bool Loader::State::await_batch(std::chrono::milliseconds timeout) {
   while (delivery->wait(timeout)) {
     const Slot* const next = delivery->peek();
     if (next == nullptr || !errors.leaves_out(*next)) return true;
@@ -157,7 +158,7 @@ std::optional<Batch> Loader::next() {
   Slot* slot = nullptr;
   {
     ConsumerCall call(s.consumption.clock, s.run.clock);
-    while (!s.ready(kCheckEvery)) {
+    while (!s.await_batch(kCheckEvery)) {
     }
     slot = s.delivery->take();
     call.set_with_batch(slot != nullptr);
@@ -181,7 +182,7 @@ std::optional<Batch> Loader::next() {
 bool Loader::wait(std::chrono::milliseconds timeout) {
   State& s = state_->checked();
   const ConsumerCall call(s.consumption.clock, s.run.clock);
-  return s.ready(timeout);
+  return s.await_batch(timeout);
 }
 
 RankProgress Loader::progress() const { return state_->checked().delivery->progress(); }

@@ -16,8 +16,9 @@ namespace unstarve {
 PlannedRun plan_run(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, const RunOptions& run,
                     OrderBasis basis) {
   check_spec(spec);
-  replace_means(spec.operations, spec.output.normalisation);
-  if (spec.device.operations == OperationsOn::kDevice) (void)first_on_device(spec);  // throws if it is none
+  replace_means(spec.operations, spec.output.normalisation);  // fill: mean
+  // Throws if the operations cannot be split between host and device.
+  if (spec.device.operations == OperationsOn::kDevice) (void)first_on_device(spec);
   if (!basis.samples) {
     const int threads = spec.execution.threads > 0 ? spec.execution.threads : run.usable_cores;
     basis.samples = choose_samples(spec, *dataset, threads);

@@ -79,7 +79,7 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
   current_.selected_count = 0;
   for (StepIndex at = 0, end = last(); at < end;)
     at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
-  if (current_.file[0] > 0) {
+  if (current_.file[0] > 0) {  // left to a device
     clock_->lap(WorkStage::kDecode, 0);
     clock_->lap(WorkStage::kAugment, 0);
     return current_.label;
@@ -263,7 +263,7 @@ StepIndex SampleProgram::run(const CacheInsertStep&, StepIndex at) {
   return at + 1;
 }
 
-StepIndex SampleProgram::run(const StoreStep&, StepIndex at) { return at + 1; }  // executed by store()
+StepIndex SampleProgram::run(const StoreStep&, StepIndex at) { return at + 1; }
 
 void SampleProgram::check_size() const {
   const Size made = current_.frame.size();

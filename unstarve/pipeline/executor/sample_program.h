@@ -53,7 +53,7 @@ class SampleProgram {
   // The file that store() copies instead of pixels; bytes are 0 unless the sample of make() is left to a device.
   [[nodiscard]] const FileExtent& file() const { return current_.file; }
   [[nodiscard]] RecordBuffer& record() { return buffers_.record; }
-  // Fetches the record of the sample after that of the next make() into the CPU's cache.
+  // `id`: the sample after the next make(). Its record is brought into the CPU's cache meanwhile.
   void announce(std::uint64_t id) { fetch_ = CacheFetch(resources_.dataset->prefetch(id)); }
 
   [[nodiscard]] std::size_t sample_bytes() const { return storer_.sample_bytes(size_); }  // of the epoch's largest
@@ -94,7 +94,7 @@ class SampleProgram {
   StepIndex run(const MaterialiseStep& step, StepIndex at);
   StepIndex run(const CacheLookupStep& step, StepIndex at);
   StepIndex run(const CacheInsertStep& step, StepIndex at);
-  StepIndex run(const StoreStep& step, StepIndex at);
+  StepIndex run(const StoreStep& step, StepIndex at);  // never called: store() executes the last step
 
   [[nodiscard]] const Value& image() const {
     return buffers_.record.values[static_cast<std::size_t>(plan_.facts.image_field)];

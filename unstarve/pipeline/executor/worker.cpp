@@ -119,7 +119,8 @@ class Worker {
     if (!slot.files.empty()) slot.files[index] = program_.file();
   }
 
-  // Whether program_.record() holds the claim's sample `i`. Rethrows the exception of its read-ahead.
+  // Takes the record of the claim's sample `i` from the read-ahead into program_.record(), if there is a read-ahead.
+  // Returns whether the record was read. Rethrows the exception of the reader.
   bool fetch(const Claim& claim, std::size_t i, bool timed) {
     if (fetched_) {
       if (fetched_->failure) std::rethrow_exception(fetched_->failure);

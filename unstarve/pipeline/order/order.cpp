@@ -64,6 +64,7 @@ void Order::count_batches() {
   }
 }
 
+// Of this rank; the last batch may be smaller than the others.
 std::uint64_t Order::batch_samples(std::uint64_t batch) const {
   return batch + 1 == batches_ ? last_samples_ : batch_size_;
 }
@@ -80,6 +81,8 @@ std::uint64_t Order::samples_before_batch(std::uint64_t batch) const {
 Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
     : order_(&order), draws_(order.draws_.get()), epoch_(epoch), permutation_(order.samples_, order.seed_, epoch) {}
 
+// Batch and index determine the position in the epoch, across all ranks; buckets move it; the permutation or the draws
+// make a sample of it. The remainder fills the last batches of all ranks with the first samples.
 Sample Order::Epoch::sample(std::uint64_t batch, std::uint64_t index) const {
   std::uint64_t position = order_->skip_used(order_->samples_before_batch(batch) + index) % order_->samples_;
   if (order_->buckets_) [[unlikely]]

@@ -1,12 +1,15 @@
 #pragma once
 // The steps of a sample's program, from record to batch slot. Plain data: comparable, printable, without state.
 //
-//   random_resized_crop, flip      program
+//   random_resized_crop, flip      program after this pass and those above it
 //   without passes                 Read, Open, Decode(whole), Apply(0), Materialise, Apply(1), Materialise, Store
-//   operation_fusion               Read, Open, Decode(whole), Apply(0), Apply(1), Store
-//   + crop_into_decode             Read, Open, Select(0), Decode(selected), Apply(0), Apply(1), Store
-//   + resize_into_decode           Read, Open, Select(0), DecodeResize(selected, 0), Apply(1), Store
-//   cache of pixels                CacheLookup, Read, Open, Decode(whole), CacheInsert, Apply(0), ..., Store
+//   crop_into_decode               Read, Open, Select(0), Decode(selected), Apply(0), Materialise, ..., Store
+//   resize_into_decode             Read, Open, Select(0), DecodeResize(selected, 0), Materialise, ..., Store
+//   scan_index                     the decode step also uses the index of MCU rows
+//   operation_fusion               Read, Open, Select(0), DecodeResize(selected, 0), Apply(1), Store
+//
+// With a cache of pixels (pass cache): CacheLookup, Read, Open, Decode(whole), CacheInsert, Apply(0), ..., Store.
+// All passes, in order: spec/pass_table.inl. `unstarve explain DATA --passes` prints the program after each.
 //
 // Operations are referred to by their index in the pipeline. Random numbers are keyed by that index, not by the
 // position of a step, so that a pass may reorder steps without changing what is drawn.
@@ -27,7 +30,7 @@ struct NoParameters {
   friend bool operator==(const NoParameters&, const NoParameters&) = default;
 };
 
-// Reads the record: encoded bytes or stored pixels, and the label.
+// Obtains the record: encoded bytes or stored pixels, and the label. Reads it unless the read-ahead has.
 struct ReadStep : NoParameters {};
 
 // Takes the pixels of a record that are stored undecoded.
