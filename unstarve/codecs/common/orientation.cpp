@@ -12,10 +12,16 @@ constexpr int kTile = 32;
 // image is visited more often.
 constexpr int kStrip = 64;
 
-// Copies rows `first` to `first + count - 1` of the stored image to their positions in `upright`.
-void turn_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int first, int count, Size stored, int orientation,
-               Image& upright) {
-  if (stored.width == 0 || count == 0) return;
+// Rows first .. first + count - 1 of a stored image, `stride` bytes apart.
+struct StoredRows {
+  const std::uint8_t* data;
+  std::ptrdiff_t stride;
+  int first, count;
+};
+
+// Copies rows of an image of size `stored` to their positions in `upright`.
+void turn_rows(const StoredRows& rows, Size stored, int orientation, Image& upright) {
+  if (stored.width == 0 || rows.count == 0) return;
   // Steps in the upright image, in bytes, for one pixel to the right and one row down in the stored image.
   std::ptrdiff_t step_x = kChannels;
   std::ptrdiff_t step_y = static_cast<std::ptrdiff_t>(upright.row_bytes());
@@ -29,7 +35,7 @@ void turn_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int first, int c
     origin += step_y * (stored.height - 1);
     step_y = -step_y;
   }
-  origin += step_y * first;
+  origin += step_y * rows.first;
 
   const auto copy_line = [](const std::uint8_t* from, std::ptrdiff_t from_step, std::uint8_t* to,
                             std::ptrdiff_t to_step, int pixels) {
@@ -39,17 +45,17 @@ void turn_rows(const std::uint8_t* rows, std::ptrdiff_t stride, int first, int c
       to[2] = from[2];
     }
   };
-  for (int top = 0; top < count; top += kTile) {
-    const int height = std::min(kTile, count - top);
+  for (int top = 0; top < rows.count; top += kTile) {
+    const int height = std::min(kTile, rows.count - top);
     for (int left = 0; left < stored.width; left += kTile) {
       const int width = std::min(kTile, stored.width - left);
-      const std::uint8_t* from = rows + top * stride + std::ptrdiff_t{left} * kChannels;
+      const std::uint8_t* from = rows.data + top * rows.stride + std::ptrdiff_t{left} * kChannels;
       std::uint8_t* to = origin + top * step_y + left * step_x;
       // In the order of the upright image's rows.
       if (exchanges_axes(orientation)) {
-        for (int x = 0; x < width; ++x) copy_line(from + x * kChannels, stride, to + x * step_x, step_y, height);
+        for (int x = 0; x < width; ++x) copy_line(from + x * kChannels, rows.stride, to + x * step_x, step_y, height);
       } else {
-        for (int y = 0; y < height; ++y) copy_line(from + y * stride, kChannels, to + y * step_y, step_x, width);
+        for (int y = 0; y < height; ++y) copy_line(from + y * rows.stride, kChannels, to + y * step_y, step_x, width);
       }
     }
   }
@@ -75,8 +81,8 @@ Rect stored_rect(Rect upright, Size stored, int orientation) noexcept {
 
 void turn_upright(const Image& stored, int orientation, Image& upright) {
   upright.resize(upright_size(stored.size(), orientation));
-  turn_rows(stored.data(), static_cast<std::ptrdiff_t>(stored.row_bytes()), 0, stored.size().height, stored.size(),
-            orientation, upright);
+  const auto stride = static_cast<std::ptrdiff_t>(stored.row_bytes());
+  turn_rows({stored.data(), stride, 0, stored.size().height}, stored.size(), orientation, upright);
 }
 
 void TurnedRows::begin(Size stored) {
@@ -102,7 +108,7 @@ void TurnedRows::take(int count) {
 }
 
 void TurnedRows::turn() {
-  turn_rows(strip_.data(), stride_, turned_, held_, stored_, orientation_, upright_);
+  turn_rows({strip_.data(), stride_, turned_, held_}, stored_, orientation_, upright_);
   turned_ += held_;
   held_ = 0;
 }

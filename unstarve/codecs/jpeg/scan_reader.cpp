@@ -175,8 +175,9 @@ bool ScanReader::start_at(Row& reading, Begin begin, int row) {
   reading.bytes.assign(scan.subspan(from, end - from), interval > 0, restarts);
   reading.positions = {from, reading.bytes};
   fetch(row + (two_ ? 2 : 1));
-  reading.entropy.start_at(reading.bytes, mcus_, image_->restart_interval,
-                           unsigned_of(plan_.columns) * unsigned_of(plan_.rows), mcu, {point.bit % 8, point.dc});
+  reading.entropy.start(reading.bytes, mcus_, image_->restart_interval,
+                        unsigned_of(plan_.columns) * unsigned_of(plan_.rows));
+  reading.entropy.begin_at(mcu, {point.bit % 8, point.dc});
   return true;
 }
 

@@ -17,10 +17,9 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-inline std::uint8_t sharpened(const std::uint8_t* above, const std::uint8_t* row, const std::uint8_t* below,
-                              std::int32_t weight) {
+inline std::uint8_t sharpened(ThreeRows at, std::int32_t weight) {
   const auto three = [](const std::uint8_t* of) { return of[-kChannels] + of[0] + of[kChannels]; };
-  return unstarve::sharpened(three(above) + three(row) + three(below), row[0], weight);
+  return unstarve::sharpened(three(at.above) + three(at.row) + three(at.below), at.row[0], weight);
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
@@ -29,10 +28,7 @@ template <class T>
 std::size_t add_vectors(const T*, const T*, std::uint32_t, std::size_t, std::uint32_t*) {
   return 0;
 }
-std::size_t sharpen_vectors(const std::uint8_t*, const std::uint8_t*, const std::uint8_t*, std::int32_t, std::size_t,
-                            std::uint8_t*) {
-  return 0;
-}
+std::size_t sharpen_vectors(ThreeRows, std::int32_t, std::size_t, std::uint8_t*) { return 0; }
 
 #else
 
@@ -53,23 +49,22 @@ std::size_t add_vectors(const T* a, const T* b, std::uint32_t weight, std::size_
   return end;
 }
 
-std::size_t sharpen_vectors(const std::uint8_t* above, const std::uint8_t* row, const std::uint8_t* below,
-                            std::int32_t weight, std::size_t count, std::uint8_t* to) {
+std::size_t sharpen_vectors(ThreeRows from, std::int32_t weight, std::size_t count, std::uint8_t* to) {
   const hn::FixedTag<std::int32_t, kLanes> d;
   const hn::FixedTag<std::uint8_t, kLanes> d8;
-  const auto load = [&](const std::uint8_t* from) HWY_ATTR { return hn::PromoteTo(d, hn::LoadU(d8, from)); };
+  const auto load = [&](const std::uint8_t* at) HWY_ATTR { return hn::PromoteTo(d, hn::LoadU(d8, at)); };
   const auto three = [&](const std::uint8_t* of)
                          HWY_ATTR { return hn::Add(hn::Add(load(of - kChannels), load(of)), load(of + kChannels)); };
   const auto six = hn::Set(d, 6), thirteenth = hn::Set(d, kThirteenth), slack = hn::Set(d, kPointSlack);
   const auto blend = hn::Set(d, weight);
   const std::size_t end = count - count % kLanes;
   for (std::size_t i = 0; i < end; i += kLanes) {
-    const auto pixel = load(row + i);
-    const auto rows = hn::Add(hn::Add(three(above + i), three(row + i)), three(below + i));
-    const auto sum = hn::Add(hn::Add(rows, hn::ShiftLeft<2>(pixel)), six);
+    const auto pixel = load(from.row + i);
+    const auto nine = hn::Add(hn::Add(three(from.above + i), three(from.row + i)), three(from.below + i));
+    const auto sum = hn::Add(hn::Add(nine, hn::ShiftLeft<2>(pixel)), six);
     const auto smooth = hn::ShiftRight<20>(hn::Mul(sum, thirteenth));
-    const auto from = hn::Add(hn::ShiftLeft<kPointBits>(smooth), slack);
-    const auto blended = hn::ShiftRight<kPointBits>(hn::Add(from, hn::Mul(blend, hn::Sub(pixel, smooth))));
+    const auto start = hn::Add(hn::ShiftLeft<kPointBits>(smooth), slack);
+    const auto blended = hn::ShiftRight<kPointBits>(hn::Add(start, hn::Mul(blend, hn::Sub(pixel, smooth))));
     hn::StoreU(hn::DemoteTo(d8, blended), d8, to + i);
   }
   return end;
@@ -94,10 +89,9 @@ void add_words_on_target(const std::uint16_t* a, const std::uint16_t* b, std::ui
                          std::uint32_t* sums) {
   add(a, b, weight, count, sums);
 }
-void sharpen_row_on_target(const std::uint8_t* above, const std::uint8_t* row, const std::uint8_t* below,
-                           std::int32_t weight, std::size_t count, std::uint8_t* to) {
-  for (std::size_t i = sharpen_vectors(above, row, below, weight, count, to); i < count; ++i) {
-    to[i] = sharpened(above + i, row + i, below + i, weight);
+void sharpen_row_on_target(ThreeRows rows, std::int32_t weight, std::size_t count, std::uint8_t* to) {
+  for (std::size_t i = sharpen_vectors(rows, weight, count, to); i < count; ++i) {
+    to[i] = sharpened({rows.above + i, rows.row + i, rows.below + i}, weight);
   }
 }
 
@@ -119,9 +113,8 @@ void add_weighted(const std::uint16_t* a, const std::uint16_t* b, std::uint32_t 
                   std::uint32_t* sums) {
   HWY_DYNAMIC_DISPATCH(add_words_on_target)(a, b, weight, count, sums);
 }
-void sharpen_row(const std::uint8_t* above, const std::uint8_t* row, const std::uint8_t* below, std::int32_t weight,
-                 std::size_t count, std::uint8_t* to) {
-  HWY_DYNAMIC_DISPATCH(sharpen_row_on_target)(above, row, below, weight, count, to);
+void sharpen_row(ThreeRows rows, std::int32_t weight, std::size_t count, std::uint8_t* to) {
+  HWY_DYNAMIC_DISPATCH(sharpen_row_on_target)(rows, weight, count, to);
 }
 
 }  // namespace unstarve

@@ -15,9 +15,11 @@ void add_weighted(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t we
 void add_weighted(const std::uint16_t* a, const std::uint16_t* b, std::uint32_t weight, std::size_t count,
                   std::uint32_t* sums);
 
-// One row of adjust_sharpness(): `row` and its neighbours are read from 3 values before to 3 after. weight: in
-// 1/65536.
-void sharpen_row(const std::uint8_t* above, const std::uint8_t* row, const std::uint8_t* below, std::int32_t weight,
-                 std::size_t count, std::uint8_t* to);
+// A row of values and its neighbours, each at the same column.
+struct ThreeRows {
+  const std::uint8_t *above, *row, *below;
+};
+// One row of adjust_sharpness(): the three rows are read from 3 values before to 3 after. weight: in 1/65536.
+void sharpen_row(ThreeRows rows, std::int32_t weight, std::size_t count, std::uint8_t* to);
 
 }  // namespace unstarve

@@ -31,7 +31,7 @@ void adjust_sharpness(Frame& frame, double factor, Scratch& scratch) {
     const std::uint8_t* const above = in.row(y - 1);
     const std::uint8_t* const below = in.row(y + 1);
     std::copy_n(row, kChannels, to);
-    sharpen_row(above + kChannels, row + kChannels, below + kChannels, weight, bytes - 2 * kChannels, to + kChannels);
+    sharpen_row({above + kChannels, row + kChannels, below + kChannels}, weight, bytes - 2 * kChannels, to + kChannels);
     std::copy_n(row + bytes - kChannels, kChannels, to + bytes - kChannels);
   }
   frame = Frame(out.view());

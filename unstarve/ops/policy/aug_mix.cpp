@@ -32,16 +32,18 @@ void draw_weights(double alpha, Random& random, double* weights, int count) {
   for (int i = 0; i < count; ++i) weights[i] /= sum;
 }
 
+// The parameters of the operation.
+struct AugMixSettings {
+  int severity, chains, depth;
+  double alpha;
+  bool all;
+  Warping warping;
+};
+
 class AugMix final : public SameSizeOperation {
  public:
-  AugMix(int severity, int chains, int depth, double alpha, bool all, const Warping& warping)
-      : SameSizeOperation({.draws = true, .writes_pixels = true}),
-        severity_(severity),
-        chains_(chains),
-        depth_(depth),
-        alpha_(alpha),
-        all_(all),
-        warping_(warping) {}
+  explicit AugMix(const AugMixSettings& settings)
+      : SameSizeOperation({.draws = true, .writes_pixels = true}), settings_(settings) {}
 
   [[nodiscard]] std::uint64_t scratch_bytes(Size input) const override { return MixImages::bytes(input); }
 
@@ -87,10 +89,10 @@ class AugMix final : public SameSizeOperation {
   template <class Begin, class Add>
   std::uint32_t each_chain(Random& random, Scratch& scratch, const Begin& begin, const Add& add) const {
     double parts[2], shares[kMaxChains];
-    draw_weights(alpha_, random, parts, 2);
-    draw_weights(alpha_, random, shares, chains_);
+    draw_weights(settings_.alpha, random, parts, 2);
+    draw_weights(settings_.alpha, random, shares, settings_.chains);
     std::uint32_t rest = 1U << kMixBits;
-    for (int chain = 0; chain < chains_; ++chain) {
+    for (int chain = 0; chain < settings_.chains; ++chain) {
       const auto weight = static_cast<std::uint32_t>(std::ldexp(parts[1] * shares[chain], kMixBits));
       rest -= weight;
       Frame changed = begin();
@@ -101,20 +103,17 @@ class AugMix final : public SameSizeOperation {
   }
 
   void apply_chain(Frame& frame, Random& random, Scratch& scratch) const {
-    const int depth = depth_ > 0 ? depth_ : 1 + static_cast<int>(random.below(kMaxDrawnDepth));
+    const int depth = settings_.depth > 0 ? settings_.depth : 1 + static_cast<int>(random.below(kMaxDrawnDepth));
     for (int i = 0; i < depth; ++i) {
-      const Change change =
-          kMixChanges[random.below(all_ ? static_cast<std::uint32_t>(kMixChanges.size()) : kMixWithoutFactors)];
-      const auto bin = static_cast<int>(random.below(static_cast<std::uint32_t>(severity_)));
+      const Change change = kMixChanges[random.below(settings_.all ? static_cast<std::uint32_t>(kMixChanges.size())
+                                                                   : kMixWithoutFactors)];
+      const auto bin = static_cast<int>(random.below(static_cast<std::uint32_t>(settings_.severity)));
       const double magnitude = magnitude_at(change, bin, kBins, kMixSpace, frame.size());
-      change_by(frame, change, with_sign(change, magnitude, random), warping_, scratch);
+      change_by(frame, change, with_sign(change, magnitude, random), settings_.warping, scratch);
     }
   }
 
-  int severity_, chains_, depth_;
-  double alpha_;
-  bool all_;
-  Warping warping_;
+  AugMixSettings settings_;
 };
 
 }  // namespace
@@ -122,9 +121,10 @@ class AugMix final : public SameSizeOperation {
 std::unique_ptr<Operation> make_aug_mix(const OpParams& params) {
   const Parameters p("aug_mix", params,
                      {"severity", "mixture_width", "chain_depth", "alpha", "all_ops", "interpolation", "fill"});
-  return std::make_unique<AugMix>(p.integer("severity", 3, 1, kBins), p.integer("mixture_width", 3, 1, kMaxChains),
-                                  p.integer("chain_depth", -1, -1, 100), p.number("alpha", 1, 0.01, 1000),
-                                  p.flag("all_ops", true), read_warping(p, Interpolation::kBilinear));
+  return std::make_unique<AugMix>(
+      AugMixSettings{p.integer("severity", 3, 1, kBins), p.integer("mixture_width", 3, 1, kMaxChains),
+                     p.integer("chain_depth", -1, -1, 100), p.number("alpha", 1, 0.01, 1000), p.flag("all_ops", true),
+                     read_warping(p, Interpolation::kBilinear)});
 }
 
 }  // namespace unstarve

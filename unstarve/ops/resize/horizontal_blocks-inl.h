@@ -43,11 +43,15 @@ HWY_INLINE void store_blocks(D d, hn::VFromD<D> v, std::uint8_t* out) {
 
 // One row of the horizontal pass. A block of 16 bytes holds the five pixels from an output pixel's first tap on; a
 // table look-up pairs two of them as 16-bit [r r g g b b 0 0], which a multiply-add turns into 32-bit [r g b 0].
+// kPairs 0: any number of pairs of taps.
 template <std::size_t kPairs>
-HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const std::int32_t* HWY_RESTRICT offsets,
-                               const std::int16_t* HWY_RESTRICT spread, std::size_t pairs, int bits, std::size_t pixels,
+HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const ResizeTables& t,
                                std::uint8_t* HWY_RESTRICT out) {
-  if constexpr (kPairs != 0) pairs = kPairs;
+  const std::int32_t* HWY_RESTRICT offsets = t.offsets.data();
+  const std::int16_t* HWY_RESTRICT spread = reinterpret_cast<const std::int16_t*>(t.spread.data());
+  const std::size_t pairs = kPairs != 0 ? kPairs : static_cast<std::size_t>(t.horizontal.taps()) / 2;
+  const auto pixels = static_cast<std::size_t>(t.horizontal.output());
+  const int bits = t.horizontal.fraction_bits();
   alignas(16) static constexpr std::uint8_t kTaps01[16] = {0, kZero, 3, kZero, 1,     kZero, 4,     kZero,
                                                            2, kZero, 5, kZero, kZero, kZero, kZero, kZero};
   alignas(16) static constexpr std::uint8_t kTaps23[16] = {6, kZero, 9,  kZero, 7,     kZero, 10,    kZero,
@@ -104,16 +108,11 @@ void prepare(ResizeTables& t) {
 }
 
 void run(const std::uint8_t* row, const ResizeTables& t, std::uint8_t* out) {
-  const auto* spread = reinterpret_cast<const std::int16_t*>(t.spread.data());
-  const std::int32_t* offsets = t.offsets.data();
-  const auto pixels = static_cast<std::size_t>(t.horizontal.output());
-  const auto pairs = static_cast<std::size_t>(t.horizontal.taps()) / 2;
-  const int bits = t.horizontal.fraction_bits();
-  switch (pairs) {
-    case 1: return horizontal_row<1>(row, offsets, spread, pairs, bits, pixels, out);
-    case 2: return horizontal_row<2>(row, offsets, spread, pairs, bits, pixels, out);
-    case 3: return horizontal_row<3>(row, offsets, spread, pairs, bits, pixels, out);
-    default: return horizontal_row<0>(row, offsets, spread, pairs, bits, pixels, out);
+  switch (t.horizontal.taps() / 2) {
+    case 1: return horizontal_row<1>(row, t, out);
+    case 2: return horizontal_row<2>(row, t, out);
+    case 3: return horizontal_row<3>(row, t, out);
+    default: return horizontal_row<0>(row, t, out);
   }
 }
 

@@ -1,9 +1,9 @@
 // The vertical pass of a resize. Included by resize_kernels.cpp once per instruction set.
 
-// One row of the vertical pass: a weighted sum of `2 * pairs` rows, byte by byte. kPairs 0: `pairs` of them.
+// Row `y` of the result: a weighted sum of t.rows, of `bytes` bytes each, byte by byte.
+// kPairs 0: any number of pairs of taps.
 template <std::size_t kBytes, std::size_t kPairs>
-HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const std::int16_t* HWY_RESTRICT weights,
-                             std::size_t pairs, int bits, std::size_t bytes, std::uint8_t* HWY_RESTRICT out) {
+HWY_INLINE void vertical_row(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t* HWY_RESTRICT out) {
   using V = Vectors<kBytes>;
   using V8 = typename V::V8;
   using V16 = typename V::V16;
@@ -11,7 +11,10 @@ HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const
   const typename V::D8 d8;
   const typename V::D16 d16;
   const typename V::D32 d32;
-  if constexpr (kPairs != 0) pairs = kPairs;
+  const std::uint8_t* const* HWY_RESTRICT rows = t.rows.data();
+  const std::int16_t* HWY_RESTRICT weights = t.vertical.weights(y);
+  const std::size_t pairs = kPairs != 0 ? kPairs : static_cast<std::size_t>(t.vertical.taps()) / 2;
+  const int bits = t.vertical.fraction_bits();
   const V8 zero = hn::Zero(d8);
   const V32 rounding = hn::Set(d32, 1 << (bits - 1));
   const auto weight_pair = [&](std::size_t p) HWY_ATTR {
@@ -42,17 +45,13 @@ HWY_INLINE void vertical_row(const std::uint8_t* const* HWY_RESTRICT rows, const
   }
 }
 
-// Row `y` of the result from t.rows of `bytes` bytes each, in vectors of kBytes.
+// The same in vectors of kBytes.
 template <std::size_t kBytes>
 void vertical_pass(const ResizeTables& t, int y, std::size_t bytes, std::uint8_t* out) {
-  const std::uint8_t* const* rows = t.rows.data();
-  const auto pairs = static_cast<std::size_t>(t.vertical.taps()) / 2;
-  const std::int16_t* weights = t.vertical.weights(y);
-  const int bits = t.vertical.fraction_bits();
-  switch (pairs) {
-    case 1: return vertical_row<kBytes, 1>(rows, weights, pairs, bits, bytes, out);
-    case 2: return vertical_row<kBytes, 2>(rows, weights, pairs, bits, bytes, out);
-    case 3: return vertical_row<kBytes, 3>(rows, weights, pairs, bits, bytes, out);
-    default: return vertical_row<kBytes, 0>(rows, weights, pairs, bits, bytes, out);
+  switch (t.vertical.taps() / 2) {
+    case 1: return vertical_row<kBytes, 1>(t, y, bytes, out);
+    case 2: return vertical_row<kBytes, 2>(t, y, bytes, out);
+    case 3: return vertical_row<kBytes, 3>(t, y, bytes, out);
+    default: return vertical_row<kBytes, 0>(t, y, bytes, out);
   }
 }

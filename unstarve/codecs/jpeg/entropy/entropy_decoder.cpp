@@ -12,9 +12,7 @@ void EntropyDecoder::start(const EntropyBytes& bytes, McuRow& row, int restart_i
   enter_segment();
 }
 
-void EntropyDecoder::start_at(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus,
-                              std::size_t first, const EntropyPosition& position) {
-  start(bytes, row, restart_interval, mcus);
+void EntropyDecoder::begin_at(std::size_t first, const EntropyPosition& position) {
   left_in_segment_ -= first % interval_;
   stream_.dc = position.dc;
   EntropyState& bits = stream_.bits;

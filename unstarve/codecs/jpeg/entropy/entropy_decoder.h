@@ -29,10 +29,10 @@ class EntropyDecoder {
   // whole image.
   void start(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus);
 
-  // Starts in the middle of an image. `bytes` begin with the byte that contains the first bit of MCU number `first`;
-  // position.bit (0 .. 7) is that bit. If the MCU follows a restart marker, `bytes` begin after the marker.
-  void start_at(const EntropyBytes& bytes, McuRow& row, int restart_interval, std::size_t mcus, std::size_t first,
-                const EntropyPosition& position);
+  // Called directly after start() if the data begins in the middle of an image. `bytes` begin with the byte that
+  // contains the first bit of MCU number `first`; position.bit (0 .. 7) is that bit. If the MCU follows a restart
+  // marker, `bytes` begin after the marker.
+  void begin_at(std::size_t first, const EntropyPosition& position);
 
   [[nodiscard]] bool skip(std::size_t mcus);
   // Decodes into MCUs first .. first + mcus - 1 of the row, whose blocks must be zero before.

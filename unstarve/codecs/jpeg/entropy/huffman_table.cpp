@@ -17,18 +17,25 @@ constexpr HuffmanEntry no_code() {
   return entry;
 }
 
-// The entry of a symbol with a code of `code_bits` bits, of which `used` bits (with its value) were consumed before.
+// A symbol with a code of `bits` bits. `used`: the bits of its code and value that the first table consumed.
+struct CodedSymbol {
+  std::uint8_t symbol;
+  bool ac;
+  int bits;
+  int used;
+};
+
 // `value_start`: the first `known` bits of the value, including the sign and all consumed bits.
-HuffmanEntry entry_of(std::uint8_t symbol, bool ac, int code_bits, int used, int value_start, int known) {
-  const int run = ac ? symbol >> 4 : 0;
-  const int value_bits = value_bits_of(symbol, ac);
+HuffmanEntry entry_of(const CodedSymbol& code, int value_start, int known) {
+  const int run = code.ac ? code.symbol >> 4 : 0;
+  const int value_bits = value_bits_of(code.symbol, code.ac);
   // Without value bits, a run of 15 means 16 zeros; any other run means the end of the block, as in libjpeg.
-  const bool ends = ac && value_bits == 0 && run != 15;
-  const int consumed = std::max(used - code_bits, 0);  // of the value
+  const bool ends = code.ac && value_bits == 0 && run != 15;
+  const int consumed = std::max(code.used - code.bits, 0);  // of the value
   const int left = value_bits - consumed;
   const bool negative = value_bits > 0 && value_start >> (known - 1) == 0;
   HuffmanEntry entry;
-  entry.bits = static_cast<std::uint8_t>(code_bits + value_bits - used);
+  entry.bits = static_cast<std::uint8_t>(code.bits + value_bits - code.used);
   entry.first = static_cast<std::uint8_t>(ends ? 1 : run + 1);
   entry.both = ends ? HuffmanEntry::kEndOfBlock : entry.first;
   entry.value_from = static_cast<std::uint8_t>(64 - entry.bits);
@@ -39,14 +46,13 @@ HuffmanEntry entry_of(std::uint8_t symbol, bool ac, int code_bits, int used, int
 }
 
 // Fills the `count` entries that begin with a symbol's code; of values with a sign, the first half is negative.
-void fill_symbol(HuffmanEntries& entries, std::size_t from, std::size_t count, std::uint8_t symbol, bool ac,
-                 int code_bits, int used) {
-  if (value_bits_of(symbol, ac) == 0) {
-    entries.fill(from, count, entry_of(symbol, ac, code_bits, used, 0, 0));
+void fill_symbol(HuffmanEntries& entries, std::size_t from, std::size_t count, const CodedSymbol& code) {
+  if (value_bits_of(code.symbol, code.ac) == 0) {
+    entries.fill(from, count, entry_of(code, 0, 0));
     return;
   }
-  entries.fill(from, count / 2, entry_of(symbol, ac, code_bits, used, 0, 1));
-  entries.fill(from + count / 2, count / 2, entry_of(symbol, ac, code_bits, used, 1, 1));
+  entries.fill(from, count / 2, entry_of(code, 0, 1));
+  entries.fill(from + count / 2, count / 2, entry_of(code, 1, 1));
 }
 
 }  // namespace
@@ -86,7 +92,7 @@ bool HuffmanTable::build_singles() {
       if (value_bits > (ac_ ? 10 : 11)) return false;
       const bool resolved = bits + (value_bits > 0 ? 1 : 0) <= kBits;
       if (resolved && bits + value_bits <= kMostBits) {
-        fill_symbol(entries_, at >> kRemaining, step >> kRemaining, value, ac_, bits, 0);
+        fill_symbol(entries_, at >> kRemaining, step >> kRemaining, {value, ac_, bits, 0});
         continue;
       }
       for (std::uint32_t prefix = at; prefix < at + step; prefix += 1u << kRemaining) {
@@ -119,12 +125,12 @@ bool HuffmanTable::build_second(std::span<const LongCode> codes, std::size_t& en
     if (code.bits < kBits) {
       const int known = kBits - code.bits;
       const int value_start = code.at >> kRemaining & ((1 << known) - 1);
-      entries_.fill(end, size, entry_of(code.symbol, ac_, code.bits, kBits, value_start, known));
+      entries_.fill(end, size, entry_of({code.symbol, ac_, code.bits, kBits}, value_start, known));
       continue;
     }
     const std::size_t remaining = code.at & ((1u << kRemaining) - 1);
-    fill_symbol(entries_, end + (remaining << width >> kRemaining), size >> (code.bits - kBits), code.symbol, ac_,
-                code.bits, kBits);
+    fill_symbol(entries_, end + (remaining << width >> kRemaining), size >> (code.bits - kBits),
+                {code.symbol, ac_, code.bits, kBits});
   }
   HuffmanEntry prefix;
   prefix.bits = kBits;

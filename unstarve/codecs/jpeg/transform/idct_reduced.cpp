@@ -18,12 +18,18 @@ HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
-// `count` blocks by the reference, from `first` on.
-HWY_NOINLINE void plain_blocks(CoefficientRow& row, std::size_t first, std::size_t blocks, int size,
-                               const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
-  for (std::size_t block = first; block < first + blocks; ++block) {
+// Blocks first .. first + count - 1 of a row.
+struct Blocks {
+  CoefficientRow& row;
+  std::size_t first, count;
+};
+
+// By the reference.
+HWY_NOINLINE void plain_blocks(const Blocks& blocks, int size, const std::int16_t* quantisation, std::uint8_t* out,
+                               std::ptrdiff_t stride) {
+  for (std::size_t block = blocks.first; block < blocks.first + blocks.count; ++block) {
     std::int16_t coefficients[64];
-    take_scalar(row.block(block), coefficients);
+    take_scalar(blocks.row.block(block), coefficients);
     inverse_dct_reduced_reference(coefficients, size, quantisation, out + block * static_cast<std::size_t>(size),
                                   stride);
   }
@@ -33,7 +39,7 @@ HWY_NOINLINE void plain_blocks(CoefficientRow& row, std::size_t first, std::size
 
 // Machines without SSE4.
 void run(CoefficientRow& row, int size, const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
-  plain_blocks(row, 0, row.blocks(), size, quantisation, out, stride);
+  plain_blocks({row, 0, row.blocks()}, size, quantisation, out, stride);
 }
 
 #else
@@ -91,10 +97,10 @@ HWY_INLINE void store_fours(V16 v, std::ptrdiff_t y, std::uint8_t* out, std::ptr
 }
 
 // Blocks with only DC: all samples are equal.
-HWY_INLINE void flat_blocks(CoefficientRow& row, std::size_t first, std::size_t blocks, std::ptrdiff_t size,
-                            const std::int16_t* quantisation, std::uint8_t* out, std::ptrdiff_t stride) {
-  for (std::size_t block = first; block < first + blocks; ++block) {
-    std::int16_t& dc = row.block(block)[CoefficientRow::kDc];
+HWY_INLINE void flat_blocks(const Blocks& blocks, std::ptrdiff_t size, const std::int16_t* quantisation,
+                            std::uint8_t* out, std::ptrdiff_t stride) {
+  for (std::size_t block = blocks.first; block < blocks.first + blocks.count; ++block) {
+    std::int16_t& dc = blocks.row.block(block)[CoefficientRow::kDc];
     const auto value = static_cast<std::int16_t>(static_cast<std::uint16_t>(dc * quantisation[0]));
     const int sample = std::clamp(((value + 4) >> 3) + 128, 0, 255);
     dc = 0;
@@ -114,7 +120,7 @@ void run_4(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
     const bool both = second < blocks;
     const std::size_t count = both ? 2 * kParts : kParts;
     if (is_flat(row, first, factors) && (!both || is_flat(row, second, factors))) {
-      flat_blocks(row, first, count, 4, quantisation, out, stride);
+      flat_blocks({row, first, count}, 4, quantisation, out, stride);
       continue;
     }
     bool wild = false;
@@ -127,7 +133,7 @@ void run_4(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
       to_four<dct::kBits - dct::kBetween + 1>(v, halves[half]);
     }
     if (HWY_UNLIKELY(wild)) {
-      plain_blocks(row, first, count, 4, quantisation, out, stride);
+      plain_blocks({row, first, count}, 4, quantisation, out, stride);
       continue;
     }
     clear_blocks(row.block(first));
@@ -183,7 +189,7 @@ void run_2(CoefficientRow& row, const std::int16_t* quantisation, std::uint8_t* 
   const V16 columns = hn::LoadDup128(D16(), kColumns);
   for (std::size_t first = 0; first < row.blocks(); first += kParts) {
     if (is_flat(row, first, factors)) {
-      flat_blocks(row, first, kParts, 2, quantisation, out, stride);
+      flat_blocks({row, first, kParts}, 2, quantisation, out, stride);
       continue;
     }
     V16 v[8];
