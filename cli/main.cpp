@@ -11,6 +11,7 @@
 #include "command.h"
 #include "help.h"
 #include "notices.h"
+#include "stop_on_signal.h"
 #include "unknown_name.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
@@ -121,6 +122,8 @@ int main(int argc, char** argv) {
       return binding.command->run(Arguments(std::move(given)), command_line);
     }
     return kWrongUsage;
+  } catch (const Interrupted& error) {
+    return report(json, to_string(error.kind()), error.what(), 128 + error.signal());
   } catch (const Error& error) {
     return report(json, to_string(error.kind()), error.what(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {

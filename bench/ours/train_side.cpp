@@ -19,7 +19,7 @@ TrainSettings settings_of(const Job& job) {
   settings.image_size = job.at("image_size");
   settings.precision = precision_from_string(job.at("precision"));
   settings.channels_last = true;
-  settings.fused_optimiser = true;
+  settings.optimiser.form = UpdateForm::kFused;
   settings.operator_threads = job.at("cores");
   settings.seed = job.at("seed");
   return settings;

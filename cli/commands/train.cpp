@@ -1,7 +1,19 @@
 #include "unstarve/jobs/train.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../stop_on_signal.h"
 #include "../terminal.h"
 #include "shared.h"
+#include "train_flags.h"
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader.h"
 
@@ -15,25 +27,54 @@ OnError policy_of(const std::string& name) {
   throw Error(ErrorKind::kArgument, "--on-error: found \"" + name + "\", expected fail, skip or replace");
 }
 
+// A time with its unit.
+double seconds_of(const Arguments& arguments, const std::string& name, double fallback) {
+  if (!arguments.has(name)) return fallback;
+  constexpr std::array<std::pair<std::string_view, double>, 3> kUnits{{{"min", 60}, {"s", 1}, {"h", 3600}}};
+  const std::string text = arguments.text(name);
+  for (const auto& [unit, seconds] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const std::map<std::string, std::string> values{{name, text.substr(0, text.size() - unit.size())}};
+    return seconds * Arguments(values).number(name, 0, 0.1, 1e6);
+  }
+  throw Error(ErrorKind::kArgument,
+              fmt::format("{}: found \"{}\", expected a time with its unit: 30s, 5min, 1h", name, text));
+}
+
+// Under torchrun, mpirun or srun every process would train the same network on the same data.
+void reject_several_processes() {
+  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || std::string_view(value) == "1") continue;
+    throw Error(ErrorKind::kMissing,
+                fmt::format("train: found {}={}; expected one process, because this version does not train "
+                            "data-parallel. Use the Python loader in a training loop of torch, or unset {}",
+                            name, value, name));
+  }
+}
+
 int run(const Arguments& arguments, const std::string&) {
+  reject_several_processes();
   TrainOptions options;
   options.settings = settings_from(arguments);
   TrainSettings& train = options.settings.train;
   if (arguments.text("--device").starts_with("emulated:"))
     throw Error(ErrorKind::kArgument,
                 "--device: found an emulated accelerator, which cannot train; expected cpu, cuda or cuda:N");
-  train.learning_rate = arguments.number("--learning-rate", train.learning_rate, 1e-9, 1e3);
+  apply_train_flags(arguments, train);
   train.seed =
       static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
   if (arguments.has("--seed")) options.settings.pipeline.order.seed = train.seed;
-  if (arguments.has("--precision")) train.precision = precision_from_string(arguments.text("--precision"));
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
   options.validation = spec_of(arguments, "--val", "--val-split");
   options.minutes = arguments.number("--minutes", 0, 0.001, 1e7);
   options.epochs = arguments.number("--epochs", options.minutes > 0 ? 0 : 10, 0.001, 1e7);
   options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : 1, 0, 1e7);
-  options.out = arguments.text("--out");
+  options.checkpoints = {arguments.text("--checkpoint-dir"), arguments.text("--out"),
+                         static_cast<int>(arguments.integer("--keep-checkpoints", 2, 1, 1'000'000))};
+  options.checkpoint_seconds = seconds_of(arguments, "--checkpoint-every", options.checkpoint_seconds);
   options.resume = arguments.text("--resume");
+  options.weights = arguments.text("--weights");
   options.quarantine = arguments.text("--quarantine");
   auto& errors = options.settings.pipeline.errors;
   errors.rate = arguments.number("--error-rate", errors.rate, 1e-9, 1);
@@ -42,7 +83,14 @@ int run(const Arguments& arguments, const std::string&) {
   TrainResult result;
   {
     ProgressBar bar;
-    result = run_train(options, bar.callback());
+    StopOnSignal signals;
+    try {
+      result = run_train(options, bar.callback(), signals.token());
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kCancelled && signals.received() != 0)
+        throw Interrupted(error, signals.received());
+      throw;
+    }
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
@@ -51,7 +99,7 @@ int run(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command train_command() {
-  return {
+  Command command = {
       "train",
       "Train a network with tuned or default settings",
       "Trains and evaluates a network. The checkpoint is a safetensors file with torchvision's names. The learning "
@@ -69,9 +117,6 @@ Command train_command() {
        {"--minutes", "M", "", "time limit of the training; with --epochs, the first limit reached ends it"},
        {"--epochs", "N", "10, or no limit with --minutes", "number of epochs"},
        {"--batch", "N", "256 up to 40 px, else 32", "samples per batch; scales the learning rate"},
-       {"--learning-rate", "R", "0.1 at batch 256", "peak learning rate"},
-       {"--precision", "NAME", "bfloat16 if supported, else float32", "float32, bfloat16 or float16", false,
-        Completes::kNothing, "float32 bfloat16 float16"},
        {"--threads", "N", "autotuned", "worker threads of the loader"},
        {"--prefetch", "N", "2, autotuned unless --threads is given", "number of prefetched batches"},
        read_ahead_option(),
@@ -90,11 +135,24 @@ Command train_command() {
        cache_folder_option(),
        cache_limit_option(),
        {"--evaluate-every", "N", "1, or only at the end with --minutes", "epochs between evaluations"},
-       {"--out", "FILE", "", "path of the checkpoint, written at each evaluation", false, Completes::kPath},
-       {"--resume", "FILE", "", "resume from a checkpoint, also in the middle of an epoch, or start from weights",
+       {"--out", "FILE", "", "write the newest checkpoint to this file", false, Completes::kPath},
+       {"--checkpoint-dir", "DIR", "", "write checkpoints to this folder", false, Completes::kPath},
+       {"--checkpoint-every", "TIME", "5min",
+        "time between checkpoints, in addition to those at evaluations, at the end and on Ctrl-C: 30s, 5min, 1h"},
+       {"--keep-checkpoints", "N", "2", "number of checkpoints to keep in the folder"},
+       {"--resume", "PATH", "",
+        "resume from a checkpoint or a folder of them, also in the middle of an epoch, or start from weights", false,
+        Completes::kPath},
+       {"--weights", "FILE", "", "start from the weights of a safetensors file, possibly of another number of classes",
         false, Completes::kPath},
        json_option()},
       run};
+  // After --batch.
+  const std::vector<Option> flags = train_flags();
+  const auto batch = std::find_if(command.options.begin(), command.options.end(),
+                                  [](const Option& option) { return std::string_view(option.name) == "--batch"; });
+  command.options.insert(batch + 1, flags.begin(), flags.end());
+  return command;
 }
 
 }  // namespace unstarve::cli

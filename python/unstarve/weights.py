@@ -29,7 +29,7 @@ _NAMES = {
 }  # fmt: skip
 # NumPy has no bfloat16; its bits are represented as uint16.
 _NUMPY = {name: np.dtype("uint16" if kind == "bfloat16" else kind) for kind, name in _NAMES.items()}
-_OPTIMISER = ("optimiser.", "loss_scaler.")
+_TRAINING_STATE = ("optimiser.", "loss_scaler.", "average.", "training.")
 
 
 def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str | os.PathLike[str]) -> None:
@@ -143,7 +143,7 @@ def _read(path: str | os.PathLike[str], optimiser: bool) -> dict[str, tuple[str,
         data = memoryview(file)[8 + size :]
         arrays = {}
         for name, entry in header.items():
-            if name == "__metadata__" or (name.startswith(_OPTIMISER) and not optimiser):
+            if name == "__metadata__" or (name.startswith(_TRAINING_STATE) and not optimiser):
                 continue
             begin, end = entry["data_offsets"]
             kind, shape = _NUMPY[entry["dtype"]], entry["shape"]

@@ -42,14 +42,16 @@ int open_for_reading(const fs::path& path) {
 }
 
 // For devices and pipes: renaming over /dev/null would replace it, and they have no offsets to write at.
-void write_in_place(const fs::path& path, std::string_view contents) {
+void write_in_place(const fs::path& path, std::span<const std::span<const std::uint8_t>> parts) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.get() < 0) throw io_error("open", path.string(), errno);
-  while (!contents.empty()) {
-    const ssize_t n = ::write(file.get(), contents.data(), contents.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw io_error("write", path.string(), errno);
-    contents.remove_prefix(static_cast<std::size_t>(n));
+  for (std::span<const std::uint8_t> part : parts) {
+    while (!part.empty()) {
+      const ssize_t n = ::write(file.get(), part.data(), part.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) throw io_error("write", path.string(), errno);
+      part = part.subspan(static_cast<std::size_t>(n));
+    }
   }
   if (!file.close()) throw io_error("close", path.string(), errno);
 }
@@ -92,11 +94,17 @@ std::string read_text_file(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view contents, Durability durability) {
+  const std::span<const std::uint8_t> whole{reinterpret_cast<const std::uint8_t*>(contents.data()), contents.size()};
+  write_file_atomically(path, {&whole, 1}, durability);
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::span<const std::uint8_t>> parts,
+                           Durability durability) {
   const fs::path target = follow_links(path);
   std::error_code none;
   const fs::file_status status = fs::status(target, none);
   if (fs::is_directory(status)) throw io_error("write", path.string(), EISDIR);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(target, contents);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(target, parts);
 
   static std::atomic<unsigned> serial{0};  // threads of one process may write the same path
   fs::path partial = target;
@@ -104,8 +112,11 @@ void write_file_atomically(const fs::path& path, std::string_view contents, Dura
   Descriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) throw io_error("write", path.string(), errno);
   try {
-    write_fully(file.get(), path.string(), 0,
-                {reinterpret_cast<const std::uint8_t*>(contents.data()), contents.size()});
+    std::uint64_t offset = 0;
+    for (const std::span<const std::uint8_t> part : parts) {
+      write_fully(file.get(), path.string(), offset, part);
+      offset += part.size();
+    }
     if (durability == Durability::kSynced && ::fsync(file.get()) != 0) throw io_error("sync", path.string(), errno);
     if (!file.close()) throw io_error("close", path.string(), errno);
     if (::rename(partial.c_str(), target.c_str()) != 0) throw io_error("rename to", path.string(), errno);

@@ -27,6 +27,9 @@ enum class Durability {
 // pipes (/dev/stdout, /dev/null) are written directly.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents,
                            Durability durability = Durability::kSynced);
+// The same for contents in several parts, one after the other.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::span<const std::uint8_t>> parts,
+                           Durability durability = Durability::kSynced);
 
 // A read-only memory map of a regular file; an empty file maps to an empty span. Movable. If the file is shortened
 // while it is mapped, the lost part reads as zeros and check_map() (map_guard.h) reports it.

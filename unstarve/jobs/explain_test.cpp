@@ -112,7 +112,7 @@ TEST_CASE("the JSON contains the content of the text, with types") {
   CHECK(pipeline["batch"]["size"] == 32);
   CHECK(pipeline["order"]["shuffle"] == true);
   CHECK(pipeline["operations"][0]["random_resized_crop"]["size"] == 48);
-  CHECK(json["settings"]["train"]["weight_decay"] == 5e-4);
+  CHECK(json["settings"]["train"]["optimiser"]["weight_decay"] == 5e-4);
   CHECK(json["plan"]["operations"][0]["output"] == nlohmann::json::array({48, 48}));
   CHECK(json["passes"].size() == result.passes.size());
   CHECK(json["chosen"].size() == result.chosen.size());

@@ -1,6 +1,7 @@
 #include "unstarve/jobs/train.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -74,6 +75,29 @@ void check_classes(const Dataset& training, const Dataset& validation) {
                             fmt::join(validation.classes(), ", "), fmt::join(training.classes(), ", ")));
 }
 
+// The file of --resume; "": none. A folder of checkpoints belongs to one run.
+std::filesystem::path checkpoint_to_resume(const TrainOptions& options) {
+  const std::filesystem::path& folder = options.checkpoints.folder;
+  std::error_code none;
+  if (!folder.empty() && std::filesystem::is_directory(folder, none) && has_checkpoint(folder) &&
+      !std::filesystem::equivalent(options.resume, folder, none))
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("checkpoint folder {}: contains {}; expected no checkpoints of another run. Continue that run "
+                    "with --resume {}, or choose another folder",
+                    folder.string(), newest_checkpoint(folder).filename().string(), folder.string()));
+  if (!options.resume.empty() && !options.weights.empty())
+    throw Error(ErrorKind::kArgument, "train: found --resume and --weights; expected one of them");
+  return std::filesystem::is_directory(options.resume, none) ? newest_checkpoint(options.resume) : options.resume;
+}
+
+void load_weights(Trainer& trainer, const std::filesystem::path& path) {
+  const LoadedWeights weights = trainer.load_weights(path);
+  if (!weights.initialised.empty())
+    emit_notice(fmt::format("weights {}: loaded {} tensors; initialised, because the file has other classes: {}",
+                            path.string(), weights.loaded, fmt::join(weights.initialised, ", ")));
+}
+
 }  // namespace
 
 TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
@@ -93,12 +117,16 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
 
   TrainPlan plan;
   plan.minutes = options.minutes;
-  plan.checkpoint = options.out;
+  plan.checkpoints = options.checkpoints;
+  plan.checkpoint_seconds = options.checkpoint_seconds;
+  plan.notice = [](const std::string& text) { emit_notice(text); };
+  const std::filesystem::path resumed = checkpoint_to_resume(options);
   TrainProgress done;
-  if (!options.resume.empty()) done = trainer->restore(options.resume);
-  const ResumePosition position = resume_position_in(
-      settings.pipeline, *dataset, choose_samples(settings.pipeline, *dataset, read_topology().usable()), done,
-      options.resume.string());
+  if (!resumed.empty()) done = trainer->restore(resumed);
+  if (!options.weights.empty()) load_weights(*trainer, options.weights);
+  const ResumePosition position =
+      resume_position_in(settings.pipeline, *dataset,
+                         choose_samples(settings.pipeline, *dataset, read_topology().usable()), done, resumed.string());
   const auto per_epoch = static_cast<double>(position.per_epoch);
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
   LoaderSource source(std::make_unique<Loader>(position.pipeline, dataset, *device,

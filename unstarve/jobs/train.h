@@ -25,11 +25,14 @@ struct TrainOptions {
   // sample is evaluated once, with the training batch size; order, weights and batch operations are ignored. Without a
   // source: no evaluation.
   PipelineSpec validation;
-  double minutes = 0;                // 0: no limit
-  double epochs = 0;                 // 0: as many as fit in `minutes`
-  double evaluate_every = 1;         // epochs; 0: only at the end
-  std::filesystem::path out;         // checkpoint to write; "": none
-  std::filesystem::path resume;      // checkpoint or weights to start from; "": fresh weights
+  double minutes = 0;         // 0: no limit
+  double epochs = 0;          // 0: as many as fit in `minutes`
+  double evaluate_every = 1;  // epochs; 0: only at the end
+  // What is written at each evaluation, every `checkpoint_seconds`, at the end, and when the run is stopped.
+  CheckpointTargets checkpoints;
+  double checkpoint_seconds = 300;   // 0: not by time
+  std::filesystem::path resume;      // checkpoint, folder of checkpoints or weights to start from; "": fresh weights
+  std::filesystem::path weights;     // weights to start from, possibly of another number of classes; "": none
   std::filesystem::path quarantine;  // list of bad samples (quarantine.h), also written if the run fails; "": none
 };
 

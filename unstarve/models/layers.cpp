@@ -85,6 +85,14 @@ double count_macs(Network& network, int image_size) {
   return macs;
 }
 
+std::string head_of(const Network& network) {
+  std::string name;
+  for (const auto& module : network.named_modules()) {
+    if (dynamic_cast<const Linear*>(module.value().get()) != nullptr) name = module.key() + ".";
+  }
+  return name;
+}
+
 std::int64_t count_parameters(const Network& network) {
   std::int64_t count = 0;
   for (const torch::Tensor& parameter : network.parameters()) count += parameter.numel();

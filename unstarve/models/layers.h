@@ -127,5 +127,7 @@ class MaxPool final : public Network {
 // leaves the network unchanged.
 [[nodiscard]] double count_macs(Network& network, int image_size);
 [[nodiscard]] std::int64_t count_parameters(const Network& network);
+// The name of the last linear layer, whose outputs are the classes, with a dot at the end: "fc.", "classifier.1.".
+[[nodiscard]] std::string head_of(const Network& network);
 
 }  // namespace unstarve

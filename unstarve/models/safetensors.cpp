@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <zlib.h>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
@@ -25,6 +26,7 @@ static_assert(std::endian::native == std::endian::little, "arrays are mapped wit
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::size_t kMaxDimensions = 32;
 constexpr std::string_view kMetadata = "__metadata__";
+constexpr std::string_view kChecksum = "unstarve.crc32";
 
 struct ElementTypeRow {
   std::string_view name;
@@ -212,6 +214,12 @@ void check_layout(SafetensorsHeader& header, std::size_t data_begin, std::size_t
   }
 }
 
+std::uint32_t add_bytes(std::uint32_t sum, std::span<const std::uint8_t> bytes) {
+  return static_cast<std::uint32_t>(::crc32_z(sum, bytes.data(), bytes.size()));
+}
+
+std::string checksum_text(std::uint32_t sum) { return fmt::format("{:08x}", sum); }
+
 }  // namespace
 
 std::size_t safetensors_element_bytes(std::string_view type) noexcept {
@@ -248,10 +256,24 @@ SafetensorsHeader parse_safetensors(std::span<const std::uint8_t> file, const st
   return header;
 }
 
-std::string format_safetensors(std::span<const TensorToStore> tensors,
-                               const std::map<std::string, std::string>& metadata) {
+void check_checksum(const SafetensorsHeader& header, std::span<const std::uint8_t> file, const std::string& origin) {
+  const auto stored = header.metadata.find(std::string(kChecksum));
+  if (stored == header.metadata.end()) return;
+  std::uint32_t sum = 0;
+  for (const StoredTensor& tensor : header.tensors)
+    sum = add_bytes(sum, file.subspan(tensor.begin, tensor.end - tensor.begin));
+  if (checksum_text(sum) != stored->second)
+    throw bad(origin, fmt::format("damaged: the checksum of the tensors is {}; expected {}", checksum_text(sum),
+                                  stored->second));
+}
+
+std::string format_safetensors_header(std::span<const TensorToStore> tensors,
+                                      std::map<std::string, std::string> metadata) {
+  std::uint32_t sum = 0;
+  for (const TensorToStore& tensor : tensors) sum = add_bytes(sum, tensor.bytes);
+  metadata[std::string(kChecksum)] = checksum_text(sum);
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
+  header[std::string(kMetadata)] = metadata;
   std::size_t offset = 0;
   for (const TensorToStore& tensor : tensors) {
     std::size_t bytes = 0;
@@ -270,20 +292,18 @@ std::string format_safetensors(std::span<const TensorToStore> tensors,
   }
   std::string json = header.dump();
   json.append((8 - json.size() % 8) % 8, ' ');  // aligns the data in a mapped file
-
-  std::string file;
-  file.reserve(8 + json.size() + offset);
-  for (std::size_t i = 0; i < 8; ++i) file.push_back(static_cast<char>((json.size() >> (8 * i)) & 0xff));
-  file += json;
-  for (const TensorToStore& tensor : tensors) {
-    file.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  }
-  return file;
+  std::string text;
+  for (std::size_t i = 0; i < 8; ++i) text.push_back(static_cast<char>((json.size() >> (8 * i)) & 0xff));
+  return text + json;
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToStore> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  write_file_atomically(path, format_safetensors(tensors, metadata));
+  const std::string header = format_safetensors_header(tensors, metadata);
+  std::vector<std::span<const std::uint8_t>> parts{
+      {reinterpret_cast<const std::uint8_t*>(header.data()), header.size()}};
+  for (const TensorToStore& tensor : tensors) parts.push_back(tensor.bytes);
+  write_file_atomically(path, parts);
 }
 
 }  // namespace unstarve

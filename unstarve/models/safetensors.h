@@ -14,7 +14,8 @@
 //
 // Ownership: a parsed header contains only offsets and does not refer to the file.
 // Failure:   Error(kInput) with the file's name, what was found and what was expected.
-// Cost:      reading copies only names and shapes; writing builds the whole file in memory.
+// Checksum:  files written here have the metadata "unstarve.crc32": the CRC-32 of all arrays, in hexadecimal.
+// Cost:      reading copies only names and shapes; writing copies no array.
 
 #include <cstddef>
 #include <cstdint>
@@ -58,8 +59,12 @@ struct TensorToStore {
   std::span<const std::uint8_t> bytes;
 };
 
-[[nodiscard]] std::string format_safetensors(std::span<const TensorToStore> tensors,
-                                             const std::map<std::string, std::string>& metadata);
+// Throws Error(kInput) if the header has a checksum that differs from that of the file's arrays.
+void check_checksum(const SafetensorsHeader& header, std::span<const std::uint8_t> file, const std::string& origin);
+
+// The beginning of a file: length and JSON, with the checksum. The arrays follow in this order.
+[[nodiscard]] std::string format_safetensors_header(std::span<const TensorToStore> tensors,
+                                                    std::map<std::string, std::string> metadata);
 // Writes the file atomically (core/file.h).
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToStore> tensors,
                        const std::map<std::string, std::string>& metadata);

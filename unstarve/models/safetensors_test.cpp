@@ -8,6 +8,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/models/testing/safetensors_file.h"
 
 namespace unstarve {
 namespace {
@@ -44,7 +45,7 @@ TEST_CASE("safetensors written are read back with names, shapes, bytes and metad
       {"layer.weight", "F32", {2, 3}, {reinterpret_cast<const std::uint8_t*>(a.data()), 24}},
       {"empty", "I64", {0, 4}, {}},
       {"count", "I64", {}, {reinterpret_cast<const std::uint8_t*>(&b), 8}}};
-  const std::string file = format_safetensors(tensors, {{"step", "12"}});
+  const std::string file = safetensors_file(tensors, {{"step", "12"}});
 
   const SafetensorsHeader header = parse_safetensors(bytes_of(file), "x");
   REQUIRE(header.tensors.size() == 3);
@@ -58,8 +59,23 @@ TEST_CASE("safetensors written are read back with names, shapes, bytes and metad
   CHECK(header.find("absent") == nullptr);
 }
 
+TEST_CASE("a changed byte of the arrays is found by the checksum; files without one are accepted") {
+  const std::vector<std::uint8_t> a{1, 2, 3, 4};
+  std::string file = safetensors_file(std::vector<TensorToStore>{{"a", "U8", {4}, a}, {"b", "U8", {2}, {a.data(), 2}}});
+  const auto check = [](const std::string& text) {
+    check_checksum(parse_safetensors(bytes_of(text), "x"), bytes_of(text), "x.safetensors");
+  };
+  CHECK_NOTHROW(check(file));
+  for (std::size_t i = file.size() - 6; i < file.size(); ++i) {
+    std::string damaged = file;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    CHECK_THROWS_WITH(check(damaged), Catch::Contains("x.safetensors") && Catch::Contains("damaged: the checksum"));
+  }
+  CHECK_NOTHROW(check(with_header(kTwo, std::string(11, 'x'))));
+}
+
 TEST_CASE("safetensors of an empty model are valid") {
-  CHECK(parse_safetensors(bytes_of(format_safetensors({}, {})), "x").tensors.empty());
+  CHECK(parse_safetensors(bytes_of(safetensors_file({})), "x").tensors.empty());
 }
 
 TEST_CASE("the order of safetensors data may differ from the order of names") {
@@ -104,10 +120,9 @@ TEST_CASE("inconsistent safetensors are rejected with the reason") {
 
 TEST_CASE("safetensors with a wrong size or a duplicate name are not written") {
   const std::uint8_t byte = 0;
-  CHECK_THROWS_AS(format_safetensors(std::vector<TensorToStore>{{"a", "F32", {1}, {&byte, 1}}}, {}), Error);
-  CHECK_THROWS_AS(
-      format_safetensors(std::vector<TensorToStore>{{"a", "U8", {1}, {&byte, 1}}, {"a", "U8", {1}, {&byte, 1}}}, {}),
-      Error);
+  const TensorToStore wrong{"a", "F32", {1}, {&byte, 1}}, right{"a", "U8", {1}, {&byte, 1}};
+  CHECK_THROWS_AS(format_safetensors_header(std::vector{wrong}, {}), Error);
+  CHECK_THROWS_AS(format_safetensors_header(std::vector{right, right}, {}), Error);
 }
 
 TEST_CASE("a safetensors file that cannot be written is an io error that names the path") {

@@ -1,5 +1,6 @@
 #include "unstarve/models/weights.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -44,17 +45,25 @@ std::vector<StateEntry> network_state(const Network& network) {
   return entries;
 }
 
-void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& header,
-                std::span<const std::uint8_t> file, const std::string& origin) {
+std::vector<std::string> load_state(std::span<const StateEntry> entries, const StateFile& file,
+                                    const LoadOptions& options) {
+  const auto& [header, bytes, origin] = file;
   std::vector<std::pair<const StateEntry*, torch::Tensor>> found;
   std::set<std::string_view> used;
+  std::vector<std::string> kept;
   for (const StateEntry& entry : entries) {
     const StoredTensor* stored = header.find(entry.name);
+    const bool fits = stored != nullptr && entry.tensor.sizes() == torch::IntArrayRef(stored->shape);
+    used.insert(entry.name);
+    if (!fits && !options.replaceable.empty() && entry.name.starts_with(options.replaceable)) {
+      kept.push_back(entry.name);
+      continue;
+    }
     if (stored == nullptr) {
       if (entry.optional) continue;
       throw bad_weights(origin, fmt::format("tensor \"{}\" of the model is missing", entry.name));
     }
-    if (entry.tensor.sizes() != torch::IntArrayRef(stored->shape)) {
+    if (!fits) {
       throw bad_weights(
           origin, fmt::format("tensor \"{}\" has shape [{}], expected [{}]", entry.name, fmt::join(stored->shape, ", "),
                               fmt::join(entry.tensor.sizes().vec(), ", ")));
@@ -62,35 +71,44 @@ void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& he
     const torch::ScalarType type = readable_type(*stored, entry, origin);
     // Copied as bytes, because the data may be unaligned.
     torch::Tensor value = torch::empty(stored->shape, torch::dtype(type));
-    const std::size_t bytes = stored->end - stored->begin;
-    if (bytes > 0) std::memcpy(value.data_ptr(), file.data() + stored->begin, bytes);
+    const std::size_t size = stored->end - stored->begin;
+    if (size > 0) std::memcpy(value.data_ptr(), bytes.data() + stored->begin, size);
     found.emplace_back(&entry, std::move(value));
-    used.insert(entry.name);
   }
   for (const StoredTensor& stored : header.tensors) {
-    if (!used.contains(stored.name)) {
+    const bool ignored = std::any_of(options.ignored.begin(), options.ignored.end(),
+                                     [&](const std::string& prefix) { return stored.name.starts_with(prefix); });
+    if (!ignored && !used.contains(stored.name))
       throw bad_weights(origin, fmt::format("tensor \"{}\" does not belong to the model", stored.name));
-    }
   }
+  check_checksum(header, bytes, origin);
   const torch::NoGradGuard no_grad;
   for (const auto& [entry, value] : found) entry->tensor.detach().copy_(value);
+  return kept;
 }
 
-void save_state(std::span<const StateEntry> entries, const std::map<std::string, std::string>& metadata,
-                const std::filesystem::path& path) {
-  std::vector<torch::Tensor> values;
-  std::vector<TensorToStore> tensors;
+StateCopy::StateCopy(std::span<const StateEntry> entries, std::map<std::string, std::string> metadata)
+    : metadata_(std::move(metadata)) {
   for (const StateEntry& entry : entries) {
-    values.push_back(entry.tensor.detach().to(torch::kCPU).contiguous());
-    const torch::Tensor& value = values.back();
-    std::string type;
-    for (const auto& [name, scalar] : kTypes) {
-      if (scalar == value.scalar_type()) type = name;
-    }
-    tensors.push_back(
-        {entry.name, type, value.sizes().vec(), {static_cast<const std::uint8_t*>(value.data_ptr()), value.nbytes()}});
+    torch::Tensor copy = entry.tensor.detach().to(torch::kCPU);
+    const bool shared = copy.is_alias_of(entry.tensor);
+    copy = shared ? copy.clone(torch::MemoryFormat::Contiguous) : copy.contiguous();
+    entries_.push_back({entry.name, std::move(copy)});
   }
-  write_safetensors(path, tensors, metadata);
+}
+
+void StateCopy::write(const std::filesystem::path& path) const {
+  std::vector<TensorToStore> tensors;
+  for (const StateEntry& entry : entries_) {
+    const torch::Tensor& value = entry.tensor;
+    const auto type =
+        std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& row) { return row.second == value.scalar_type(); });
+    tensors.push_back({entry.name,
+                       type == kTypes.end() ? "" : std::string(type->first),
+                       value.sizes().vec(),
+                       {static_cast<const std::uint8_t*>(value.data_ptr()), value.nbytes()}});
+  }
+  write_safetensors(path, tensors, metadata_);
 }
 
 }  // namespace unstarve

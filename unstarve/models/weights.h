@@ -4,6 +4,8 @@
 // Ownership: the tensors of a StateEntry share memory with the network.
 // Failure:   Error(kInput) with the first tensor that is missing, unknown or of another shape; nothing is changed.
 
+#include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,13 +26,35 @@ struct StateEntry {
 // Parameters and buffers in the order of registration. num_batches_tracked is optional, because old files lack it.
 [[nodiscard]] std::vector<StateEntry> network_state(const Network& network);
 
-// Fills the entries from the tensors of a file. Floating types are converted; integer types must match. Additional
-// tensors are rejected.
-void load_state(std::span<const StateEntry> entries, const SafetensorsHeader& header,
-                std::span<const std::uint8_t> file, const std::string& origin);
+// A safetensors file to load from, borrowed.
+struct StateFile {
+  const SafetensorsHeader& header;
+  std::span<const std::uint8_t> bytes;
+  std::string origin;  // its name in messages
+};
 
-// Builds the whole file in memory. Tensors are stored row-major regardless of their memory format.
-void save_state(std::span<const StateEntry> entries, const std::map<std::string, std::string>& metadata,
-                const std::filesystem::path& path);
+// Fills the entries from the tensors of a file. Floating types are converted; integer types must match. Additional
+// tensors are rejected, except those whose names begin with a word of `ignored`. Entries whose names begin with
+// `replaceable`, unless that is empty, keep their values if the file has them in another shape or not at all; their
+// names are returned.
+struct LoadOptions {
+  std::string replaceable{};
+  std::vector<std::string> ignored{};
+};
+std::vector<std::string> load_state(std::span<const StateEntry> entries, const StateFile& file,
+                                    const LoadOptions& options = {});
+
+// A copy of state in host memory, row-major regardless of the memory format.
+class StateCopy {
+ public:
+  // Waits for the device.
+  StateCopy(std::span<const StateEntry> entries, std::map<std::string, std::string> metadata);
+  // Writes a safetensors file atomically. Any thread.
+  void write(const std::filesystem::path& path) const;
+
+ private:
+  std::vector<StateEntry> entries_;
+  std::map<std::string, std::string> metadata_;
+};
 
 }  // namespace unstarve

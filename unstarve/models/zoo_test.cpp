@@ -6,8 +6,11 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <string>
+
+#include <unistd.h>
 
 #include <torch/torch.h>
 #include <nlohmann/json.hpp>
@@ -15,7 +18,10 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/models/layers.h"
+#include "unstarve/models/testing/safetensors_file.h"
 #include "unstarve/models/weights.h"
+
+#include "unstarve/models/testing/catch_after_torch.h"
 
 namespace unstarve {
 namespace {
@@ -157,10 +163,10 @@ TEST_CASE("weights with a wrong shape or a missing or unknown tensor are rejecte
                          kept.back().sizes().vec(),
                          {static_cast<const std::uint8_t*>(kept.back().data_ptr()), kept.back().nbytes()}});
     }
-    const std::string file = format_safetensors(tensors, {});
+    const std::string file = safetensors_file(tensors);
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
     try {
-      load_state(network_state(*network), parse_safetensors(bytes, "x"), bytes, "x");
+      load_state(network_state(*network), {parse_safetensors(bytes, "x"), bytes, "x"});
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::kInput);
       return error.what();
@@ -186,6 +192,27 @@ TEST_CASE("weights with a wrong shape or a missing or unknown tensor are rejecte
   CHECK(torch::equal(network_state(*network)[0].tensor, before + 1));
 }
 
+TEST_CASE("a head of other classes keeps its values, and every other tensor must fit") {
+  const NetworkPtr network = find_model("cifar_net").make(kClasses);
+  const NetworkPtr other = find_model("cifar_net").make(kClasses + 3);
+  CHECK(head_of(*network) == "fc.");
+  CHECK(head_of(*find_model("mobilenet_v2").make(2)) == "classifier.1.");
+  const auto head = network->named_parameters()["fc.weight"].detach().clone();
+  const auto path = std::filesystem::temp_directory_path() / ("unstarve-zoo-test-" + std::to_string(::getpid()));
+  std::vector<StateEntry> entries = network_state(*other);
+  entries.push_back({"optimiser.momentum.fc.weight", torch::zeros({2})});
+  StateCopy(entries, {}).write(path);
+  const MappedFile file(path);
+  const SafetensorsHeader header = parse_safetensors(file.bytes(), "x");
+  std::filesystem::remove(path);
+
+  CHECK_THROWS_AS(load_state(network_state(*network), {header, file.bytes(), "x"}, {"fc."}), Error);
+  const auto kept = load_state(network_state(*network), {header, file.bytes(), "x"}, {"fc.", {"optimiser."}});
+  CHECK((kept == std::vector<std::string>{"fc.weight", "fc.bias"}));
+  CHECK(torch::equal(network->named_parameters()["fc.weight"], head));
+  CHECK(torch::equal(network_state(*network)[0].tensor, network_state(*other)[0].tensor));
+}
+
 // Run by tests/python/interop/test_models.py, which made the file with weights.convert().
 TEST_CASE("weights converted by Python load and give torchvision's logits", "[.python]") {
   const char* path = std::getenv("UNSTARVE_TEST_WEIGHTS");
@@ -194,7 +221,7 @@ TEST_CASE("weights converted by Python load and give torchvision's logits", "[.p
   REQUIRE(name != nullptr);
   const NetworkPtr network = find_model(name).make(kClasses);
   const MappedFile file(path);
-  load_state(network_state(*network), parse_safetensors(file.bytes(), path), file.bytes(), path);
+  load_state(network_state(*network), {parse_safetensors(file.bytes(), path), file.bytes(), path});
   check_logits(*network, golden()[name]);
 }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -10,86 +11,268 @@
 #include <ATen/cpu/Utils.h>
 #include <torch/torch.h>
 
+#include "unstarve/models/zoo.h"
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/loss_scaler.h"
 #include "unstarve/torch/normalise.h"
-#include "unstarve/torch/sgd.h"
+#include "unstarve/torch/optimiser.h"
 #include "unstarve/torch/torch_device.h"
 #include "unstarve/torch/torch_trainer.h"
+#include "unstarve/torch/weight_average.h"
 #include "unstarve/train/cpu_precision.h"
+
+#include "unstarve/models/testing/catch_after_torch.h"
 
 namespace unstarve {
 namespace {
 
-// A channels-last parameter, a flat one, and one that never gets a gradient.
-std::vector<torch::Tensor> make_parameters() {
-  torch::manual_seed(3);
-  std::vector<torch::Tensor> parameters{torch::randn({8, 16, 3, 3}).contiguous(torch::MemoryFormat::ChannelsLast),
-                                        torch::randn({5}), torch::randn({4})};
-  for (torch::Tensor& p : parameters) p.requires_grad_(true);
-  return parameters;
-}
+// A channels-last parameter, a vector, and one that never gets a gradient.
+class Parameters final : public Network {
+ public:
+  Parameters() {
+    torch::manual_seed(3);
+    register_parameter("weight", torch::randn({8, 16, 3, 3}).contiguous(torch::MemoryFormat::ChannelsLast));
+    register_parameter("bias", torch::randn({5}));
+    register_parameter("unused", torch::randn({4}));
+  }
+  torch::Tensor forward(torch::Tensor x) override { return x; }
+  [[nodiscard]] torch::Tensor at(std::size_t i) const { return parameters()[i]; }
+};
 
-void make_gradients(const std::vector<torch::Tensor>& parameters, int step) {
+void make_gradients(const Parameters& network, int step) {
   torch::manual_seed(static_cast<std::uint64_t>(100 + step));
   const torch::Tensor x = torch::randn({2, 16, 6, 6}).contiguous(torch::MemoryFormat::ChannelsLast);
-  (torch::conv2d(x, parameters[0]).square().sum() + parameters[1].pow(3).sum()).backward();
+  (torch::conv2d(x, network.at(0)).square().sum() + network.at(1).pow(3).sum()).backward();
 }
 
 double distance(const torch::Tensor& a, const torch::Tensor& b) {
   return ((a - b).abs().max() / b.abs().max()).item<double>();
 }
 
+constexpr double kRate = 0.01;
+constexpr int kSteps = 5;
+
+Parameters trained(const OptimiserSettings& settings) {
+  Parameters network;
+  const auto optimiser = make_optimiser(network, settings);
+  for (int step = 0; step < kSteps; ++step) {
+    make_gradients(network, step);
+    optimiser->step(kRate);
+    optimiser->clear_gradients();
+  }
+  CHECK_FALSE(network.at(0).grad().defined());
+  CHECK(torch::equal(network.at(2), Parameters().at(2)));
+  return network;
+}
+
+// The same steps by an optimiser of PyTorch.
+template <class Optimiser, class Options>
+Parameters trained_by_torch(const Options& options) {
+  Parameters network;
+  Optimiser optimiser(network.parameters(), options);
+  for (int step = 0; step < kSteps; ++step) {
+    make_gradients(network, step);
+    optimiser.step();
+    optimiser.zero_grad();
+  }
+  return network;
+}
+
+// lars and lamb by their formulas, parameter by parameter, in double.
+Parameters trained_by_formula(const OptimiserSettings& s) {
+  Parameters network;
+  std::vector<torch::Tensor> mean(2), square(2);
+  const torch::NoGradGuard no_grad;
+  for (int step = 0; step < kSteps; ++step) {
+    {
+      const torch::AutoGradMode with_grad(true);
+      make_gradients(network, step);
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      torch::Tensor parameter = network.at(i);
+      const torch::Tensor w = parameter.to(torch::kFloat64);
+      torch::Tensor g = parameter.grad().to(torch::kFloat64);
+      const bool decayed = i == 0;
+      const double decay = decayed ? s.weight_decay : 0;
+      if (step == 0) mean[i] = torch::zeros_like(w), square[i] = torch::zeros_like(w);
+      if (s.name == OptimiserName::kLars) {
+        if (decayed) g = s.trust * w.norm() / (g.norm() + decay * w.norm()) * (g + decay * w);
+        mean[i] = s.momentum * mean[i] + g;
+        parameter.copy_(w - kRate * mean[i]);
+      } else {
+        mean[i] = s.beta1 * mean[i] + (1 - s.beta1) * g;
+        square[i] = s.beta2 * square[i] + (1 - s.beta2) * g * g;
+        const torch::Tensor m = mean[i] / (1 - std::pow(s.beta1, step + 1));
+        const torch::Tensor v = square[i] / (1 - std::pow(s.beta2, step + 1));
+        const torch::Tensor u = m / (v.sqrt() + s.epsilon) + decay * w;
+        parameter.copy_(w - kRate * (decayed ? (w.norm() / u.norm()).item<double>() : 1.0) * u);
+      }
+      parameter.mutable_grad().reset();
+    }
+  }
+  return network;
+}
+
+void check_equal(const Parameters& ours, const Parameters& reference, double tolerance) {
+  for (std::size_t i = 0; i < 2; ++i) CHECK(distance(ours.at(i).detach(), reference.at(i).detach()) < tolerance);
+}
+
 }  // namespace
 
-TEST_CASE("both forms of the optimiser match torch's SGD") {
-  const double rate = 0.01;
-  for (const bool fused : {false, true}) {
-    CAPTURE(fused);
-    const auto ours = make_parameters();
-    const auto reference = make_parameters();
-    Sgd sgd(ours, {.momentum = 0.9, .weight_decay = 5e-4, .fused = fused});
-    torch::optim::SGD torch_sgd(reference,
-                                torch::optim::SGDOptions(rate).momentum(0.9).weight_decay(5e-4).nesterov(true));
-    for (int step = 0; step < 5; ++step) {
-      make_gradients(ours, step);
-      make_gradients(reference, step);
-      sgd.step(rate);
-      torch_sgd.step();
-      sgd.clear_gradients();
-      torch_sgd.zero_grad();
+TEST_CASE("every form of sgd and adamw matches PyTorch") {
+  for (const UpdateForm form : {UpdateForm::kEach, UpdateForm::kForeach, UpdateForm::kFused}) {
+    CAPTURE(static_cast<int>(form));
+    OptimiserSettings settings;
+    settings.form = form;
+    settings.decay_all = true;
+    for (const bool nesterov : {true, false}) {
+      settings.nesterov = nesterov;
+      const auto options = torch::optim::SGDOptions(kRate).momentum(0.9).weight_decay(5e-4).nesterov(nesterov);
+      check_equal(trained(settings), trained_by_torch<torch::optim::SGD>(options), 1e-6);
     }
-    for (std::size_t i = 0; i < ours.size(); ++i) CHECK(distance(ours[i].detach(), reference[i].detach()) < 1e-6);
-    CHECK(torch::equal(ours[2], make_parameters()[2]));
-    CHECK_FALSE(ours[0].grad().defined());
+    settings.name = OptimiserName::kAdamw;
+    settings.weight_decay = 0.1;
+    const auto options = torch::optim::AdamWOptions(kRate).weight_decay(0.1);
+    check_equal(trained(settings), trained_by_torch<torch::optim::AdamW>(options), 2e-6);
+  }
+}
+
+TEST_CASE("lars and lamb match their formulas") {
+  for (const OptimiserName name : {OptimiserName::kLars, OptimiserName::kLamb}) {
+    for (const UpdateForm form : {UpdateForm::kEach, UpdateForm::kForeach}) {
+      CAPTURE(static_cast<int>(name), static_cast<int>(form));
+      OptimiserSettings settings;
+      settings.name = name;
+      settings.form = form;
+      settings.weight_decay = 0.01;
+      check_equal(trained(settings), trained_by_formula(settings), 5e-6);
+    }
+  }
+}
+
+TEST_CASE("weight decay leaves out vectors unless requested") {
+  OptimiserSettings settings;
+  settings.weight_decay = 0.5;
+  const Parameters some = trained(settings);
+  settings.decay_all = true;
+  const Parameters all = trained(settings);
+  settings.weight_decay = 0;
+  const Parameters none = trained(settings);
+  CHECK(torch::equal(some.at(1), none.at(1)));
+  CHECK(torch::equal(some.at(0), all.at(0)));
+  CHECK_FALSE(torch::equal(some.at(0), none.at(0)));
+  CHECK_FALSE(torch::equal(all.at(1), none.at(1)));
+}
+
+TEST_CASE("zero weights or gradients have a ratio of 1 in lars and lamb") {
+  for (const OptimiserName name : {OptimiserName::kLars, OptimiserName::kLamb}) {
+    Parameters network;
+    {
+      const torch::NoGradGuard no_grad;
+      for (torch::Tensor parameter : network.parameters()) parameter.zero_();
+    }
+    OptimiserSettings settings;
+    settings.name = name;
+    settings.form = UpdateForm::kForeach;
+    const auto optimiser = make_optimiser(network, settings);
+    network.at(0).mutable_grad() = torch::ones_like(network.at(0));
+    network.at(1).mutable_grad() = torch::zeros_like(network.at(1));
+    optimiser->step(kRate);
+    CHECK(network.at(0).detach().max().item<double>() < 0);  // moved, and finite
+    CHECK(network.at(0).isfinite().all().item<bool>());
+    CHECK(network.at(1).detach().abs().max().item<double>() == 0);
   }
 }
 
 TEST_CASE("a step with overflowed gradients changes nothing and halves the scale") {
-  for (const bool fused : {false, true}) {
-    CAPTURE(fused);
-    const auto parameters = make_parameters();
-    const auto before = parameters[0].detach().clone();
-    Sgd sgd(parameters, {.fused = fused});
-    LossScaler scaler(torch::kCPU);
-    make_gradients(parameters, 0);
-    const auto good = parameters[0].grad().clone();
-    parameters[0].mutable_grad().mul_(65536);
-    parameters[1].mutable_grad().mul_(65536);
+  for (const OptimiserName name : {OptimiserName::kSgd, OptimiserName::kAdamw}) {
+    for (const UpdateForm form : {UpdateForm::kEach, UpdateForm::kFused}) {
+      CAPTURE(static_cast<int>(name), static_cast<int>(form));
+      const Parameters network;
+      const auto before = network.at(0).detach().clone();
+      OptimiserSettings settings;
+      settings.name = name;
+      settings.form = form;
+      const auto optimiser = make_optimiser(network, settings);
+      LossScaler scaler(torch::kCPU);
+      make_gradients(network, 0);
+      const auto good = network.at(0).grad().clone();
+      network.at(0).mutable_grad().mul_(65536);
+      network.at(1).mutable_grad().mul_(65536);
 
-    torch::Tensor found = scaler.unscale(sgd.gradients());
-    CHECK(found.item<float>() == 0);
-    CHECK(torch::equal(parameters[0].grad(), good));
+      torch::Tensor found = scaler.unscale(optimiser->gradients());
+      CHECK(found.item<float>() == 0);
+      CHECK(torch::equal(network.at(0).grad(), good));
 
-    parameters[1].mutable_grad()[0] = std::numeric_limits<float>::infinity();
-    found = scaler.unscale(sgd.gradients());
-    CHECK(found.item<float>() != 0);
-    sgd.step(0.1, found);
-    scaler.update(found);
-    CHECK(torch::equal(parameters[0].detach(), before));
-    CHECK(sgd.momentum()[0].abs().sum().item<float>() == 0);
-    CHECK(scaler.scale_tensor().item<float>() == 32768);
+      network.at(1).mutable_grad()[0] = std::numeric_limits<float>::infinity();
+      found = scaler.unscale(optimiser->gradients());
+      CHECK(found.item<float>() != 0);
+      optimiser->step(0.1, found);
+      scaler.update(found);
+      CHECK(torch::equal(network.at(0).detach(), before));
+      for (const StateEntry& entry : optimiser->state()) CHECK(entry.tensor.abs().sum().item<float>() == 0);
+      CHECK(scaler.scale_tensor().item<float>() == 32768);
+    }
   }
+}
+
+TEST_CASE("an optimiser continues from its state") {
+  for (const OptimiserName name :
+       {OptimiserName::kSgd, OptimiserName::kAdamw, OptimiserName::kLars, OptimiserName::kLamb}) {
+    OptimiserSettings settings;
+    settings.name = name;
+    settings.form = UpdateForm::kForeach;
+    Parameters network;
+    auto optimiser = make_optimiser(network, settings);
+    for (int step = 0; step < kSteps; ++step) {
+      if (step == 2) {
+        auto next = make_optimiser(network, settings);
+        const auto from = optimiser->state(), to = next->state();
+        REQUIRE(from.size() == to.size());
+        for (std::size_t i = 0; i < to.size(); ++i) {
+          CHECK(from[i].name == to[i].name);
+          to[i].tensor.detach().copy_(from[i].tensor);
+        }
+        next->restored();
+        optimiser = std::move(next);
+      }
+      make_gradients(network, step);
+      optimiser->step(kRate);
+      optimiser->clear_gradients();
+    }
+    CHECK(torch::equal(network.at(0), trained(settings).at(0)));
+  }
+}
+
+TEST_CASE("clipped gradients equal those of torch's clip_grad_norm_") {
+  for (const double limit : {0.5, 1e6}) {
+    const Parameters ours, reference;
+    make_gradients(ours, 0);
+    make_gradients(reference, 0);
+    clip_gradients({ours.at(0).grad(), ours.at(1).grad()}, limit);
+    torch::nn::utils::clip_grad_norm_({reference.at(0), reference.at(1)}, limit);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(distance(ours.at(i).grad(), reference.at(i).grad()) < 1e-6);
+  }
+}
+
+TEST_CASE("the average of the weights follows its formula, and swapping twice restores the weights") {
+  const auto network = find_model("cifar_net").make(10);
+  WeightAverage average(*network, 0.9);
+  torch::Tensor weight = network->parameters()[0];
+  torch::Tensor expected = weight.detach().to(torch::kFloat64).clone();
+  for (int n = 0; n < 100; ++n) {
+    const torch::NoGradGuard no_grad;
+    weight.add_(0.01 * n);
+    average.update();
+    const double decay = std::min(0.9, (1.0 + n) / (10.0 + n));
+    expected = decay * expected + (1 - decay) * weight;
+  }
+  const torch::Tensor before = weight.detach().clone();
+  average.swap();
+  CHECK(distance(weight.detach(), expected) < 1e-5);
+  average.swap();
+  CHECK(torch::equal(weight.detach(), before));
+  CHECK(average.updates().item<double>() == 100);
 }
 
 TEST_CASE("normalised pixels are (pixel / 255 - mean) / std in every layout") {

@@ -24,16 +24,19 @@
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/loss_scaler.h"
 #include "unstarve/torch/normalise.h"
-#include "unstarve/torch/sgd.h"
+#include "unstarve/torch/optimiser.h"
 #include "unstarve/torch/staging.h"
 #include "unstarve/torch/torch_device.h"
+#include "unstarve/torch/weight_average.h"
 
 namespace unstarve {
 namespace {
 
 constexpr const char* kStepKey = "unstarve.step";
 constexpr const char* kDataKey = "unstarve.data";
-constexpr const char* kMomentumPrefix = "optimiser.momentum.";
+constexpr const char* kOptimiserKey = "unstarve.optimiser";
+constexpr const char* kWeightsPrefix = "training.";  // of the weights if the plain names refer to their average
+constexpr const char* kAverageUpdates = "average.updates";
 constexpr const char* kScaleName = "loss_scaler.scale";
 constexpr const char* kGoodStepsName = "loss_scaler.good_steps";
 
@@ -75,6 +78,18 @@ class StepTimer {
   std::array<std::optional<c10::Event>, kMarks> events_;
 };
 
+class TorchSnapshot final : public TrainSnapshot {
+ public:
+  TorchSnapshot(std::span<const StateEntry> entries, std::map<std::string, std::string> metadata)
+      : copy_(entries, std::move(metadata)) {}
+  void write(const std::filesystem::path& path) const override {
+    translate_errors("saving " + path.string(), [&] { copy_.write(path); });
+  }
+
+ private:
+  StateCopy copy_;
+};
+
 class TorchTrainer final : public Trainer {
  public:
   explicit TorchTrainer(const TrainSettings& settings)
@@ -93,8 +108,8 @@ class TorchTrainer final : public Trainer {
     for (torch::Tensor& parameter : network_->parameters()) {
       if (parameter.dim() == 4) parameter.set_data(parameter.detach().contiguous(format_));
     }
-    sgd_.emplace(network_->parameters(),
-                 SgdOptions{settings.momentum, settings.weight_decay, settings.fused_optimiser});
+    optimiser_ = make_optimiser(*network_, settings.optimiser);
+    if (settings.average > 0) average_.emplace(*network_, settings.average);
     if (settings.precision == Precision::kFloat16) scaler_.emplace(device_);
   }
 
@@ -107,19 +122,21 @@ class TorchTrainer final : public Trainer {
     });
   }
 
-  void step(double learning_rate) override {
+  void step(double learning_rate, bool update) override {
     translate_errors("training step", [&] {
       use_device();
       network_->train();
+      use_averages(false);
       timer_.mark(0);
       const Staging::Current& batch = staging_.current();
       torch::Tensor loss = torch::nn::functional::cross_entropy(
           forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
           torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(settings_.label_smoothing));
       timer_.mark(1);
-      (scaler_ ? scaler_->scale(loss) : loss).backward();
+      const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
+      (scaler_ ? scaler_->scale(share) : share).backward();
       timer_.mark(2);
-      update(learning_rate);
+      if (update) change_weights(learning_rate);
       loss_ = loss.detach();
       timer_.mark(3);
       staging_.used();
@@ -153,6 +170,7 @@ class TorchTrainer final : public Trainer {
       use_device();
       const torch::NoGradGuard no_grad;
       network_->eval();
+      use_averages(true);
       const Staging::Current& batch = staging_.current();
       const torch::Tensor logits = forward(batch);
       const torch::Tensor correct = logits.argmax(1).eq(batch.labels).sum();
@@ -164,27 +182,49 @@ class TorchTrainer final : public Trainer {
     });
   }
 
-  void save(const std::filesystem::path& path, const TrainProgress& progress) override {
-    translate_errors("saving " + path.string(), [&] {
-      std::map<std::string, std::string> metadata{{"format", "pt"}, {kStepKey, std::to_string(progress.step)}};
+  std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) override {
+    return translate_errors("copying the state of the training", [&] {
+      std::map<std::string, std::string> metadata{
+          {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
       if (!progress.data.empty()) metadata[kDataKey] = progress.data;
-      save_state(checkpoint_state(), metadata, path);
+      return std::make_unique<TorchSnapshot>(checkpoint_state(), std::move(metadata));
     });
   }
 
   TrainProgress restore(const std::filesystem::path& path) override {
     return translate_errors("restoring " + path.string(), [&] {
+      use_averages(false);
       const MappedFile file(path);
       const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
       const auto step = header.metadata.find(kStepKey);
       const bool checkpoint = step != header.metadata.end();
       TrainProgress progress;
-      if (checkpoint) progress.step = step_number(step->second, path);
+      if (checkpoint) {
+        progress.step = step_number(step->second, path);
+        check_optimiser(header, path.string());
+      }
       if (const auto data = header.metadata.find(kDataKey); checkpoint && data != header.metadata.end())
         progress.data = data->second;
-      load_state(checkpoint ? checkpoint_state() : network_state(*network_), header, file.bytes(), path.string());
+      load_state(checkpoint ? checkpoint_state() : network_state(*network_), {header, file.bytes(), path.string()});
       if (!checkpoint) forget_progress();
+      if (checkpoint) optimiser_->restored();
+      if (checkpoint && average_) average_->restored();
       return progress;
+    });
+  }
+
+  LoadedWeights load_weights(const std::filesystem::path& path) override {
+    return translate_errors("loading weights " + path.string(), [&] {
+      const MappedFile file(path);
+      const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
+      use_averages(false);
+      const std::vector<StateEntry> entries = network_state(*network_);
+      LoadedWeights result;
+      result.initialised = load_state(entries, {header, file.bytes(), path.string()},
+                                      {head_of(*network_), {"optimiser.", "loss_scaler.", "average.", kWeightsPrefix}});
+      result.loaded = entries.size() - result.initialised.size();
+      forget_progress();
+      return result;
     });
   }
 
@@ -235,23 +275,33 @@ class TorchTrainer final : public Trainer {
     return network_->forward(prepare(batch)).to(torch::kFloat32);
   }
 
-  void update(double learning_rate) {
-    if (scaler_) {
-      const torch::Tensor found_inf = scaler_->unscale(sgd_->gradients());
-      sgd_->step(learning_rate, found_inf);
-      scaler_->update(found_inf);
-    } else {
-      sgd_->step(learning_rate);
-    }
-    sgd_->clear_gradients();
+  void change_weights(double learning_rate) {
+    torch::Tensor found_inf;
+    if (scaler_) found_inf = scaler_->unscale(optimiser_->gradients());
+    if (settings_.clip_norm > 0) clip_gradients(optimiser_->gradients(), settings_.clip_norm);
+    optimiser_->step(learning_rate, found_inf);
+    if (scaler_) scaler_->update(found_inf);
+    optimiser_->clear_gradients();
+    if (average_) average_->update();
   }
 
-  std::vector<StateEntry> checkpoint_state() const {
+  // Lets the network have the averages, or the weights that are trained.
+  void use_averages(bool on) {
+    if (!average_ || averaged_ == on) return;
+    average_->swap();
+    averaged_ = on;
+  }
+
+  // The weights for use, under torchvision's names, and everything else that a run needs to continue.
+  std::vector<StateEntry> checkpoint_state() {
+    use_averages(false);
     std::vector<StateEntry> entries = network_state(*network_);
-    const auto parameters = network_->named_parameters();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      entries.push_back({kMomentumPrefix + parameters[i].key(), sgd_->momentum()[i]});
+    if (average_) {
+      for (StateEntry& entry : entries) entry.name = kWeightsPrefix + entry.name;
+      entries.insert(entries.begin(), average_->averages().begin(), average_->averages().end());
+      entries.push_back({kAverageUpdates, average_->updates()});
     }
+    for (StateEntry& entry : optimiser_->state()) entries.push_back(std::move(entry));
     if (scaler_) {
       entries.push_back({kScaleName, scaler_->scale_tensor()});
       entries.push_back({kGoodStepsName, scaler_->growth_tensor()});
@@ -259,10 +309,25 @@ class TorchTrainer final : public Trainer {
     return entries;
   }
 
-  // Plain weights: the present momentum belongs to other weights.
+  // A checkpoint of another optimiser would be rejected for its first tensor; this message is clearer.
+  void check_optimiser(const SafetensorsHeader& header, const std::string& origin) const {
+    const auto stored = header.metadata.find(kOptimiserKey);
+    const std::string expected = optimiser_word();
+    if (stored != header.metadata.end() && stored->second != expected)
+      throw Error(ErrorKind::kInput,
+                  fmt::format("loading weights {}: the checkpoint has the state of the optimiser {}; expected {}. "
+                              "Continue with --optimiser {}, or load only the weights with --weights",
+                              origin, stored->second, expected, stored->second));
+  }
+  [[nodiscard]] std::string optimiser_word() const {
+    return std::string(words_of<OptimiserName>()[static_cast<std::size_t>(settings_.optimiser.name)]);
+  }
+
+  // After loading plain weights: the state of the optimiser belongs to other weights.
   void forget_progress() {
-    for (torch::Tensor momentum : sgd_->momentum()) momentum.zero_();
+    optimiser_->reset();
     if (scaler_) scaler_.emplace(device_);
+    if (average_) average_->reset();
   }
 
   static std::int64_t step_number(const std::string& text, const std::filesystem::path& path) {
@@ -284,7 +349,9 @@ class TorchTrainer final : public Trainer {
   StepTimer timer_;
   Normaliser normalise_;
   NetworkPtr network_;
-  std::optional<Sgd> sgd_;
+  std::unique_ptr<Optimiser> optimiser_;
+  std::optional<WeightAverage> average_;
+  bool averaged_ = false;  // whether the network has the averages
   std::optional<LossScaler> scaler_;
   torch::Tensor loss_;
 };

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/train/schedule.h"
 
 namespace unstarve {
 namespace {
@@ -73,10 +75,7 @@ class Stopwatch {
   std::int64_t start_ns_;
 };
 
-}  // namespace
-
-TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan,
-                          Clock& clock) {
+void check_plan(const TrainPlan& plan) {
   if (plan.steps <= 0 && !(plan.minutes > 0)) {
     throw Error(
         ErrorKind::kArgument,
@@ -89,81 +88,157 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
             "training: found {} of {} steps already done; expected at least one left. Increase the number of epochs",
             plan.start_step, plan.steps));
   }
-  TrainHistory history;
-  StepBudget budget(plan);
-  const Stopwatch run(clock);
-  std::int64_t step = plan.start_step;
-  double rate = 0;
-  std::int64_t evaluated_step = -1;  // of the last evaluation or checkpoint
-  double evaluating_s = 0;           // total time of evaluations
-  double mark_s = 0;                 // training time, waiting time and samples at the previous point
-  double mark_wait_s = 0;
-  std::int64_t mark_samples = 0;
+}
 
-  const auto evaluate = [&] {
-    const double begin_s = run.seconds();
-    if (plan.validation) {
-      const Evaluation result = evaluate_all(trainer, *plan.validation(), plan.stop);
-      const auto samples = static_cast<double>(result.samples);
-      history.evaluations.push_back(
-          {step, run.seconds(), static_cast<double>(result.correct) / samples, result.loss_sum / samples});
+class TrainingRun {
+ public:
+  TrainingRun(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan, Clock& clock)
+      : trainer_(trainer),
+        settings_(settings),
+        source_(source),
+        plan_(plan),
+        budget_(plan),
+        watch_(clock),
+        checkpoints_(plan.checkpoints, plan.notice),
+        step_(plan.start_step) {}
+
+  TrainHistory run() {
+    try {
+      for (std::int64_t total = budget_.total(step_, 0); step_ < total;
+           total = budget_.total(step_, watch_.seconds())) {
+        if (updated_) throw_if_stopped(plan_.stop);
+        train_step(total);
+        if (updated_) between_steps();
+      }
+      trainer_.synchronise();
+      if (history_.points.empty() || history_.points.back().step != step_) add_point();
+      if (evaluated_step_ != step_) evaluate();
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kCancelled) stop(error);
+      throw;
     }
-    if (!plan.checkpoint.empty()) trainer.save(plan.checkpoint, {step, plan.resume_state ? plan.resume_state() : ""});
-    evaluated_step = step;
-    budget.set_reserve(run.seconds() - begin_s);
-    evaluating_s += run.seconds() - begin_s;
-  };
-
-  const auto add_point = [&] {
-    const double loss = trainer.loss();
-    if (!std::isfinite(loss)) {
-      throw Error(
-          ErrorKind::kCheck,
-          fmt::format(
-              "training: the loss at step {} is {}; expected a finite number. Lower the learning rate (now {:.4g})",
-              step, loss, rate));
-    }
-    const double now_s = run.seconds() - evaluating_s;
-    const double elapsed_s = std::max(now_s - mark_s, 1e-9);
-    history.points.push_back({step, history.samples, run.seconds(), loss, rate,
-                              (history.wait_seconds - mark_wait_s) / elapsed_s,
-                              static_cast<double>(history.samples - mark_samples) / elapsed_s});
-    mark_s = now_s;
-    mark_wait_s = history.wait_seconds;
-    mark_samples = history.samples;
-    if (plan.report) plan.report(history);
-  };
-
-  for (std::int64_t total = budget.total(step, 0); step < total; total = budget.total(step, run.seconds())) {
-    throw_if_stopped(plan.stop);
-    const double begin_s = run.seconds();
-
-    HostBatch batch;
-    if (!source.next(batch)) {
-      throw Error(ErrorKind::kInput, fmt::format("training: the data ended after {} steps of {}", step, total));
-    }
-    history.wait_seconds += run.seconds() - begin_s;
-
-    rate = scheduled_rate(settings, step, total);
-    trainer.load(batch);
-    trainer.step(rate);
-    ++step;
-    history.samples += static_cast<std::int64_t>(batch.labels.size());
-    budget.step_done(run.seconds() - evaluating_s);
-    if (history.evaluations.empty() && plan.validation) {
-      budget.set_reserve(kEvaluationShare * static_cast<double>(plan.validation_batches) * budget.step_seconds());
-    }
-
-    if (step == plan.start_step + 1 || step % std::max<std::int64_t>(plan.report_every, 1) == 0) add_point();
-    if (plan.evaluate_every > 0 && (step - plan.first_step) % plan.evaluate_every == 0) evaluate();
+    checkpoints_.finish();
+    history_.steps = step_;
+    history_.seconds = watch_.seconds();
+    return std::move(history_);
   }
 
-  trainer.synchronise();
-  if (history.points.empty() || history.points.back().step != step) add_point();
-  if (evaluated_step != step) evaluate();
-  history.steps = step;
-  history.seconds = run.seconds();
-  return history;
+ private:
+  // At the last point of the history.
+  struct Reported {
+    std::int64_t step = 0;
+    std::int64_t samples = 0;
+    double seconds = 0;  // without pauses
+    double wait_seconds = 0;
+  };
+
+  void train_step(std::int64_t total) {
+    const double begin_s = watch_.seconds();
+    HostBatch batch;
+    if (!source_.next(batch))
+      throw Error(ErrorKind::kInput, fmt::format("training: the data ended after {} steps of {}", step_, total));
+    history_.wait_seconds += watch_.seconds() - begin_s;
+
+    rate_ = scheduled_rate(settings_, step_, total);
+    updated_ = (step_ + 1 - plan_.start_step) % settings_.accumulate == 0 || step_ + 1 >= total;
+    trainer_.load(batch);
+    trainer_.step(rate_, updated_);
+    ++step_;
+    history_.samples += static_cast<std::int64_t>(batch.labels.size());
+    budget_.step_done(watch_.seconds() - paused_s_);
+    if (history_.evaluations.empty() && plan_.validation)
+      budget_.set_reserve(kEvaluationShare * static_cast<double>(plan_.validation_batches) * budget_.step_seconds());
+    evaluation_due_ |= plan_.evaluate_every > 0 && (step_ - plan_.first_step) % plan_.evaluate_every == 0;
+  }
+
+  void between_steps() {
+    const std::int64_t every = std::max<std::int64_t>(plan_.report_every, 1);
+    if (step_ == plan_.start_step + 1 || step_ / every != reported_.step / every) add_point();
+    if (evaluation_due_) return evaluate();
+    if (plan_.checkpoint_seconds > 0 && watch_.seconds() - checkpoint_s_ >= plan_.checkpoint_seconds) {
+      const double begin_s = watch_.seconds();
+      checkpoint();
+      paused_s_ += watch_.seconds() - begin_s;
+    }
+  }
+
+  void evaluate() {
+    evaluation_due_ = false;
+    const double begin_s = watch_.seconds();
+    if (plan_.validation) {
+      const Evaluation result = evaluate_all(trainer_, *plan_.validation(), plan_.stop);
+      const auto samples = static_cast<double>(result.samples);
+      history_.evaluations.push_back(
+          {step_, watch_.seconds(), static_cast<double>(result.correct) / samples, result.loss_sum / samples});
+    }
+    checkpoint();
+    evaluated_step_ = step_;
+    budget_.set_reserve(watch_.seconds() - begin_s);
+    paused_s_ += watch_.seconds() - begin_s;
+  }
+
+  void checkpoint() {
+    if (!checkpoints_.any()) return;
+    (void)finite_loss();
+    checkpoints_.write(trainer_.snapshot({step_, plan_.resume_state ? plan_.resume_state() : ""}), step_);
+    checkpoint_s_ = watch_.seconds();
+  }
+
+  // Ends a run that is stopped.
+  [[noreturn]] void stop(const Error& error) {
+    if (!checkpoints_.any() || step_ == plan_.start_step) throw error;
+    checkpoint();
+    checkpoints_.finish();
+    throw Error(ErrorKind::kCancelled, fmt::format("{} after step {}; continue with --resume {}", error.what(), step_,
+                                                   checkpoints_.newest().string()));
+  }
+
+  double finite_loss() {
+    const double loss = trainer_.loss();
+    if (std::isfinite(loss)) return loss;
+    const std::filesystem::path newest = checkpoints_.newest();
+    throw Error(ErrorKind::kCheck,
+                fmt::format("training: the loss at step {} is {}; expected a finite number. Lower the learning rate "
+                            "(now {:.4g}){}",
+                            step_, loss, rate_,
+                            newest.empty() ? "" : fmt::format("; the last checkpoint is {}", newest.string())));
+  }
+
+  void add_point() {
+    const double loss = finite_loss();
+    const double now_s = watch_.seconds() - paused_s_;
+    const double elapsed_s = std::max(now_s - reported_.seconds, 1e-9);
+    history_.points.push_back({step_, history_.samples, watch_.seconds(), loss, rate_,
+                               (history_.wait_seconds - reported_.wait_seconds) / elapsed_s,
+                               static_cast<double>(history_.samples - reported_.samples) / elapsed_s});
+    reported_ = {step_, history_.samples, now_s, history_.wait_seconds};
+    if (plan_.report) plan_.report(history_);
+  }
+
+  Trainer& trainer_;
+  const TrainSettings& settings_;
+  BatchSource& source_;
+  const TrainPlan& plan_;
+  StepBudget budget_;
+  const Stopwatch watch_;
+  Checkpoints checkpoints_;
+  TrainHistory history_;
+  std::int64_t step_;
+  double rate_ = 0;
+  bool updated_ = true;  // whether the last step updated the weights
+  bool evaluation_due_ = false;
+  std::int64_t evaluated_step_ = -1;
+  Reported reported_;
+  double paused_s_ = 0;      // total time of evaluations and checkpoints
+  double checkpoint_s_ = 0;  // time of the last checkpoint
+};
+
+}  // namespace
+
+TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan,
+                          Clock& clock) {
+  check_plan(plan);
+  return TrainingRun(trainer, settings, source, plan, clock).run();
 }
 
 Evaluation evaluate_all(Trainer& trainer, BatchSource& source, std::stop_token stop) {

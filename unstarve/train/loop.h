@@ -6,18 +6,24 @@
 // steps), minus the time of the last evaluation. The learning rate follows this estimate, so that it reaches zero at
 // the end of the time on any machine.
 //
-// Threads:   runs on the calling thread, including `report`.
-// Failure:   exceptions of the trainer and the sources; Error(kCheck) if the loss is not finite; Error(kCancelled) if
-//            stopped. Checkpoints are written atomically.
+// A step is one batch. With TrainSettings::accumulate, every n-th step updates the weights; evaluations, checkpoints
+// and stops wait for an update.
+//
+// Threads:   runs on the calling thread, including `report`; checkpoints are written by a thread (checkpoints.h).
+// Failure:   exceptions of the trainer and the sources; Error(kCheck) if the loss is not finite, with the last
+//            checkpoint; Error(kCancelled) if stopped, after a checkpoint was written. No checkpoint is written while
+//            the loss is not finite.
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/train/checkpoints.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -63,9 +69,10 @@ struct TrainPlan {
   // Evaluations are counted from this step: the start of the first epoch if all batches before `start_step` had the
   // present size. May be negative.
   std::int64_t first_step = 0;
-  std::int64_t report_every = 50;    // steps between points; reading the loss waits for the device
-  std::int64_t evaluate_every = 0;   // steps between evaluations; 0: only at the end
-  std::filesystem::path checkpoint;  // written at each evaluation and at the end; empty: no checkpoint
+  std::int64_t report_every = 50;   // steps between points; reading the loss waits for the device
+  std::int64_t evaluate_every = 0;  // steps between evaluations; 0: only at the end
+  CheckpointTargets checkpoints;    // written at each evaluation, at the end, and when the run is stopped
+  double checkpoint_seconds = 0;    // and after this time since the last one; 0: not by time
   // Creates a pass over the validation data; may be empty. A timed run uses validation_batches to reserve time for the
   // last evaluation until one has been measured; 0: unknown.
   std::function<std::unique_ptr<BatchSource>()> validation;
@@ -74,7 +81,8 @@ struct TrainPlan {
   std::function<std::string()> resume_state;
   // Called for each new point; may be empty.
   std::function<void(const TrainHistory&)> report;
-  std::stop_token stop{};  // cancels the run
+  std::function<void(const std::string&)> notice;  // messages about checkpoints that could not be written
+  std::stop_token stop{};                          // ends the run after a checkpoint
 };
 
 // Throws Error(kArgument) if the plan has neither steps nor minutes, or if no step is left after `start_step`.

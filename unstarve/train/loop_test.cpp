@@ -12,18 +12,26 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/train/schedule.h"
 
 namespace unstarve {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
+// Writes nothing, so that the loop can be tested without files.
+class FakeSnapshot final : public TrainSnapshot {
+ public:
+  void write(const std::filesystem::path&) const override {}
+};
+
 class FakeTrainer final : public Trainer {
  public:
   FakeTrainer(ManualClock& clock, double step_s) : clock_(clock), step_s_(step_s) {}
   void load(const HostBatch&) override { ++loads; }
-  void step(double learning_rate) override {
+  void step(double learning_rate, bool update) override {
     rates.push_back(learning_rate);
+    updates.push_back(update);
     advance(rates.size() == 1 ? first_step_s : step_s_);
   }
   void synchronise() override {}
@@ -36,11 +44,13 @@ class FakeTrainer final : public Trainer {
     result.correct += 3;
     result.loss_sum += 2;
   }
-  void save(const std::filesystem::path&, const TrainProgress& progress) override {
+  std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) override {
     saved.push_back(progress.step);
-    places.push_back(progress.data);
+    positions.push_back(progress.data);
+    return std::make_unique<FakeSnapshot>();
   }
   TrainProgress restore(const std::filesystem::path&) override { return {}; }
+  LoadedWeights load_weights(const std::filesystem::path&) override { return {}; }
   std::size_t peak_memory_bytes() override { return 0; }
   std::int64_t parameters() const override { return 0; }
   double macs() const override { return 0; }
@@ -50,8 +60,9 @@ class FakeTrainer final : public Trainer {
   double first_step_s = 1;
   double evaluation_s = 0;
   std::vector<double> rates;
+  std::vector<bool> updates;
   std::vector<std::int64_t> saved;
-  std::vector<std::string> places;
+  std::vector<std::string> positions;
 
  private:
   void advance(double seconds) { clock_.advance(static_cast<std::int64_t>(seconds * kSecond)); }
@@ -88,7 +99,7 @@ TEST_CASE("a run of n steps follows the schedule and saves at the end") {
   TrainPlan plan;
   plan.steps = 10;
   plan.report_every = 4;
-  plan.checkpoint = "unused";
+  plan.checkpoints.file = "unused";
   int reports = 0;
   plan.report = [&](const TrainHistory&) { ++reports; };
   const TrainSettings settings;
@@ -117,7 +128,7 @@ TEST_CASE("a run that ends with an evaluation writes its checkpoint once, with o
   TrainPlan plan;
   plan.steps = 8;
   plan.evaluate_every = 4;
-  plan.checkpoint = "unused";
+  plan.checkpoints.file = "unused";
   if (validation) plan.validation = [] { return std::make_unique<FakeSource>(1); };
   const TrainHistory history = run_training(trainer, {}, source, plan, clock);
   CHECK(trainer.saved == std::vector<std::int64_t>{4, 8});
@@ -148,11 +159,74 @@ TEST_CASE("a checkpoint contains the resume state, and evaluations follow the pr
   plan.start_step = 3;
   plan.first_step = 1;  // batches are larger now: the three steps done had the samples of two
   plan.evaluate_every = 4;
-  plan.checkpoint = "unused";
-  plan.resume_state = [&] { return "place " + std::to_string(++asked); };
+  plan.checkpoints.file = "unused";
+  plan.resume_state = [&] { return "position " + std::to_string(++asked); };
   (void)run_training(trainer, {}, source, plan, clock);
   CHECK(trainer.saved == std::vector<std::int64_t>{5, 9, 13, 14});
-  CHECK(trainer.places == std::vector<std::string>{"place 1", "place 2", "place 3", "place 4"});
+  CHECK(trainer.positions == std::vector<std::string>{"position 1", "position 2", "position 3", "position 4"});
+}
+
+TEST_CASE("with accumulation, every n-th step and the last one update, and checkpoints wait for an update") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 8;
+  plan.evaluate_every = 4;
+  plan.checkpoints.file = "unused";
+  TrainSettings settings;
+  settings.accumulate = 3;
+  (void)run_training(trainer, settings, source, plan, clock);
+  CHECK(trainer.updates == std::vector<bool>{false, false, true, false, false, true, false, true});
+  CHECK(trainer.saved == std::vector<std::int64_t>{6, 8});
+}
+
+TEST_CASE("checkpoints are written at intervals of time") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 10;
+  plan.checkpoints.file = "unused";
+  plan.checkpoint_seconds = 4;
+  (void)run_training(trainer, {}, source, plan, clock);
+  CHECK(trainer.saved == std::vector<std::int64_t>{4, 8, 10});
+}
+
+TEST_CASE("a run that is stopped writes a checkpoint and names it") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  std::stop_source stop;
+  TrainPlan plan;
+  plan.steps = 100;
+  plan.report_every = 7;
+  plan.checkpoints.file = "here.safetensors";
+  plan.stop = stop.get_token();
+  plan.report = [&](const TrainHistory& history) {
+    if (history.points.back().step == 7) stop.request_stop();
+  };
+  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
+                    Catch::Contains("after step 7") && Catch::Contains("--resume here.safetensors"));
+  CHECK(trainer.saved == std::vector<std::int64_t>{7});
+}
+
+TEST_CASE("a loss that is not finite ends the run without a checkpoint, and the last one is named") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 100;
+  plan.report_every = 50;
+  plan.checkpoints.file = "last.safetensors";
+  plan.checkpoint_seconds = 10;
+  plan.resume_state = [&] {
+    trainer.loss_value = std::nan("");  // from the first checkpoint on
+    return "";
+  };
+  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
+                    Catch::Contains("step 20 is nan") && Catch::Contains("the last checkpoint is last.safetensors"));
+  CHECK(trainer.saved == std::vector<std::int64_t>{10});
 }
 
 TEST_CASE("a run without remaining steps is rejected") {

@@ -1,70 +1,88 @@
 #include "unstarve/train/settings.h"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <utility>
+#include <string>
+#include <type_traits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/train/trainer.h"
+#include "unstarve/train/settings_fields.h"
 
 namespace unstarve {
 namespace {
 
-constexpr std::array<std::pair<Precision, const char*>, 3> kPrecisions{
-    {{Precision::kFloat32, "float32"}, {Precision::kBfloat16, "bfloat16"}, {Precision::kFloat16, "float16"}}};
+constexpr std::array<std::string_view, 3> kPrecisions{"float32", "bfloat16", "float16"};
+constexpr std::array<std::string_view, 4> kOptimisers{"sgd", "adamw", "lars", "lamb"};
+constexpr std::array<std::string_view, 3> kForms{"each", "foreach", "fused"};
+constexpr std::array<std::string_view, 6> kSchedules{"constant", "linear", "cosine", "polynomial", "step", "one_cycle"};
 
-void require(bool ok, const std::string& setting, const std::string& found, const std::string& expected) {
-  if (!ok) {
-    throw Error(ErrorKind::kArgument, fmt::format("train.{}: found {}, expected {}", setting, found, expected));
+std::string expected(const FieldRange& range) {
+  const auto bound = [](double value, bool excluded, const char* inside, const char* outside) {
+    return fmt::format("{} {}", excluded ? outside : inside, value);
+  };
+  const std::string low = bound(range.low, range.low_excluded, "at least", "more than");
+  if (range.high == kNoLimit) return low;
+  return low + " and " + bound(range.high, range.high_excluded, "at most", "less than");
+}
+
+// Collects one line per value that is out of range.
+struct Checker {
+  std::vector<std::string> faults;
+
+  void require(const FieldInfo& field, double value) {
+    if (field.range.contains(value)) return;  // false for NaN
+    faults.push_back(fmt::format("train.{}: found {}; expected {}", field.path, value, expected(field.range)));
   }
-}
-
-void require_share(double value, const char* setting) {
-  require(value >= 0 && value < 1, setting, fmt::format("{}", value), "at least 0 and less than 1");
-}
+  template <class T>
+  void operator()(const FieldInfo& field, const T& value) {
+    if constexpr (std::is_same_v<T, std::vector<double>>) {
+      for (const double each : value) require(field, each);
+    } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+      require(field, static_cast<double>(value));
+    }
+  }
+};
 
 }  // namespace
 
-const char* to_string(Precision precision) noexcept {
-  for (const auto& [value, name] : kPrecisions) {
-    if (value == precision) return name;
-  }
-  return "unknown";
+template <>
+std::span<const std::string_view> words_of<Precision>() noexcept {
+  return kPrecisions;
+}
+template <>
+std::span<const std::string_view> words_of<OptimiserName>() noexcept {
+  return kOptimisers;
+}
+template <>
+std::span<const std::string_view> words_of<UpdateForm>() noexcept {
+  return kForms;
+}
+template <>
+std::span<const std::string_view> words_of<ScheduleName>() noexcept {
+  return kSchedules;
 }
 
+const char* to_string(Precision precision) noexcept { return kPrecisions[static_cast<std::size_t>(precision)].data(); }
+
 Precision precision_from_string(const std::string& name) {
-  for (const auto& [value, known] : kPrecisions) {
-    if (name == known) return value;
+  for (std::size_t i = 0; i < kPrecisions.size(); ++i) {
+    if (kPrecisions[i] == name) return static_cast<Precision>(i);
   }
   throw Error(ErrorKind::kArgument,
               fmt::format("unknown precision \"{}\"; expected float32, bfloat16 or float16", name));
 }
 
 void check_settings(const TrainSettings& settings) {
-  require(settings.classes >= 2, "classes", std::to_string(settings.classes), "at least 2");
-  require(settings.image_size >= 8, "image_size", std::to_string(settings.image_size), "at least 8 pixels");
-  require(settings.operator_threads >= 0, "operator_threads", std::to_string(settings.operator_threads),
-          "0 (all usable cores) or more");
-  require(std::isfinite(settings.learning_rate) && settings.learning_rate > 0, "learning_rate",
-          fmt::format("{}", settings.learning_rate), "a positive number");
-  require(std::isfinite(settings.weight_decay) && settings.weight_decay >= 0, "weight_decay",
-          fmt::format("{}", settings.weight_decay), "0 or a positive number");
-  require_share(settings.momentum, "momentum");
-  require_share(settings.label_smoothing, "label_smoothing");
-  require_share(settings.warmup, "warmup");
-}
-
-double scheduled_rate(const TrainSettings& settings, std::int64_t step, std::int64_t total) {
-  total = std::max<std::int64_t>(total, 1);
-  step = std::clamp<std::int64_t>(step, 0, total - 1);
-  const auto steps = static_cast<double>(total);
-  const double rising = std::max(1.0, std::round(settings.warmup * steps));
-  const double rise = static_cast<double>(step + 1) / rising;
-  const double fall = static_cast<double>(total - step) / std::max(1.0, steps - rising);
-  return settings.learning_rate * std::min({rise, fall, 1.0});
+  Checker checker;
+  visit_train_fields(settings, checker);
+  const OptimiserSettings& optimiser = settings.optimiser;
+  const bool adaptive = optimiser.name == OptimiserName::kLars || optimiser.name == OptimiserName::kLamb;
+  if (adaptive && optimiser.form == UpdateForm::kFused)
+    checker.faults.push_back(fmt::format("train.optimiser.form: found fused; expected foreach or each with {}",
+                                         kOptimisers[static_cast<std::size_t>(optimiser.name)]));
+  if (!checker.faults.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(checker.faults, "\n")));
 }
 
 }  // namespace unstarve

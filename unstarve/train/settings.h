@@ -1,14 +1,55 @@
 #pragma once
 // Training settings: plain data, part of the settings file. Does not need libtorch.
+//
+// settings_fields.h lists every setting once, with range, flag and help; the YAML file, the command line, the checks
+// and the reference are made from it.
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace unstarve {
 
 enum class Precision { kFloat32, kBfloat16, kFloat16 };
+enum class OptimiserName { kSgd, kAdamw, kLars, kLamb };
+// How parameters are updated: one after the other, all by a few kernels (at::_foreach_*), or all by one kernel.
+enum class UpdateForm { kEach, kForeach, kFused };
+enum class ScheduleName { kConstant, kLinear, kCosine, kPolynomial, kStep, kOneCycle };
+
+// The words of an enumeration in the order of its values, as in files and on the command line.
+template <class Enum>
+[[nodiscard]] std::span<const std::string_view> words_of() noexcept;
+
 [[nodiscard]] const char* to_string(Precision precision) noexcept;       // "float32", "bfloat16", "float16"
 [[nodiscard]] Precision precision_from_string(const std::string& name);  // throws Error(kArgument)
+
+// Formulas: torch/optimiser.h.
+struct OptimiserSettings {
+  OptimiserName name = OptimiserName::kSgd;
+  UpdateForm form = UpdateForm::kEach;
+  double momentum = 0.9;       // sgd, lars
+  bool nesterov = true;        // sgd
+  double beta1 = 0.9;          // adamw, lamb
+  double beta2 = 0.999;        // adamw, lamb
+  double epsilon = 1e-8;       // adamw, lamb
+  double trust = 0.001;        // lars
+  double weight_decay = 5e-4;  // of weights with two or more dimensions
+  bool decay_all = false;      // also of biases and batch-norm parameters
+  friend bool operator==(const OptimiserSettings&, const OptimiserSettings&) = default;
+};
+
+// Formulas: schedule.h.
+struct ScheduleSettings {
+  ScheduleName name = ScheduleName::kLinear;
+  double warmup = 0.15;    // share of all steps with rising learning rate
+  double final_share = 0;  // learning rate at the end, as a share of the peak: linear, cosine, polynomial
+  double power = 2;        // polynomial
+  std::vector<double> at{0.3, 0.6, 0.8};  // step: shares of all steps after which the rate is multiplied by `factor`
+  double factor = 0.1;                    // step
+  friend bool operator==(const ScheduleSettings&, const ScheduleSettings&) = default;
+};
 
 struct TrainSettings {
   std::string model = "resnet18";  // see models/catalogue.h
@@ -17,19 +58,20 @@ struct TrainSettings {
   std::string device = "cpu";                 // "cpu", "cuda", "cuda:N"
   Precision precision = Precision::kFloat32;  // autocast; weights stay float32
   bool channels_last = false;
-  bool fused_optimiser = false;  // at::_fused_sgd_ instead of one update per parameter
-  int operator_threads = 0;      // threads within operators; 0: all usable cores
-  double learning_rate = 0.1;    // peak, at the given batch size
-  double momentum = 0.9;         // Nesterov
-  double weight_decay = 5e-4;
+  int operator_threads = 0;    // threads within operators; 0: all usable cores
+  double learning_rate = 0.1;  // peak, at the given batch size
+  OptimiserSettings optimiser;
+  ScheduleSettings schedule;
+  double clip_norm = 0;  // largest norm of all gradients together; 0: no limit
+  int accumulate = 1;    // batches per update of the weights
+  double average = 0;    // decay of the moving average of the weights (EMA) per update; 0: no average
   double label_smoothing = 0.0;
-  double warmup = 0.15;    // share of all steps with rising learning rate; afterwards it falls linearly to zero
   std::uint64_t seed = 0;  // of the initial weights
   friend bool operator==(const TrainSettings&, const TrainSettings&) = default;
 };
 
-// Throws Error(kArgument), naming the setting, for a value out of range. make_trainer() checks model, device and
-// precision.
+// Throws Error(kArgument) with all values that are out of range, one per line, each with its path. make_trainer()
+// checks model, device and precision.
 void check_settings(const TrainSettings& settings);
 
 }  // namespace unstarve

@@ -3,9 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include <limits>
+#include <set>
+#include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/train/trainer.h"
+#include "unstarve/train/settings_fields.h"
 
 namespace unstarve {
 
@@ -35,34 +37,33 @@ TEST_CASE("settings out of range are rejected by name") {
   CHECK_THAT(error_message([](TrainSettings& s) { s.operator_threads = -1; }), Contains("operator_threads"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.learning_rate = std::numeric_limits<double>::quiet_NaN(); }),
              Contains("learning_rate"));
-  CHECK_THAT(error_message([](TrainSettings& s) { s.momentum = 1; }), Contains("momentum"));
-  CHECK_THAT(error_message([](TrainSettings& s) { s.weight_decay = -1e-4; }), Contains("weight_decay"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.optimiser.momentum = 1; }), Contains("momentum"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.optimiser.weight_decay = -1e-4; }), Contains("weight_decay"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.label_smoothing = 1.5; }), Contains("label_smoothing"));
-  CHECK_THAT(error_message([](TrainSettings& s) { s.warmup = -0.1; }), Contains("warmup"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.schedule.warmup = -0.1; }), Contains("warmup"));
 }
 
-TEST_CASE("the learning rate rises to its peak, falls linearly and is never zero or above the peak") {
+TEST_CASE("all faults are reported, one per line, each with its path") {
   TrainSettings settings;
-  settings.learning_rate = 0.4;
-  settings.warmup = 0.2;
-  constexpr std::int64_t kTotal = 100;
-  CHECK(scheduled_rate(settings, 0, kTotal) == Approx(0.4 / 20));
-  CHECK(scheduled_rate(settings, 9, kTotal) == Approx(0.2));
-  CHECK(scheduled_rate(settings, 19, kTotal) == Approx(0.4));
-  CHECK(scheduled_rate(settings, 60, kTotal) == Approx(0.2));
-  CHECK(scheduled_rate(settings, 99, kTotal) == Approx(0.4 / 80));
-  for (std::int64_t step = 0; step < kTotal; ++step) {
-    CHECK(scheduled_rate(settings, step, kTotal) > 0);
-    CHECK(scheduled_rate(settings, step, kTotal) <= 0.4);
-  }
+  settings.classes = 0;
+  settings.schedule.at = {0.5, 1.5};
+  settings.optimiser.name = OptimiserName::kLamb;
+  settings.optimiser.form = UpdateForm::kFused;
+  CHECK_THROWS_WITH(check_settings(settings),
+                    "train.classes: found 0; expected at least 2 and at most 1000000000\n"
+                    "train.schedule.at: found 1.5; expected more than 0 and less than 1\n"
+                    "train.optimiser.form: found fused; expected foreach or each with lamb");
 }
 
-TEST_CASE("without warm-up the first step, or a single step, has the peak rate") {
+TEST_CASE("every field has its own path and flag, and a help text") {
+  std::set<std::string> paths, flags;
   TrainSettings settings;
-  settings.warmup = 0;
-  CHECK(scheduled_rate(settings, 0, 10) == settings.learning_rate);
-  CHECK(scheduled_rate(settings, 0, 1) == settings.learning_rate);
-  CHECK(scheduled_rate(settings, 5, 0) > 0);
+  visit_train_fields(settings, [&](const FieldInfo& field, const auto&) {
+    CHECK(paths.insert(field.path).second);
+    if (*field.flag != '\0') CHECK(flags.insert(field.flag).second);
+    CHECK(*field.help != '\0');
+  });
+  CHECK(paths.size() > 20);
 }
 
 }  // namespace unstarve

@@ -16,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "unstarve/models/catalogue.h"
 #include "unstarve/ops/store/store.h"
@@ -54,6 +55,21 @@ struct TrainProgress {
   std::string data;       // resume state of the data: RunState::text() (pipeline/order/run_state.h); "": unknown
 };
 
+// The state of a trainer, copied to host memory, so that it can be written while training continues.
+class TrainSnapshot {
+ public:
+  virtual ~TrainSnapshot() = default;
+  // Writes a safetensors file atomically (core/file.h), with a checksum. Any thread. Throws Error(kIo).
+  virtual void write(const std::filesystem::path& path) const = 0;
+};
+
+// The result of Trainer::load_weights().
+struct LoadedWeights {
+  std::size_t loaded = 0;  // tensors
+  std::vector<std::string>
+      initialised;  // tensors of the network's head that the file has in another shape or not at all
+};
+
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -62,9 +78,10 @@ class Trainer {
   // returned: on the host it is read in place; on a GPU a pinned batch is copied while the device works on the previous
   // batch. Pageable memory is copied before load() returns.
   virtual void load(const HostBatch& batch) = 0;
-  // Forward, backward and optimiser step on the current batch. On a GPU it returns when the work is queued and the
-  // batch's host memory is no longer needed.
-  virtual void step(double learning_rate) = 0;
+  // Forward and backward pass on the current batch; with `update`, the weights are changed by the gradients of all
+  // steps since the last update. On a GPU it returns when the work is queued and the batch's host memory is no longer
+  // needed.
+  virtual void step(double learning_rate, bool update = true) = 0;
   // Waits for the device; does nothing on the host.
   virtual void synchronise() = 0;
   // Mean loss of the latest step; waits for the device.
@@ -73,16 +90,23 @@ class Trainer {
   virtual void enable_timing(bool on) = 0;
   [[nodiscard]] virtual StepTimes times() = 0;
 
-  // Runs the current batch in evaluation mode and adds to `result` (without label smoothing); waits for the device.
+  // Runs the current batch in evaluation mode, with the moving average if there is one, and adds to `result` (without
+  // label smoothing); waits for the device.
   virtual void evaluate(Evaluation& result) = 0;
 
-  // Saves weights, batch-norm statistics, momentum and `progress` as safetensors, with the names of torchvision's
-  // state_dict.
-  virtual void save(const std::filesystem::path& path, const TrainProgress& progress) = 0;
-  // Restores a file of save() (training continues bit-equal), or only the weights of a plain state_dict in safetensors.
-  // Returns the progress (step 0 for plain weights). Throws Error(kInput) with the first tensor that is missing,
-  // unknown or of another shape, and changes nothing.
+  // Copies weights, batch-norm statistics, the state of the optimiser and `progress`, with the names of torchvision's
+  // state_dict. With a moving average, those names refer to the averages and "training.<name>" to the weights.
+  // Precondition: the last step was with `update`. Waits for the device.
+  [[nodiscard]] virtual std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) = 0;
+  void save(const std::filesystem::path& path, const TrainProgress& progress) { snapshot(progress)->write(path); }
+  // Restores a file of snapshot() (training continues bit-equal), or only the weights of a plain state_dict in
+  // safetensors. Returns the progress (step 0 for plain weights). Throws Error(kInput) with the first tensor that is
+  // missing, unknown or of another shape, and for a wrong checksum, and changes nothing.
   virtual TrainProgress restore(const std::filesystem::path& path) = 0;
+  // Loads the weights of a state_dict or a checkpoint, possibly of another number of classes: the last linear layer of
+  // the network keeps its initial weights if it does not fit. All other tensors must fit, as in restore(); the state of
+  // the optimiser is reset.
+  virtual LoadedWeights load_weights(const std::filesystem::path& path) = 0;
 
   // Peak memory since construction: of the caching allocator on a GPU, resident memory of the process on the host.
   // Construction resets the kernel's high-water mark; with a read-only /proc it is the peak since process start.
@@ -93,9 +117,6 @@ class Trainer {
 };
 
 [[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings);
-
-// The learning rate at `step` of `total` (0-based): see TrainSettings::warmup. The first and last steps are above zero.
-[[nodiscard]] double scheduled_rate(const TrainSettings& settings, std::int64_t step, std::int64_t total);
 
 // Whether the device has instructions for `precision`; otherwise it is emulated and slower, but accepted by
 // make_trainer(). Throws Error(kMissing) if the device does not exist, Error(kArgument) for an invalid name. Does not

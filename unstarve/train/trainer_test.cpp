@@ -17,6 +17,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/ops/store/element_bits.h"
+#include "unstarve/train/schedule.h"
 
 namespace unstarve {
 namespace {
@@ -51,7 +52,7 @@ TrainSettings small_settings() {
   settings.classes = kClassCount;
   settings.image_size = kSide;
   settings.learning_rate = 0.02;
-  settings.warmup = 0;
+  settings.schedule.warmup = 0;
   settings.operator_threads = 2;
   return settings;
 }
@@ -153,7 +154,7 @@ TEST_CASE("memory format, fused optimiser and batch layout do not change the los
   const auto plain = losses(settings, 5);
   settings.channels_last = true;
   const auto channels_last = losses(settings, 5);
-  settings.fused_optimiser = true;
+  settings.optimiser.form = UpdateForm::kFused;
   const auto fused = losses(settings, 5);
   for (std::size_t i = 0; i < plain.size(); ++i) {
     CHECK(channels_last[i] == Approx(plain[i]).epsilon(2e-3));
@@ -217,7 +218,7 @@ TEST_CASE("float16 with loss scaling stays close to float32") {
   const auto full = losses(settings, 3);
   settings.precision = Precision::kFloat16;
   for (const bool fused : {false, true}) {
-    settings.fused_optimiser = fused;
+    settings.optimiser.form = fused ? UpdateForm::kFused : UpdateForm::kEach;
     const auto half = losses(settings, 3);
     for (std::size_t i = 0; i < full.size(); ++i) CHECK(half[i] == Approx(full[i]).epsilon(0.1).margin(0.05));
   }
@@ -227,7 +228,7 @@ TEST_CASE("a checkpoint resumes bit-equal") {
   const TemporaryFile file;
   TrainSettings settings = small_settings();
   settings.channels_last = true;
-  settings.fused_optimiser = true;
+  settings.optimiser.form = UpdateForm::kFused;
   const auto first = make_trainer(settings);
   (void)losses(*first, 3);
   first->save(file.path(), {3, R"({"epoch": 1})"});
@@ -239,6 +240,70 @@ TEST_CASE("a checkpoint resumes bit-equal") {
   CHECK(progress.step == 3);
   CHECK(progress.data == R"({"epoch": 1})");
   CHECK(losses(*second, 3, 3) == expected);
+}
+
+TEST_CASE("every optimiser learns and resumes bit-equal, with clipping, accumulation and average") {
+  for (const OptimiserName name :
+       {OptimiserName::kSgd, OptimiserName::kAdamw, OptimiserName::kLars, OptimiserName::kLamb}) {
+    CAPTURE(static_cast<int>(name));
+    const TemporaryFile file;
+    TrainSettings settings = small_settings();
+    settings.optimiser.name = name;
+    settings.optimiser.form = UpdateForm::kForeach;
+    settings.clip_norm = 1;
+    settings.average = 0.99;
+    const auto first = make_trainer(settings);
+    (void)losses(*first, 3);
+    first->save(file.path(), {3, ""});
+    const Samples unseen(1000, 64);
+    const Evaluation evaluation = evaluate(*first, unseen.batch());
+    const auto expected = losses(*first, 3, 3);
+
+    settings.seed = 99;
+    const auto second = make_trainer(settings);
+    CHECK(second->restore(file.path()).step == 3);
+    CHECK(evaluate(*second, unseen.batch()).loss_sum == evaluation.loss_sum);
+    CHECK(losses(*second, 3, 3) == expected);
+  }
+}
+
+TEST_CASE("accumulated batches give the gradient of the joined batch") {
+  TrainSettings settings = small_settings();
+  const Samples samples(0);
+  const auto loss_after = [&](int parts) {
+    settings.accumulate = parts;
+    const auto trainer = make_trainer(settings);
+    trainer->load(samples.batch());
+    for (int i = 0; i < parts; ++i) trainer->step(0.05, i + 1 == parts);
+    trainer->step(0.05);
+    return trainer->loss();
+  };
+  // The same batch n times: the mean of its gradients is its gradient.
+  CHECK(loss_after(4) == Approx(loss_after(1)).epsilon(1e-3));
+}
+
+TEST_CASE("a checkpoint of another optimiser is rejected with both names") {
+  const TemporaryFile file;
+  TrainSettings settings = small_settings();
+  make_trainer(settings)->save(file.path(), {1, ""});
+  settings.optimiser.name = OptimiserName::kAdamw;
+  const auto other = make_trainer(settings);
+  CHECK_THAT(error_message(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }),
+             Catch::Contains("the optimiser sgd; expected adamw"));
+  CHECK(other->load_weights(file.path()).initialised.empty());
+}
+
+TEST_CASE("weights of another number of classes initialise the last layer") {
+  const TemporaryFile file;
+  TrainSettings settings = small_settings();
+  settings.average = 0.9;
+  make_trainer(settings)->save(file.path(), {1, ""});
+  settings.average = 0;
+  settings.classes = kClassCount + 2;
+  const auto other = make_trainer(settings);
+  const LoadedWeights weights = other->load_weights(file.path());
+  CHECK(weights.initialised == std::vector<std::string>{"fc.weight", "fc.bias"});
+  CHECK(weights.loaded > 30);
 }
 
 TEST_CASE("a foreign, damaged or missing checkpoint is rejected with the reason") {

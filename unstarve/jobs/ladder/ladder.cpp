@@ -328,7 +328,7 @@ Settings base_of(Settings defaults, const Target& target) {
     set_batch(base, kBaseBatch);
     base.train.precision = Precision::kFloat32;
     base.train.channels_last = false;
-    base.train.fused_optimiser = false;
+    base.train.optimiser.form = UpdateForm::kEach;
     base.train.operator_threads = 0;
     base.pipeline.output.type = ElementType::kFloat32;
     base.pipeline.output.layout = Layout::kNchw;

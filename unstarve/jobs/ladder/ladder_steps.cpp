@@ -87,12 +87,21 @@ Candidates channels_last(const LadderContext&, const Settings& current) {
 // One kernel that updates all parameters instead of several small ones per parameter.
 std::string no_fused_optimiser(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return kNoNetwork;
-  return current.train.fused_optimiser ? "already fused" : "";
+  return current.train.optimiser.form == UpdateForm::kFused ? "already fused" : "";
 }
 
 Candidates fused_optimiser(const LadderContext&, const Settings& current) {
-  return edited(current, "one update per parameter -> one fused update",
-                [](Settings& s) { s.train.fused_optimiser = true; });
+  Candidates list;
+  const auto add = [&](UpdateForm form, const char* what) {
+    list.push_back({current, what});
+    list.back().settings.train.optimiser.form = form;
+  };
+  const OptimiserName name = current.train.optimiser.name;
+  if (current.train.optimiser.form != UpdateForm::kForeach)
+    add(UpdateForm::kForeach, "one update per parameter -> a few kernels for all");
+  if (name == OptimiserName::kSgd || name == OptimiserName::kAdamw)
+    add(UpdateForm::kFused, "one update per parameter -> one fused update");
+  return list;
 }
 
 // A quarter of the bytes of float32; the device casts and normalises.
@@ -217,7 +226,7 @@ constexpr LadderStep kLadderSteps[] = {
      [](const Settings& from, Settings& to) { to.train.precision = from.train.precision; }},
     {"channels last", false, false, no_channels_last, channels_last, copy_layout},
     {"fused optimiser", false, false, no_fused_optimiser, fused_optimiser,
-     [](const Settings& from, Settings& to) { to.train.fused_optimiser = from.train.fused_optimiser; }},
+     [](const Settings& from, Settings& to) { to.train.optimiser.form = from.train.optimiser.form; }},
     {"uint8 over the bus", false, false, no_uint8, uint8,
      [](const Settings& from, Settings& to) { to.pipeline.output.type = from.pipeline.output.type; }},
     {"loader threads", false, false, no_more_threads, more_threads,

@@ -1,8 +1,12 @@
 #include "unstarve/jobs/settings/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <type_traits>
+#include <utility>
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
@@ -15,6 +19,7 @@
 #include "unstarve/pipeline/spec/yaml_map.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/dataset/notice.h"
+#include "unstarve/train/settings_fields.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -51,51 +56,99 @@ class ImageSizes {
   Decoder decoder_;
 };
 
+// "optimiser.momentum" -> ("optimiser", "momentum"); a field without a group has the group "".
+std::pair<std::string, std::string> group_and_key(const std::string& path) {
+  const std::size_t dot = path.find('.');
+  return dot == std::string::npos ? std::pair(std::string(), path)
+                                  : std::pair(path.substr(0, dot), path.substr(dot + 1));
+}
+
+class TrainReader {
+ public:
+  explicit TrainReader(YamlMap map) : map_(std::move(map)) {}
+
+  template <class T>
+  void operator()(const FieldInfo& field, T& value) {
+    const auto [group, key] = group_and_key(field.path);
+    YamlMap& map = map_of(group);
+    if constexpr (std::is_enum_v<T>) {
+      const auto words = words_of<T>();
+      std::string word(words[static_cast<std::size_t>(value)]);
+      map.get(key, word);
+      const auto found = std::find(words.begin(), words.end(), word);
+      if (found == words.end()) map.fail(key, fmt::format("{}; expected one of {}", word, fmt::join(words, ", ")));
+      value = static_cast<T>(found - words.begin());
+    } else {
+      map.get(key, value);
+    }
+  }
+  void finish() {
+    for (const auto& [name, group] : groups_) group.finish();
+    map_.finish();
+  }
+
+ private:
+  YamlMap& map_of(const std::string& group) {
+    if (group.empty()) return map_;
+    const auto found = groups_.find(group);
+    return found != groups_.end() ? found->second : groups_.emplace(group, map_.map(group)).first->second;
+  }
+
+  YamlMap map_;
+  std::map<std::string, YamlMap> groups_;
+};
+
+// Groups are written as nested mappings; the fields of a group follow each other.
+class TrainWriter {
+ public:
+  explicit TrainWriter(YAML::Emitter& out) : out_(out) { out_ << YAML::BeginMap; }
+
+  template <class T>
+  void operator()(const FieldInfo& field, const T& value) {
+    const auto [group, key] = group_and_key(field.path);
+    enter(group);
+    out_ << YAML::Key << key << YAML::Value;
+    if constexpr (std::is_enum_v<T>) {
+      out_ << std::string(words_of<T>()[static_cast<std::size_t>(value)]);
+    } else if constexpr (std::is_same_v<T, double>) {
+      out_ << fmt::format("{}", value);
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+      out_ << YAML::Flow << YAML::BeginSeq;
+      for (const double each : value) out_ << fmt::format("{}", each);
+      out_ << YAML::EndSeq;
+    } else {
+      out_ << value;
+    }
+  }
+  void finish() {
+    enter("");
+    out_ << YAML::EndMap;
+  }
+
+ private:
+  void enter(const std::string& group) {
+    if (group == group_) return;
+    if (!group_.empty()) out_ << YAML::EndMap;
+    if (!group.empty()) out_ << YAML::Key << group << YAML::Value << YAML::BeginMap;
+    group_ = group;
+  }
+
+  YAML::Emitter& out_;
+  std::string group_;
+};
+
 TrainSettings read_train(YamlMap map) {
   TrainSettings train;
-  map.get("model", train.model);
-  map.get("classes", train.classes);
-  map.get("image_size", train.image_size);
-  map.get("device", train.device);
-  std::string precision = to_string(train.precision);
-  map.get("precision", precision);
-  try {
-    train.precision = precision_from_string(precision);
-  } catch (const Error& error) {
-    map.fail("precision", error.what());
-  }
-  map.get("channels_last", train.channels_last);
-  map.get("fused_optimiser", train.fused_optimiser);
-  map.get("operator_threads", train.operator_threads);
-  map.get("learning_rate", train.learning_rate);
-  map.get("momentum", train.momentum);
-  map.get("weight_decay", train.weight_decay);
-  map.get("label_smoothing", train.label_smoothing);
-  map.get("warmup", train.warmup);
-  map.get("seed", train.seed);
-  map.finish();
+  TrainReader reader(std::move(map));
+  visit_train_fields(train, reader);
+  reader.finish();
   return train;
 }
 
 void write_train(YAML::Emitter& out, const TrainSettings& train) {
-  const auto entry = [&](const char* key, const auto& value) { out << YAML::Key << key << YAML::Value << value; };
-  const auto number = [&](const char* key, double value) { entry(key, fmt::format("{}", value)); };
-  out << YAML::BeginMap;
-  entry("model", train.model);
-  entry("classes", train.classes);
-  entry("image_size", train.image_size);
-  entry("device", train.device);
-  entry("precision", std::string(to_string(train.precision)));
-  entry("channels_last", train.channels_last);
-  entry("fused_optimiser", train.fused_optimiser);
-  entry("operator_threads", train.operator_threads);
-  number("learning_rate", train.learning_rate);
-  number("momentum", train.momentum);
-  number("weight_decay", train.weight_decay);
-  number("label_smoothing", train.label_smoothing);
-  number("warmup", train.warmup);
-  entry("seed", train.seed);
-  out << YAML::EndMap;
+  TrainWriter writer(out);
+  visit_train_fields(train, writer);
+  writer.finish();
 }
 
 }  // namespace
@@ -175,7 +228,7 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
   train.image_size = choice.image_size > 0 ? choice.image_size : thumbnails ? side : kPhotographSide;
   train.device = choice.device.starts_with("emulated:") ? "cpu" : choice.device;
   train.channels_last = true;
-  train.fused_optimiser = true;
+  train.optimiser.form = UpdateForm::kFused;
   // Without libtorch nothing trains; for a missing device the trainer reports the error. For the CPU this loads
   // nothing: commands that do not train call it too.
   if (trainer_in_build() && (train.device == "cpu" || libtorch_facts().cuda) &&

@@ -1,0 +1,115 @@
+#include "train_flags.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <string>
+#include <type_traits>
+
+#include "unstarve/core/error.h"
+#include "unstarve/train/settings_fields.h"
+
+namespace unstarve::cli {
+namespace {
+
+constexpr double kLargest = 1e18;
+
+// The text of a value, as it is given on the command line.
+template <class T>
+std::string text_of(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(words_of<T>()[static_cast<std::size_t>(value)]);
+  } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+    return fmt::format("{}", fmt::join(value, ","));
+  } else {
+    return fmt::format("{}", value);
+  }
+}
+
+template <class T>
+const char* placeholder() {
+  if constexpr (std::is_enum_v<T>) return "NAME";
+  if constexpr (std::is_same_v<T, bool>) return "BOOL";
+  if constexpr (std::is_same_v<T, std::vector<double>>) return "LIST";
+  return "N";
+}
+
+template <class T>
+std::string choices_of() {
+  if constexpr (std::is_enum_v<T>) return fmt::format("{}", fmt::join(words_of<T>(), " "));
+  if constexpr (std::is_same_v<T, bool>) return "true false";
+  return "";
+}
+
+[[noreturn]] void reject(const FieldInfo& field, const std::string& found, const std::string& expected) {
+  throw Error(ErrorKind::kArgument, fmt::format("{}: found \"{}\", expected {}", field.flag, found, expected));
+}
+
+struct FlagReader {
+  const Arguments& arguments;
+
+  template <class T>
+  void operator()(const FieldInfo& field, T& value) const {
+    if (field.flag[0] == '\0' || !arguments.has(field.flag)) return;
+    const std::string text = arguments.text(field.flag);
+    if constexpr (std::is_enum_v<T>) {
+      const auto words = words_of<T>();
+      const auto found = std::find(words.begin(), words.end(), text);
+      if (found == words.end()) reject(field, text, fmt::format("{}", fmt::join(words, ", ")));
+      value = static_cast<T>(found - words.begin());
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (text != "true" && text != "false") reject(field, text, "true or false");
+      value = text == "true";
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+      value = numbers(field, text);
+    } else if constexpr (std::is_same_v<T, double>) {
+      value = arguments.number(field.flag, 0, -kLargest, kLargest);
+    } else if constexpr (std::is_integral_v<T>) {
+      value = static_cast<T>(arguments.integer(field.flag, 0, 0, std::is_same_v<T, int> ? 1LL << 31 : 1LL << 62));
+    }
+  }
+
+  static std::vector<double> numbers(const FieldInfo& field, const std::string& text) {
+    std::vector<double> list;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      const std::map<std::string, std::string> values{{field.flag, text.substr(begin, end - begin)}};
+      list.push_back(Arguments(values).number(field.flag, 0, -kLargest, kLargest));
+      begin = end + 1;
+    }
+    return list;
+  }
+};
+
+}  // namespace
+
+std::vector<Option> train_flags() {
+  static std::deque<std::string> texts;  // the options point to them
+  std::vector<Option> options;
+  TrainSettings defaults;
+  visit_train_fields(defaults, [&]<class T>(const FieldInfo& field, const T& value) {
+    if (field.flag[0] == '\0') return;
+    const char* const fallback =
+        field.fallback[0] != '\0' ? field.fallback : texts.emplace_back(text_of(value)).c_str();
+    const char* const choices = texts.emplace_back(choices_of<T>()).c_str();
+    const char* help = field.help;
+    if constexpr (std::is_enum_v<T>)
+      help = texts.emplace_back(fmt::format("{}: {}", help, fmt::join(words_of<T>(), ", "))).c_str();
+    options.push_back({field.flag, placeholder<T>(), fallback, help, false, Completes::kNothing, choices});
+  });
+  return options;
+}
+
+void apply_train_flags(const Arguments& arguments, TrainSettings& settings) {
+  const OptimiserSettings before = settings.optimiser;
+  visit_train_fields(settings, FlagReader{arguments});
+  OptimiserSettings& optimiser = settings.optimiser;
+  const bool no_fused = optimiser.name == OptimiserName::kLars || optimiser.name == OptimiserName::kLamb;
+  if (no_fused && before.form == UpdateForm::kFused && !arguments.has("--update"))
+    optimiser.form = UpdateForm::kForeach;
+}
+
+}  // namespace unstarve::cli

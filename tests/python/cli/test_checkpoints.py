@@ -1,0 +1,157 @@
+"""Checkpoints of `unstarve train`: killed, interrupted and resumed runs, full disks, damaged files."""
+
+import json
+import os
+import random
+import re
+import resource
+import signal
+import struct
+import subprocess
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+RUN = ["train", "synthetic:classes=4,images=960,size=32,seed=2", "--model", "cifar_net", "--batch", "32",
+       "--seed", "3", "--precision", "float32", "--epochs", "4", "--evaluate-every", "0"]
+OPTIMISER = ["--optimiser", "adamw", "--learning-rate", "0.002", "--average", "0.99", "--clip-norm", "1",
+             "--accumulate", "2"]
+
+
+def start(*arguments, **options):
+    return subprocess.Popen([os.environ["UNSTARVE"], *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **options)
+
+
+def finish(process):
+    out, errors = process.communicate(timeout=300)
+    if process.returncode == 4 and "no libtorch" in errors:
+        pytest.skip("this build has no libtorch: " + errors.strip())
+    return process.returncode, out, errors
+
+
+def completed(*arguments):
+    code, out, errors = finish(start(*arguments, "--json"))
+    assert code == 0, errors
+    return json.loads(out)
+
+
+def metadata(path):
+    """The metadata of a safetensors file, after its checksum was compared."""
+    data = Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    end = max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
+    assert len(data) == 8 + size + end
+    assert f"{zlib.crc32(data[8 + size:]):08x}" == header["__metadata__"]["unstarve.crc32"]
+    return header["__metadata__"]
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The result of the run without interruption."""
+    return completed(*RUN, *OPTIMISER)
+
+
+def test_a_killed_run_leaves_complete_checkpoints_and_resumes_bit_equal(tmp_path, whole):
+    folder = tmp_path / "checkpoints"
+    draws = random.Random(5)
+    resume = []
+    for _ in range(6):
+        process = start(*RUN, *OPTIMISER, "--checkpoint-dir", folder, "--checkpoint-every", "0.1s", *resume)
+        before = set(folder.glob("*.safetensors")) if folder.exists() else set()
+        until = time.monotonic() + 60
+        while time.monotonic() < until and process.poll() is None:
+            if folder.exists() and set(folder.glob("*.safetensors")) - before:
+                break
+            time.sleep(0.01)
+        time.sleep(draws.uniform(0, 0.3))
+        process.kill()
+        code, _, errors = finish(process)
+        assert code in (-signal.SIGKILL, 0), errors
+        files = sorted(folder.glob("step-*.safetensors"))
+        assert 1 <= len(files) <= 3  # two to keep, and one that a killed process had not removed yet
+        for file in files:
+            assert int(metadata(file)["unstarve.step"]) == int(file.stem.split("-")[1])
+        resume = ["--resume", folder]
+        if code == 0:
+            break
+    if code != 0:
+        resumed = completed(*RUN, *OPTIMISER, "--checkpoint-dir", folder, *resume)
+        assert resumed["steps"] == whole["steps"]
+        assert resumed["loss_last"] == whole["loss_last"]
+        assert len(list(folder.iterdir())) == 2  # nor partial files of killed processes
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_saves_and_names_the_command_to_continue(tmp_path, whole, number):
+    folder = tmp_path / "checkpoints"
+    process = start(*RUN, *OPTIMISER, "--checkpoint-dir", folder, "--checkpoint-every", "0.1s")
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None and not list(tmp_path.glob("checkpoints/*.safetensors")):
+        time.sleep(0.01)
+    process.send_signal(number)
+    code, _, errors = finish(process)
+    assert code == 128 + number, errors
+    found = re.search(r"stopped after step (\d+); continue with --resume (\S+)", errors)
+    assert found, errors
+    assert int(metadata(found[2])["unstarve.step"]) == int(found[1])
+    resumed = completed(*RUN, *OPTIMISER, "--resume", found[2])
+    assert (resumed["steps"], resumed["loss_last"]) == (whole["steps"], whole["loss_last"])
+
+
+def test_a_folder_belongs_to_one_run(tmp_path):
+    folder = tmp_path / "checkpoints"
+    completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", folder)
+    code, _, errors = finish(start(*RUN, "--checkpoint-dir", folder))
+    assert code == 2
+    assert "expected no checkpoints of another run" in errors
+    assert f"--resume {folder}" in errors
+
+
+def test_a_full_disk_keeps_the_earlier_checkpoint_and_is_reported(tmp_path):
+    folder = tmp_path / "checkpoints"
+    completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", folder)
+    [before] = folder.glob("step-*")
+    limit = before.stat().st_size // 2
+    process = start(*RUN[:-4], "--epochs", "0.4", "--checkpoint-dir", folder, "--resume", folder, "--checkpoint-every",
+                    "0.1s",
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    code, _, errors = finish(process)
+    assert code == 3
+    assert f"write {folder}" in errors
+    assert list(folder.iterdir()) == [before]
+    metadata(before)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    file = tmp_path / "model.safetensors"
+    completed(*RUN[:-4], "--epochs", "0.2", "--out", file)
+    data = bytearray(file.read_bytes())
+    data[-5] ^= 4
+    file.write_bytes(data)
+    for option in ("--resume", "--weights"):
+        code, _, errors = finish(start(*RUN, option, file))
+        assert code == 3
+        assert "model.safetensors: damaged: the checksum of the tensors is" in errors
+
+
+def test_weights_of_other_classes_initialise_the_head_and_are_listed(tmp_path):
+    file = tmp_path / "model.safetensors"
+    completed(*RUN[:-4], "--epochs", "0.2", "--out", file)
+    other = ["train", "synthetic:classes=6,images=300,size=32,seed=2", *RUN[2:-4], "--epochs", "0.2"]
+    code, _, errors = finish(start(*other, "--weights", file))
+    assert code == 0
+    assert "initialised, because the file has other classes: fc.weight, fc.bias" in errors
+    code, _, errors = finish(start(*other, "--resume", file))
+    assert code == 3
+    assert "fc.weight" in errors
+
+
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
+def test_several_processes_do_not_train_copies(name):
+    code, _, errors = finish(start(*RUN, env={**os.environ, name: "2"}))
+    assert f"train: found {name}=2; expected one process" in errors
+    assert code == 4

@@ -1,0 +1,218 @@
+#include "unstarve/torch/optimiser.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+using Tensors = std::vector<torch::Tensor>;
+
+std::optional<torch::Tensor> optional(const torch::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+// `numerator` / `denominator` for each pair, 1 where one of them is 0; stays on the device.
+Tensors ratios(const Tensors& numerators, const torch::Tensor& denominators) {
+  const torch::Tensor above = torch::stack(numerators);
+  return torch::where((above > 0) & (denominators > 0), above / denominators, torch::ones_like(above)).unbind();
+}
+
+class Sgd final : public Optimiser {
+ public:
+  Sgd(const torch::nn::Module& network, const OptimiserSettings& settings)
+      : Optimiser(network, settings, {"momentum"}) {}
+
+ private:
+  void update(Group& group, double learning_rate, const torch::Tensor& found_inf) override {
+    auto& [decayed, names, parameters, gradients, parts] = group;
+    Tensors& momentum = parts[0];
+    if (fused())
+      return at::_fused_sgd_(parameters, gradients, momentum, decay_of(group), settings_.momentum, learning_rate,
+                             /*dampening=*/0, settings_.nesterov, /*maximize=*/false, /*is_first_step=*/false,
+                             /*grad_scale=*/std::nullopt, optional(found_inf));
+    if (decay_of(group) != 0) at::_foreach_add_(gradients, parameters, decay_of(group));
+    at::_foreach_mul_(momentum, settings_.momentum);
+    at::_foreach_add_(momentum, gradients);
+    if (!settings_.nesterov) return at::_foreach_add_(parameters, momentum, -learning_rate);
+    at::_foreach_add_(gradients, momentum, settings_.momentum);
+    at::_foreach_add_(parameters, gradients, -learning_rate);
+  }
+};
+
+// The running means of adamw and lamb.
+class AdaptiveOptimiser : public Optimiser {
+ protected:
+  AdaptiveOptimiser(const torch::nn::Module& network, const OptimiserSettings& settings)
+      : Optimiser(network, settings, {"mean", "square"}) {}
+
+  // Updates the means and returns sqrt(v') + epsilon.
+  Tensors update_means(Group& group) const {
+    Tensors& mean = group.parts[0];
+    Tensors& square = group.parts[1];
+    at::_foreach_lerp_(mean, group.gradients, 1 - settings_.beta1);
+    at::_foreach_mul_(square, settings_.beta2);
+    at::_foreach_addcmul_(square, group.gradients, group.gradients, 1 - settings_.beta2);
+    Tensors denominators = at::_foreach_sqrt(square);
+    at::_foreach_div_(denominators, std::sqrt(1 - std::pow(settings_.beta2, host_updates())));
+    at::_foreach_add_(denominators, settings_.epsilon);
+    return denominators;
+  }
+  [[nodiscard]] double mean_correction() const { return 1 - std::pow(settings_.beta1, host_updates()); }
+};
+
+class Adamw final : public AdaptiveOptimiser {
+ public:
+  Adamw(const torch::nn::Module& network, const OptimiserSettings& settings) : AdaptiveOptimiser(network, settings) {}
+
+ private:
+  void update(Group& group, double learning_rate, const torch::Tensor& found_inf) override {
+    if (fused()) {
+      const Tensors steps(group.parameters.size(), updates());
+      return at::_fused_adamw_(group.parameters, group.gradients, group.parts[0], group.parts[1], {}, steps,
+                               learning_rate, settings_.beta1, settings_.beta2, decay_of(group), settings_.epsilon,
+                               /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/std::nullopt, optional(found_inf));
+    }
+    at::_foreach_mul_(group.parameters, 1 - learning_rate * decay_of(group));
+    const Tensors denominators = update_means(group);
+    at::_foreach_addcdiv_(group.parameters, group.parts[0], denominators, -learning_rate / mean_correction());
+  }
+};
+
+class Lamb final : public AdaptiveOptimiser {
+ public:
+  Lamb(const torch::nn::Module& network, const OptimiserSettings& settings) : AdaptiveOptimiser(network, settings) {}
+
+ private:
+  void update(Group& group, double learning_rate, const torch::Tensor&) override {
+    const Tensors denominators = update_means(group);
+    Tensors change = at::_foreach_div(group.parts[0], denominators);
+    at::_foreach_div_(change, mean_correction());
+    if (group.decayed) {
+      at::_foreach_add_(change, group.parameters, decay_of(group));
+      at::_foreach_mul_(change, ratios(at::_foreach_norm(group.parameters), torch::stack(at::_foreach_norm(change))));
+    }
+    at::_foreach_add_(group.parameters, change, -learning_rate);
+  }
+};
+
+class Lars final : public Optimiser {
+ public:
+  Lars(const torch::nn::Module& network, const OptimiserSettings& settings)
+      : Optimiser(network, settings, {"momentum"}) {}
+
+ private:
+  void update(Group& group, double learning_rate, const torch::Tensor&) override {
+    Tensors& momentum = group.parts[0];
+    if (group.decayed) {
+      const Tensors weights = at::_foreach_norm(group.parameters);
+      const Tensors gradients = at::_foreach_norm(group.gradients);
+      const torch::Tensor sums = torch::stack(gradients) + torch::stack(weights) * decay_of(group);
+      Tensors ratio = ratios(weights, torch::where(torch::stack(gradients) > 0, sums / settings_.trust, 0));
+      at::_foreach_add_(group.gradients, group.parameters, decay_of(group));
+      at::_foreach_mul_(group.gradients, ratio);
+    }
+    at::_foreach_mul_(momentum, settings_.momentum);
+    at::_foreach_add_(momentum, group.gradients);
+    at::_foreach_add_(group.parameters, momentum, -learning_rate);
+  }
+};
+
+}  // namespace
+
+Optimiser::Optimiser(const torch::nn::Module& network, const OptimiserSettings& settings,
+                     std::vector<std::string> parts)
+    : settings_(settings), parts_(std::move(parts)), groups_(2) {
+  groups_[0].decayed = true;
+  for (Group& group : groups_) group.parts.resize(parts_.size());
+  for (const auto& parameter : network.named_parameters()) {
+    const torch::Tensor& tensor = parameter.value();
+    Group& group = groups_[settings_.decay_all || tensor.dim() >= 2 ? 0 : 1];
+    group.names.push_back(parameter.key());
+    group.parameters.push_back(tensor);
+    for (Tensors& part : group.parts) part.push_back(torch::zeros_like(tensor).detach());
+  }
+  const Group& any = groups_[groups_[0].parameters.empty() ? 1 : 0];
+  updates_ = torch::zeros({}, any.parameters.at(0).options().dtype(torch::kFloat32).requires_grad(false));
+}
+
+void Optimiser::step(double learning_rate, const torch::Tensor& found_inf) {
+  const torch::NoGradGuard no_grad;
+  if (!fused() && found_inf.defined() && found_inf.item<float>() != 0) return;
+  updates_.add_(1);
+  ++host_updates_;
+  for (const Group& group : groups_) {
+    Group used{group.decayed, {}, {}, {}, std::vector<Tensors>(parts_.size())};
+    const auto flush = [&] {
+      if (!used.parameters.empty()) update(used, learning_rate, fused() ? found_inf : torch::Tensor());
+    };
+    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+      if (!group.parameters[i].grad().defined()) continue;
+      if (settings_.form == UpdateForm::kEach) {
+        flush();
+        used = {group.decayed, {}, {}, {}, std::vector<Tensors>(parts_.size())};
+      }
+      used.parameters.push_back(group.parameters[i]);
+      used.gradients.push_back(group.parameters[i].grad());
+      for (std::size_t part = 0; part < parts_.size(); ++part) used.parts[part].push_back(group.parts[part][i]);
+    }
+    flush();
+  }
+  if (fused() && found_inf.defined()) updates_.sub_(found_inf.squeeze());
+}
+
+void Optimiser::clear_gradients() {
+  for (Group& group : groups_)
+    for (torch::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+}
+
+std::vector<torch::Tensor> Optimiser::gradients() const {
+  Tensors defined;
+  for (const Group& group : groups_) {
+    for (const torch::Tensor& parameter : group.parameters) {
+      if (parameter.grad().defined()) defined.push_back(parameter.grad());
+    }
+  }
+  return defined;
+}
+
+std::vector<StateEntry> Optimiser::state() const {
+  std::vector<StateEntry> entries{{"optimiser.updates", updates_}};
+  for (const Group& group : groups_) {
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      for (std::size_t i = 0; i < group.names.size(); ++i)
+        entries.push_back({"optimiser." + parts_[part] + "." + group.names[i], group.parts[part][i]});
+    }
+  }
+  return entries;
+}
+
+void Optimiser::restored() { host_updates_ = updates_.item<double>(); }
+
+void Optimiser::reset() {
+  updates_.zero_();
+  host_updates_ = 0;
+  for (const Group& group : groups_)
+    for (const Tensors& part : group.parts)
+      for (torch::Tensor tensor : part) tensor.zero_();
+}
+
+std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& network, const OptimiserSettings& settings) {
+  switch (settings.name) {
+    case OptimiserName::kSgd: break;
+    case OptimiserName::kAdamw: return std::make_unique<Adamw>(network, settings);
+    case OptimiserName::kLars: return std::make_unique<Lars>(network, settings);
+    case OptimiserName::kLamb: return std::make_unique<Lamb>(network, settings);
+  }
+  return std::make_unique<Sgd>(network, settings);
+}
+
+void clip_gradients(const std::vector<torch::Tensor>& gradients, double limit) {
+  if (gradients.empty()) return;
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor norm = torch::stack(at::_foreach_norm(gradients)).norm();
+  at::_foreach_mul_(gradients, (limit / (norm + 1e-6)).clamp_max(1));
+}
+
+}  // namespace unstarve

@@ -1,0 +1,90 @@
+#pragma once
+// Optimisers: they change the weights, in float32, by the gradients. w: weights, g: gradient, d: weight decay.
+//
+//   sgd     g <- g + d w;  v <- momentum v + g;  w <- w - rate (g + momentum v)     without nesterov: w <- w - rate v
+//   adamw   w <- w - rate d w;  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2
+//           w <- w - rate m' / (sqrt(v') + epsilon)         m' = m / (1 - beta1^t), v' = v / (1 - beta2^t), t: updates
+//   lars    g <- r (g + d w), r = trust |w| / (|g| + d |w|);  v <- momentum v + g;  w <- w - rate v
+//   lamb    u = m' / (sqrt(v') + epsilon) + d w;  w <- w - rate (|w| / |u|) u
+//
+// sgd and adamw as in PyTorch; lars: You et al., arXiv:1708.03888, with the rate outside of the momentum as in
+// PyTorch's SGD; lamb: You et al., arXiv:1904.00962. Norms are per parameter. A ratio of norms is 1 where one is 0.
+//
+// Parameters with fewer than two dimensions (biases, batch norm) have no decay and, in lars and lamb, a ratio of 1;
+// with `decay_all` they are treated as all others.
+//
+// Forms (UpdateForm): each, foreach and fused agree up to rounding. lars and lamb have no fused form.
+// Ownership: shares the parameters with their network, owns the rest of the state.
+// Threads:   one at a time.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "unstarve/models/weights.h"
+#include "unstarve/train/settings.h"
+
+namespace unstarve {
+
+class Optimiser {
+ public:
+  virtual ~Optimiser() = default;
+  Optimiser(const Optimiser&) = delete;
+  Optimiser& operator=(const Optimiser&) = delete;
+
+  // One update of all parameters that have a gradient. May overwrite the gradients. `found_inf`, if defined, is a flag
+  // of one float on the device: if it is not 0, nothing changes. The fused form reads it on the device, the others wait
+  // for it.
+  void step(double learning_rate, const torch::Tensor& found_inf = {});
+  // Drops all gradients.
+  void clear_gradients();
+  [[nodiscard]] std::vector<torch::Tensor> gradients() const;  // the defined ones
+
+  // What a checkpoint contains, "optimiser.updates" and "optimiser.<part>.<parameter>"; shares memory with the
+  // optimiser. After they were overwritten, restored() must be called.
+  [[nodiscard]] std::vector<StateEntry> state() const;
+  void restored();
+  // As after construction.
+  void reset();
+
+ protected:
+  using Tensors = std::vector<torch::Tensor>;
+  // Parameters that are treated alike, with their gradients and state; elements of all lists correspond.
+  struct Group {
+    bool decayed = false;
+    std::vector<std::string> names;
+    Tensors parameters;
+    Tensors gradients;           // only in update()
+    std::vector<Tensors> parts;  // by part of the state
+  };
+
+  // `parts`: names of the tensors that are kept per parameter. All are zero at first.
+  Optimiser(const torch::nn::Module& network, const OptimiserSettings& settings, std::vector<std::string> parts);
+
+  // `found_inf` is defined only in the fused form.
+  virtual void update(Group& group, double learning_rate, const torch::Tensor& found_inf) = 0;
+  [[nodiscard]] double decay_of(const Group& group) const { return group.decayed ? settings_.weight_decay : 0; }
+  [[nodiscard]] bool fused() const { return settings_.form == UpdateForm::kFused; }
+  // The number of updates, including this one: on the device, and on the host except in the fused form.
+  [[nodiscard]] const torch::Tensor& updates() const { return updates_; }
+  [[nodiscard]] double host_updates() const { return host_updates_; }
+
+  const OptimiserSettings settings_;
+
+ private:
+  const std::vector<std::string> parts_;
+  std::vector<Group> groups_;
+  torch::Tensor updates_;
+  double host_updates_ = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& network,
+                                                        const OptimiserSettings& settings);
+
+// Scales the gradients so that the norm of all of them together is at most `limit`. Stays on the device. As torch's
+// clip_grad_norm_.
+void clip_gradients(const std::vector<torch::Tensor>& gradients, double limit);
+
+}  // namespace unstarve

@@ -1,0 +1,122 @@
+#include "unstarve/train/checkpoints.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kSuffix = ".safetensors";
+
+// The step number of a checkpoint's file name; nothing for other files.
+std::optional<std::int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) || name.size() <= kPrefix.size() + kSuffix.size())
+    return {};
+  const char* const first = name.data() + kPrefix.size();
+  const char* const last = name.data() + name.size() - kSuffix.size();
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(first, last, step);
+  if (error != std::errc() || end != last || step < 0) return {};
+  return step;
+}
+
+// The checkpoints of a folder, newest first.
+std::vector<std::pair<std::int64_t, fs::path>> list(const fs::path& folder) {
+  std::vector<std::pair<std::int64_t, fs::path>> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (const auto step = step_of(entry.path().filename().string())) found.emplace_back(*step, entry.path());
+  }
+  if (error) throw Error(ErrorKind::kIo, fmt::format("list checkpoints {}: {}", folder.string(), error.message()));
+  std::sort(found.begin(), found.end(), std::greater<>());
+  return found;
+}
+
+// Files that killed processes of the run have left (core/file.h).
+std::vector<fs::path> partial_files(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && name.find(std::string(kSuffix) + ".partial-") != std::string::npos)
+      found.push_back(entry.path());
+  }
+  return found;
+}
+
+void write_to(const CheckpointTargets& targets, const fs::path& in_folder, const TrainSnapshot& snapshot) {
+  if (!targets.folder.empty()) {
+    std::error_code error;
+    fs::create_directories(targets.folder, error);
+    if (error)
+      throw Error(ErrorKind::kIo, fmt::format("create folder {}: {}", targets.folder.string(), error.message()));
+    snapshot.write(in_folder);
+    const auto all = list(targets.folder);
+    // Files that remain do no harm.
+    for (std::size_t i = static_cast<std::size_t>(std::max(targets.keep, 1)); i < all.size(); ++i)
+      fs::remove(all[i].second, error);
+    for (const fs::path& partial : partial_files(targets.folder)) fs::remove(partial, error);
+  }
+  if (!targets.file.empty()) snapshot.write(targets.file);
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(CheckpointTargets targets, std::function<void(const std::string&)> notice)
+    : targets_(std::move(targets)), notice_(std::move(notice)) {}
+
+Checkpoints::~Checkpoints() = default;
+
+void Checkpoints::write(std::unique_ptr<TrainSnapshot> snapshot, std::int64_t step) {
+  collect();
+  const fs::path in_folder =
+      targets_.folder.empty() ? fs::path() : targets_.folder / fmt::format("{}{:08}{}", kPrefix, step, kSuffix);
+  writing_ = targets_.folder.empty() ? targets_.file : in_folder;
+  const std::shared_ptr<const TrainSnapshot> kept = std::move(snapshot);
+  task_ =
+      std::make_unique<BackgroundTask>([targets = targets_, in_folder, kept] { write_to(targets, in_folder, *kept); });
+}
+
+void Checkpoints::collect() {
+  if (!task_) return;
+  const std::unique_ptr<BackgroundTask> task = std::move(task_);
+  try {
+    (void)task->wait();
+    failure_.reset();
+    newest_ = writing_;
+  } catch (const Error& error) {
+    failure_ = error;
+    if (notice_)
+      notice_(fmt::format("checkpoint not written: {}; {}", error.what(),
+                          newest_.empty() ? "there is no earlier one" : "the newest is " + newest_.string()));
+  }
+}
+
+void Checkpoints::finish() {
+  collect();
+  if (failure_) throw Error(*failure_);
+}
+
+fs::path Checkpoints::newest() {
+  collect();
+  return newest_;
+}
+
+bool has_checkpoint(const fs::path& folder) { return !list(folder).empty(); }
+
+fs::path newest_checkpoint(const fs::path& folder) {
+  const auto all = list(folder);
+  if (all.empty())
+    throw Error(ErrorKind::kInput,
+                fmt::format("resume from {}: no checkpoint; expected a file {}N{}", folder.string(), kPrefix, kSuffix));
+  return all.front().second;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,111 @@
+#pragma once
+// Every training setting once: path in the settings file, flag of `unstarve train`, range and meaning.
+//
+//   reader and writer of the file (jobs/settings), checks (settings.cpp), flags (cli/commands/train_flags.h) and
+//   docs/reference/training.md ──visit──▶ visit_train_fields()
+//
+// To add a setting: a member of TrainSettings and a row here. `visit` is called with a FieldInfo and the member: a
+// std::string, bool, int, std::uint64_t, double, std::vector<double> or an enumeration with words_of().
+
+#include <limits>
+
+#include "unstarve/train/settings.h"
+
+namespace unstarve {
+
+// The values of a number that are accepted: from `low` to `high`. An excluded bound is not accepted itself.
+struct FieldRange {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_excluded = false;
+  bool high_excluded = false;
+  [[nodiscard]] bool contains(double value) const {
+    return (low_excluded ? value > low : value >= low) && (high_excluded ? value < high : value <= high);
+  }
+};
+
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+inline constexpr FieldRange kShare{0, 1, false, true};  // 0 <= x < 1
+inline constexpr FieldRange kPositive{0, 1e6, true};    // 0 < x
+inline constexpr FieldRange kNotNegative{0, 1e6};
+
+struct FieldInfo {
+  const char* path;  // "optimiser.momentum"
+  const char* flag;  // "--momentum"; "": set by other means
+  FieldRange range;
+  const char* help;  // one line, for the command line and the reference
+  // The default of `unstarve train` where it differs from that of TrainSettings or depends on data and machine.
+  const char* fallback = "";
+};
+
+template <class Settings, class Visit>
+void visit_train_fields(Settings& s, Visit&& visit) {
+  visit(FieldInfo{"model", "", {}, "network"}, s.model);
+  visit(FieldInfo{"classes", "", {2, 1e9}, "number of classes"}, s.classes);
+  visit(FieldInfo{"image_size", "", {8, 65536}, "side length of the training images, in pixels"}, s.image_size);
+  visit(FieldInfo{"device", "", {}, "cpu, cuda or cuda:N"}, s.device);
+  visit(FieldInfo{"precision",
+                  "--precision",
+                  {},
+                  "type of the multiplications; weights stay float32",
+                  "bfloat16 if supported, else float32"},
+        s.precision);
+  visit(FieldInfo{"channels_last", "--channels-last", {}, "memory format NHWC", "true"}, s.channels_last);
+  visit(
+      FieldInfo{"operator_threads", "--operator-threads", {0, 65536}, "threads within operators; 0: all usable cores"},
+      s.operator_threads);
+  visit(FieldInfo{"learning_rate",
+                  "--learning-rate",
+                  {0, 1e3, true},
+                  "peak learning rate, at this batch size",
+                  "0.1 at batch 256"},
+        s.learning_rate);
+  visit(FieldInfo{"optimiser.name", "--optimiser", {}, "rule of the updates"}, s.optimiser.name);
+  visit(FieldInfo{"optimiser.form",
+                  "--update",
+                  {},
+                  "update parameters one by one, by a few kernels for all, or by one kernel",
+                  "fused; foreach with lars and lamb"},
+        s.optimiser.form);
+  visit(FieldInfo{"optimiser.momentum", "--momentum", kShare, "momentum of sgd and lars"}, s.optimiser.momentum);
+  visit(FieldInfo{"optimiser.nesterov", "--nesterov", {}, "Nesterov's form of the momentum of sgd"},
+        s.optimiser.nesterov);
+  visit(FieldInfo{"optimiser.beta1", "--beta1", kShare, "decay of the mean gradient of adamw and lamb"},
+        s.optimiser.beta1);
+  visit(FieldInfo{"optimiser.beta2", "--beta2", kShare, "decay of the mean squared gradient of adamw and lamb"},
+        s.optimiser.beta2);
+  visit(FieldInfo{"optimiser.epsilon", "--epsilon", kPositive, "added to the denominator of adamw and lamb"},
+        s.optimiser.epsilon);
+  visit(FieldInfo{"optimiser.trust", "--trust", kPositive, "ratio of update and weights of lars"}, s.optimiser.trust);
+  visit(FieldInfo{"optimiser.weight_decay", "--weight-decay", kNotNegative, "decay of the weights"},
+        s.optimiser.weight_decay);
+  visit(FieldInfo{"optimiser.decay_all", "--decay-all", {}, "decay also biases and batch-norm parameters"},
+        s.optimiser.decay_all);
+  visit(FieldInfo{"schedule.name", "--schedule", {}, "course of the learning rate after the warm-up"}, s.schedule.name);
+  visit(FieldInfo{"schedule.warmup", "--warmup", kShare, "share of the steps in which the learning rate rises"},
+        s.schedule.warmup);
+  visit(FieldInfo{"schedule.final_share",
+                  "--final-share",
+                  {0, 1},
+                  "learning rate at the end, as a share of the peak: linear, cosine, polynomial"},
+        s.schedule.final_share);
+  visit(FieldInfo{"schedule.power", "--power", kPositive, "exponent of the polynomial schedule"}, s.schedule.power);
+  visit(FieldInfo{"schedule.at",
+                  "--step-at",
+                  {0, 1, true, true},
+                  "step: shares of all steps after which the learning rate is multiplied by the factor"},
+        s.schedule.at);
+  visit(FieldInfo{"schedule.factor", "--step-factor", {0, 1, true}, "step: the factor"}, s.schedule.factor);
+  visit(FieldInfo{"clip_norm", "--clip-norm", kNotNegative, "largest norm of all gradients together; 0: no limit"},
+        s.clip_norm);
+  visit(FieldInfo{"accumulate", "--accumulate", {1, 1e6}, "batches per update of the weights"}, s.accumulate);
+  visit(FieldInfo{"average", "--average", kShare,
+                  "decay of the moving average of the weights (EMA) per update; 0: no average"},
+        s.average);
+  visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare, "probability spread over all classes",
+                  "0.1 for images up to 40 px, else 0"},
+        s.label_smoothing);
+  visit(FieldInfo{"seed", "", {0, kNoLimit}, "seed of the initial weights"}, s.seed);
+}
+
+}  // namespace unstarve
