@@ -47,8 +47,8 @@ HWY_INLINE void store_blocks(D d, hn::VFromD<D> v, std::uint8_t* out) {
 template <std::size_t kPairs>
 HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const ResizeTables& t,
                                std::uint8_t* HWY_RESTRICT out) {
-  const std::int32_t* HWY_RESTRICT offsets = t.offsets.data();
-  const std::int16_t* HWY_RESTRICT spread = reinterpret_cast<const std::int16_t*>(t.spread.data());
+  const std::int32_t* HWY_RESTRICT offsets = t.kernel.offsets.data();
+  const std::int16_t* HWY_RESTRICT spread = reinterpret_cast<const std::int16_t*>(t.kernel.spread.data());
   const std::size_t pairs = kPairs != 0 ? kPairs : static_cast<std::size_t>(t.horizontal.taps()) / 2;
   const auto pixels = static_cast<std::size_t>(t.horizontal.output());
   const int bits = t.horizontal.fraction_bits();
@@ -86,17 +86,16 @@ HWY_INLINE void horizontal_row(const std::uint8_t* HWY_RESTRICT row, const Resiz
 
 // The horizontal weights as the kernel loads them: per group of pixels, pair of taps and vector j, each block has the
 // pair of pixel 4 * block + j, four times. Pixels beyond the last repeat it.
-void prepare(ResizeTables& t) {
-  const AxisFilter& filter = t.horizontal;
+void prepare(const AxisFilter& filter, HorizontalTables& tables) {
   const auto pixels = static_cast<std::size_t>(filter.output());
   const std::size_t groups = (pixels + kGroup - 1) / kGroup;
   const auto pairs = static_cast<std::size_t>(filter.taps()) / 2;
-  t.offsets.resize(groups * kGroup);
-  t.spread.reserve_discard(groups * pairs * 4 * kBytes);
-  std::uint8_t* spread = t.spread.data();
+  tables.offsets.resize(groups * kGroup);
+  tables.spread.reserve_discard(groups * pairs * 4 * kBytes);
+  std::uint8_t* spread = tables.spread.data();
   for (std::size_t i = 0; i < groups * kGroup; ++i) {
     const int pixel = static_cast<int>(i < pixels ? i : pixels - 1);
-    t.offsets[i] = filter.first(pixel) * kChannels;
+    tables.offsets[i] = filter.first(pixel) * kChannels;
     const std::size_t group = i / kGroup, block = i % kGroup / 4, j = i % 4;
     for (std::size_t p = 0; p < pairs; ++p) {
       std::uint32_t both;

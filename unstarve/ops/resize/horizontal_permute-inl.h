@@ -147,31 +147,31 @@ struct Permuted {
 
   // Tables of the filter: per vector of sums `offsets` (of its first input byte), `indices` and, per pair of taps,
   // weights in `spread`. Returns false, with invalid tables, if the input of a vector is spread too far.
-  static bool prepare(ResizeTables& t) {
-    const AxisFilter& filter = t.horizontal;
+  static bool prepare(const AxisFilter& filter, HorizontalTables& tables) {
     const std::size_t bytes = static_cast<std::size_t>(filter.output()) * kChannels;
     const std::size_t vectors = (bytes + kStep - 1) / kStep * 4;
     const auto pairs = static_cast<std::size_t>(filter.taps()) / 2;
-    t.offsets.resize(vectors);
-    t.indices.reserve_discard(vectors * kVector);
-    t.spread.reserve_discard(vectors * pairs * kVector);
+    tables.offsets.resize(vectors);
+    tables.indices.reserve_discard(vectors * kVector);
+    tables.spread.reserve_discard(vectors * pairs * kVector);
     for (std::size_t v = 0; v < vectors; ++v) {
-      t.offsets[v] = filter.first(static_cast<int>(std::min(v * kSums, bytes - 1) / kChannels)) * kChannels;
+      tables.offsets[v] = filter.first(static_cast<int>(std::min(v * kSums, bytes - 1) / kChannels)) * kChannels;
     }
     const std::size_t at_once = full_vectors(filter);
-    Reach reach = prepare_all_lanes(filter, at_once, t.indices.data(), t.spread.data());
+    Reach reach = prepare_all_lanes(filter, at_once, tables.indices.data(), tables.spread.data());
     for (std::size_t v = at_once; v < vectors; ++v) {
-      const Reach one = prepare_lanes(filter, v, t.indices.data() + v * kVector, t.spread.data() + v * pairs * kVector);
+      const Reach one =
+          prepare_lanes(filter, v, tables.indices.data() + v * kVector, tables.spread.data() + v * pairs * kVector);
       reach = {std::min(reach.first, one.first), std::max(reach.last, one.last)};
     }
     constexpr int kBytes = static_cast<int>(kVector);
     const int last = reach.last + static_cast<int>(pairs - 1) * 2 * kChannels;  // of all pairs
-    t.loads = last < kBytes ? 1 : kVector == 64 ? 2 : 0;
-    return reach.first >= 0 && (t.loads == 0 ? reach.last : last) < (t.loads == 2 ? 2 * kBytes : kBytes);
+    tables.loads = last < kBytes ? 1 : kVector == 64 ? 2 : 0;
+    return reach.first >= 0 && (tables.loads == 0 ? reach.last : last) < (tables.loads == 2 ? 2 * kBytes : kBytes);
   }
 
   // Resizes kRows rows; writes up to kStep - 1 bytes beyond each row of `out`.
-  // kPairs 0: any number of pairs of taps. kLoads: t.loads.
+  // kPairs 0: any number of pairs of taps. kLoads: t.kernel.loads.
   template <std::size_t kPairs, std::size_t kRows, int kLoads>
   static HWY_INLINE void rows(const std::uint8_t* const* source, std::ptrdiff_t advance, const ResizeTables& t,
                               std::uint8_t* const* out) {
@@ -180,9 +180,9 @@ struct Permuted {
     const int bits = t.horizontal.fraction_bits();
     const V32 rounding = hn::Set(D32(), 1 << (bits - 1));
     const V8 two_pixels = hn::Set(D8(), 2 * kChannels);
-    const std::int32_t* HWY_RESTRICT offsets = t.offsets.data();
-    const std::uint8_t* HWY_RESTRICT indices = t.indices.data();
-    const std::uint8_t* HWY_RESTRICT spread = t.spread.data();
+    const std::int32_t* HWY_RESTRICT offsets = t.kernel.offsets.data();
+    const std::uint8_t* HWY_RESTRICT indices = t.kernel.indices.data();
+    const std::uint8_t* HWY_RESTRICT spread = t.kernel.spread.data();
     const std::uint8_t* row[kRows];
     std::uint8_t* to[kRows];
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -239,7 +239,7 @@ struct Permuted {
   template <std::size_t kRows>
   static void run_rows(const std::uint8_t* const* source, std::ptrdiff_t advance, const ResizeTables& t,
                        std::uint8_t* const* out) {
-    if (t.loads == 1) return run_rows<kRows, 1>(source, advance, t, out);
+    if (t.kernel.loads == 1) return run_rows<kRows, 1>(source, advance, t, out);
     run_rows<kRows, kVector == 64 ? 2 : 0>(source, advance, t, out);
   }
 

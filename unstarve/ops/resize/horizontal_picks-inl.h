@@ -12,16 +12,15 @@ constexpr std::size_t kVector = 16;
 #endif
 
 // `offsets`: per vector, those of its first input byte and first output byte; `indices`: the bytes it takes.
-void prepare(ResizeTables& t) {
-  const AxisFilter& filter = t.horizontal;
+void prepare(const AxisFilter& filter, HorizontalTables& tables) {
   constexpr int kMaxPixelsPerVector = static_cast<int>(kVector) / kChannels;
-  t.offsets.clear();
-  t.indices.reserve_discard(static_cast<std::size_t>(filter.output()) * kVector);
-  std::uint8_t* index = t.indices.data();
+  tables.offsets.clear();
+  tables.indices.reserve_discard(static_cast<std::size_t>(filter.output()) * kVector);
+  std::uint8_t* index = tables.indices.data();
   for (int x = 0; x < filter.output(); index += kVector) {
     const int first = x;
-    t.offsets.push_back(filter.first(first) * kChannels);
-    t.offsets.push_back(first * kChannels);
+    tables.offsets.push_back(filter.first(first) * kChannels);
+    tables.offsets.push_back(first * kChannels);
     std::memset(index, 0, kVector);
     for (; x < std::min(first + kMaxPixelsPerVector, filter.output()); ++x) {
       const int from = filter.first(x) - filter.first(first);
@@ -42,10 +41,10 @@ HWY_INLINE void pick(const std::uint8_t* from, const std::uint8_t* index, std::u
 #endif
 }
 
-void run(const std::uint8_t* row, const ResizeTables& t, std::uint8_t* out) {
-  const std::uint8_t* index = t.indices.data();
-  const std::int32_t* const end = t.offsets.data() + t.offsets.size();
-  for (const std::int32_t* offset = t.offsets.data(); offset != end; offset += 2, index += kVector)
+void run(const std::uint8_t* row, const HorizontalTables& tables, std::uint8_t* out) {
+  const std::uint8_t* index = tables.indices.data();
+  const std::int32_t* const end = tables.offsets.data() + tables.offsets.size();
+  for (const std::int32_t* offset = tables.offsets.data(); offset != end; offset += 2, index += kVector)
     pick(row + offset[0], index, out + offset[1]);
 }
 

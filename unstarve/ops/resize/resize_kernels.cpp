@@ -70,29 +70,29 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Prepares the tables of the horizontal filter for the kernel that will run it.
 void prepare_horizontal(ResizeTables& t) {
-  t.permuted = 0;
-  if (t.horizontal.picks()) return picks::prepare(t);
+  t.kernel.permuted = 0;
+  if (t.horizontal.picks()) return picks::prepare(t.horizontal, t.kernel);
 #if HWY_TARGET == HWY_AVX3_DL
-  if (wide_vectors_pay() && Permuted<64>::prepare(t)) {
-    t.permuted = 64;
-  } else if (Permuted<32>::prepare(t)) {
-    t.permuted = 32;
+  if (wide_vectors_pay() && Permuted<64>::prepare(t.horizontal, t.kernel)) {
+    t.kernel.permuted = 64;
+  } else if (Permuted<32>::prepare(t.horizontal, t.kernel)) {
+    t.kernel.permuted = 32;
   }
 #endif
-  if (t.permuted == 0) blocks::prepare(t);
+  if (t.kernel.permuted == 0) blocks::prepare(t.horizontal, t.kernel);
 }
 
-// Runs the horizontal pass on one row, or on kRowsPerCall if t.permuted is not 0; the next rows are `advance` bytes
+// Runs the horizontal pass on one row, or on kRowsPerCall if a kernel permutes bytes; the next rows are `advance` bytes
 // later.
 void run_horizontal(const std::uint8_t* const* rows, std::size_t count, [[maybe_unused]] std::ptrdiff_t advance,
                     const ResizeTables& t, std::uint8_t* const* outs) {
   if (t.horizontal.picks()) {
-    for (std::size_t i = 0; i < count; ++i) picks::run(rows[i], t, outs[i]);
+    for (std::size_t i = 0; i < count; ++i) picks::run(rows[i], t.kernel, outs[i]);
     return;
   }
 #if HWY_TARGET == HWY_AVX3_DL
-  if (t.permuted == 64) return Permuted<64>::run(rows, count, advance, t, outs);
-  if (t.permuted == 32) return Permuted<32>::run(rows, count, advance, t, outs);
+  if (t.kernel.permuted == 64) return Permuted<64>::run(rows, count, advance, t, outs);
+  if (t.kernel.permuted == 32) return Permuted<32>::run(rows, count, advance, t, outs);
 #endif
   for (std::size_t i = 0; i < count; ++i) blocks::run(rows[i], t, outs[i]);
 }
@@ -126,7 +126,7 @@ void begin(ResizeTables& t, std::uint8_t* out) {
   t.out = out;
   t.lines = 0;
   t.made = 0;
-  t.permuted = 0;
+  t.kernel.permuted = 0;
   if (!t.horizontal.identity()) prepare_horizontal(t);
 }
 
@@ -194,7 +194,7 @@ void push(const std::uint8_t* lines, std::ptrdiff_t stride, int count, ResizeTab
       n = 1;
       std::memcpy(between(t, t.lines), lines, vertical_bytes(t));
     } else if (n == 0) {
-      n = t.permuted != 0 && count > 1 ? static_cast<int>(kRowsPerCall) : 1;
+      n = t.kernel.permuted != 0 && count > 1 ? static_cast<int>(kRowsPerCall) : 1;
       const std::uint8_t* from[kRowsPerCall];
       std::uint8_t* to[kRowsPerCall];
       for (int i = 0; i < n; ++i) {

@@ -13,19 +13,24 @@
 
 namespace unstarve {
 
+// The horizontal weights in the order in which the horizontal kernel reads them.
+struct HorizontalTables {
+  AlignedBytes spread;                // the weights, in the order of the kernel's vectors
+  std::vector<std::int32_t> offsets;  // byte offset of every output pixel's first input pixel
+  AlignedBytes indices;               // bytes that each vector takes, for kernels that permute bytes
+  std::size_t permuted = 0;           // vector bytes of the permuting kernel; 0: the other kernel is used
+  int loads = 0;                      // permuting kernel: vectors that hold all taps of its sums; 0: one load per pair
+};
+
 struct ResizeTables final : ScratchPart {
   AxisFilter vertical;
   AxisFilter horizontal;
   // True for an image stored rotated by 90 degrees. Its vertical pass is the horizontal one of the upright image and
   // must come first, as sums are rounded between the passes.
   bool vertical_first = false;
-  AlignedBytes between;               // rows between the passes, or the input rows if the vertical pass is first
-  AlignedBytes line;                  // one row between the passes if the vertical one is first
-  AlignedBytes spread;                // the horizontal weights in the order of the kernel's vectors
-  std::vector<std::int32_t> offsets;  // byte offset of every output pixel's first input pixel
-  AlignedBytes indices;               // bytes that each vector takes, for kernels that permute bytes
-  std::size_t permuted = 0;           // vector bytes of the permuting kernel; 0: the other kernel is used
-  int loads = 0;                      // permuting kernel: vectors that hold all taps of its sums; 0: one load per pair
+  HorizontalTables kernel;
+  AlignedBytes between;                   // rows between the passes, or the input rows if the vertical pass is first
+  AlignedBytes line;                      // one row between the passes if the vertical one is first
   std::vector<const std::uint8_t*> rows;  // the rows that the vertical pass sums
   AlignedBytes strip;                     // rows copied for the resize (resize_rows.h)
   // Progress: input lines so far, output rows so far, and the address of the next output row.
@@ -46,7 +51,7 @@ struct ResizeTables final : ScratchPart {
 
   [[nodiscard]] std::uint64_t bytes_held() const override {
     return vertical.bytes_held() + horizontal.bytes_held() + between.capacity() + line.capacity() + strip.capacity() +
-           spread.capacity() + indices.capacity() + offsets.capacity() * sizeof(std::int32_t) +
+           kernel.spread.capacity() + kernel.indices.capacity() + kernel.offsets.capacity() * sizeof(std::int32_t) +
            rows.capacity() * sizeof(rows[0]);
   }
 };
