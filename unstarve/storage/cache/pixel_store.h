@@ -1,14 +1,10 @@
 #pragma once
 // Decoded pixels by sample id, in memory or in a file, so that a pipeline decodes each sample once.
 //
-// A store belongs to one key, a text that names everything the pixels depend on (dataset, operations so far). A file
-// with another key, version or size is recreated. The first samples are stored until the budget is full; none is
-// evicted (see encoded_cache.h).
+// A store belongs to one key, a text that names everything the pixels depend on (dataset, operations so far). The first
+// samples are stored until the budget is full; none is evicted (see encoded_cache.h).
 //
-//   file:  header, one page | one entry of 32 bytes per sample | pixels, each record at a multiple of 64 bytes
-//
-// Processes of one host share a file through the page cache and atomic entries. A process that opens it alone removes
-// incomplete entries. Pixels have a CRC-32, checked at the first read of a process.
+// Processes of one host share a file (pixel_file.h). Pixels have a CRC-32, checked at the first read of a process.
 //
 // Ownership: PixelViews borrow from the store. Threads: any number; a PixelStore is shared as const.
 // Failure:   open_pixel_store() throws Error(kIo) for a file that cannot be opened, written, locked or as large as the
