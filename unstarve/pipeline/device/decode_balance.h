@@ -3,16 +3,14 @@
 //
 //   by share:  a random number keyed by (seed, epoch, sample) selects the files for the device. The selection is the
 //              same for any number of threads and ranks, and after a resume.
-//   by rates:  the recent files are split by the measured decoding times of host and device (decode_split.h). A file
-//              goes to the device if the device's advantage is at least that of the last file of the split. The
-//              selection depends on timing, and so do the pixels, because the two decoders differ slightly.
+//   by rates:  the files are split by the measured decoding times of host and device (rate_split.h). The selection
+//              depends on timing, and so do the pixels, because the two decoders differ slightly.
 //
 // The device gets only files that nvJPEG supports, that are no larger than a sample of the batch, and whose image has
 // at most kMostDecoded times the bytes of a sample. This bounds the sizes of batches and of decoded images.
 //
 // Threads: any. Cost: a short critical section per file.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -21,11 +19,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "unstarve/codecs/nvjpeg/decode_split.h"
 #include "unstarve/codecs/nvjpeg/nvjpeg_decoder.h"
-#include "unstarve/pipeline/device/decode_rate_fit.h"
+#include "unstarve/pipeline/device/rate_split.h"
 #include "unstarve/pipeline/plan/sample_extent.h"
 #include "unstarve/pipeline/spec/spec.h"
 
@@ -61,28 +57,12 @@ class DecodeBalance {
   [[nodiscard]] std::string explain() const;
 
  private:
-  [[nodiscard]] bool by_rates(const DecodeFile& file, double drawn, double tied) const;
-  void note(const DecodeFile& file);
-  void split();
-
   const NvjpegBackend backend_;
   const std::uint64_t seed_;
   const std::optional<double> share_;
 
   mutable std::mutex mutex_;
-  int host_threads_ = 1;
-  DecodeRateFit host_, device_;
-  std::vector<DecodeFile> recent_;  // a ring
-  std::size_t next_recent_ = 0, since_split_ = 0;
-  // The file with the smallest device advantage that the last split gave to the device.
-  struct Border {
-    DecodeRate host, device;          // rates of the split
-    double host_s = 0, device_s = 0;  // decoding time of the file
-    double tied_share = 0;            // share of the files with the same advantage that go to the device
-    bool any = false;                 // whether any file goes to the device
-  };
-  std::optional<Border> border_;
-  std::string last_split_;
+  RateSplit rates_;
   std::uint64_t seen_ = 0, given_ = 0, rejected_ = 0;
   std::map<std::string, std::uint64_t> left_out_;  // by reason
   std::string last_rejected_;
