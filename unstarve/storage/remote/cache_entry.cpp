@@ -11,6 +11,7 @@
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/remote/text.h"
 
 namespace unstarve::remote {
 namespace {
@@ -73,6 +74,19 @@ void touch(int file, const struct stat& status) {
 }
 
 }  // namespace
+
+std::string cache_entry_name(const CacheExtent& entry) {
+  return std::to_string(entry.offset) + "-" + std::to_string(entry.length);
+}
+
+std::optional<CacheExtent> parse_cache_entry_name(const std::string& name) {
+  const std::size_t dash = name.find('-');
+  if (dash == std::string::npos) return std::nullopt;
+  const auto offset = parse_number<std::uint64_t>(std::string_view(name).substr(0, dash));
+  const auto length = parse_number<std::uint64_t>(std::string_view(name).substr(dash + 1));
+  if (!offset || !length || *length == 0 || *offset > UINT64_MAX - *length) return std::nullopt;
+  return CacheExtent{*offset, *length};
+}
 
 std::uint64_t cache_entry_head_bytes(std::uint64_t length) noexcept { return kHeadBytes + 4 * blocks_of(length); }
 

@@ -14,7 +14,9 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "unstarve/storage/bytes/byte_source.h"
@@ -35,6 +37,12 @@ struct CacheExtent {
   std::uint64_t offset = 0, length = 0;
 };
 
+// The name of an entry's file: "OFFSET-LENGTH". Nothing if `name` is not such a name.
+[[nodiscard]] std::string cache_entry_name(const CacheExtent& entry);
+[[nodiscard]] std::optional<CacheExtent> parse_cache_entry_name(const std::string& name);
+// The names of files that are being written begin with this.
+inline constexpr const char* kPartialEntryPrefix = ".partial-";
+
 // Reads a range of `object` from the file at `path`, which has the bytes `entry` and must include the range. A file
 // that cannot be read counts as damaged. Updates the time of last use if it is older than 10 seconds.
 [[nodiscard]] EntryRead read_cache_entry(const std::filesystem::path& path, const Sha256& object,
@@ -44,5 +52,13 @@ struct CacheExtent {
 [[nodiscard]] std::vector<std::uint8_t> cache_entry_head(const Sha256& object, std::uint64_t offset,
                                                          std::span<const std::uint8_t> bytes);
 [[nodiscard]] std::uint64_t cache_entry_head_bytes(std::uint64_t length) noexcept;
+
+// Space on the disk, in whole blocks of 4 KiB: of a file, and of the entry of a range of `length` bytes.
+[[nodiscard]] constexpr std::uint64_t disk_bytes(std::uint64_t file_bytes) noexcept {
+  return (file_bytes + 4095) / 4096 * 4096;
+}
+[[nodiscard]] inline std::uint64_t cache_entry_disk_bytes(std::uint64_t length) noexcept {
+  return disk_bytes(cache_entry_head_bytes(length) + length);
+}
 
 }  // namespace unstarve::remote

@@ -1,17 +1,14 @@
 #pragma once
 // Ranges of remote objects on a local disk, shared by any number of processes.
 //
-//   FOLDER/usage                       bytes of all entries, and the number being written: two numbers of 8 bytes,
-//                                      little-endian; changed under the file's flock
-//   FOLDER/evict.lock                  flocked by the one process that evicts
-//   FOLDER/users.lock                  flocked (shared) by every process that has the cache open
+//   FOLDER/usage, *.lock               the space that entries use (cache_usage.h)
 //   FOLDER/ab/ab12.../OFFSET-LENGTH    an entry (cache_entry.h); the folder is the SHA-256 of URL, size and ETag (or
 //                                      Last-Modified)
 //   FOLDER/ab/ab12.../.partial-PID-N   an entry being written; renamed when it is complete
 //
 // Contents:      exactly the ranges that were read. Other entries that cover a range serve it, wholly or in part.
-// Limit:         space is reserved before an entry is written, in whole 4 KiB blocks. When no space is left, the least
-//                recently used entries are evicted until a tenth of the limit is free. A larger entry is not stored.
+// Limit:         space is reserved before an entry is written; the least recently used entries are evicted. An entry
+//                that is larger than a tenth of the limit is not stored.
 // Failure:       Error(kIo) from the constructor if the folder cannot be created. Later, a damaged entry is removed and
 //                fetched again; on a full disk nothing is stored for a minute, and `on_warning` is called once. A
 //                killed process leaves at most a .partial file and a `usage` that is too high; the next process that
@@ -20,7 +17,6 @@
 // Cost:          a hit is open, two or three preads and close; a miss one failed open.
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -31,8 +27,9 @@
 #include <vector>
 
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/storage/remote/cache_bypass.h"
 #include "unstarve/storage/remote/cache_entry.h"
+#include "unstarve/storage/remote/cache_usage.h"
 
 namespace unstarve::remote {
 
@@ -70,37 +67,15 @@ class DiskCache {
   DiskCache(std::filesystem::path folder, std::uint64_t limit_bytes,
             std::function<void(const std::string&)> on_warning);
   [[nodiscard]] CacheStatistics statistics() const;
-  // Bytes of all entries according to the usage file.
-  [[nodiscard]] std::uint64_t usage_bytes();
+  [[nodiscard]] std::uint64_t usage_bytes() { return usage_.bytes(); }
 
  private:
-  struct Usage {
-    std::uint64_t bytes = 0;
-    std::uint64_t writing = 0;
-  };
-  // Reserves space for an entry of `bytes`, ended by finish_write(). False if there is no space.
-  bool reserve(std::uint64_t bytes);
-  void finish_write(std::uint64_t unused_bytes);
-  void give_back(std::uint64_t bytes);
-  // Evicts the least recently used entries; false if another process is evicting.
-  bool make_room(std::uint64_t wanted);
-  // Recomputes the usage and removes partial files of killed processes.
-  void recount();
-  Usage change_usage(const std::function<void(Usage&)>& change);
   void write_entry(const std::filesystem::path& path, const Sha256& id, std::uint64_t offset,
                    std::span<const std::uint8_t> bytes);
-  void bypass(const std::string& reason);
 
   std::filesystem::path folder_;
-  std::uint64_t limit_bytes_;
-  std::function<void(const std::string&)> on_warning_;
-  std::mutex usage_mutex_;  // flock excludes processes, this excludes threads
-  FileDescriptor usage_file_;
-  FileDescriptor users_file_;
-  std::mutex evict_mutex_;
-  FileDescriptor evict_file_;
-  std::atomic<bool> warned_{false};
-  std::atomic<std::int64_t> store_again_ns_{0};
+  CacheBypass bypass_;
+  CacheUsage usage_;
   std::atomic<std::uint64_t> partial_number_{0};
   std::atomic<std::uint64_t> hit_bytes_{0}, stored_bytes_{0}, damaged_{0};
 };
