@@ -295,7 +295,7 @@ void Engine::finished(Job& job, bool hedge, const Verdict& verdict) {
     return complete(job);
   }
   // Bytes of the first request are kept; the bytes of a hedge are in its own memory.
-  const std::uint64_t received = !hedge && job.fetch.pin != nullptr ? mine->received() : 0;
+  const std::uint64_t received = !hedge && job.fetch.pin != nullptr ? mine->reply().received() : 0;
   if (hedge) --hedges_running_;
   drop(mine);
   if (verdict.outcome == Outcome::kFatal) return fail(job, failure_of(job, verdict.reason));
@@ -357,7 +357,7 @@ void Engine::cancel_rest_of(Batch& batch) {
 // Removes a transfer from libcurl in any state and keeps its handle for the next.
 void Engine::drop(std::unique_ptr<Transfer>& transfer) {
   if (!transfer) return;
-  received_bytes_ += transfer->body_bytes();
+  received_bytes_ += transfer->reply().body_bytes();
   connections_ += static_cast<std::uint64_t>(transfer->connections_opened());
   check(curl_multi_remove_handle(multi_, transfer->easy()));
   idle_.push_back(std::move(transfer));
