@@ -1,9 +1,9 @@
 #pragma once
 // Fetches many ranges concurrently: one thread owns all connections, which the requests of all callers share.
 //
-//   fetch() ─▶ queue ─▶ active: an attempt, perhaps a hedge ─▶ done, or ─▶ waiting for the next attempt ─▶ queue
+//   fetch() ─▶ inbox ─▶ queue ─▶ active: an attempt, perhaps a hedge ─▶ done, or ─▶ waiting for the next ─▶ queue
 //
-// At most `in_flight` attempts run, plus hedges: at most a tenth as many (and one). The queue is served in order.
+// At most `in_flight` attempts run, plus hedges (hedge_policy.h). The queue is served in order.
 //
 // Threads:   fetch() and statistics() may be called concurrently; fetch() blocks. The destructor must not run during a
 //            fetch().
@@ -11,11 +11,8 @@
 // Cost:      two thread switches and one wake-up per fetch(), for any number of ranges.
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -24,13 +21,12 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/remote/backoff.h"
 #include "unstarve/storage/remote/fetch.h"
-#include "unstarve/storage/remote/latency.h"
+#include "unstarve/storage/remote/hedge_policy.h"
+#include "unstarve/storage/remote/job_inbox.h"
 #include "unstarve/storage/remote/remote.h"
+#include "unstarve/storage/remote/transfer_pool.h"
 
 namespace unstarve::remote {
-
-class Transfer;
-struct Verdict;
 
 class Engine {
  public:
@@ -45,60 +41,38 @@ class Engine {
   [[nodiscard]] RemoteStatistics statistics() const;
 
  private:
-  // An Error for another thread. Copies of an Error share their text, and ThreadSanitizer does not see that libstdc++
-  // counts the owners atomically.
-  struct Failure {
-    ErrorKind kind;
-    std::string message;
-  };
-  struct Batch;
-  struct Job;
-  using JobPtr = std::unique_ptr<Job>;
-
   void run();
   void step();
   void die(const Error& error) noexcept;
-  void take_submissions();
   void end_cancelled();
   void wake_waiting();
   void start_queued();
   void start_hedges();
-  void collect_finished();
+  void take_completed(const TransferPool::Completed& one);
   [[nodiscard]] int poll_ms() const;
 
-  void start_attempt(Job& job);
-  std::unique_ptr<Transfer> start_transfer(Job& job, bool hedge);
-  void finished(Job& job, bool hedge, const Verdict& verdict);
-  void retry_or_fail(Job& job, const Verdict& verdict);
-  void complete(Job& job);
-  void fail(Job& job, const Error& error);
-  void end_batch(JobPtr job, const Error& error);
-  void cancel_rest_of(Batch& batch);
-  void drop(std::unique_ptr<Transfer>& transfer);
-  JobPtr remove_active(Job& job);
-  static void settle(Batch& batch);
-  [[nodiscard]] Error failure_of(const Job& job, const std::string& reason) const;
+  void start_attempt(FetchJob& job);
+  std::unique_ptr<Transfer> start_transfer(FetchJob& job, bool hedge);
+  void finished(FetchJob& job, bool hedge, const Verdict& verdict);
+  void retry_or_fail(FetchJob& job, const Verdict& verdict);
+  void complete(FetchJob& job);
+  void fail(FetchJob& job, const Error& error);
+  void end_batch(FetchJobPtr job, const Error& error);
+  void cancel_rest_of(FetchBatch& batch);
+  void end_transfers(FetchJob& job);
+  FetchJobPtr remove_active(FetchJob& job);
+  [[nodiscard]] Error failure_of(const FetchJob& job, const std::string& reason) const;
 
   RemoteOptions options_;
   Clock& clock_;
   Backoff backoff_;
-  LatencyTracker latency_;
-  void* multi_;  // CURLM
-
-  // Used by the engine thread only.
-  std::deque<JobPtr> queue_;
-  std::vector<JobPtr> active_, waiting_;
-  std::vector<std::unique_ptr<Transfer>> idle_;
-  std::size_t hedges_running_ = 0;
-
-  std::atomic<bool> any_cancelled_{false};  // some batch is
-
-  mutable std::mutex mutex_;
-  std::vector<JobPtr> submitted_;
-  bool stopping_ = false;
-  std::optional<Failure> dead_;  // the failure that ended the thread
-
-  std::atomic<std::uint64_t> requests_{0}, retries_{0}, hedges_{0}, hedges_won_{0}, connections_{0}, received_bytes_{0};
+  HedgePolicy hedging_;
+  TransferPool transfers_;
+  JobInbox inbox_;
+  // Used by the engine's thread only.
+  std::deque<FetchJobPtr> queue_;
+  std::vector<FetchJobPtr> active_, waiting_;
+  std::atomic<std::uint64_t> retries_{0};
   std::thread thread_;
 };
 
