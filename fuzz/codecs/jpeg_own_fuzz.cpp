@@ -84,16 +84,18 @@ bool decode(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, const Req
   }
 }
 
-// Checks a crop of the image reduced by `reduction`. `whole_accepted`: whether libjpeg-turbo accepts the whole image.
-void check_part(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, int reduction, const Rect& rect,
-                bool whole_accepted, const Image* expected) {
+// Checks `request`, a crop of the image. `whole_accepted`: whether libjpeg-turbo accepts the whole image.
+void check_part(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, const Request& request, bool whole_accepted,
+                const Image* expected) {
   static Image part, recorded, indexed;
-  const bool accepted = decode(decoder, bytes, {reduction, rect}, part);
+  const bool accepted = decode(decoder, bytes, request, part);
   const bool own = decoder.used_own_decoder();
   check(accepted || expected == nullptr);
   if (accepted && expected != nullptr) check(same(part, *expected));
 
-  check(decode(decoder, bytes, {reduction, rect, true, {}, true}, recorded) == accepted);
+  Request recording = request;
+  recording.make_index = true;
+  check(decode(decoder, bytes, recording, recorded) == accepted);
   // Building an index reads the restart marker after the crop, which may be damaged.
   check(own || !decoder.used_own_decoder());
   if (!accepted) return;
@@ -101,7 +103,9 @@ void check_part(JpegDecoder& decoder, std::span<const std::uint8_t> bytes, int r
   const std::vector<std::uint8_t> index(decoder.made_index().begin(), decoder.made_index().end());
   if (index.empty()) return;
   check(own && whole_accepted);
-  check(decode(decoder, bytes, {reduction, rect, true, index}, indexed));
+  Request by_index = request;
+  by_index.index = index;
+  check(decode(decoder, bytes, by_index, indexed));
   check(decoder.index_use() == IndexUse::kUsed);
   check(same(indexed, part));
 }
@@ -141,7 +145,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     part.height = 1 + choose(3, all.height - part.y);
     const bool part_accepted = decode(theirs, bytes, {reduction, part, false}, expected);
     for (JpegDecoder& decoder : ours) {
-      check_part(decoder, bytes, reduction, part, accepted, part_accepted ? &expected : nullptr);
+      check_part(decoder, bytes, {reduction, part}, accepted, part_accepted ? &expected : nullptr);
     }
   }
   return 0;

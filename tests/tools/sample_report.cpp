@@ -14,16 +14,21 @@ using namespace unstarve;
 
 namespace {
 
-LedgerEntry entry(const char* name, const char* change, Verdict verdict, int batch, double memory_gb, double rate,
+struct Measured {
+  int batch;
+  double memory_gb, rate;
+};
+
+LedgerEntry entry(const char* name, const char* change, Verdict verdict, const Measured& measured,
                   RatioInterval ratio) {
   LedgerEntry e;
   e.name = name;
   e.change = change;
   e.verdict = verdict;
-  e.batch = batch;
-  e.memory_bytes = static_cast<std::size_t>(memory_gb * 1024 * 1024 * 1024);
-  e.samples_per_s = rate;
-  e.step_ms = rate > 0 ? batch * 1e3 / rate : 0;
+  e.batch = measured.batch;
+  e.memory_bytes = static_cast<std::size_t>(measured.memory_gb * 1024 * 1024 * 1024);
+  e.samples_per_s = measured.rate;
+  e.step_ms = measured.rate > 0 ? measured.batch * 1e3 / measured.rate : 0;
   e.ratio = ratio;
   return e;
 }
@@ -36,7 +41,11 @@ LedgerEntry absent(const char* name, const char* reason) {
   return e;
 }
 
-Profile profile(int batch, double rate, double seconds, std::vector<StepPart> step, double low, double high) {
+struct Range {
+  double low, high;
+};
+
+Profile profile(int batch, double rate, double seconds, std::vector<StepPart> step, const Range& utilisation) {
   Profile p;
   p.wall_ns = static_cast<std::int64_t>(seconds * 1e9);
   p.samples = static_cast<std::int64_t>(rate * seconds);
@@ -44,7 +53,7 @@ Profile profile(int batch, double rate, double seconds, std::vector<StepPart> st
   p.step = std::move(step);
   for (int i = 1; i <= static_cast<int>(seconds); ++i) {
     const double wave = 0.5 + 0.5 * std::sin(i * 1.7) * std::cos(i * 0.6);
-    p.utilisation.push_back({static_cast<double>(i), low + (high - low) * wave});
+    p.utilisation.push_back({static_cast<double>(i), utilisation.low + (utilisation.high - utilisation.low) * wave});
   }
   return p;
 }
@@ -53,24 +62,25 @@ ReportSection training() {
   ReportSection s;
   s.ledger.title = "Training on cpu, resnet18 at 32 px";
   auto& all = s.ledger.entries;
-  all.push_back(entry("base", "batch 32, float32, NCHW, one loader thread", Verdict::kBase, 32, 0.61, 273, {}));
-  all.push_back(entry("batch size", "batch 32 -> 128", Verdict::kKept, 128, 0.94, 341, {1.25, 1.22, 1.28, 8}));
+  all.push_back(entry("base", "batch 32, float32, NCHW, one loader thread", Verdict::kBase, {32, 0.61, 273}, {}));
+  all.push_back(entry("batch size", "batch 32 -> 128", Verdict::kKept, {128, 0.94, 341}, {1.25, 1.22, 1.28, 8}));
   all.back().affects_learning = true;
   all.back().loss_before = 2.301;
   all.back().loss_after = 2.318;
-  all.push_back(entry("mixed precision", "float32 -> bfloat16", Verdict::kKept, 128, 0.62, 492, {1.44, 1.42, 1.46, 9}));
+  all.push_back(
+      entry("mixed precision", "float32 -> bfloat16", Verdict::kKept, {128, 0.62, 492}, {1.44, 1.42, 1.46, 9}));
   all.back().affects_learning = true;
   all.back().loss_before = 2.318;
   all.back().loss_after = 2.317;
-  all.push_back(entry("channels last", "NCHW -> NHWC", Verdict::kReverted, 128, 0.63, 482, {0.98, 0.96, 1.0, 8}));
+  all.push_back(entry("channels last", "NCHW -> NHWC", Verdict::kReverted, {128, 0.63, 482}, {0.98, 0.96, 1.0, 8}));
   all.push_back(
-      entry("fused optimiser", "per-parameter -> fused SGD", Verdict::kKept, 128, 0.62, 522, {1.06, 1.03, 1.09, 7}));
+      entry("fused optimiser", "per-parameter -> fused SGD", Verdict::kKept, {128, 0.62, 522}, {1.06, 1.03, 1.09, 7}));
   all.push_back(absent("uint8 over the bus", "the device is the host: there is no bus to cross"));
   all.push_back(absent("pinned memory", "the device is the host: there is no copy to speed up"));
-  all.push_back(entry("loader threads", "1 -> 2", Verdict::kUndecided, 128, 0.64, 548, {1.05, 0.94, 1.17, 4}));
+  all.push_back(entry("loader threads", "1 -> 2", Verdict::kUndecided, {128, 0.64, 548}, {1.05, 0.94, 1.17, 4}));
   all.back().reason = "time ran out after 4 of 6 pairs";
-  all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, 128, 0.66, 614, {1.18, 1.12, 1.24, 8}));
-  all.push_back(entry("kept steps on the defaults", "", Verdict::kFinal, 128, 0.66, 614, {2.25, 2.17, 2.33, 8}));
+  all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, {128, 0.66, 614}, {1.18, 1.12, 1.24, 8}));
+  all.push_back(entry("kept steps on the defaults", "", Verdict::kFinal, {128, 0.66, 614}, {2.25, 2.17, 2.33, 8}));
   s.verdict =
       "the network is the bottleneck; the loader can feed 3.8 such devices, and 1 core of 2 would be enough for one";
   s.before = profile(32, 273, 24,
@@ -79,14 +89,14 @@ ReportSection training() {
                       {"forward", 24.1, 23.8, 27.0},
                       {"backward", 44.0, 43.5, 49.1},
                       {"optimiser", 7.0, 6.9, 8.1}},
-                     0.52, 0.72);
+                     {0.52, 0.72});
   s.after = profile(128, 614, 26,
                     {{"wait", 4.1, 2.2, 14.0},
                      {"copy", 2.9, 2.8, 4.4},
                      {"forward", 70.1, 69.8, 77.0},
                      {"backward", 124.0, 122.5, 139.1},
                      {"optimiser", 7.2, 7.1, 8.3}},
-                    0.91, 0.99);
+                    {0.91, 0.99});
   return s;
 }
 
@@ -94,20 +104,21 @@ ReportSection feeding() {
   ReportSection s;
   s.ledger.title = "Feeding emulated:h100-resnet50 from JPEG photographs";
   auto& all = s.ledger.entries;
-  all.push_back(entry("base", "one loader thread, no prefetch, full decode", Verdict::kBase, 64, 0.21, 212, {}));
-  all.push_back(entry("loader threads", "1 -> 2", Verdict::kKept, 64, 0.24, 418, {1.97, 1.93, 2.01, 8}));
-  all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, 64, 0.29, 447, {1.07, 1.05, 1.09, 8}));
-  all.push_back(entry("crop-only decode", "whole image -> crop", Verdict::kKept, 64, 0.29, 803, {1.80, 1.74, 1.86, 8}));
-  all.push_back(entry("reduced decode scale", "1/1 -> 1/2 where the crop allows", Verdict::kKept, 64, 0.28, 1264,
+  all.push_back(entry("base", "one loader thread, no prefetch, full decode", Verdict::kBase, {64, 0.21, 212}, {}));
+  all.push_back(entry("loader threads", "1 -> 2", Verdict::kKept, {64, 0.24, 418}, {1.97, 1.93, 2.01, 8}));
+  all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, {64, 0.29, 447}, {1.07, 1.05, 1.09, 8}));
+  all.push_back(
+      entry("crop-only decode", "whole image -> crop", Verdict::kKept, {64, 0.29, 803}, {1.80, 1.74, 1.86, 8}));
+  all.push_back(entry("reduced decode scale", "1/1 -> 1/2 where the crop allows", Verdict::kKept, {64, 0.28, 1264},
                       {1.57, 1.52, 1.62, 8}));
   all.back().approximate = true;
   all.push_back(absent("mixed precision", "an emulated accelerator computes nothing"));
-  all.push_back(entry("defaults", "", Verdict::kFinal, 64, 0.28, 1230, {5.80, 5.62, 5.98, 8}));
+  all.push_back(entry("defaults", "", Verdict::kFinal, {64, 0.28, 1230}, {5.80, 5.62, 5.98, 8}));
   s.verdict =
       "the loader is the bottleneck: decode takes 71 % of its time; it can feed 0.71 such devices, and about "
       "3 cores would keep one busy (2 usable here)";
-  s.before = profile(64, 212, 20, {{"wait", 266, 262, 301}, {"compute", 36, 36, 36}}, 0.10, 0.14);
-  s.after = profile(64, 1230, 20, {{"wait", 16.2, 14.9, 26.0}, {"compute", 35.8, 35.8, 35.9}}, 0.61, 0.74);
+  s.before = profile(64, 212, 20, {{"wait", 266, 262, 301}, {"compute", 36, 36, 36}}, {0.10, 0.14});
+  s.after = profile(64, 1230, 20, {{"wait", 16.2, 14.9, 26.0}, {"compute", 35.8, 35.8, 35.9}}, {0.61, 0.74});
   s.before->stages = {{"read", 4240, 110'000'000, 486'000'000},
                       {"decode", 4240, 16'400'000'000, 3'000'000'000},
                       {"augment", 4240, 2'300'000'000, 638'000'000},

@@ -180,35 +180,38 @@ struct Drawn {
   double given_low, given_high;  // the parameter that gives amounts from low to high; a number has only one value
 };
 
-Drawn interval(const char* operation, const char* parameter, double low, double high, Amount amount,
-               OpParams others = {}) {
-  return {operation, parameter, std::move(others), low, high, std::move(amount), low, high};
+struct Range {
+  double low, high;
+};
+
+Drawn interval(const char* operation, const char* parameter, Range range, Amount amount, OpParams others = {}) {
+  return {operation, parameter, std::move(others), range.low, range.high, std::move(amount), range.low, range.high};
 }
 
 std::vector<Drawn> all_drawn() {
   std::vector<Drawn> list = {
-      interval("brightness", "factor", 0.6, 1.4, of_table),
-      interval("contrast", "factor", 0.6, 1.4, of_contrast),
-      interval("saturation", "factor", 0.6, 1.4, of_saturation),
-      interval("sharpness", "factor", 0.6, 1.4, of_sharpness),
-      interval("hue", "shift", -0.1, 0.1, of_hue),
-      interval("gaussian_blur", "sigma", 0.6, 2, of_blur, {{"probability", {1}}}),
-      interval("rotation", "degrees", -30, 30, [](const Recording& all) { return -of_clockwise(all); }),
+      interval("brightness", "factor", {0.6, 1.4}, of_table),
+      interval("contrast", "factor", {0.6, 1.4}, of_contrast),
+      interval("saturation", "factor", {0.6, 1.4}, of_saturation),
+      interval("sharpness", "factor", {0.6, 1.4}, of_sharpness),
+      interval("hue", "shift", {-0.1, 0.1}, of_hue),
+      interval("gaussian_blur", "sigma", {0.6, 2}, of_blur, {{"probability", {1}}}),
+      interval("rotation", "degrees", {-30, 30}, [](const Recording& all) { return -of_clockwise(all); }),
   };
   // Ranges that differ from the defaults.
   const std::vector<Drawn> others = {
-      interval("brightness", "factor", 0.1, 2, of_table),
-      interval("contrast", "factor", 0, 3, of_contrast),
-      interval("saturation", "factor", 1, 5, of_saturation),
-      interval("sharpness", "factor", 2, 3, of_sharpness),
-      interval("hue", "shift", 0.1, 0.4, of_hue),
-      interval("rotation", "degrees", 10, 170, [](const Recording& all) { return -of_clockwise(all); }),
+      interval("brightness", "factor", {0.1, 2}, of_table),
+      interval("contrast", "factor", {0, 3}, of_contrast),
+      interval("saturation", "factor", {1, 5}, of_saturation),
+      interval("sharpness", "factor", {2, 3}, of_sharpness),
+      interval("hue", "shift", {0.1, 0.4}, of_hue),
+      interval("rotation", "degrees", {10, 170}, [](const Recording& all) { return -of_clockwise(all); }),
   };
   list.insert(list.end(), others.begin(), others.end());
 
   const OpParams still = {{"degrees", {0}}, {"translate_x", {0}}, {"translate_y", {0}}, {"scale", {1}}};
   const auto affine = [&](const char* parameter, double low, double high, Amount amount) {
-    Drawn drawn = interval("affine", parameter, low, high, std::move(amount), still);
+    Drawn drawn = interval("affine", parameter, {low, high}, std::move(amount), still);
     drawn.others.erase(parameter);
     return drawn;
   };
@@ -252,13 +255,13 @@ std::vector<Drawn> all_drawn() {
   // These rectangles are smaller than the image, so that no trial fails.
   const OpParams often = {{"probability", {1}}};
   const auto rect = [](const Recording& all) { return last_of(all, gpu::LayerKind::kCover).rect; };
-  list.push_back(interval("erasing", "scale", 0.02, 0.25,
+  list.push_back(interval("erasing", "scale", {0.02, 0.25},
                           [=](const Recording& all) {
                             return static_cast<double>(rect(all).width) * rect(all).height /
                                    (kSize.width * kSize.height);
                           },
                           {{"probability", {1}}, {"ratio", {1, 2}}}));
-  list.push_back(interval("erasing", "ratio", 0.5, 3,
+  list.push_back(interval("erasing", "ratio", {0.5, 3},
                           [=](const Recording& all) { return static_cast<double>(rect(all).height) / rect(all).width; },
                           {{"probability", {1}}, {"scale", {0.1, 0.15}}}));
   list.push_back(
@@ -404,6 +407,11 @@ TEST_CASE("random_channel_permutation draws every order of the channels equally 
 // The possible outputs of a policy for one image, with their probabilities.
 using Outcomes = std::map<std::string, double>;
 
+struct Magnitude {
+  int bin, bins;
+  const MagnitudeSpace& space;
+};
+
 struct PolicyImage {
   Pixels pixels = noise({16, 16});
   Scratch scratch;
@@ -411,9 +419,9 @@ struct PolicyImage {
 
   [[nodiscard]] Frame frame() const { return Frame(pixels.view); }
   // Adds the images of a change by one bin, with both signs if it is signed, `chance` in all; `more` follows each.
-  void each(const Frame& from, Change change, int bin, int bins, const MagnitudeSpace& space, double chance,
+  void each(const Frame& from, Change change, const Magnitude& by, double chance,
             const std::function<void(const std::string&, double)>& add) {
-    const double magnitude = magnitude_at(change, bin, bins, space, from.size());
+    const double magnitude = magnitude_at(change, by.bin, by.bins, by.space, from.size());
     for (const double sign : {1.0, -1.0}) {
       if (sign < 0 && !is_signed(change)) continue;
       Frame changed = from;
@@ -445,10 +453,10 @@ TEST_CASE("rand_augment and trivial_augment draw changes, magnitudes and signs u
   Outcomes rand, trivial;
   for (std::uint32_t i = 0; i < kRandAugmentChanges; ++i) {
     const auto change = static_cast<Change>(i);
-    image.each(image.frame(), change, 9, 31, kAugmentSpace, 1.0 / kRandAugmentChanges,
+    image.each(image.frame(), change, {9, 31, kAugmentSpace}, 1.0 / kRandAugmentChanges,
                [&](const std::string& to, double chance) { rand[to] += chance; });
     for (int bin = 0; bin < 31; ++bin)
-      image.each(image.frame(), change, bin, 31, kWideSpace, 1.0 / kRandAugmentChanges / 31,
+      image.each(image.frame(), change, {bin, 31, kWideSpace}, 1.0 / kRandAugmentChanges / 31,
                  [&](const std::string& to, double chance) { trivial[to] += chance; });
   }
   image.check({"rand_augment", {{"changes", {1}}}}, rand);
@@ -461,10 +469,10 @@ TEST_CASE("policies accept a number of magnitude bins and a fill colour", "[ops]
   Outcomes rand, trivial;
   for (std::uint32_t i = 0; i < kRandAugmentChanges; ++i) {
     const auto change = static_cast<Change>(i);
-    image.each(image.frame(), change, 40, 50, kAugmentSpace, 1.0 / kRandAugmentChanges,
+    image.each(image.frame(), change, {40, 50, kAugmentSpace}, 1.0 / kRandAugmentChanges,
                [&](const std::string& to, double chance) { rand[to] += chance; });
     for (int bin = 0; bin < 4; ++bin)
-      image.each(image.frame(), change, bin, 4, kWideSpace, 1.0 / kRandAugmentChanges / 4,
+      image.each(image.frame(), change, {bin, 4, kWideSpace}, 1.0 / kRandAugmentChanges / 4,
                  [&](const std::string& to, double chance) { trivial[to] += chance; });
   }
   const OpValue colour = {9, 130, 250};
@@ -486,7 +494,7 @@ TEST_CASE("auto_augment draws pairs uniformly and each change with the probabili
       const PixelView& all = image.pixels.view;
       const Frame frame(PixelView{reinterpret_cast<const std::uint8_t*>(from.data()), all.width, all.height,
                                   std::ptrdiff_t{all.width} * kChannels, kChannels, 1});
-      if (by.tenths > 0) image.each(frame, by.change, by.bin, 10, kAugmentSpace, chance * by.tenths / 10, add);
+      if (by.tenths > 0) image.each(frame, by.change, {by.bin, 10, kAugmentSpace}, chance * by.tenths / 10, add);
     };
     for (const auto& pair : *policy)
       part(shown(image.frame()), pair[0], 1.0 / 25, [&](const std::string& between, double chance) {

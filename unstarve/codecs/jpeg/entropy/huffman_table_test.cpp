@@ -28,13 +28,23 @@ Found entry_for(const HuffmanTable& table, std::uint64_t stream) {
   return {table.entries().at(static_cast<std::uint64_t>(entry.value_base) + index), HuffmanTable::kBits};
 }
 
-void check_entry(const HuffmanCodes& codes, const HuffmanTable& table, std::uint64_t stream, bool ac, bool with_pairs,
-                 int& pairs, int& seconds, int& none) {
-  const Symbol first = read_symbol(codes, stream, ac);
-  const Found found = entry_for(table, stream);
+struct Built {
+  const HuffmanTable& table;
+  const HuffmanCodes& codes;
+  bool ac, with_pairs;
+};
+
+// The entries that were found.
+struct Counts {
+  int pairs = 0, seconds = 0, none = 0;
+};
+
+void check_entry(const Built& built, std::uint64_t stream, Counts& counts) {
+  const Symbol first = read_symbol(built.codes, stream, built.ac);
+  const Found found = entry_for(built.table, stream);
   const HuffmanEntry entry = found.entry;
   if (first.code_bits == 0) {
-    ++none;
+    ++counts.none;
     REQUIRE(entry.first == HuffmanEntry::kNoCode);
     return;
   }
@@ -44,7 +54,7 @@ void check_entry(const HuffmanCodes& codes, const HuffmanTable& table, std::uint
   const std::uint64_t mask = (std::uint64_t{1} << entry.value_bits) - 1;
   REQUIRE(static_cast<int>(stream << found.before >> entry.value_from & mask) + entry.value_base == first.value);
   if (found.before > 0) {
-    ++seconds;
+    ++counts.seconds;
     REQUIRE(found.before + entry.bits <= 27);
   } else {
     REQUIRE(entry.bits <= HuffmanTable::kMostBits);
@@ -54,10 +64,10 @@ void check_entry(const HuffmanCodes& codes, const HuffmanTable& table, std::uint
     REQUIRE(entry.second == 0);
     return;
   }
-  ++pairs;
-  REQUIRE(with_pairs);
+  ++counts.pairs;
+  REQUIRE(built.with_pairs);
   REQUIRE_FALSE(first.ends);
-  const Symbol second = read_symbol(codes, stream << first_bits, ac);
+  const Symbol second = read_symbol(built.codes, stream << first_bits, built.ac);
   REQUIRE(entry.bits == first_bits + second.code_bits + second.value_bits);
   REQUIRE(entry.both == first.run + 1 + second.onward());
   REQUIRE(entry.second == second.value);
@@ -67,7 +77,7 @@ void check_entry(const HuffmanCodes& codes, const HuffmanTable& table, std::uint
 
 TEST_CASE("a Huffman entry of one or two symbols equals reading bit by bit", "[codecs]") {
   const auto table = std::make_unique<HuffmanTable>();
-  int pairs = 0, seconds = 0, none = 0;
+  Counts counts;
   for (std::uint32_t round = 0; round < 80; ++round) {
     Random random(31, 0, round, 0);
     const bool ac = round % 4 != 3;
@@ -78,19 +88,19 @@ TEST_CASE("a Huffman entry of one or two symbols equals reading bit by bit", "[c
       std::uint64_t stream = std::uint64_t{random.bits()} << 32 | random.bits();
       // Long codes begin with ones and are rare in random bits.
       if (i % 3 == 0) stream |= ~(~std::uint64_t{0} >> random.below(16));
-      check_entry(codes, *table, stream, ac, with_pairs, pairs, seconds, none);
+      check_entry({*table, codes, ac, with_pairs}, stream, counts);
     }
   }
-  CHECK(pairs > 1000);
-  CHECK(seconds > 1000);
-  CHECK(none > 1000);
+  CHECK(counts.pairs > 1000);
+  CHECK(counts.seconds > 1000);
+  CHECK(counts.none > 1000);
 }
 
 TEST_CASE("second tables have room for the largest possible codes", "[codecs]") {
   // 256 codes of more than 10 bits, divided in all ways between two lengths, and some of every length; shorter codes
   // before them use the remaining code space.
   const auto table = std::make_unique<HuffmanTable>();
-  int pairs = 0, seconds = 0, none = 0;
+  Counts counts;
   for (std::size_t bits = 9; bits <= 16; ++bits) {
     for (int here = 0; here <= 252; here += 7) {
       for (const bool filled : {false, true}) {
@@ -117,12 +127,12 @@ TEST_CASE("second tables have room for the largest possible codes", "[codecs]") 
         for (int i = 0; i < 100; ++i) {
           std::uint64_t stream = std::uint64_t{random.bits()} << 32 | random.bits();
           if (filled) stream |= std::uint64_t{15} << 60;
-          check_entry(codes, *table, stream, true, true, pairs, seconds, none);
+          check_entry({*table, codes, true, true}, stream, counts);
         }
       }
     }
   }
-  CHECK(seconds > 1000);
+  CHECK(counts.seconds > 1000);
 }
 
 TEST_CASE("invalid codes, and values that 8-bit files cannot contain, are rejected", "[codecs]") {
