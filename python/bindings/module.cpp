@@ -110,18 +110,20 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
 
 class PyLoader {
  public:
-  // Memory of `allocate` does not grow, so no slot is allocated while the loader's lock is held without the GIL.
-  PyLoader(const std::string& spec, DatasetPtr dataset, EpochPosition start, nb::object allocate, OrderBasis basis,
-           OnDevice on_device, std::shared_ptr<DecodeBalance> decode) {
-    held_ = {dataset, basis.samples, decode};
+  // `options`: start, basis, on_device and decode; the constructor sets the others. Memory of `allocate` does not grow,
+  // so no slot is allocated while the loader's lock is held without the GIL.
+  PyLoader(const std::string& spec, DatasetPtr dataset, nb::object allocate, Loader::Options options) {
+    held_ = {dataset, options.basis.samples, options.decode};
     const bool lent = !allocate.is_none();
+    options.grow = !lent;
+    options.on_notice = queue_notice;
+    options.epoch_ends = true;
+    options.check_data = false;
     device_ = lent ? lending_device(std::move(allocate)) : open_device("cpu");
     PipelineSpec parsed = pipeline_from_yaml(spec, "pipeline");
     output_ = parsed.output;
     const GilRelease release;
-    loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_,
-                                       Loader::Options{start, 0, !lent, std::move(basis), Consumer::kHost, queue_notice,
-                                                       on_device, true, std::move(decode), false});
+    loader_ = std::make_unique<Loader>(std::move(parsed), std::move(dataset), *device_, std::move(options));
   }
 
   ~PyLoader() {
@@ -318,8 +320,12 @@ NB_MODULE(_core, m) {
           [](PyLoader* self, const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch,
              std::uint64_t offset, const nb::bytes& used, SampleSetPtr samples, const std::vector<Stretch>& stretches,
              nb::object allocate, std::uint64_t per_value, std::uint64_t fixed, std::shared_ptr<DecodeBalance> decode) {
-            new (self) PyLoader(spec, std::move(dataset), {epoch, batch, offset, unpacked(used)}, std::move(allocate),
-                                basis_of(std::move(samples), stretches), {per_value, fixed}, std::move(decode));
+            Loader::Options options;
+            options.start = {epoch, batch, offset, unpacked(used)};
+            options.basis = basis_of(std::move(samples), stretches);
+            options.on_device = {per_value, fixed};
+            options.decode = std::move(decode);
+            new (self) PyLoader(spec, std::move(dataset), std::move(allocate), std::move(options));
           },
           "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a, "samples"_a, "stretches"_a,
           "allocate"_a.none() = nb::none(), "per_value"_a = 0, "fixed"_a = 0, "decode"_a.none() = nb::none(),
