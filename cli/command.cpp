@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -61,6 +62,37 @@ std::uint64_t Arguments::megabytes(const std::string& name, std::uint64_t fallba
   throw Error(
       ErrorKind::kArgument,
       fmt::format("{}: found \"{}\", expected a size of 1MB or more with its unit: 500MB, 1.5GB, 2GiB", name, size));
+}
+
+double Arguments::seconds(const std::string& name, double fallback) const {
+  if (!has(name)) return fallback;
+  constexpr std::array<std::pair<std::string_view, double>, 3> kUnits{{{"min", 60}, {"s", 1}, {"h", 3600}}};
+  const std::string time = text(name);
+  for (const auto& [unit, seconds] : kUnits) {
+    if (!time.ends_with(unit)) continue;
+    double number = 0;
+    const char* const end = time.data() + time.size() - unit.size();
+    const auto [stop, status] = std::from_chars(time.data(), end, number);
+    if (status == std::errc() && stop == end && number * seconds >= 0.1 && number <= 1e6) return number * seconds;
+    break;
+  }
+  throw Error(
+      ErrorKind::kArgument,
+      fmt::format("{}: found \"{}\", expected a time of 0.1s or more with its unit: 30s, 5min, 1h", name, time));
+}
+
+std::vector<double> Arguments::numbers(const std::string& name) const {
+  const std::string list = text(name);
+  std::vector<double> numbers;
+  for (const char* at = list.data(); at <= list.data() + list.size(); ++at) {  // ++at: the comma
+    const char* const end = std::find(at, list.data() + list.size(), ',');
+    const auto [stop, status] = std::from_chars(at, end, numbers.emplace_back());
+    if (status != std::errc() || stop != end)
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("{}: found \"{}\", expected numbers separated by commas", name, list));
+    at = end;
+  }
+  return numbers;
 }
 
 }  // namespace unstarve::cli

@@ -43,6 +43,10 @@ class Arguments {
   // A size with its unit, such as "500MB" or "1.5GiB", in units of 10^6 bytes, rounded down. Throws Error(kArgument)
   // for values outside of [1, 2^40] and for a number without unit.
   [[nodiscard]] std::uint64_t megabytes(const std::string& name, std::uint64_t fallback) const;
+  // A time of 0.1 s or more with its unit: "30s", "5min", "1h". Throws Error(kArgument).
+  [[nodiscard]] double seconds(const std::string& name, double fallback) const;
+  // Numbers separated by commas. Throws Error(kArgument).
+  [[nodiscard]] std::vector<double> numbers(const std::string& name) const;
   [[nodiscard]] long long integer(const std::string& name, long long fallback, long long low, long long high) const;
 
  private:

@@ -21,7 +21,8 @@ void wake() {
 
 extern "C" void request_stop(int signal) {
   const int error = errno;
-  std::signal(signal, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
   signal_received.store(signal);
   wake();
   errno = error;

@@ -1,6 +1,6 @@
 #pragma once
 // Lets a job finish in order when the user presses Ctrl-C or a scheduler ends the process: SIGINT and SIGTERM request a
-// stop. A second signal ends the process immediately.
+// stop. A second one, of either kind, ends the process immediately.
 //
 // Threads: one object at a time; a thread of its own passes the signal to the stop token.
 // Failure: Error(kIo) if the system has no descriptors left.

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "../stop_on_signal.h"
 #include "../terminal.h"
@@ -25,20 +22,6 @@ OnError policy_of(const std::string& name) {
   if (name == "skip") return OnError::kSkip;
   if (name == "replace") return OnError::kReplace;
   throw Error(ErrorKind::kArgument, "--on-error: found \"" + name + "\", expected fail, skip or replace");
-}
-
-// A time with its unit.
-double seconds_of(const Arguments& arguments, const std::string& name, double fallback) {
-  if (!arguments.has(name)) return fallback;
-  constexpr std::array<std::pair<std::string_view, double>, 3> kUnits{{{"min", 60}, {"s", 1}, {"h", 3600}}};
-  const std::string text = arguments.text(name);
-  for (const auto& [unit, seconds] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    const std::map<std::string, std::string> values{{name, text.substr(0, text.size() - unit.size())}};
-    return seconds * Arguments(values).number(name, 0, 0.1, 1e6);
-  }
-  throw Error(ErrorKind::kArgument,
-              fmt::format("{}: found \"{}\", expected a time with its unit: 30s, 5min, 1h", name, text));
 }
 
 // Under torchrun, mpirun or srun every process would train the same network on the same data.
@@ -72,7 +55,7 @@ int run(const Arguments& arguments, const std::string&) {
   options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : 1, 0, 1e7);
   options.checkpoints = {arguments.text("--checkpoint-dir"), arguments.text("--out"),
                          static_cast<int>(arguments.integer("--keep-checkpoints", 2, 1, 1'000'000))};
-  options.checkpoint_seconds = seconds_of(arguments, "--checkpoint-every", options.checkpoint_seconds);
+  options.checkpoint_seconds = arguments.seconds("--checkpoint-every", options.checkpoint_seconds);
   options.resume = arguments.text("--resume");
   options.weights = arguments.text("--weights");
   options.quarantine = arguments.text("--quarantine");

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <string>
 #include <type_traits>
 
@@ -21,7 +20,7 @@ constexpr double kLargest = 1e18;
 template <class T>
 std::string text_of(const T& value) {
   if constexpr (std::is_enum_v<T>) {
-    return std::string(words_of<T>()[static_cast<std::size_t>(value)]);
+    return std::string(word_of(value));
   } else if constexpr (std::is_same_v<T, std::vector<double>>) {
     return fmt::format("{}", fmt::join(value, ","));
   } else {
@@ -64,23 +63,12 @@ struct FlagReader {
       if (text != "true" && text != "false") reject(field, text, "true or false");
       value = text == "true";
     } else if constexpr (std::is_same_v<T, std::vector<double>>) {
-      value = numbers(field, text);
+      value = arguments.numbers(field.flag);
     } else if constexpr (std::is_same_v<T, double>) {
       value = arguments.number(field.flag, 0, -kLargest, kLargest);
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(arguments.integer(field.flag, 0, 0, std::is_same_v<T, int> ? 1LL << 31 : 1LL << 62));
     }
-  }
-
-  static std::vector<double> numbers(const FieldInfo& field, const std::string& text) {
-    std::vector<double> list;
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      const std::map<std::string, std::string> values{{field.flag, text.substr(begin, end - begin)}};
-      list.push_back(Arguments(values).number(field.flag, 0, -kLargest, kLargest));
-      begin = end + 1;
-    }
-    return list;
   }
 };
 
@@ -107,8 +95,7 @@ void apply_train_flags(const Arguments& arguments, TrainSettings& settings) {
   const OptimiserSettings before = settings.optimiser;
   visit_train_fields(settings, FlagReader{arguments});
   OptimiserSettings& optimiser = settings.optimiser;
-  const bool no_fused = optimiser.name == OptimiserName::kLars || optimiser.name == OptimiserName::kLamb;
-  if (no_fused && before.form == UpdateForm::kFused && !arguments.has("--update"))
+  if (!has_fused_form(optimiser.name) && before.form == UpdateForm::kFused && !arguments.has("--update"))
     optimiser.form = UpdateForm::kForeach;
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/cancel.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
@@ -91,6 +92,24 @@ std::filesystem::path checkpoint_to_resume(const TrainOptions& options) {
   return std::filesystem::is_directory(options.resume, none) ? newest_checkpoint(options.resume) : options.resume;
 }
 
+struct TrainData {
+  std::shared_ptr<const Dataset> training, validation;  // validation: null without it
+};
+
+// Listing files or reading an index may take long: a stop ends it.
+TrainData open_data(const TrainOptions& options, std::stop_token stop) {
+  const CancelScope scope(std::move(stop));
+  const PipelineSpec& spec = options.settings.pipeline;
+  TrainData data{open_sources(spec), nullptr};
+  check_labels(spec, *data.training);
+  if (options.validation.source.path.empty() && options.validation.mix.empty()) return data;
+  data.validation = open_sources(options.validation);
+  check_labels(options.validation, *data.validation);
+  check_classes(*data.training, *data.validation);
+  notify_unused(options.validation);
+  return data;
+}
+
 void load_weights(Trainer& trainer, const std::filesystem::path& path) {
   const LoadedWeights weights = trainer.load_weights(path);
   if (!weights.initialised.empty())
@@ -102,16 +121,11 @@ void load_weights(Trainer& trainer, const std::filesystem::path& path) {
 
 TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
   const Settings& settings = options.settings;
+  const std::filesystem::path resumed = checkpoint_to_resume(options);
   notify_done_on_host(settings.pipeline);
-  const auto dataset = open_sources(settings.pipeline);
-  check_labels(settings.pipeline, *dataset);
-  std::shared_ptr<const Dataset> validation;
-  if (!options.validation.source.path.empty() || !options.validation.mix.empty()) {
-    validation = open_sources(options.validation);
-    check_labels(options.validation, *validation);
-    check_classes(*dataset, *validation);
-    notify_unused(options.validation);
-  }
+  const TrainData data = open_data(options, stop);
+  const auto& dataset = data.training;
+  const auto& validation = data.validation;
   const auto device = open_device(settings.train.device);
   const auto trainer = make_trainer(settings.train);
 
@@ -120,7 +134,6 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   plan.checkpoints = options.checkpoints;
   plan.checkpoint_seconds = options.checkpoint_seconds;
   plan.notice = [](const std::string& text) { emit_notice(text); };
-  const std::filesystem::path resumed = checkpoint_to_resume(options);
   TrainProgress done;
   if (!resumed.empty()) done = trainer->restore(resumed);
   if (!options.weights.empty()) load_weights(*trainer, options.weights);

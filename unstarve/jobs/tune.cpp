@@ -50,13 +50,24 @@ std::string largest_part(const Profile& profile) {
 
 }  // namespace
 
-std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, bool tuned) {
+KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned) {
+  if (tuned) return KeptSteps::kFaster;
+  if (over_defaults.pairs > 0) return KeptSteps::kNotFaster;
+  const bool any = std::any_of(ledger.entries.begin(), ledger.entries.end(),
+                               [](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
+  return any ? KeptSteps::kInDefaults : KeptSteps::kNone;
+}
+
+std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, KeptSteps kept) {
   const auto text = [](const RatioInterval& r) {
     return fmt::format("{:.2f} [{:.2f}, {:.2f}]", r.ratio, r.low, r.high);
   };
   const std::string base = text(over_base) + " times the plain baseline";
-  if (over_defaults.pairs == 0) return "defaults are best: no step was kept; they reach " + base;
-  if (tuned) return "the kept steps reach " + text(over_defaults) + " times the defaults and " + base;
+  if (kept == KeptSteps::kNone) return "defaults are best: no step was kept; they reach " + base;
+  if (kept == KeptSteps::kInDefaults)
+    return "defaults are best: they contain all steps that were kept, and reach " + base;
+  if (kept == KeptSteps::kFaster)
+    return "the kept steps reach " + text(over_defaults) + " times the defaults and " + base;
   const bool equal = over_defaults.low >= 1 - kEqual && over_defaults.high <= 1 + kEqual;
   const bool slower = over_defaults.high < 1;
   return fmt::format("defaults are best: the kept steps reach {} times the defaults{}; the defaults reach {}",
@@ -105,7 +116,9 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   result.over_defaults = tuned.over_defaults;
   result.before = std::move(tuned.before);
   result.after = std::move(tuned.after);
-  result.verdict = verdict_of(result.total, result.over_defaults, tuned.tuned) + largest_part(result.after);
+  result.verdict =
+      verdict_of(result.total, result.over_defaults, kept_steps(result.ledger, result.over_defaults, tuned.tuned)) +
+      largest_part(result.after);
   return result;
 }
 

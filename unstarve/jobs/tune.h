@@ -28,7 +28,7 @@ struct TuneResult {
   Settings winner;              // never slower than the defaults (ladder.h)
   bool emulated = false;        // the target is an emulated accelerator
   RatioInterval total;          // of the winner to the base
-  RatioInterval over_defaults;  // of the tuned settings to the defaults; no pairs if no step was kept
+  RatioInterval over_defaults;  // of the tuned settings to the defaults; no pairs if these are the defaults
   Profile before, after;        // of base and winner
   std::string verdict;          // one sentence
   std::string noise;            // what the machine was too noisy to decide, one sentence; empty: nothing
@@ -36,8 +36,12 @@ struct TuneResult {
 
 [[nodiscard]] TuneResult run_tune(const TuneOptions& options, const Progress& progress = {});
 
-// One sentence with both ratios. `tuned`: the kept steps are faster than the defaults.
-[[nodiscard]] std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, bool tuned);
+// Whether steps were kept, and how they compare with the defaults.
+enum class KeptSteps { kNone, kInDefaults, kNotFaster, kFaster };
+[[nodiscard]] KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned);
+// One sentence with both ratios.
+[[nodiscard]] std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults,
+                                     KeptSteps kept);
 
 // Comparisons whose interval contains 1 and spans more than 10 %, and how many times longer `tune` has to run to narrow
 // the widest to 5 % (at most kLongest minutes); 1 if there are none.

@@ -28,10 +28,12 @@ class Sgd final : public Optimiser {
   void update(Group& group, double learning_rate, const torch::Tensor& found_inf) override {
     auto& [decayed, names, parameters, gradients, parts] = group;
     Tensors& momentum = parts[0];
-    if (fused())
-      return at::_fused_sgd_(parameters, gradients, momentum, decay_of(group), settings_.momentum, learning_rate,
-                             /*dampening=*/0, settings_.nesterov, /*maximize=*/false, /*is_first_step=*/false,
-                             /*grad_scale=*/std::nullopt, optional(found_inf));
+    if (fused()) {
+      const bool plain = settings_.momentum == 0;  // the kernel then expects no state and no nesterov
+      return at::_fused_sgd_(parameters, gradients, plain ? Tensors() : momentum, decay_of(group), settings_.momentum,
+                             learning_rate, /*dampening=*/0, settings_.nesterov && !plain, /*maximize=*/false,
+                             /*is_first_step=*/false, /*grad_scale=*/std::nullopt, optional(found_inf));
+    }
     if (decay_of(group) != 0) at::_foreach_add_(gradients, parameters, decay_of(group));
     at::_foreach_mul_(momentum, settings_.momentum);
     at::_foreach_add_(momentum, gradients);

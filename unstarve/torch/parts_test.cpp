@@ -130,6 +130,9 @@ TEST_CASE("every form of sgd and adamw matches PyTorch") {
       const auto options = torch::optim::SGDOptions(kRate).momentum(0.9).weight_decay(5e-4).nesterov(nesterov);
       check_equal(trained(settings), trained_by_torch<torch::optim::SGD>(options), 1e-6);
     }
+    settings.momentum = 0;
+    check_equal(trained(settings),
+                trained_by_torch<torch::optim::SGD>(torch::optim::SGDOptions(kRate).weight_decay(5e-4)), 1e-6);
     settings.name = OptimiserName::kAdamw;
     settings.weight_decay = 0.1;
     const auto options = torch::optim::AdamWOptions(kRate).weight_decay(0.1);

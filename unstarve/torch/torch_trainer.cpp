@@ -319,9 +319,7 @@ class TorchTrainer final : public Trainer {
                               "Continue with --optimiser {}, or load only the weights with --weights",
                               origin, stored->second, expected, stored->second));
   }
-  [[nodiscard]] std::string optimiser_word() const {
-    return std::string(words_of<OptimiserName>()[static_cast<std::size_t>(settings_.optimiser.name)]);
-  }
+  [[nodiscard]] std::string optimiser_word() const { return std::string(word_of(settings_.optimiser.name)); }
 
   // After loading plain weights: the state of the optimiser belongs to other weights.
   void forget_progress() {

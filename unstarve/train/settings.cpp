@@ -64,6 +64,10 @@ std::span<const std::string_view> words_of<ScheduleName>() noexcept {
   return kSchedules;
 }
 
+bool has_fused_form(OptimiserName name) noexcept {
+  return name == OptimiserName::kSgd || name == OptimiserName::kAdamw;
+}
+
 const char* to_string(Precision precision) noexcept { return kPrecisions[static_cast<std::size_t>(precision)].data(); }
 
 Precision precision_from_string(const std::string& name) {
@@ -78,10 +82,9 @@ void check_settings(const TrainSettings& settings) {
   Checker checker;
   visit_train_fields(settings, checker);
   const OptimiserSettings& optimiser = settings.optimiser;
-  const bool adaptive = optimiser.name == OptimiserName::kLars || optimiser.name == OptimiserName::kLamb;
-  if (adaptive && optimiser.form == UpdateForm::kFused)
-    checker.faults.push_back(fmt::format("train.optimiser.form: found fused; expected foreach or each with {}",
-                                         kOptimisers[static_cast<std::size_t>(optimiser.name)]));
+  if (optimiser.form == UpdateForm::kFused && !has_fused_form(optimiser.name))
+    checker.faults.push_back(
+        fmt::format("train.optimiser.form: found fused; expected foreach or each with {}", word_of(optimiser.name)));
   if (!checker.faults.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(checker.faults, "\n")));
 }
 

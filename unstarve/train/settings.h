@@ -4,6 +4,7 @@
 // settings_fields.h lists every setting once, with range, flag and help; the YAML file, the command line, the checks
 // and the reference are made from it.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,6 +22,12 @@ enum class ScheduleName { kConstant, kLinear, kCosine, kPolynomial, kStep, kOneC
 // The words of an enumeration in the order of its values, as in files and on the command line.
 template <class Enum>
 [[nodiscard]] std::span<const std::string_view> words_of() noexcept;
+template <class Enum>
+[[nodiscard]] std::string_view word_of(Enum value) noexcept {
+  return words_of<Enum>()[static_cast<std::size_t>(value)];
+}
+// Whether UpdateForm::kFused exists for the optimiser.
+[[nodiscard]] bool has_fused_form(OptimiserName name) noexcept;
 
 [[nodiscard]] const char* to_string(Precision precision) noexcept;       // "float32", "bfloat16", "float16"
 [[nodiscard]] Precision precision_from_string(const std::string& name);  // throws Error(kArgument)

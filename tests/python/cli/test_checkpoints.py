@@ -102,6 +102,17 @@ def test_an_interrupted_run_saves_and_names_the_command_to_continue(tmp_path, wh
     assert (resumed["steps"], resumed["loss_last"]) == (whole["steps"], whole["loss_last"])
 
 
+def test_a_second_signal_of_the_other_kind_ends_the_process_immediately(tmp_path):
+    process = start("train", "synthetic:classes=4,images=960,size=32,seed=2", "--model", "cifar_resnet18", "--batch",
+                    "960", "--epochs", "100", "--out", tmp_path / "model.safetensors")
+    time.sleep(3)  # into a step, which takes seconds
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    code, _, errors = finish(process)
+    assert code == -signal.SIGTERM, errors
+
+
 def test_a_folder_belongs_to_one_run(tmp_path):
     folder = tmp_path / "checkpoints"
     completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", folder)

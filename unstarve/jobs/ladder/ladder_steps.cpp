@@ -84,10 +84,13 @@ Candidates channels_last(const LadderContext&, const Settings& current) {
   });
 }
 
-// One kernel that updates all parameters instead of several small ones per parameter.
+// One kernel, or a few, that update all parameters instead of several small ones per parameter.
 std::string no_fused_optimiser(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return kNoNetwork;
-  return current.train.optimiser.form == UpdateForm::kFused ? "already fused" : "";
+  const OptimiserSettings& optimiser = current.train.optimiser;
+  if (optimiser.form == UpdateForm::kFused) return "already fused";
+  if (optimiser.form == UpdateForm::kEach || has_fused_form(optimiser.name)) return "";
+  return fmt::format("already foreach; {} has no fused form", word_of(optimiser.name));
 }
 
 Candidates fused_optimiser(const LadderContext&, const Settings& current) {
@@ -96,11 +99,10 @@ Candidates fused_optimiser(const LadderContext&, const Settings& current) {
     list.push_back({current, what});
     list.back().settings.train.optimiser.form = form;
   };
-  const OptimiserName name = current.train.optimiser.name;
-  if (current.train.optimiser.form != UpdateForm::kForeach)
+  const OptimiserSettings& optimiser = current.train.optimiser;
+  if (optimiser.form == UpdateForm::kEach)
     add(UpdateForm::kForeach, "one update per parameter -> a few kernels for all");
-  if (name == OptimiserName::kSgd || name == OptimiserName::kAdamw)
-    add(UpdateForm::kFused, "one update per parameter -> one fused update");
+  if (has_fused_form(optimiser.name)) add(UpdateForm::kFused, "one update per parameter -> one fused update");
   return list;
 }
 

@@ -73,7 +73,7 @@ class TrainReader {
     YamlMap& map = map_of(group);
     if constexpr (std::is_enum_v<T>) {
       const auto words = words_of<T>();
-      std::string word(words[static_cast<std::size_t>(value)]);
+      std::string word(word_of(value));
       map.get(key, word);
       const auto found = std::find(words.begin(), words.end(), word);
       if (found == words.end()) map.fail(key, fmt::format("{}; expected one of {}", word, fmt::join(words, ", ")));
@@ -109,7 +109,7 @@ class TrainWriter {
     enter(group);
     out_ << YAML::Key << key << YAML::Value;
     if constexpr (std::is_enum_v<T>) {
-      out_ << std::string(words_of<T>()[static_cast<std::size_t>(value)]);
+      out_ << std::string(word_of(value));
     } else if constexpr (std::is_same_v<T, double>) {
       out_ << fmt::format("{}", value);
     } else if constexpr (std::is_same_v<T, std::vector<double>>) {
