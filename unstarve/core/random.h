@@ -1,7 +1,7 @@
 #pragma once
 // Counter-based random numbers: the n-th draw of a stream is a pure function of the stream's name and n.
 //
-// A stream is named by (seed, epoch, sample, operation), so augmentation does not depend on the thread, the processing
+// A stream is named by (seed, draw, sample, operation), so augmentation does not depend on the thread, the processing
 // order or the resume position. The generator is Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random
 // numbers: as easy as 1, 2, 3", SC 2011; it passes TestU01's BigCrush.
 //
@@ -16,14 +16,19 @@ namespace unstarve {
 [[nodiscard]] std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
                                                          std::array<std::uint32_t, 2> key) noexcept;
 
+// Values of `operation` for streams of other purposes. Operations of samples have their index, below all of these.
+inline constexpr std::uint32_t kBatchOperationStreams = 0x800;  // plus the index of the batch operation
+inline constexpr std::uint32_t kDecodeDeviceStream = 0xffe;     // the device that decodes a sample
+inline constexpr std::uint32_t kOrderStream = 0xfff;            // the order of an epoch
+
 class Random {
  public:
-  // `sample`: the sample's id in the dataset, not its position in the epoch. `operation`: index in the chain of
-  // operations.
-  Random(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, std::uint32_t operation) noexcept
+  // `draw`: the epoch, or another number that distinguishes the occurrences of a sample (Sample::draw). `sample`: the
+  // sample's id in the dataset, not its position in the epoch; for batch operations, the position of the batch.
+  // `operation`: below 4096; index in the chain of operations, or one of the above.
+  Random(std::uint64_t seed, std::uint32_t draw, std::uint64_t sample, std::uint32_t operation) noexcept
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-        counter_{operation << 20, epoch, static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)} {
-  }
+        counter_{operation << 20, draw, static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)} {}
 
   // Uniform over all 32-bit values.
   std::uint32_t bits() noexcept {
@@ -49,7 +54,7 @@ class Random {
   }
 
  private:
-  // Key: the seed. Counter: 20 bits for the block number within an operation, 12 bits for the operation, then epoch and
+  // Key: the seed. Counter: 20 bits for the block number within an operation, 12 bits for the operation, then draw and
   // sample.
   std::array<std::uint32_t, 2> key_;
   std::array<std::uint32_t, 4> counter_;

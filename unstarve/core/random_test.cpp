@@ -61,6 +61,16 @@ TEST_CASE("uniform stays in [0, 1), is exact in float and has the right moments"
   CHECK(squares / kDraws == Approx(1.0 / 3).margin(0.004));
 }
 
+TEST_CASE("streams of other purposes differ from those of operations") {
+  const auto first = [](std::uint32_t operation) { return Random(1, 2, 3, operation).bits(); };
+  std::set<std::uint32_t> values;
+  for (std::uint32_t operation = 0; operation < 64; ++operation) values.insert(first(operation));
+  for (std::uint32_t i = 0; i < 64; ++i) values.insert(first(kBatchOperationStreams + i));
+  values.insert(first(kDecodeDeviceStream));
+  values.insert(first(kOrderStream));
+  CHECK(values.size() == 64 + 64 + 2);
+}
+
 TEST_CASE("below() returns every value equally often and nothing else") {
   Random random(5, 0, 0, 0);
   for (const std::uint32_t n : {1u, 2u, 3u, 7u, 10u}) {

@@ -1,8 +1,8 @@
 """Iteration, lifetime and checkpoints of a loader; its batches are NumPy arrays.
 
-Batches are the same in every run: order and augmentation are functions of (seed, epoch, sample), not of threads or
-timing. One process with threads produces them, except for functions of the user (unstarve.mapped_loader). The threads
-continue from one epoch into the next, so epochs begin without a pause.
+Batches are the same in every run in exact order: order and augmentation are functions of (seed, epoch, sample), not of
+threads or timing. One process with threads produces them, except for functions of the user (unstarve.mapped_loader).
+The threads continue from one epoch into the next, so epochs begin without a pause.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Operation {
   }
   // Size of the output for a selected part of this size.
   [[nodiscard]] virtual Size output_size(Size selected) const = 0;
-  // True if output_size() is the same for every input; a batch requires it of the chain's last resizing operation.
+  // True if output_size() is the same for every input, so that images of different sizes fit into one batch.
   [[nodiscard]] virtual bool fixed_output() const { return false; }
   // True if the output depends on random numbers; only the output of earlier operations can be cached across epochs.
   [[nodiscard]] virtual bool random() const { return false; }

@@ -28,7 +28,7 @@ class Storer {
            element_bytes(format_.type);
   }
   // Writes sample_bytes(frame.size()) bytes at `dst`, which must be aligned to the element size.
-  // Prefetches the rest of `prefetch` meanwhile.
+  // Fetches the record of the next sample into the CPU cache meanwhile, if `prefetch` is given.
   void store(const Frame& frame, void* dst, CacheFetch* prefetch = nullptr) const;
   // The same by a scalar loop, for tests: bit-equal to store().
   void store_reference(const Frame& frame, void* dst) const;

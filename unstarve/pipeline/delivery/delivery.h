@@ -10,12 +10,14 @@
 // In exact order claim() assigns the slot already, and place() does nothing.
 // Batches are opened in order, up to `prefetch` beyond what the consumer has requested, and taken in order.
 //
-// Ownership: owns the slots. A claim borrows its slot until finish(), the consumer from take() to release().
+// Ownership: owns the slots. A claim borrows its slot until finish(), the last claim of a batch until publish(), the
+//            consumer from take() to release().
 // Threads:   claim(), place(), finish() and publish() by any worker; wait(), take(), peek() by one consumer at a time;
 //            all others by any thread. In a fork of the process release() does nothing.
-// Blocking:  claim() waits for a batch to fill, take() for a full batch; close() wakes both.
-// Cost:      no allocation after construction, except by a growing pool; one short critical section per claim and per
-//            batch, one virtual call per claim.
+// Blocking:  claim() waits until a batch may be opened: a slot is free, and fewer than `prefetch` are open beyond what
+//            the consumer has requested. take() waits for a complete batch; close() wakes both.
+// Cost:      no allocation after construction, except by a growing pool; two short critical sections per claim and
+//            one per batch, one virtual call per claim.
 
 #include <chrono>
 #include <condition_variable>
@@ -66,7 +68,8 @@ class Delivery {
   // Resumes `reading` for all samples that are not claimed yet. False after close(), if all samples are claimed, or if
   // `reading` cannot resume now.
   virtual bool begin_read_ahead(ReadAhead& reading) = 0;
-  // Pauses `reading` from the first unclaimed sample on. False if it was not begun, or as above.
+  // Pauses `reading` from the first unclaimed sample on. False if it was not begun, after close(), if all samples are
+  // claimed, or if `reading` cannot pause now.
   virtual bool end_read_ahead(ReadAhead& reading) = 0;
 
   // The next batch; null after the last one and after close(). Throws Error(kArgument) if the consumer holds all slots

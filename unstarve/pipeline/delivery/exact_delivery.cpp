@@ -52,7 +52,7 @@ bool ExactDelivery::end_read_ahead(ReadAhead& reading) {
 }
 
 void ExactDelivery::describe_progress(RankProgress& progress) const {
-  progress.samples = order_.of_epoch(delivered_.epoch).samples_before(delivered_.batch);
+  progress.samples = order_.of_epoch(delivered_.epoch).rank_samples_before(delivered_.batch);
 }
 
 }  // namespace unstarve

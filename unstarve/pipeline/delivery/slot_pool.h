@@ -24,7 +24,7 @@
 
 namespace unstarve {
 
-// The memory of one batch and the facts about it. Vectors have one element per sample.
+// The memory of one batch and the facts about it. Vectors have one element per sample, if not stated otherwise.
 struct Slot {
   std::unique_ptr<Memory> memory;
   std::vector<std::int64_t> labels;
@@ -47,7 +47,7 @@ struct Slot {
   std::size_t pixel_bytes = 0;  // of the delivered samples
   Size size;                    // of each delivered sample
   bool complete = false;
-  std::optional<Error> failure;  // of the bad sample at the lowest index
+  std::optional<Error> failure;  // of the bad sample at the lowest index, else of a step of the whole batch
   std::size_t failure_index = 0;
 };
 

@@ -9,13 +9,6 @@
 #include "unstarve/core/random.h"
 
 namespace unstarve {
-namespace {
-
-// Streams of the samples' operations count from 0, those of batches from 0x8000'0000.
-constexpr std::uint32_t kStream = 0x4000'0000U;
-
-}  // namespace
-
 DecodeBalance::DecodeBalance(NvjpegBackend backend, std::uint64_t seed, std::optional<double> share)
     : backend_(backend), seed_(seed), share_(share) {
   if (share && !(*share >= 0 && *share <= 1)) {
@@ -40,7 +33,7 @@ bool DecodeBalance::to_device(std::uint32_t epoch, std::uint64_t id, const File&
     why_not = fmt::format("images of more than {} times the bytes of a sample", kMostDecoded);
   }
   const DecodeFile file{offered.bytes, offered.host_pixels, pixels, why_not.empty()};
-  Random random(seed_, epoch, id, kStream);
+  Random random(seed_, epoch, id, kDecodeDeviceStream);
   const double drawn = random.uniform(), tied = random.uniform();
 
   const std::lock_guard lock(mutex_);

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/random.h"
 
 namespace unstarve {
 namespace {
@@ -43,6 +44,14 @@ TEST_CASE("a share selects the same files in every run", "[decode]") {
   other.device_took(std::vector<FileExtent>(3, {100'000, 375, 500}), 9);
   CHECK(chosen(other, 2, 0, 4000) == there);
   CHECK_THAT(one.explain(), Contains("decode      a share of 0.3 of the supported files on the device"));
+}
+
+TEST_CASE("the selection does not depend on what the first operation of a sample draws", "[decode]") {
+  DecodeBalance balance(NvjpegBackend::kHybrid, 7, 0.5);
+  const auto there = chosen(balance, 2, 0, 4000);
+  int alike = 0;
+  for (std::uint64_t id = 0; id < 4000; ++id) alike += (Random(7, 2, id, 0).uniform() < 0.5) == there.contains(id);
+  CHECK(alike == Approx(2000).margin(150));
 }
 
 TEST_CASE("a share of 0 selects no file, 1 selects all, and other numbers are rejected", "[decode]") {

@@ -30,7 +30,7 @@ class Batch {
   [[nodiscard]] std::span<const std::uint64_t> ids() const;  // of the samples, in the dataset
   [[nodiscard]] std::size_t samples() const;
   // The number of the first samples that belong to this rank's part of the epoch. The others are copies that fill up
-  // the batch (batch.last: pad), or samples of other ranks, so that all ranks have equally many.
+  // the batch (batch.last: pad), or the first samples of the epoch, so that all ranks have equally many.
   [[nodiscard]] std::size_t valid() const;
   [[nodiscard]] Size size() const;  // of each sample
   // Padded batches (batch.pad): height and width of each sample before padding, at its top left. Otherwise empty.

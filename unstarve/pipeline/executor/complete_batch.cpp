@@ -80,9 +80,8 @@ void execute(const BatchApplyStep& step, const Run& run, Slot& slot) {
   const StoreFormat& output = run.plan.output;
   const std::span<float> targets(slot.targets.data(), slot.kept * classes);
   const BatchPixels pixels{slot.memory->data(), slot.kept, slot.size, output.type, output.layout, targets, classes};
-  // A stream of its own: operations of samples use streams from 0 on, batch operations from 2^31 on.
-  Random random(run.plan.spec.order.seed, slot.epoch,
-                run.run_order.of_epoch(slot.epoch).samples_before_batch(slot.batch), 0x8000'0000U + step.op);
+  Random random(run.plan.spec.order.seed, slot.epoch, run.run_order.of_epoch(slot.epoch).batch_position(slot.batch),
+                kBatchOperationStreams + step.op);
   run.plan.stage(slot.epoch).batch_operations[step.op]->apply(pixels, random);
 }
 

@@ -7,6 +7,8 @@
 //            equally many, and if the epoch has no other batch
 //   replace  the next good sample by id takes its position
 //
+// A sample is bad if reading, decoding or an operation throws, or the result has a wrong size; std::bad_alloc and
+// errors of steps of the whole batch fail the run. Damage of a JPEG counts only in the decoded region and above it.
 // Under any policy, more bad samples than errors.limit or a higher rate than errors.rate fail the run.
 //
 // Ownership: borrows its arguments. Threads: failure_of_empty(), leaves_out() and note_batch() are for the consumer's
@@ -67,7 +69,8 @@ class ErrorPolicy {
     delivered_epoch_.store(epoch, std::memory_order_relaxed);
   }
 
-  // The first `most` bad samples by id, without those of epochs of which no batch was delivered yet.
+  // The first `most` bad samples by id, without those of epochs of which no batch was delivered yet; before the first
+  // batch all.
   [[nodiscard]] std::vector<BadSample> bad_samples(std::size_t most) const;
   [[nodiscard]] std::uint64_t bad_count() const;
 

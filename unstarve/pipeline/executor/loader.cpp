@@ -85,7 +85,6 @@ struct Loader::State {
   [[nodiscard]] bool forked() const { return ::getpid() != process; }
   // This state. Throws Error(kArgument) in a fork of the process that has the threads.
   State& checked();
-  // Whether next() would not block, after up to `timeout` for each batch that is left out.
   // Waits up to `timeout` for the next batch that is delivered, and releases those that the error policy leaves out.
   [[nodiscard]] bool await_batch(std::chrono::milliseconds timeout);
   void notify_if_all_held();
@@ -166,13 +165,16 @@ std::optional<Batch> Loader::next() {
   s.held_watch.reset();
   if (slot == nullptr) return {};
 
-  Batch batch(*slot, s.delivery);
+  Batch batch(*slot, s.delivery);  // its destructor returns the slot
   if (slot->failure) {
     close();
     throw Error(*slot->failure);
   }
   const bool empty = slot->kept == 0;
-  if (const auto failure = empty ? s.errors.failure_of_empty(*slot) : std::nullopt) throw Error(*failure);
+  if (const auto failure = empty ? s.errors.failure_of_empty(*slot) : std::nullopt) {
+    close();
+    throw Error(*failure);
+  }
   s.errors.note_batch(slot->epoch, empty);
   s.consumption.batches.fetch_add(1, std::memory_order_relaxed);
   s.consumption.samples.fetch_add(static_cast<std::int64_t>(slot->valid), std::memory_order_relaxed);

@@ -2,7 +2,8 @@
 // Tunes a running loader: measures it, and applies what the autotuner decides (autotune/controller.h).
 //
 // Worker threads call it periodically. A call measures the time since the previous one, asks the controller for new
-// settings, and changes threads, prefetch and read-ahead of the executor. No setting changes a batch.
+// settings, and changes threads, prefetch and read-ahead of the executor. In exact order no
+// setting changes a batch.
 //
 // Ownership: borrows the run, the executor and the consumption.
 // Threads:   any; one tunes at a time, concurrent calls return immediately.

@@ -76,7 +76,7 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
   clock_.emplace(totals, timed);
   if (timed) ++totals.timed_samples;
   current_.file = {};
-  current_.selected_count = 0;
+  current_.selected_ops = 0;
   for (StepIndex at = 0, end = last(); at < end;)
     at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
   if (current_.file[0] > 0) {  // left to a device
@@ -112,7 +112,7 @@ StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
   Random& random = draws_[step.op] = draws_of(step.op);
   locate_operation(
       step.op, [&] { current_.selection = select_for(*stage_->operations[step.op], current_.header.size, random); });
-  current_.selected_count = step.op + 1;
+  current_.selected_ops = step.op + 1;
   return at + 1;
 }
 
@@ -120,7 +120,7 @@ StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
   Random& random = draws_[step.op] = draws_of(step.op);
   locate_operation(step.op, [&] {
     if (select_through({step, stage_->operations}, current_.header, current_.selection, random, buffers_.scratch))
-      current_.selected_count = step.op + 1;
+      current_.selected_ops = step.op + 1;
   });
   return at + 1;
 }
@@ -189,7 +189,7 @@ StepIndex SampleProgram::run(const DecodeStep& step, StepIndex at) {
 StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
   const DecodePlan how = plan_decode(current_.header, decode_hint(step.decode, current_.selection));
   const bool all = current_.selection.region == Rect{0, 0, current_.header.size.width, current_.header.size.height};
-  if (how.crop.width == 0 && !all) {  // more rows than the resize reads
+  if (how.crop.width == 0 && !all) {  // the whole image is decoded, but the resize reads a part
     const StepIndex next = run(step.decode, at);
     return current_.file[0] > 0 ? next : run(ApplyStep{step.op}, at);
   }
@@ -217,7 +217,7 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
 StepIndex SampleProgram::run(const ApplyStep& step, StepIndex at) {
   const Operation& operation = *stage_->operations[step.op];
   locate_operation(step.op, [&] {
-    if (step.op >= current_.selected_count) {
+    if (step.op >= current_.selected_ops) {
       Random random = draws_of(step.op);
       current_.frame.crop(operation.select(current_.frame.size(), random));
       operation.apply(current_.frame, random, buffers_.scratch);

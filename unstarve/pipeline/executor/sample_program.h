@@ -1,12 +1,12 @@
 #pragma once
 // Executes a plan's program (plan/step.h) for one sample after the other: from a sample id to pixels in a batch slot.
 //
-// Interprets plan.steps; independent of all other parts of the pipeline.
+// Interprets plan.steps; knows no batches, threads or delivery.
 //
 // Ownership: owns what one thread needs (decoder, scratch images, record); borrows plan and resources.
 // Threads:   one per program.
 // Failure:   make() throws Error with the location of the sample; the next make() is not affected.
-// Cost:      no allocation per sample once the largest was seen.
+// Cost:      no allocation per sample once the largest was seen, except under a memory limit.
 
 #include <cstdint>
 #include <optional>
@@ -76,8 +76,8 @@ class SampleProgram {
     std::int64_t label = 0;
     ImageHeader header;
     Selection selection;
-    OpIndex selected_count = 0;  // the first operations: those whose region was drawn before decoding
-    Frame frame;                 // borrows from the buffers or a cache
+    OpIndex selected_ops = 0;  // operations below this index drew their region before decoding
+    Frame frame;               // borrows from the buffers or a cache
     FileExtent file{};
   };
 

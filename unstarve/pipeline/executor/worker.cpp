@@ -60,7 +60,7 @@ class Worker {
  private:
   struct Failure {
     std::optional<Error> error;
-    std::size_t index = 0;  // in the slot
+    std::size_t index = 0;  // of the failed sample in the slot; only with `error`
   };
 
   std::optional<Claim> next_claim(bool timed) {

@@ -199,8 +199,8 @@ TEST_CASE("any ranks and batch sizes get the same samples, and a resume is exact
         for (std::uint64_t i = 0; i < rest.batch_samples(b); ++i) {
           // Access by batch and index, by position, and by enumeration agree.
           const Sample sample = samples.sample(b, i);
-          REQUIRE(sample == expected[(rest.samples_before_batch(b) + i) % expected.size()]);
-          REQUIRE(samples.id_at(rest.samples_before(b) + i) == sample.id);
+          REQUIRE(sample == expected[(rest.batch_position(b) + i) % expected.size()]);
+          REQUIRE(samples.id_at(rest.rank_samples_before(b) + i) == sample.id);
           ranks.back().push_back(sample);
         }
       REQUIRE(ranks.back().size() == ranks.front().size());

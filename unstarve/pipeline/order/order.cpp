@@ -70,11 +70,11 @@ std::uint64_t Order::batch_samples(std::uint64_t batch) const {
 }
 
 std::uint64_t Order::real_samples(std::uint64_t batch) const {
-  const std::uint64_t first = samples_before_batch(batch), count = batch_samples(batch);
+  const std::uint64_t first = batch_position(batch), count = batch_samples(batch);
   return first >= samples_ ? 0 : std::min(count, samples_ - first);
 }
 
-std::uint64_t Order::samples_before_batch(std::uint64_t batch) const {
+std::uint64_t Order::batch_position(std::uint64_t batch) const {
   return used_.offset + used_.later + batch * batch_size_ * world_ + rank_ * batch_samples(batch);
 }
 
@@ -82,9 +82,10 @@ Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
     : order_(&order), draws_(order.draws_.get()), epoch_(epoch), permutation_(order.samples_, order.seed_, epoch) {}
 
 // Batch and index determine the position in the epoch, across all ranks; buckets move it; the permutation or the draws
-// make a sample of it. The remainder fills the last batches of all ranks with the first samples.
+// compute a sample of it. Positions beyond the end of the epoch are its first samples, so that the last batches of all
+// ranks have equal sizes (batch.last: keep, pad).
 Sample Order::Epoch::sample(std::uint64_t batch, std::uint64_t index) const {
-  std::uint64_t position = order_->skip_used(order_->samples_before_batch(batch) + index) % order_->samples_;
+  std::uint64_t position = order_->skip_used(order_->batch_position(batch) + index) % order_->samples_;
   if (order_->buckets_) [[unlikely]]
     position = order_->buckets_->at(
         {permutation_.keys(), epoch_, order_->samples_, [this](std::uint64_t plain) { return drawn(plain).id; }},

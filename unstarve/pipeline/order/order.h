@@ -52,16 +52,16 @@ class Order {
   [[nodiscard]] std::uint64_t world() const { return world_; }
   // Samples of this rank per epoch, and before batch `batch`.
   [[nodiscard]] std::uint64_t samples_per_epoch() const {
-    return batches_ == 0 ? 0 : samples_before(batches_ - 1) + last_samples_;
+    return batches_ == 0 ? 0 : rank_samples_before(batches_ - 1) + last_samples_;
   }
-  [[nodiscard]] std::uint64_t samples_before(std::uint64_t batch) const { return batch * batch_size_; }
+  [[nodiscard]] std::uint64_t rank_samples_before(std::uint64_t batch) const { return batch * batch_size_; }
 
   // The number of samples of all ranks in the epoch before the first sample of this rank's batch.
-  [[nodiscard]] std::uint64_t samples_before_batch(std::uint64_t batch) const;
+  [[nodiscard]] std::uint64_t batch_position(std::uint64_t batch) const;
   // The position in the epoch of this rank's sample `sample`, as in remaining() and EpochPosition; length() or more for
   // a filler of the last batch. Precondition: sample < samples_per_epoch().
   [[nodiscard]] std::uint64_t position_of(std::uint64_t sample) const {
-    return skip_used(samples_before_batch(sample / batch_size_) + sample % batch_size_);
+    return skip_used(batch_position(sample / batch_size_) + sample % batch_size_);
   }
 
   // The samples of one epoch. Borrows the order. One thread: caches the last window of buckets.

@@ -8,9 +8,8 @@
 namespace unstarve {
 namespace {
 
-// Random streams are keyed by (seed, epoch, sample, operation); these values belong to no sample and no operation.
+// Belongs to no sample.
 constexpr std::uint64_t kOrderSample = ~std::uint64_t{0};
-constexpr std::uint32_t kOrderOperation = 0xfff;
 
 // Tweaks of windowed().
 enum Purpose : std::uint64_t { kRuns, kWindows, kRemainder };
@@ -20,7 +19,7 @@ int bits_for(std::uint64_t size) { return std::max(2, static_cast<int>(std::bit_
 }  // namespace
 
 PermutationKeys::PermutationKeys(std::uint64_t seed, std::uint32_t epoch) {
-  Random random(seed, epoch, kOrderSample, kOrderOperation);
+  Random random(seed, epoch, kOrderSample, kOrderStream);
   for (auto& key : keys_) key = (std::uint64_t{random.bits()} << 32) | random.bits();
 }
 

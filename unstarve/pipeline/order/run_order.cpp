@@ -19,7 +19,7 @@ RunOrder::RunOrder(const Order& order, const EpochPosition& start, std::uint32_t
   if (start_.batch >= first_.batches_per_epoch())
     throw Error(ErrorKind::kArgument, "start at batch " + std::to_string(start_.batch) + ": expected less than the " +
                                           std::to_string(first_.batches_per_epoch()) + " batches of an epoch");
-  skipped_ = first_.samples_before(start_.batch);
+  skipped_ = first_.rank_samples_before(start_.batch);
   first_samples_ = first_.samples_per_epoch() - skipped_;
 }
 
@@ -31,7 +31,7 @@ std::uint64_t RunOrder::samples() const {
 }
 
 std::uint64_t RunOrder::number(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index) const {
-  const std::uint64_t sample = order_.samples_before(batch) + index;
+  const std::uint64_t sample = order_.rank_samples_before(batch) + index;
   return epoch == start_.epoch ? sample - skipped_
                                : first_samples_ + (epoch - start_.epoch - 1) * order_.samples_per_epoch() + sample;
 }

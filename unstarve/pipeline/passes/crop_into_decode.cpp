@@ -16,7 +16,7 @@ Rewrite pass_crop_into_decode(Plan plan, const RunOptions&) {
   std::string reason = through == nullptr ? fmt::format("decodes only the region that {} reads", first)
                                           : fmt::format("decodes only the region that {} reads for {}", first,
                                                         plan.spec.operations[through->op].name);
-  move_select_before_decode(plan).region = DecodeRegion::kSelected;
+  insert_select(plan).region = DecodeRegion::kSelected;
   return {std::move(plan), true, std::move(reason)};
 }
 

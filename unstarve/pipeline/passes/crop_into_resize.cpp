@@ -19,7 +19,7 @@ Rewrite pass_crop_into_resize(Plan plan, const RunOptions&) {
     return {std::move(plan), false, std::move(reason)};
   }
   std::string reason = fmt::format("{} computes only the pixels that {} reads", resize, crop);
-  (void)move_select_before_decode(plan);
+  (void)insert_select(plan);
   insert_step(plan, index_of(plan, SelectStep{0}) + 1, SelectThroughStep{1, 0});
   return {std::move(plan), true, std::move(reason)};
 }

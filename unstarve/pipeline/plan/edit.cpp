@@ -26,11 +26,12 @@ void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition) 
   std::erase_if(plan.steps, condition);
 }
 
-DecodeStep& move_select_before_decode(Plan& plan) {
+DecodeStep& insert_select(Plan& plan) {
   const auto decode = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
     return std::holds_alternative<DecodeStep>(step) || std::holds_alternative<DecodeResizeStep>(step);
   });
-  if (find_step<SelectStep>(plan) == nullptr) plan.steps.insert(decode, SelectStep{0});
+  if (find_step<SelectStep>(plan) == nullptr)
+    insert_step(plan, static_cast<StepIndex>(decode - plan.steps.begin()), SelectStep{0});
   return *decode_step(plan);
 }
 

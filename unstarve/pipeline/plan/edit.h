@@ -15,8 +15,8 @@ namespace unstarve {
 void insert_step(Plan& plan, StepIndex at, const Step& step);
 void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition);
 
-// Moves the selection of the first operation before the decode step and returns that step. Precondition: encoded
-// images, at least one operation, no cache of pixels.
-DecodeStep& move_select_before_decode(Plan& plan);
+// Inserts the step that draws the region of the first operation before decoding, unless there is one, and returns the
+// decode step. Precondition: encoded images, at least one operation, no cache of pixels.
+DecodeStep& insert_select(Plan& plan);
 
 }  // namespace unstarve

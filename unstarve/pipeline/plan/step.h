@@ -1,13 +1,15 @@
 #pragma once
 // The steps of a sample's program, from record to batch slot. Plain data: comparable, printable, without state.
 //
-//   random_resized_crop, flip      program after this pass and those above it
-//   without passes                 Read, Open, Decode(whole), Apply(0), Materialise, Apply(1), Materialise, Store
+// The program of `random_resized_crop, flip` after each exact pass that changes it:
+//
+//   before all passes              Read, Open, Decode(whole), Apply(0), Materialise, Apply(1), Materialise, Store
 //   crop_into_decode               Read, Open, Select(0), Decode(selected), Apply(0), Materialise, ..., Store
 //   resize_into_decode             Read, Open, Select(0), DecodeResize(selected, 0), Materialise, ..., Store
 //   scan_index                     the decode step also uses the index of MCU rows
 //   operation_fusion               Read, Open, Select(0), DecodeResize(selected, 0), Apply(1), Store
 //
+// scale_into_decode is approximate, therefore off by default.
 // With a cache of pixels (pass cache): CacheLookup, Read, Open, Decode(whole), CacheInsert, Apply(0), ..., Store.
 // All passes, in order: spec/pass_table.inl. `unstarve explain DATA --passes` prints the program after each.
 //
@@ -53,14 +55,15 @@ enum class Reduction { kNever, kAllowed };
 // region beyond the image's edges. ApplyStep(op) draws it then.
 struct SelectThroughStep {
   OpIndex op = 0;
-  OpIndex resize = 0;
+  OpIndex resize = 0;                       // the first operation
   Reduction reduction = Reduction::kNever;  // that of the decode step
   friend bool operator==(const SelectThroughStep&, const SelectThroughStep&) = default;
 };
 
 // How much of the image is decoded. With kWhole, pixels outside the selected region are decoded and cropped away.
 enum class DecodeRegion { kWhole, kSelected };
-// Whether the positions of MCU rows within the JPEG are looked up, and recorded where they are missing.
+// Whether the positions of MCU rows (8 or 16 rows of pixels) within the JPEG are looked up, and recorded where they are
+// missing.
 enum class ScanIndexUse { kNone, kUse };
 
 // Decodes the opened image.

@@ -43,7 +43,7 @@ class BatchReader {
 [[nodiscard]] int uring_error() noexcept;
 
 // The calling thread's own reader of kind kBest, created at its first use, with kThreadReads in flight: as many as each
-// read-ahead thread of the loader requests, since a pool has one thread per read.
+// read-ahead thread of the loader requests by default, since a pool has one thread per read.
 inline constexpr int kThreadReads = 4;
 [[nodiscard]] BatchReader& thread_batch_reader();
 

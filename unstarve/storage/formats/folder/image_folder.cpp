@@ -53,7 +53,7 @@ std::vector<std::string> ImageFolder::notes() const {
   return note.empty() ? std::vector<std::string>() : std::vector<std::string>{note};
 }
 
-// Writes the path below root_ to `buffer`, which is on the stack of the caller: reading does not allocate.
+// Writes the path below root_ to `buffer`, which is on the stack of the caller: the path needs no allocation.
 ImagePath ImageFolder::path_of(std::uint64_t id, std::span<char> buffer) const {
   const std::string& folder = classes_[class_of(id)];
   const char* name = names_.file(id);

@@ -10,7 +10,8 @@
 //            number.
 // Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file.
 // Cost:      opening lists the class folders concurrently, or loads the cached listing (image_listing.h); it does not
-//            stat the files. read() is openat, fstat, pread, close.
+//            stat the files. read() is openat, fstat, pread, close; read_many() opens all files, then reads them
+//            together (io/batch_reader.h).
 // Failure:   as dataset.h; an empty file or one larger than kMaxImageBytes is Error(kInput). Threads: as Dataset.
 
 #include <memory>
