@@ -14,6 +14,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/spec/check_spec.h"
+#include "unstarve/pipeline/spec/faults.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
@@ -69,6 +70,18 @@ class TrainReader {
 
   template <class T>
   void operator()(const FieldInfo& field, T& value) {
+    faults_.collect([&] { read(field, value); });
+  }
+  // Throws with all faults.
+  void finish() {
+    for (const auto& [name, group] : groups_) faults_.collect([&group = group] { group.finish(); });
+    faults_.collect([&] { map_.finish(); });
+    faults_.throw_if_any();
+  }
+
+ private:
+  template <class T>
+  void read(const FieldInfo& field, T& value) {
     const auto [group, key] = group_and_key(field.path);
     YamlMap& map = map_of(group);
     if constexpr (std::is_enum_v<T>) {
@@ -82,12 +95,6 @@ class TrainReader {
       map.get(key, value);
     }
   }
-  void finish() {
-    for (const auto& [name, group] : groups_) group.finish();
-    map_.finish();
-  }
-
- private:
   YamlMap& map_of(const std::string& group) {
     if (group.empty()) return map_;
     const auto found = groups_.find(group);
@@ -96,6 +103,7 @@ class TrainReader {
 
   YamlMap map_;
   std::map<std::string, YamlMap> groups_;
+  Faults faults_;
 };
 
 // Groups are written as nested mappings; the fields of a group follow each other.
@@ -170,11 +178,17 @@ Settings settings_from_yaml(const std::string& text, const std::string& name) {
   check_settings_version(map);
   Settings settings;
   const YamlMap pipeline = map.map("pipeline");
-  settings.pipeline = read_pipeline_yaml(pipeline);
-  settings.train = read_train(map.map("train"));
-  map.finish();
-  check_node(pipeline, [&] { check_spec(settings.pipeline); });
-  check_node(map, [&] { check_settings(settings.train); });
+  Faults faults;
+  faults.collect([&] {
+    settings.pipeline = read_pipeline_yaml(pipeline);
+    check_node(pipeline, [&] { check_spec(settings.pipeline); });
+  });
+  faults.collect([&] {
+    settings.train = read_train(map.map("train"));
+    check_node(map, [&] { check_settings(settings.train); });
+  });
+  faults.collect([&] { map.finish(); });
+  faults.throw_if_any();
   const std::string& requested = settings.pipeline.device.name;
   if (!requested.empty() && !same_device(requested, settings.train.device))
     throw Error(ErrorKind::kInput, fmt::format("{}: {}; expected {} as in train.device, or no value",

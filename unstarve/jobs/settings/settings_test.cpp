@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,31 @@ TEST_CASE("a file with another version or unknown keys is rejected") {
                     Catch::Contains("f.yaml.train.modell: line 2"));
   CHECK_THROWS_WITH(settings_from_yaml("unstarve: 1\ntrain: {precision: float7}", "f.yaml"), Catch::Contains("float7"));
   CHECK_THROWS_AS(load_settings("/no/such/file.yaml"), Error);
+}
+
+TEST_CASE("an error lists all faults of a file with their paths") {
+  const std::string text =
+      "unstarve: 1\n"
+      "pipeline: {batch: {sise: 3}}\n"
+      "train:\n"
+      "  classes: many\n"
+      "  optimiser: {name: sdg, momentum: high, beta: 1}\n"
+      "  schedule: linear\n"
+      "  modle: resnet18\n"
+      "trian: {}\n";
+  try {
+    (void)settings_from_yaml(text, "f.yaml");
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    const std::string message = error.what();
+    for (const char* fault : {"f.yaml.pipeline.batch.sise: line 2", "f.yaml.train.classes: line 4",
+                              "f.yaml.train.optimiser.name: line 5", "f.yaml.train.optimiser.momentum: line 5",
+                              "f.yaml.train.optimiser.beta: line 5: unknown key", "f.yaml.train.schedule: line 6",
+                              "f.yaml.train.modle: line 7: unknown key", "f.yaml.trian: line 8: unknown key"})
+      CHECK_THAT(message, Catch::Contains(fault));
+    CHECK(std::count(message.begin(), message.end(), '\n') == 7);
+  }
 }
 
 TEST_CASE("defaults depend on the data") {

@@ -148,7 +148,7 @@ struct ExecutionSpec {
   // Memory limit of the pipeline in units of 10^6 bytes (plan/memory_plan.h); 0: no limit.
   std::uint64_t memory_limit_mb = 0;
   // Adjusts threads and prefetch at run time if `threads` is 0, and read_ahead if it is -1 (autotune/controller.h).
-  // Does not change batches.
+  // Does not change batches in exact order.
   bool autotune = true;
   int cpu_limit = 0;  // CPU cores that autotuned threads may use; 0: all usable cores
   friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
@@ -194,7 +194,7 @@ struct CacheSpec {
 
 enum class OnError {
   kFail,     // deliver the good batches before the bad sample, then throw
-  kSkip,     // leave bad samples out; drop a batch without good samples (executor/loader.h)
+  kSkip,     // leave bad samples out; drop a batch without good samples (executor/error_policy.h)
   kReplace,  // use the next good sample by id instead (deterministic)
 };
 

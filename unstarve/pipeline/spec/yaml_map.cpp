@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec/faults.h"
 
 namespace unstarve {
 namespace {
@@ -169,8 +170,12 @@ std::vector<std::string> YamlMap::keys() const {
 }
 
 void YamlMap::finish() const {
-  for (const auto& key : keys())
-    if (!requested_.contains(key)) fail(key, fmt::format("unknown key; known keys: {}", fmt::join(requested_, ", ")));
+  Faults faults;
+  for (const auto& key : keys()) {
+    if (!requested_.contains(key))
+      faults.collect([&] { fail(key, fmt::format("unknown key; known keys: {}", fmt::join(requested_, ", "))); });
+  }
+  faults.throw_if_any();
 }
 
 }  // namespace unstarve

@@ -50,7 +50,7 @@ class YamlMap {
   [[nodiscard]] std::vector<YamlMap> maps(const std::string& key);
   [[nodiscard]] std::vector<std::string> keys() const;
 
-  // Throws for the first key that was never requested, with a list of the known keys.
+  // Throws for all keys that were never requested, with a list of the known keys.
   void finish() const;
   // Throws an Error(kInput) about `key` of this mapping.
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;

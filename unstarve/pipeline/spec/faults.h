@@ -1,0 +1,39 @@
+#pragma once
+// Collects the faults of a document, so that one error lists all of them.
+//
+// Threads: one.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+class Faults {
+ public:
+  // Runs `read`; the message of an Error(kInput) is collected, once.
+  template <class Read>
+  void collect(Read&& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;
+      if (std::find(messages_.begin(), messages_.end(), error.what()) == messages_.end())
+        messages_.emplace_back(error.what());
+    }
+  }
+  // Throws Error(kInput) with all messages, one per line, if there are any.
+  void throw_if_any() const {
+    if (messages_.empty()) return;
+    std::string all;
+    for (const std::string& message : messages_) all += (all.empty() ? "" : "\n") + message;
+    throw Error(ErrorKind::kInput, all);
+  }
+
+ private:
+  std::vector<std::string> messages_;
+};
+
+}  // namespace unstarve
