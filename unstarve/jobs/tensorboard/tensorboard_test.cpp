@@ -1,0 +1,120 @@
+// Event files and charts; tests/python/interop reads them by TensorBoard.
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/core/testing/error_message.h"
+#include "unstarve/jobs/tensorboard/chart_image.h"
+#include "unstarve/jobs/tensorboard/event_file.h"
+#include "unstarve/storage/bytes/crc32c.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "unstarve-events-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+template <class Integer>
+Integer little(const std::string& text, std::size_t at) {
+  Integer value = 0;
+  for (std::size_t i = 0; i < sizeof value; ++i)
+    value |= static_cast<Integer>(static_cast<std::uint8_t>(text.at(at + i))) << 8 * i;
+  return value;
+}
+
+std::uint32_t checksum(std::string_view bytes) {
+  return mask_crc32c(crc32c_scalar({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}));
+}
+
+// The records of a file, after their checksums were compared.
+std::vector<std::string> records_of(const fs::path& path) {
+  const std::string text = read_text_file(path);
+  std::vector<std::string> records;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = little<std::uint64_t>(text, at);
+    REQUIRE(little<std::uint32_t>(text, at + 8) == checksum(std::string_view(text).substr(at, 8)));
+    records.push_back(text.substr(at + 12, length));
+    REQUIRE(little<std::uint32_t>(text, at + 12 + length) == checksum(records.back()));
+    at += 16 + length;
+  }
+  return records;
+}
+
+}  // namespace
+
+TEST_CASE("an event file has a version, and a record for each value as soon as it is written") {
+  const Folder folder;
+  EventFile events(folder.path / "run");
+  REQUIRE(events.path().filename().string().starts_with("events.out.tfevents."));
+  CHECK(records_of(events.path()).size() == 1);
+  CHECK(records_of(events.path())[0].ends_with("brain.Event:2"));
+  events.scalar("train/loss", 300, 1.5);
+  const std::vector<std::string> records = records_of(events.path());
+  REQUIRE(records.size() == 2);
+  // Wall time (key 9, 8 bytes), step 300, then the summary with one value: tag and 1.5 as float.
+  CHECK(records[1].substr(9) == std::string("\x10\xac\x02\x2a\x13\x0a\x11\x0a\x0atrain/loss\x15\x00\x00\xc0\x3f", 24));
+
+  EventFile resumed(folder.path / "resumed", 300);
+  CHECK(records_of(resumed.path()).at(1).substr(9) == std::string("\x10\xac\x02\x3a\x02\x08\x01", 7));
+}
+
+TEST_CASE("a folder that cannot be created is an error with its path") {
+  const Folder folder;
+  write_file_atomically(folder.path / "file", "");
+  const std::string message =
+      testing::error_message([&] { EventFile events(folder.path / "file" / "run"); }, ErrorKind::kIo);
+  CHECK_THAT(message, Catch::Contains((folder.path / "file" / "run").string()));
+}
+
+TEST_CASE("ticks are round numbers within the range") {
+  CHECK(tick_positions(0, 1, 6) == std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1});
+  CHECK(tick_positions(-6, 1, 6) == std::vector<double>{-6, -4, -2, 0});
+  for (const double low : {-1e6, -3.7, 0.0, 1e-9, 12.0}) {
+    for (const double width : {1e-6, 0.3, 7.0, 12345.0}) {
+      const std::vector<double> ticks = tick_positions(low, low + width, 6);
+      CHECK(ticks.size() >= 2);
+      CHECK(ticks.size() <= 6);
+      for (const double tick : ticks) {
+        CHECK(tick >= low - width * 1e-6);
+        CHECK(tick <= low + width * (1 + 1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("a chart draws its line inside the axes, and leaves out what is not finite") {
+  const auto coloured = [](const Image& image) {
+    std::size_t count = 0;
+    for (int y = 0; y < image.size().height; ++y)
+      for (int x = 0; x < image.size().width; ++x) count += image.row(y)[3 * x + 2] == 189 ? 1 : 0;
+    return count;
+  };
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<ChartPoint> rising{{1, 0}, {10, 1}, {100, 2}};
+  CHECK(coloured(draw_chart({})) == 0);
+  CHECK(coloured(draw_chart(std::vector<ChartPoint>{{1, kNan}, {kNan, 2}})) == 0);
+  CHECK(coloured(draw_chart(rising)) > 500);
+  CHECK(coloured(draw_chart(rising, ChartScale::kLogarithmic)) > 500);
+  CHECK(coloured(draw_chart(std::vector<ChartPoint>{{0, 1}, {-1, 2}}, ChartScale::kLogarithmic)) == 0);
+  const Image constant = draw_chart(std::vector<ChartPoint>{{0, 5}, {9, 5}});
+  CHECK(coloured(constant) > 500);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,31 @@
+#pragma once
+// The history of a training run for TensorBoard: scalars while it runs, and charts of the curves at its end.
+//
+//   train/loss, train/learning_rate, train/samples_per_s, train/data_wait     per point
+//   val/accuracy, val/loss                                                    per evaluation
+//   charts/train_loss, charts/learning_rate, charts/val_accuracy              images
+//
+// Threads, failure: as EventFile.
+
+#include "unstarve/jobs/tensorboard/event_file.h"
+#include "unstarve/train/loop.h"
+
+namespace unstarve {
+
+class TrainingEvents {
+ public:
+  // `first_step`: TrainPlan::start_step.
+  TrainingEvents(const std::filesystem::path& folder, std::int64_t first_step) : file_(folder, first_step) {}
+
+  // Writes what was added to `history` since the last call.
+  void update(const TrainHistory& history);
+  // Writes the rest and the charts.
+  void finish(const TrainHistory& history);
+
+ private:
+  EventFile file_;
+  std::size_t points_ = 0;  // written
+  std::size_t evaluations_ = 0;
+};
+
+}  // namespace unstarve
