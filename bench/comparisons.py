@@ -37,6 +37,8 @@ TINY_BATCHES = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=8", 
 SCHEDULING = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=1", "batch": 1024, "seed": 0}
 STRAGGLERS = {"job": "stragglers", "batch": 128, "threads": 32, "order": "relaxed", "seed": 0}
 OVERLAP = {"job": "overlap", "batch": 32, "seed": 0}
+RESNET50 = RESNET18 | {"model": "resnet50", "batch": 16}
+MOBILENET = RESNET18 | {"model": "mobilenet_v2"}
 CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
 
 
@@ -160,8 +162,11 @@ COMPARISONS = (
     Comparison("pack-resize/pillow", PACK, _python("pillow_pack"), ours="pack", data="photographs-linked"),
     Comparison("pack-copy/plain-write", PACK | {"resize": 0}, _python("plain_write"), ours="pack",
                data="photographs-linked"),
-    Comparison("train-resnet18-224/eager", RESNET18, _python("eager"), ours="train"),
-    Comparison("train-resnet18-224/compile", RESNET18, _python("eager"), ours="train",
-               peer_options=(("compile", True),)),
-    Comparison("train-cifar-32/eager", CIFAR_NET, _python("eager"), ours="train"),
+    *(Comparison(f"train-{name}/{peer}", job, _python("eager"), ours="train",
+                 peer_options=(("compile", True),) if peer == "compile" else ())
+      for name, job in (("resnet18-224", RESNET18), ("resnet50-224", RESNET50), ("mobilenet_v2-224", MOBILENET),
+                        ("cifar-32", CIFAR_NET))
+      for peer in ("eager", "compile")),
+    Comparison("checkpoint-cost", CIFAR_NET | {"checkpoint_seconds": 1}, ("ours", "train"), ours="train",
+               peer_options=(("checkpoint_seconds", 0),)),
 )

@@ -29,7 +29,8 @@ from bench.peers.child import Child, ChildGroup, Failed  # noqa: E402
 
 # Comparisons with their own servers, search or processes: scripts that accept --pairs, --seconds and --build.
 STANDALONE = {"remote-50ms/link": [ROOT / "bench" / "remote_link.py"],
-              "memory/torch": [ROOT / "bench" / "memory.py"]} | {
+              "memory/torch": [ROOT / "bench" / "memory.py"],
+              "ranks-2": [ROOT / "bench" / "ranks.py"]} | {
     f"autotune/{name}": [ROOT / "bench" / "autotune.py", name] for name in autotune.PIPELINES}
 
 

@@ -20,6 +20,7 @@ constexpr TimedSet::Time kNormal = std::chrono::milliseconds(1);
 
 PipelineSpec stragglers_spec(const Job& job) {
   PipelineSpec spec;
+  spec.source.labels = "none";
   spec.order.seed = job.at("seed");
   spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
   spec.batch = {job.at("batch"), LastBatch::kDrop};

@@ -1,10 +1,17 @@
 // Training steps of our trainer with the settings of the Python peer: channels-last, fused optimiser, the precision of
 // the job, one thread per core.
+#include <stdlib.h>
+
+#include <cerrno>
 #include <chrono>
+#include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "bench/ours/sides.h"
+#include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
+#include "unstarve/train/checkpoints.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve::bench {
@@ -42,16 +49,32 @@ class TrainSide final : public Side {
     batch.format.layout = Layout::kNhwc;
     trainer_->load(batch);
     trainer_->step(kLearningRate);
+    checkpoint_s_ = job.value("checkpoint_seconds", 0.0);
+    if (checkpoint_s_ <= 0) return;
+    std::string name = (std::filesystem::temp_directory_path() / "unstarve-bench-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw io_error("create", name, errno);
+    folder_ = name;
+    checkpoints_.emplace(CheckpointTargets{.folder = folder_});
+  }
+  ~TrainSide() override {
+    checkpoints_.reset();
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
 
   Block run(double seconds) override {
     using Clock = std::chrono::steady_clock;
     Block block;
     const auto start = Clock::now();
+    double next_checkpoint_s = checkpoint_s_;
     while (block.seconds < seconds) {
       trainer_->step(kLearningRate);
       block.samples += samples_;
       block.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      if (checkpoints_ && block.seconds >= next_checkpoint_s) {
+        next_checkpoint_s += checkpoint_s_;
+        checkpoints_->write(trainer_->snapshot({++written_, ""}), written_);
+      }
     }
     return block;
   }
@@ -67,6 +90,10 @@ class TrainSide final : public Side {
   std::vector<float> pixels_;  // the trainer borrows the batch
   std::vector<std::int64_t> labels_;
   std::unique_ptr<Trainer> trainer_;
+  double checkpoint_s_ = 0;  // between checkpoints; 0: none
+  std::filesystem::path folder_;
+  std::optional<Checkpoints> checkpoints_;
+  std::int64_t written_ = 0;
 };
 
 }  // namespace

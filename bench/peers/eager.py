@@ -1,8 +1,8 @@
 """The training step in Python with PyTorch: the same networks, settings and resident batch as our trainer.
 
 Channels-last, autocast to the precision of the job, fused SGD with Nesterov momentum, one thread per core, gradients
-set to None; eager, or with torch.compile if the job has "compile". ResNet-18 equals that of torchvision, which does not
-load with a CPU build of torch; the CIFAR network equals that of unstarve/models/cifar_net.h.
+set to None; eager, or with torch.compile if the job has "compile". ResNet and MobileNetV2 equal those of torchvision,
+which does not load with a CPU build of torch; the CIFAR network equals that of unstarve/models/cifar_net.h.
 """
 
 ENVIRONMENT = ""  # the interpreter that runs the harness
@@ -21,13 +21,21 @@ def _conv_bn_relu(cin, cout, kernel=3, stride=1, relu=True):
     return nn.Sequential(*layers, nn.ReLU(inplace=True)) if relu else nn.Sequential(*layers)
 
 
-def resnet18(classes):
+def _resnet(classes, depths, bottleneck):
     from torch import nn
 
+    expansion = 4 if bottleneck else 1
+
     class Block(nn.Module):
-        def __init__(self, cin, cout, stride):
+        def __init__(self, cin, width, stride):
             super().__init__()
-            self.body = nn.Sequential(_conv_bn_relu(cin, cout, 3, stride), _conv_bn_relu(cout, cout, relu=False))
+            cout = width * expansion
+            if bottleneck:
+                layers = (_conv_bn_relu(cin, width, 1), _conv_bn_relu(width, width, 3, stride),
+                          _conv_bn_relu(width, cout, 1, relu=False))
+            else:
+                layers = (_conv_bn_relu(cin, cout, 3, stride), _conv_bn_relu(cout, cout, relu=False))
+            self.body = nn.Sequential(*layers)
             self.shortcut = _conv_bn_relu(cin, cout, 1, stride, relu=False) if stride != 1 or cin != cout else None
             self.relu = nn.ReLU(inplace=True)
 
@@ -37,11 +45,49 @@ def resnet18(classes):
             return self.relu(y)
 
     blocks, cin = [], 64
-    for cout, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
-        blocks += [Block(cin, cout, stride), Block(cout, cout, 1)]
-        cin = cout
+    for width, stride, depth in zip((64, 128, 256, 512), (1, 2, 2, 2), depths, strict=True):
+        for i in range(depth):
+            blocks.append(Block(cin, width, stride if i == 0 else 1))
+            cin = width * expansion
     return nn.Sequential(_conv_bn_relu(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1), *blocks, nn.AdaptiveAvgPool2d(1),
-                         nn.Flatten(), nn.Linear(512, classes))
+                         nn.Flatten(), nn.Linear(cin, classes))
+
+
+def resnet18(classes):
+    return _resnet(classes, (2, 2, 2, 2), bottleneck=False)
+
+
+def resnet50(classes):
+    return _resnet(classes, (3, 4, 6, 3), bottleneck=True)
+
+
+def mobilenet_v2(classes):
+    from torch import nn
+
+    def conv_bn_relu6(cin, cout, kernel=3, stride=1, groups=1):
+        return nn.Sequential(nn.Conv2d(cin, cout, kernel, stride, kernel // 2, groups=groups, bias=False),
+                             nn.BatchNorm2d(cout), nn.ReLU6(inplace=True))
+
+    class Block(nn.Module):
+        def __init__(self, cin, cout, stride, expansion):
+            super().__init__()
+            hidden = cin * expansion
+            self.skip = stride == 1 and cin == cout
+            widen = [conv_bn_relu6(cin, hidden, 1)] if expansion != 1 else []
+            self.body = nn.Sequential(*widen, conv_bn_relu6(hidden, hidden, 3, stride, hidden),
+                                      nn.Conv2d(hidden, cout, 1, bias=False), nn.BatchNorm2d(cout))
+
+        def forward(self, x):
+            return x + self.body(x) if self.skip else self.body(x)
+
+    layers, cin = [conv_bn_relu6(3, 32, 3, 2)], 32
+    for expansion, cout, depth, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+                                           (6, 160, 3, 2), (6, 320, 1, 1)):
+        for i in range(depth):
+            layers.append(Block(cin, cout, stride if i == 0 else 1, expansion))
+            cin = cout
+    return nn.Sequential(*layers, conv_bn_relu6(cin, 1280, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2),
+                         nn.Linear(1280, classes))
 
 
 def cifar_net(classes):
@@ -69,7 +115,8 @@ def batches(job, settings):
 
     torch.set_num_threads(settings["threads"])
     torch.manual_seed(job["seed"])
-    network = {"resnet18": resnet18, "cifar_net": cifar_net}[job["model"]](job["classes"])
+    networks = {"resnet18": resnet18, "resnet50": resnet50, "mobilenet_v2": mobilenet_v2, "cifar_net": cifar_net}
+    network = networks[job["model"]](job["classes"])
     network = network.to(memory_format=torch.channels_last).train()
     images = torch.empty(job["batch"], 3, job["image_size"], job["image_size"]).uniform_(-2, 2)
     images = images.to(memory_format=torch.channels_last)
