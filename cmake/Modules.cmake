@@ -2,6 +2,7 @@
 #
 #   libunstarve_torch.so   torch/ and models/ with libtorch
 #   libunstarve_arrow.so   storage/formats/parquet/arrow_*.cpp with Arrow C++
+#   libunstarve_mpi.so     ranks/module.cpp with MPI
 #
 # They are located by the run path: the top of the build folder, or UNSTARVE_MODULE_FOLDER of an installation. A module contains
 # the parts of core/ that it uses and exports one function (cmake/module.map).
@@ -53,7 +54,7 @@ function(unstarve_module name libraries)
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/module.map)
   target_link_options(unstarve_${name}_module PRIVATE
     -Wl,--as-needed -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/module.map)
-  if(NOT DEFINED SKBUILD)  # a wheel takes them from the package path
+  if(libraries AND NOT DEFINED SKBUILD)  # a wheel takes them from the package path
     set_target_properties(unstarve_${name}_module PROPERTIES INSTALL_RPATH ${libraries})
   endif()
   install(TARGETS unstarve_${name}_module LIBRARY DESTINATION ${UNSTARVE_MODULE_FOLDER} COMPONENT program)
@@ -92,9 +93,23 @@ function(unstarve_add_torch_module)
     COMPILE_DEFINITIONS "${stamp};UNSTARVE_TORCH_VERSION=\"${version}\"")
 endfunction()
 
+# The folder ranks exists when this is called.
+function(unstarve_add_mpi_module)
+  if(NOT UNSTARVE_HAS_MPI)
+    return()
+  endif()
+  unstarve_module_stamp(stamp unstarve/ranks/mpi.h)
+  unstarve_module(mpi "" unstarve/ranks/module.cpp)
+  target_link_libraries(unstarve_mpi_module PRIVATE unstarve_core MPI::MPI_CXX)
+  set_source_files_properties(unstarve/ranks/module.cpp unstarve/ranks/mpi.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
+endfunction()
+
 # unstarve_uses_trainer(TARGET): TARGET, a program, calls make_trainer(), so the module is built with it.
 function(unstarve_uses_trainer target)
   if(UNSTARVE_HAS_TORCH)
     add_dependencies(${target} unstarve_torch_module)
+  endif()
+  if(UNSTARVE_HAS_MPI)
+    add_dependencies(${target} unstarve_mpi_module)
   endif()
 endfunction()

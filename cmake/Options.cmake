@@ -124,6 +124,17 @@ if(NOT UNSTARVE_REMOTE STREQUAL "OFF")
   endif()
 endif()
 
+# MPI for training. Not in a wheel, which would contain a copy of this machine's MPI: it uses torchrun.
+set(UNSTARVE_HAS_MPI FALSE)
+if(NOT UNSTARVE_MPI STREQUAL "OFF" AND UNSTARVE_HAS_TORCH AND NOT DEFINED SKBUILD)
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI QUIET COMPONENTS CXX)
+  set(UNSTARVE_HAS_MPI ${MPI_CXX_FOUND})
+  if(UNSTARVE_MPI STREQUAL "ON" AND NOT UNSTARVE_HAS_MPI)
+    message(FATAL_ERROR "UNSTARVE_MPI=ON, but MPI was not found: apt-get install libopenmpi-dev")
+  endif()
+endif()
+
 # The extension module: nanobind comes from PyPI (requirements.txt, or the wheel's build environment).
 set(UNSTARVE_HAS_PYTHON FALSE)
 if(NOT UNSTARVE_PYTHON STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_FUZZ)

@@ -23,7 +23,7 @@ from pathlib import Path
 RANK = {
     "core": 0,
     "observe": 1, "codecs": 1, "device": 1,
-    "storage": 2, "ops": 2, "models": 2,
+    "storage": 2, "ops": 2, "models": 2, "ranks": 2,
     "pipeline": 3,
     "train": 4,
     "infer": 5,
@@ -37,7 +37,7 @@ SUBFOLDERS = {
     "pipeline": [("spec", "autotune", "functions"), "order", "plan", ("passes", "device", "read_ahead"), "delivery",
                  "executor"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
-    "jobs": ["common", ("settings", "probe", "pack", "prepare"), "ladder"],
+    "jobs": ["common", ("settings", "probe", "pack", "prepare", "tensorboard"), "ladder"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/formats": [
         "arrays", ("cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -13,6 +12,8 @@
 #include "train_flags.h"
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/ranks/ranks.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve::cli {
 namespace {
@@ -24,20 +25,24 @@ OnError policy_of(const std::string& name) {
   throw Error(ErrorKind::kArgument, "--on-error: found \"" + name + "\", expected fail, skip or replace");
 }
 
-// Under torchrun, mpirun or srun every process would train the same network on the same data.
-void reject_several_processes() {
-  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-    const char* const value = std::getenv(name);
-    if (value == nullptr || std::string_view(value) == "1") continue;
-    throw Error(ErrorKind::kMissing,
-                fmt::format("train: found {}={}; expected one process, because this version does not train "
-                            "data-parallel. Use the Python loader in a training loop of torch, or unset {}",
-                            name, value, name));
-  }
+// The batch of every rank is that of the settings, so an update has more samples: linear scaling (Goyal et al.,
+// arXiv:1706.02677). A learning rate on the command line is used as it is.
+void scale_rate(const Arguments& arguments, const Ranks& ranks, Settings& settings) {
+  double& rate = settings.train.learning_rate;
+  if (!arguments.has("--learning-rate")) rate *= ranks.world;
+  if (ranks.first())
+    fmt::print(stderr, "unstarve: {} ranks, {} samples per step, {} for each rank, learning rate {:.4g}\n", ranks.world,
+               ranks.world * settings.pipeline.batch.size, settings.pipeline.batch.size, rate);
+}
+
+// Errors that all ranks find are reported by rank 0, others with the number of the rank.
+Error error_of_rank(const Ranks& ranks, const Error& error) {
+  const bool of_all = error.kind() == ErrorKind::kCheck || error.kind() == ErrorKind::kCancelled;
+  if (of_all) return {error.kind(), ranks.first() ? error.what() : ""};
+  return {error.kind(), rank_prefix(ranks) + error.what()};
 }
 
 int run(const Arguments& arguments, const std::string&) {
-  reject_several_processes();
   TrainOptions options;
   options.settings = settings_from(arguments);
   TrainSettings& train = options.settings.train;
@@ -56,6 +61,10 @@ int run(const Arguments& arguments, const std::string&) {
   options.checkpoints = {arguments.text("--checkpoint-dir"), arguments.text("--out"),
                          static_cast<int>(arguments.integer("--keep-checkpoints", 2, 1, 1'000'000))};
   options.checkpoint_seconds = arguments.seconds("--checkpoint-every", options.checkpoint_seconds);
+  options.target = arguments.number("--target", 0, 0, 1);
+  options.price_per_hour = arguments.number("--price-per-hour", 0, 0, 1e9);
+  options.trace = arguments.text("--trace");
+  options.tensorboard = arguments.text("--tensorboard");
   options.resume = arguments.text("--resume");
   options.weights = arguments.text("--weights");
   options.quarantine = arguments.text("--quarantine");
@@ -68,13 +77,18 @@ int run(const Arguments& arguments, const std::string&) {
     ProgressBar bar;
     StopOnSignal signals;
     try {
+      options.ranks = join_ranks();
+      if (!options.ranks.first()) set_notice_sink({});  // rank 0 has the same
+      if (options.ranks.several()) scale_rate(arguments, options.ranks, options.settings);
       result = run_train(options, bar.callback(), signals.token());
-    } catch (const Error& error) {
+    } catch (const Error& failure) {
+      const Error error = error_of_rank(options.ranks, failure);
       if (error.kind() == ErrorKind::kCancelled && signals.received() != 0)
         throw Interrupted(error, signals.received());
-      throw;
+      throw error;
     }
   }
+  if (!options.ranks.first()) return kDone;
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
 }
@@ -88,7 +102,9 @@ Command train_command() {
       "Trains and evaluates a network. The checkpoint is a safetensors file with torchvision's names. The learning "
       "rate warms up and decays to zero over the epochs or minutes.",
       "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
-      "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors",
+      "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors\n"
+      "  mpirun -n 4 unstarve train photos/ --config tuned.yaml --json\n"
+      "  torchrun --nproc-per-node 4 -m unstarve train photos/ --config tuned.yaml --json",
       {data_option(false),
        split_option(),
        {"--val", "DATA", "", "validation data, or a spec; each sample is evaluated once", false, Completes::kPath},
@@ -118,6 +134,10 @@ Command train_command() {
        cache_folder_option(),
        cache_limit_option(),
        {"--evaluate-every", "N", "1, or only at the end with --minutes", "epochs between evaluations"},
+       {"--target", "SHARE", "", "accuracy on the validation data at which training ends, e.g. 0.94"},
+       {"--price-per-hour", "PRICE", "", "price of the machines, for the cost of the run and of reaching the target"},
+       {"--trace", "FILE", "", "write a trace of 20 steps for chrome://tracing and Perfetto", false, Completes::kPath},
+       {"--tensorboard", "DIR", "", "write event files of TensorBoard to this folder", false, Completes::kPath},
        {"--out", "FILE", "", "write the newest checkpoint to this file", false, Completes::kPath},
        {"--checkpoint-dir", "DIR", "", "write checkpoints to this folder", false, Completes::kPath},
        {"--checkpoint-every", "TIME", "5min",

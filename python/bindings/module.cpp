@@ -26,6 +26,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/program.h"
 #include "python/bindings/device_operations.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/exit.h"
@@ -171,8 +172,8 @@ class PyLoader {
   std::unique_ptr<Loader> loader_;
 };
 
-// Returns (images, labels, ids, sizes or files or None, number of valid samples, ...). The batch slot is released when
-// the last array is deallocated. bfloat16 is represented as uint16, which NumPy supports.
+// Returns (images, labels, ids, sizes or files or None, number of valid samples, epoch, index, last_of_epoch). The slot
+// of the batch is released when the last array is deallocated. bfloat16 is represented as uint16, which NumPy supports.
 nb::tuple arrays(Batch batch, const StoreFormat& output) {
   auto* const kept = new Batch(std::move(batch));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Batch*>(p); });
@@ -252,6 +253,13 @@ std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, Sampl
   return {order.batches_per_epoch(), order.samples_per_epoch()};
 }
 
+int run_program_with(std::vector<std::string> arguments) {
+  std::vector<char*> words;
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  words.push_back(nullptr);
+  return cli::run_program(static_cast<int>(arguments.size()), words.data());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -290,6 +298,7 @@ NB_MODULE(_core, m) {
   m.def(
       "set_python_interpreter", [](const std::string& interpreter) { set_python_interpreter(interpreter); },
       "interpreter"_a);
+  m.def("run_program", &run_program_with, "arguments"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("open", &open, "path"_a, "split"_a, "labels"_a, "next_to_data"_a);
   m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a, "labelled"_a);
   m.def("end_source", &end_source, "source"_a);

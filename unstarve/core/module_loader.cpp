@@ -78,6 +78,10 @@ bool is_supported(std::string_view version, std::string_view supported) {
 }
 
 [[noreturn]] void fail(const Module& module, const std::string& operation, const std::string& found) {
+  if (*module.package == '\0')
+    throw Error(
+        ErrorKind::kMissing,
+        operation + ": " + found + "; expected the libraries of the system. Run: apt-get " + "install " + module.extra);
   throw Error(ErrorKind::kMissing, operation + ": " + found + "; expected " + module.package + " " + module.version +
                                        ".*. Run: pip install 'unstarve[" + module.extra +
                                        "]'   (in a source tree: make setup)");
@@ -143,18 +147,18 @@ fs::path python_interpreter() {
 }
 
 const void* load_module(const Module& module, const std::string& operation) {
-  const Package package = find_package(module.package);
+  const Package package = *module.package == '\0' ? Package() : find_package(module.package);
   if (!package.folder.empty()) load_libraries(module, package, operation);
   const std::string file = in_run_path(module.file);
   void* const library = open_library(file);
   if (library == nullptr) {
     const std::string reason = ::dlerror();
     if (reason.starts_with(module.file)) fail_file(module, operation, reason);
-    fail(
-        module, operation,
-        (package.folder.empty() && !reason.starts_with(file) ? std::string("package ") + module.package + " not found: "
-                                                             : std::string(module.file) + " cannot be loaded: ") +
-            reason);
+    fail(module, operation,
+         (package.folder.empty() && *module.package != '\0' && !reason.starts_with(file)
+              ? std::string("package ") + module.package + " not found: "
+              : std::string(module.file) + " cannot be loaded: ") +
+             reason);
   }
   const auto entry = reinterpret_cast<const void* (*)()>(::dlsym(library, module.entry));
   if (entry == nullptr)

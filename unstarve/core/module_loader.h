@@ -4,6 +4,7 @@
 //
 //   libunstarve_torch.so   training   libtorch of torch
 //   libunstarve_arrow.so   Parquet    Arrow C++ of pyarrow
+//   libunstarve_mpi.so     ranks      MPI of the system
 //
 //   package path ──▶ version of the package ──▶ its libraries ──▶ module ──▶ stamp ──▶ table of functions
 //
@@ -25,9 +26,9 @@ struct Module {
   const char* file;     // "libunstarve_torch.so"; with a slash: a path
   const char* entry;    // its only exported symbol: a function that returns the table
   const char* stamp;    // of this build; the first member of the table is the module's
-  const char* package;  // "torch"
+  const char* package;  // "torch"; "": the libraries of the system, whose version does not matter
   const char* version;  // "2.13": supported are the versions that begin with these parts
-  const char* extra;    // of `pip install 'unstarve[torch]'`
+  const char* extra;    // of `pip install 'unstarve[torch]'`; without a package: the Debian package of the libraries
   // Relative to the folder of packages, in the order of loading. The module is linked with libraries of these names.
   std::span<const char* const> libraries;
 };

@@ -7,18 +7,22 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "unstarve/core/cancel.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/jobs/resume_position.h"
+#include "unstarve/jobs/tensorboard/training_events.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/ranks/mpi.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/loader_source.h"
 
@@ -117,23 +121,61 @@ void load_weights(Trainer& trainer, const std::filesystem::path& path) {
                             path.string(), weights.loaded, fmt::join(weights.initialised, ", ")));
 }
 
-}  // namespace
+// Adds a step in the Trace Event Format of Chrome and Perfetto, in microseconds: on one track the loop, on another the
+// exchange of gradients.
+void add_to_trace(const TracedStep& step, nlohmann::json& events) {
+  const auto add = [&](const std::string& name, bool exchange, double begin_us, double us) {
+    events.push_back({{"name", name},
+                      {"ph", "X"},
+                      {"pid", 0},
+                      {"tid", exchange ? "exchange" : "training"},
+                      {"ts", begin_us},
+                      {"dur", us},
+                      {"args", {{"step", step.step}}}});
+  };
+  const double begin_us = 1e6 * step.begin_s, step_us = begin_us + 1e6 * step.step_s;
+  add("wait for batch", false, begin_us, 1e6 * step.wait_s);
+  for (const StepSpan& span : step.spans)
+    add(span.name, span.exchange, step_us + 1e3 * span.begin_ms, 1e3 * (span.end_ms - span.begin_ms));
+}
 
-TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
-  const Settings& settings = options.settings;
+// The settings of this rank: its share of the data, and of the CPU cores.
+Settings settings_of_rank(const TrainOptions& options) {
+  Settings settings = options.settings;
+  const Ranks& ranks = options.ranks;
+  if (!ranks.several()) return settings;
+  settings.pipeline.order.rank = ranks.rank;
+  settings.pipeline.order.world = ranks.world;
+  int& limit = settings.pipeline.execution.cpu_limit;
+  if (ranks.sharing > 1) limit = limit > 0 ? std::min(limit, cores_of_rank(ranks)) : cores_of_rank(ranks);
+  return settings;
+}
+
+// MPI ends in order only if all ranks do.
+void finish_ranks(const Ranks& ranks) {
+  if (ranks.mpi) ranks.mpi->finish();
+}
+
+TrainResult train_rank(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
+  if (options.target > 0 && options.validation.source.path.empty() && options.validation.mix.empty())
+    throw Error(ErrorKind::kArgument,
+                "train: found a target accuracy but no validation data; expected both. Pass --val");
+  const Settings settings = settings_of_rank(options);
   const std::filesystem::path resumed = checkpoint_to_resume(options);
   notify_done_on_host(settings.pipeline);
   const TrainData data = open_data(options, stop);
   const auto& dataset = data.training;
   const auto& validation = data.validation;
   const auto device = open_device(settings.train.device);
-  const auto trainer = make_trainer(settings.train);
+  const auto trainer = make_trainer(settings.train, options.ranks);
 
   TrainPlan plan;
   plan.minutes = options.minutes;
   plan.checkpoints = options.checkpoints;
   plan.checkpoint_seconds = options.checkpoint_seconds;
   plan.notice = [](const std::string& text) { emit_notice(text); };
+  plan.rank = options.ranks.rank;
+  plan.world = options.ranks.world;
   TrainProgress done;
   if (!resumed.empty()) done = trainer->restore(resumed);
   if (!options.weights.empty()) load_weights(*trainer, options.weights);
@@ -148,6 +190,7 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   plan.first_step = position.first_step;
   plan.resume_state = [&] { return position.state(source.loader().progress()); };
   if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
+  plan.target = options.target;
   plan.evaluate_every = std::llround(options.evaluate_every * per_epoch);
   plan.report_every = std::clamp<std::int64_t>(position.per_epoch / 10, 1, 50);
   if (validation) {
@@ -156,10 +199,16 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
     plan.validation_batches = static_cast<std::int64_t>(Order(spec.order, spec.batch, basis).batches_per_epoch());
     plan.validation = [spec, validation, basis, &device, consumer] {
       return std::make_unique<LoaderSource>(
-          std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1, false, basis, consumer}));
+          std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1, false, basis, consumer}),
+          LoaderSource::Samples::kOfRank);
     };
   }
+  nlohmann::json trace = nlohmann::json::array();
+  if (!options.trace.empty()) plan.trace = [&](const TracedStep& step) { add_to_trace(step, trace); };
+  std::optional<TrainingEvents> events;
+  if (!options.tensorboard.empty() && options.ranks.first()) events.emplace(options.tensorboard, plan.start_step);
   plan.report = [&](const TrainHistory& history) {
+    if (events) events->update(history);
     if (!progress || history.points.empty()) return;
     const TrainPoint& point = history.points.back();
     const double by_time = options.minutes > 0 ? point.seconds / (60 * options.minutes) : 0;
@@ -182,6 +231,9 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   try {
     plan.stop = stop;
     result.history = run_training(*trainer, settings.train, source, plan);
+    if (events) events->finish(result.history);
+    if (!options.trace.empty() && options.ranks.first())
+      write_file_atomically(options.trace, nlohmann::json{{"traceEvents", trace}}.dump());
   } catch (...) {
     list_bad();
     throw;
@@ -190,9 +242,70 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
   result.epochs = position.epochs_at(result.history.steps);
   result.parameters = trainer->parameters();
   result.macs = trainer->macs();
+  result.target = options.target;
+  result.price_per_hour = options.price_per_hour;
+  result.ranks = options.ranks.world;
+  result.exchange = trainer->exchange_times();
   result.bad = source.loader().bad_samples();
   return result;
 }
+
+}  // namespace
+
+TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
+  const Ranks& ranks = options.ranks;
+  try {
+    TrainResult result = train_rank(options, ranks.first() ? progress : Progress(), std::move(stop));
+    finish_ranks(ranks);
+    return result;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled && !std::string_view(error.what()).empty()) finish_ranks(ranks);
+    throw;
+  }
+}
+
+namespace {
+
+// The exchange of gradients, per step.
+struct ExchangeSummary {
+  double exchange_ms = 0, exposed_ms = 0;
+  double hidden = 0;      // share of the exchange during the backward pass
+  double efficiency = 0;  // share of the training time without waiting for the exchange
+};
+
+ExchangeSummary summary_of(const TrainResult& r) {
+  const ExchangeTimes& times = r.exchange;
+  const double steps = std::max(1.0, static_cast<double>(times.steps));
+  return {1e3 * times.seconds / steps, 1e3 * times.exposed_seconds / steps,
+          times.seconds > 0 ? 1 - times.exposed_seconds / times.seconds : 0,
+          1 - times.exposed_seconds / std::max(r.history.seconds, 1e-9)};
+}
+
+double cost_of(const TrainResult& r, double seconds) { return r.price_per_hour * seconds / 3600; }
+
+std::string target_text(const TrainResult& r) {
+  if (!r.history.reached_target) return fmt::format("target    {:.2f} % was not reached\n", 100 * r.target);
+  const EvaluationPoint& last = r.history.evaluations.back();
+  return fmt::format("target    {:.2f} % after {:.1f} s, {:.1f} s of training{}\n", 100 * r.target, last.seconds,
+                     last.training_seconds,
+                     r.price_per_hour > 0 ? fmt::format(", cost {:.4f}", cost_of(r, last.seconds)) : "");
+}
+
+nlohmann::ordered_json target_json(const TrainResult& r) {
+  nlohmann::ordered_json target{{"accuracy", r.target},
+                                {"reached", r.history.reached_target},
+                                {"seconds", nullptr},
+                                {"training_seconds", nullptr},
+                                {"cost", nullptr}};
+  if (!r.history.reached_target) return target;
+  const EvaluationPoint& last = r.history.evaluations.back();
+  target["seconds"] = last.seconds;
+  target["training_seconds"] = last.training_seconds;
+  if (r.price_per_hour > 0) target["cost"] = cost_of(r, last.seconds);
+  return target;
+}
+
+}  // namespace
 
 std::string to_text(const TrainResult& r) {
   const TrainHistory& h = r.history;
@@ -200,11 +313,21 @@ std::string to_text(const TrainResult& r) {
       fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} img/s, waiting {:.1f} %\n",
                   r.settings.train.model, r.settings.train.device, r.epochs, h.steps, r.settings.pipeline.batch.size,
                   h.seconds, static_cast<double>(h.samples) / h.seconds, 100 * h.wait_seconds / h.seconds);
+  if (r.ranks > 1) {
+    const ExchangeSummary s = summary_of(r);
+    text += fmt::format(
+        "ranks     {}, gradients exchanged in {:.1f} ms per step, {:.0f} % of it during the backward pass; scaling "
+        "efficiency at most {:.1f} %\n",
+        r.ranks, s.exchange_ms, 100 * s.hidden, 100 * s.efficiency);
+  }
   if (!h.points.empty())
     text += fmt::format("loss      {:.3f} -> {:.3f}\n", h.points.front().loss, h.points.back().loss);
   if (!h.evaluations.empty())
     text += fmt::format("accuracy  {:.2f} % (validation loss {:.3f})\n", 100 * h.evaluations.back().accuracy,
                         h.evaluations.back().loss);
+  if (r.target > 0) text += target_text(r);
+  if (r.price_per_hour > 0)
+    text += fmt::format("cost      {:.4f} at {:g} per hour\n", cost_of(r, h.seconds), r.price_per_hour);
   for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", to_string(bad.location), bad.reason);
   return text;
 }
@@ -227,6 +350,17 @@ std::string to_json(const TrainResult& r) {
   json["loss_last"] = h.points.empty() ? nlohmann::json() : nlohmann::json(h.points.back().loss);
   json["accuracy"] = h.evaluations.empty() ? nlohmann::json() : nlohmann::json(h.evaluations.back().accuracy);
   json["val_loss"] = h.evaluations.empty() ? nlohmann::json() : nlohmann::json(h.evaluations.back().loss);
+  json["cost"] = r.price_per_hour > 0 ? nlohmann::ordered_json(cost_of(r, h.seconds)) : nlohmann::ordered_json();
+  json["target"] = r.target > 0 ? target_json(r) : nlohmann::ordered_json();
+  json["ranks"] = nullptr;
+  if (r.ranks > 1) {
+    const ExchangeSummary s = summary_of(r);
+    json["ranks"] = {{"world", r.ranks},
+                     {"exchange_ms", s.exchange_ms},
+                     {"exposed_ms", s.exposed_ms},
+                     {"hidden", s.hidden},
+                     {"efficiency", s.efficiency}};
+  }
   json["points"] = nlohmann::json::array();
   for (const TrainPoint& point : h.points)
     json["points"].push_back({{"step", point.step},

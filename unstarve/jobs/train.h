@@ -4,6 +4,9 @@
 // Resuming: a checkpoint contains weights, momentum, step number and resume position. The run continues with exactly
 //           the next batch, or, with another batch size, with the remaining samples of the epoch (resume_position.h).
 //
+// Ranks:    with several, all of them call run_train() with the same options; each trains on its share of the data. The
+//           result of rank 0 is that of all.
+//
 // Threads: one caller. Failure: as Loader, Trainer and run_training().
 
 #include <filesystem>
@@ -21,13 +24,18 @@ struct BadSample;  // pipeline/executor/loader.h
 
 struct TrainOptions {
   Settings settings;
+  Ranks ranks;  // join_ranks()
   // Data to evaluate on: source or mix with filters, and operations that replace the default resize and crop. Each
   // sample is evaluated once, with the training batch size; order, weights and batch operations are ignored. Without a
   // source: no evaluation.
   PipelineSpec validation;
-  double minutes = 0;         // 0: no limit
-  double epochs = 0;          // 0: as many as fit in `minutes`
-  double evaluate_every = 1;  // epochs; 0: only at the end
+  double minutes = 0;                 // 0: no limit
+  double epochs = 0;                  // 0: as many as fit in `minutes`
+  double evaluate_every = 1;          // epochs; 0: only at the end
+  double target = 0;                  // accuracy at which the run ends, 0..1; 0: none. Requires validation data
+  double price_per_hour = 0;          // of all machines, for the cost; 0: unknown
+  std::filesystem::path trace;        // file for a trace of 20 steps of rank 0; "": none
+  std::filesystem::path tensorboard;  // folder for event files of TensorBoard; "": none
   // What is written at each evaluation, every `checkpoint_seconds`, at the end, and when the run is stopped.
   CheckpointTargets checkpoints;
   double checkpoint_seconds = 300;   // 0: not by time
@@ -41,7 +49,11 @@ struct TrainResult {
   TrainHistory history;
   double epochs = 0;  // completed, including those before a resume
   std::int64_t parameters = 0;
-  double macs = 0;             // multiply-adds per image, forward
+  double macs = 0;  // multiply-adds per image, forward
+  int ranks = 1;
+  ExchangeTimes exchange;  // of rank 0
+  double target = 0;       // TrainOptions
+  double price_per_hour = 0;
   std::vector<BadSample> bad;  // skipped or replaced by the error policy
 };
 
@@ -51,7 +63,13 @@ struct TrainResult {
 
 [[nodiscard]] std::string to_text(const TrainResult& result);
 // {model, device, batch, parameters, macs, epochs, steps, samples, seconds, samples_per_s, data_wait, loss_first,
-// loss_last, accuracy, val_loss (null without validation), points[], evaluations[], bad[]}
+// loss_last, accuracy, val_loss (null without validation), cost, target, ranks, points[], evaluations[], bad[]}
+// target, null without one: {accuracy, reached, seconds, training_seconds, cost}: time and cost to the target as in
+// DAWNBench, with and without evaluations and checkpoints; null if it was not reached. cost, also of the whole run, is
+// null without a price
+// ranks, null for one: {world, exchange_ms, exposed_ms, hidden, efficiency}: per step, the time in which gradients were
+// exchanged, the part after the backward pass, the share of the rest, and the share of the training time that did not
+// wait for the exchange, an upper bound of the scaling efficiency
 [[nodiscard]] std::string to_json(const TrainResult& result);
 
 }  // namespace unstarve

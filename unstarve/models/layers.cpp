@@ -42,7 +42,11 @@ BatchNorm::BatchNorm(int channels)
 torch::Tensor BatchNorm::forward(torch::Tensor x) {
   // Counted as in the Python module, so that checkpoints are compatible in both directions.
   if (is_training()) num_batches_tracked_.add_(1);
-  return torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(), 0.1, 1e-5,
+  constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
+  if (is_training() && sum_over_ranks_ != nullptr)
+    return synchronised_batch_norm(x, {weight_, bias_, running_mean_, running_var_, kMomentum, kEpsilon},
+                                   *sum_over_ranks_);
+  return torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(), kMomentum, kEpsilon,
                            /*cudnn_enabled=*/true);
 }
 

@@ -13,6 +13,8 @@
 
 #include <torch/torch.h>
 
+#include "unstarve/models/synchronised_batch_norm.h"
+
 namespace unstarve {
 
 class Network : public torch::nn::Module {
@@ -64,6 +66,8 @@ class BatchNorm final : public Network {
  public:
   explicit BatchNorm(int channels);
   torch::Tensor forward(torch::Tensor x) override;
+  // In training, from now on, with the statistics of the batches of all ranks. `sum` is borrowed.
+  void synchronise(const SumOverRanks* sum) { sum_over_ranks_ = sum; }
 
  private:
   torch::Tensor weight_;
@@ -71,6 +75,7 @@ class BatchNorm final : public Network {
   torch::Tensor running_mean_;
   torch::Tensor running_var_;
   torch::Tensor num_batches_tracked_;
+  const SumOverRanks* sum_over_ranks_ = nullptr;
 };
 
 // Weights and bias uniform in +-1/sqrt(in); with `deviation` > 0 weights are normal and bias is 0.

@@ -41,7 +41,8 @@ class AutocastScope {
   torch::ScalarType was_type_;
 };
 
-// Runs `body` and converts exceptions of libtorch to Error, beginning with the operation.
+// Runs `body` and converts exceptions of libtorch to Error, beginning with the operation. Failed exchanges with other
+// ranks are Error(kIo).
 template <class Body>
 decltype(auto) translate_errors(std::string_view operation, Body&& body) {
   const auto fail = [&](ErrorKind kind, std::string_view reason) -> Error {
@@ -49,6 +50,8 @@ decltype(auto) translate_errors(std::string_view operation, Body&& body) {
   };
   try {
     return std::forward<Body>(body)();
+  } catch (const c10::DistError& error) {
+    throw fail(ErrorKind::kIo, error.what_without_backtrace());
   } catch (const c10::OutOfMemoryError& error) {
     throw fail(ErrorKind::kMemory, error.what_without_backtrace());
   } catch (const c10::Error& error) {
@@ -58,6 +61,10 @@ decltype(auto) translate_errors(std::string_view operation, Body&& body) {
     throw fail(memory ? ErrorKind::kMemory : ErrorKind::kInternal, reason);
   } catch (const std::bad_alloc&) {
     throw fail(ErrorKind::kMemory, "out of memory");
+  } catch (const Error&) {
+    throw;
+  } catch (const std::runtime_error& error) {  // of Gloo
+    throw fail(ErrorKind::kIo, error.what());
   }
 }
 

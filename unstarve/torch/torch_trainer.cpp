@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,11 +12,9 @@
 
 #include <ATen/DeviceAccelerator.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/core/Event.h>
 #include <fmt/format.h>
 
 #include "unstarve/core/file.h"
-#include "unstarve/core/topology.h"
 #include "unstarve/models/layers.h"
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
@@ -25,7 +22,9 @@
 #include "unstarve/torch/loss_scaler.h"
 #include "unstarve/torch/normalise.h"
 #include "unstarve/torch/optimiser.h"
+#include "unstarve/torch/ranks/exchange.h"
 #include "unstarve/torch/staging.h"
+#include "unstarve/torch/time_mark.h"
 #include "unstarve/torch/torch_device.h"
 #include "unstarve/torch/weight_average.h"
 
@@ -40,42 +39,55 @@ constexpr const char* kAverageUpdates = "average.updates";
 constexpr const char* kScaleName = "loss_scaler.scale";
 constexpr const char* kGoodStepsName = "loss_scaler.good_steps";
 
-// Time marks on the host clock or, by events, on the device.
+// Time marks on the host clock or, by events, on the device, of the latest two steps.
 class StepTimer {
  public:
   static constexpr std::size_t kMarks = 4;  // begin, forward done, backward done, optimiser done
 
-  explicit StepTimer(torch::Device device) : device_(device) {
-    if (device.is_cpu()) return;
-    for (auto& event : events_) event.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);
+  explicit StepTimer(torch::Device device)
+      : lag_(device.is_cpu() ? 0 : 1), steps_{marks_of(device), marks_of(device)} {}
+  void enable(bool on) {
+    on_ = on;
+    done_ = 0;
   }
-  void enable(bool on) { on_ = on; }
   [[nodiscard]] bool enabled() const { return on_; }
   void mark(std::size_t index) {
     if (!on_) return;
-    if (device_.is_cpu()) {
-      times_[index] = std::chrono::steady_clock::now();
-    } else {
-      events_[index]->record(at::accelerator::getCurrentStream(device_.index()));
-    }
-    marked_ = marked_ || index + 1 == kMarks;
+    steps_[done_ % 2][index].record();
+    if (index + 1 == kMarks) ++done_;
   }
-  // Between mark `index` and the next one.
-  [[nodiscard]] double part_ms(std::size_t index) {
-    if (!on_ || !marked_) return 0;
-    if (device_.is_cpu()) {
-      return std::chrono::duration<double, std::milli>(times_[index + 1] - times_[index]).count();
-    }
-    events_[index + 1]->synchronize();
-    return events_[index]->elapsedTime(*events_[index + 1]);
+  // On the host of the latest step, on a GPU of the one before.
+  [[nodiscard]] StepTimes times(double copy_ms) {
+    if (!on_ || done_ <= lag_) return {};
+    Marks& step = steps_[(done_ - 1 - lag_) % 2];
+    const auto part_ms = [&](std::size_t index) { return step[index + 1].ms_since(step[index]); };
+    const double idle_ms = lag_ > 0 ? steps_[(done_ - 1) % 2][0].ms_since(step[kMarks - 1]) : 0;
+    return {copy_ms, part_ms(0), part_ms(1), part_ms(2), idle_ms};
   }
+  // Of the latest step; empty unless enabled.
+  [[nodiscard]] std::vector<StepSpan> spans() {
+    if (!on_ || done_ == 0) return {};
+    constexpr std::array<const char*, kMarks - 1> kNames{"forward", "backward", "optimiser"};
+    Marks& marks = steps_[(done_ - 1) % 2];
+    std::vector<StepSpan> result;
+    for (std::size_t i = 0; i + 1 < kMarks; ++i)
+      result.push_back({kNames[i], false, marks[i].ms_since(marks[0]), marks[i + 1].ms_since(marks[0])});
+    return result;
+  }
+  [[nodiscard]] TimeMark& begin() { return steps_[(done_ - 1) % 2][0]; }
 
  private:
-  torch::Device device_;
+  using Marks = std::vector<TimeMark>;
+  static Marks marks_of(torch::Device device) {
+    Marks marks;
+    for (std::size_t i = 0; i < kMarks; ++i) marks.emplace_back(device);
+    return marks;
+  }
+
+  std::size_t lag_;  // steps
   bool on_ = false;
-  bool marked_ = false;
-  std::array<std::chrono::steady_clock::time_point, kMarks> times_{};
-  std::array<std::optional<c10::Event>, kMarks> events_;
+  std::size_t done_ = 0;  // steps since the timer was enabled
+  std::array<Marks, 2> steps_;
 };
 
 class TorchSnapshot final : public TrainSnapshot {
@@ -92,10 +104,10 @@ class TorchSnapshot final : public TrainSnapshot {
 
 class TorchTrainer final : public Trainer {
  public:
-  explicit TorchTrainer(const TrainSettings& settings)
+  TorchTrainer(const TrainSettings& settings, const Ranks& ranks)
       : settings_(settings),
-        device_(parse_device(settings.device)),
-        threads_(settings.operator_threads > 0 ? settings.operator_threads : read_topology().usable()),
+        device_(device_of_rank(parse_device(settings.device), ranks)),
+        threads_(settings.operator_threads > 0 ? settings.operator_threads : cores_of_rank(ranks)),
         format_(settings.channels_last ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous),
         type_(torch_type(settings.precision)),
         staging_(device_),
@@ -111,6 +123,7 @@ class TorchTrainer final : public Trainer {
     optimiser_ = make_optimiser(*network_, settings.optimiser);
     if (settings.average > 0) average_.emplace(*network_, settings.average);
     if (settings.precision == Precision::kFloat16) scaler_.emplace(device_);
+    if (ranks.several()) join(ranks);
   }
 
   void load(const HostBatch& batch) override {
@@ -128,11 +141,14 @@ class TorchTrainer final : public Trainer {
       network_->train();
       use_averages(false);
       timer_.mark(0);
+      const bool exchanges = exchange_ && update;
+      if (exchanges) exchange_->before_forward();
       const Staging::Current& batch = staging_.current();
       torch::Tensor loss = torch::nn::functional::cross_entropy(
           forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
           torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(settings_.label_smoothing));
       timer_.mark(1);
+      if (exchanges) exchange_->before_backward();
       const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
       (scaler_ ? scaler_->scale(share) : share).backward();
       timer_.mark(2);
@@ -150,7 +166,12 @@ class TorchTrainer final : public Trainer {
 
   double loss() override {
     if (!loss_.defined()) throw Error(ErrorKind::kArgument, "training: loss requested before the first step");
-    return translate_errors("reading the loss", [&] { return loss_.item<double>(); });
+    return translate_errors("reading the loss", [&] {
+      double loss = loss_.item<double>();
+      if (!exchange_) return loss;
+      exchange_->sum({&loss, 1});
+      return loss / world_;
+    });
   }
 
   void enable_timing(bool on) override {
@@ -160,8 +181,15 @@ class TorchTrainer final : public Trainer {
 
   StepTimes times() override {
     if (!timer_.enabled()) return {};
-    return translate_errors("reading the step's times", [&]() -> StepTimes {
-      return {staging_.copy_ms(), timer_.part_ms(0), timer_.part_ms(1), timer_.part_ms(2)};
+    return translate_errors("reading the step's times",
+                            [&]() -> StepTimes { return timer_.times(staging_.copy_ms()); });
+  }
+
+  std::vector<StepSpan> spans() override {
+    return translate_errors("reading the step's times", [&] {
+      std::vector<StepSpan> result = timer_.spans();
+      if (exchange_ && !result.empty()) exchange_->add_spans(timer_.begin(), result);
+      return result;
     });
   }
 
@@ -182,8 +210,19 @@ class TorchTrainer final : public Trainer {
     });
   }
 
+  void evaluate_done(Evaluation& result) override {
+    if (!exchange_) return;
+    translate_errors("adding the evaluations of all ranks", [&] {
+      std::array<double, 3> values{static_cast<double>(result.samples), static_cast<double>(result.correct),
+                                   result.loss_sum};
+      exchange_->sum(values);
+      result = {std::llround(values[0]), std::llround(values[1]), values[2]};
+    });
+  }
+
   std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) override {
     return translate_errors("copying the state of the training", [&] {
+      if (exchange_) exchange_->average_statistics();
       std::map<std::string, std::string> metadata{
           {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
       if (!progress.data.empty()) metadata[kDataKey] = progress.data;
@@ -209,6 +248,7 @@ class TorchTrainer final : public Trainer {
       if (!checkpoint) forget_progress();
       if (checkpoint) optimiser_->restored();
       if (checkpoint && average_) average_->restored();
+      if (exchange_) exchange_->send_weights();
       return progress;
     });
   }
@@ -224,8 +264,18 @@ class TorchTrainer final : public Trainer {
                                       {head_of(*network_), {"optimiser.", "loss_scaler.", "average.", kWeightsPrefix}});
       result.loaded = entries.size() - result.initialised.size();
       forget_progress();
+      if (exchange_) exchange_->send_weights();
       return result;
     });
+  }
+
+  void largest_of_ranks(std::span<double> values) override {
+    if (exchange_) translate_errors("agreeing with all ranks", [&] { exchange_->largest(values); });
+  }
+  bool reports_lost_rank() override { return !exchange_ || exchange_->first_to_fail(); }
+  ExchangeTimes exchange_times() override {
+    if (!exchange_) return {};
+    return translate_errors("reading the times of the exchange", [&] { return exchange_->times(); });
   }
 
   std::size_t peak_memory_bytes() override {
@@ -237,6 +287,23 @@ class TorchTrainer final : public Trainer {
   }
 
  private:
+  // The GPU "cuda" of a rank is that of its number on the machine.
+  static torch::Device device_of_rank(torch::Device device, const Ranks& ranks) {
+    if (device.is_cpu() || device.has_index() || !ranks.several()) return device;
+    return {device.type(), static_cast<c10::DeviceIndex>(ranks.local_rank)};
+  }
+
+  void join(const Ranks& ranks) {
+    world_ = ranks.world;
+    exchange_ = make_exchange(ranks, *network_, device_);
+    exchange_->send_weights();
+    if (!settings_.sync_batch_norm) return;
+    sum_over_ranks_ = [this](torch::Tensor& values) { exchange_->sum(values); };
+    for (const auto& module : network_->modules()) {
+      if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->synchronise(&sum_over_ranks_);
+    }
+  }
+
   // OpenMP stores the number of operator threads per calling thread; changing it clears the cached kernels of oneDNN.
   void use_device() {
     if (torch::get_num_threads() != threads_) torch::set_num_threads(threads_);
@@ -352,13 +419,17 @@ class TorchTrainer final : public Trainer {
   bool averaged_ = false;  // whether the network has the averages
   std::optional<LossScaler> scaler_;
   torch::Tensor loss_;
+  int world_ = 1;
+  SumOverRanks sum_over_ranks_;
+  std::unique_ptr<Exchange> exchange_;  // null: one rank
 };
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings) {
-  return translate_errors("creating a trainer for " + settings.model,
-                          [&]() -> std::unique_ptr<Trainer> { return std::make_unique<TorchTrainer>(settings); });
+std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const Ranks& ranks) {
+  return translate_errors("creating a trainer for " + settings.model, [&]() -> std::unique_ptr<Trainer> {
+    return std::make_unique<TorchTrainer>(settings, ranks);
+  });
 }
 
 }  // namespace unstarve

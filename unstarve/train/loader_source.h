@@ -14,12 +14,15 @@ namespace unstarve {
 
 class LoaderSource final : public BatchSource {
  public:
-  explicit LoaderSource(std::unique_ptr<Loader> loader);
+  // kOfRank: without the samples that fill up the last batches of ranks (Batch::valid()), for evaluation.
+  enum class Samples { kAll, kOfRank };
+  explicit LoaderSource(std::unique_ptr<Loader> loader, Samples samples = Samples::kAll);
   [[nodiscard]] bool next(HostBatch& batch) override;
   [[nodiscard]] Loader& loader() { return *loader_; }
 
  private:
   std::unique_ptr<Loader> loader_;
+  Samples samples_;
   StoreFormat output_;            // format of the batches
   std::optional<Batch> current_;  // destroyed before the loader
 };

@@ -1,6 +1,7 @@
 #include "unstarve/train/loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -16,13 +17,12 @@ namespace {
 
 // First steps excluded from the measured speed, while kernels are generated and memory pools filled.
 constexpr std::int64_t kWarmupSteps = 3;
+constexpr std::int64_t kTracedSteps = 20;
 // Assumed time of a batch in evaluation relative to a step, until measured: the forward pass has a third of the
 // multiply-adds.
 constexpr double kEvaluationShare = 1.0 / 3.0;
 
-void throw_if_stopped(const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Error(ErrorKind::kCancelled, "training was stopped");
-}
+[[noreturn]] void throw_stopped() { throw Error(ErrorKind::kCancelled, "training was stopped"); }
 
 // Estimates the total number of steps of a run. Times exclude evaluations.
 class StepBudget {
@@ -104,17 +104,17 @@ class TrainingRun {
 
   TrainHistory run() {
     try {
-      for (std::int64_t total = budget_.total(step_, 0); step_ < total;
-           total = budget_.total(step_, watch_.seconds())) {
-        if (updated_) throw_if_stopped(plan_.stop);
-        train_step(total);
-        if (updated_) between_steps();
+      for (Decision next = decide(); step_ < next.total && !history_.reached_target; next = decide()) {
+        if (updated_ && next.stop) throw_stopped();
+        train_step(next.total);
+        if (updated_) between_steps(next);
       }
       trainer_.synchronise();
       if (history_.points.empty() || history_.points.back().step != step_) add_point();
       if (evaluated_step_ != step_) evaluate();
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kCancelled) stop(error);
+      if (error.kind() == ErrorKind::kIo && plan_.world > 1) lost_rank(error);
       throw;
     }
     checkpoints_.finish();
@@ -124,6 +124,12 @@ class TrainingRun {
   }
 
  private:
+  // What all ranks do next.
+  struct Decision {
+    std::int64_t total = 0;   // steps of the run
+    bool stop = false;        // before this step, or the next one whose predecessor updated the weights
+    bool checkpoint = false;  // after this step
+  };
   // At the last point of the history.
   struct Reported {
     std::int64_t step = 0;
@@ -132,30 +138,50 @@ class TrainingRun {
     double wait_seconds = 0;
   };
 
+  [[nodiscard]] bool checkpoint_due() const {
+    return plan_.checkpoint_seconds > 0 && watch_.seconds() - checkpoint_s_ >= plan_.checkpoint_seconds;
+  }
+
+  Decision decide() {
+    const Decision mine{budget_.total(step_, watch_.seconds()), plan_.stop.stop_requested(), checkpoint_due()};
+    if (plan_.world == 1) return mine;
+    std::array<double, 3> values{plan_.rank == 0 ? static_cast<double>(mine.total) : 0.0, mine.stop ? 1.0 : 0.0,
+                                 plan_.rank == 0 && mine.checkpoint ? 1.0 : 0.0};
+    trainer_.largest_of_ranks(values);
+    return {std::llround(values[0]), values[1] != 0, values[2] != 0};
+  }
+
   void train_step(std::int64_t total) {
     const double begin_s = watch_.seconds();
     HostBatch batch;
     if (!source_.next(batch))
       throw Error(ErrorKind::kInput, fmt::format("training: the data ended after {} steps of {}", step_, total));
-    history_.wait_seconds += watch_.seconds() - begin_s;
+    const double wait_s = watch_.seconds() - begin_s;
+    history_.wait_seconds += wait_s;
 
     rate_ = scheduled_rate(settings_, step_, total);
     updated_ = (step_ + 1 - plan_.start_step) % settings_.accumulate == 0 || step_ + 1 >= total;
+    const std::int64_t number = step_ - plan_.start_step;
+    if (plan_.trace && number == kWarmupSteps) trainer_.enable_timing(true);
     trainer_.load(batch);
+    const double step_s = watch_.seconds() - begin_s;
     trainer_.step(rate_, updated_);
     ++step_;
-    history_.samples += static_cast<std::int64_t>(batch.labels.size());
+    if (plan_.trace && number >= kWarmupSteps && number < kWarmupSteps + kTracedSteps)
+      plan_.trace({step_, begin_s, wait_s, step_s, trainer_.spans()});
+    if (plan_.trace && number + 1 == kWarmupSteps + kTracedSteps) trainer_.enable_timing(false);
+    history_.samples += static_cast<std::int64_t>(batch.labels.size()) * plan_.world;
     budget_.step_done(watch_.seconds() - paused_s_);
     if (history_.evaluations.empty() && plan_.validation)
       budget_.set_reserve(kEvaluationShare * static_cast<double>(plan_.validation_batches) * budget_.step_seconds());
     evaluation_due_ |= plan_.evaluate_every > 0 && (step_ - plan_.first_step) % plan_.evaluate_every == 0;
   }
 
-  void between_steps() {
+  void between_steps(const Decision& decision) {
     const std::int64_t every = std::max<std::int64_t>(plan_.report_every, 1);
     if (step_ == plan_.start_step + 1 || step_ / every != reported_.step / every) add_point();
     if (evaluation_due_) return evaluate();
-    if (plan_.checkpoint_seconds > 0 && watch_.seconds() - checkpoint_s_ >= plan_.checkpoint_seconds) {
+    if (plan_.world == 1 ? checkpoint_due() : decision.checkpoint) {
       const double begin_s = watch_.seconds();
       checkpoint();
       paused_s_ += watch_.seconds() - begin_s;
@@ -166,10 +192,14 @@ class TrainingRun {
     evaluation_due_ = false;
     const double begin_s = watch_.seconds();
     if (plan_.validation) {
-      const Evaluation result = evaluate_all(trainer_, *plan_.validation(), plan_.stop);
+      // The ranks end an evaluation together: a stop waits for it.
+      const Evaluation result =
+          evaluate_all(trainer_, *plan_.validation(), plan_.world == 1 ? plan_.stop : std::stop_token());
       const auto samples = static_cast<double>(result.samples);
+      const double accuracy = static_cast<double>(result.correct) / samples;
       history_.evaluations.push_back(
-          {step_, watch_.seconds(), static_cast<double>(result.correct) / samples, result.loss_sum / samples});
+          {step_, watch_.seconds(), begin_s - paused_s_, accuracy, result.loss_sum / samples});
+      history_.reached_target = plan_.target > 0 && accuracy >= plan_.target;
     }
     checkpoint();
     evaluated_step_ = step_;
@@ -180,7 +210,8 @@ class TrainingRun {
   void checkpoint() {
     if (!checkpoints_.any()) return;
     (void)finite_loss();
-    checkpoints_.write(trainer_.snapshot({step_, plan_.resume_state ? plan_.resume_state() : ""}), step_);
+    auto snapshot = trainer_.snapshot({step_, plan_.resume_state ? plan_.resume_state() : ""});
+    if (plan_.rank == 0) checkpoints_.write(std::move(snapshot), step_);
     checkpoint_s_ = watch_.seconds();
   }
 
@@ -191,6 +222,21 @@ class TrainingRun {
     checkpoints_.finish();
     throw Error(ErrorKind::kCancelled, fmt::format("{} after step {}; continue with --resume {}", error.what(), step_,
                                                    checkpoints_.newest().string()));
+  }
+
+  // Ends a run whose exchange with the other ranks failed. Each rank notices it; one of them has the message.
+  [[noreturn]] void lost_rank(const Error& error) {
+    if (!trainer_.reports_lost_rank()) throw Error(ErrorKind::kCancelled, "");
+    const std::filesystem::path& folder = plan_.checkpoints.folder;
+    const bool resumable = !folder.empty() && has_checkpoint(folder);
+    throw Error(
+        ErrorKind::kIo,
+        fmt::format("training: another rank ended after step {}; expected {} ranks. {} ({})", step_, plan_.world,
+                    resumable ? fmt::format("Continue with --resume {}, with any number of ranks; its newest "
+                                            "checkpoint is {}",
+                                            folder.string(), newest_checkpoint(folder).filename().string())
+                              : "There is no checkpoint to continue from: use --checkpoint-dir",
+                    error.what()));
   }
 
   double finite_loss() {
@@ -244,10 +290,11 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
 Evaluation evaluate_all(Trainer& trainer, BatchSource& source, std::stop_token stop) {
   Evaluation result;
   for (HostBatch batch; source.next(batch);) {
-    throw_if_stopped(stop);
+    if (stop.stop_requested()) throw_stopped();
     trainer.load(batch);
     trainer.evaluate(result);
   }
+  trainer.evaluate_done(result);
   if (result.samples == 0)
     throw Error(ErrorKind::kInput, "evaluation: found no samples in the validation data; expected at least one");
   return result;

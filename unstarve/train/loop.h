@@ -9,10 +9,14 @@
 // A step is one batch. With TrainSettings::accumulate, every n-th step updates the weights; evaluations, checkpoints
 // and stops wait for an update.
 //
+// Ranks:     with several, all of them run the loop with the same plan and settings. Rank 0 estimates the length of the
+//            run and decides about checkpoints, a stop of any rank stops all of them after the same step. Rank 0 writes
+//            the checkpoints.
 // Threads:   runs on the calling thread, including `report`; checkpoints are written by a thread (checkpoints.h).
 // Failure:   exceptions of the trainer and the sources; Error(kCheck) if the loss is not finite, with the last
-//            checkpoint; Error(kCancelled) if stopped, after a checkpoint was written. No checkpoint is written while
-//            the loss is not finite.
+//            checkpoint; Error(kCancelled) if stopped, after a checkpoint was written; Error(kIo) if another rank has
+//            ended, Error(kCancelled) without message if another one reports that. No checkpoint is written while the
+//            loss is not finite.
 
 #include <cstdint>
 #include <filesystem>
@@ -48,18 +52,29 @@ struct TrainPoint {
 
 struct EvaluationPoint {
   std::int64_t step = 0;
-  double seconds = 0;
-  double accuracy = 0;  // share of samples, 0..1
-  double loss = 0;      // mean
+  double seconds = 0;           // since the start of this run
+  double training_seconds = 0;  // of which without evaluations and checkpoints
+  double accuracy = 0;          // share of samples, 0..1
+  double loss = 0;              // mean
 };
 
 struct TrainHistory {
   std::vector<TrainPoint> points;
   std::vector<EvaluationPoint> evaluations;  // the last one is the result; empty without validation data
   std::int64_t steps = 0;                    // total, including steps before a resume
-  std::int64_t samples = 0;                  // in this run
+  std::int64_t samples = 0;                  // in this run, of all ranks
   double seconds = 0;
   double wait_seconds = 0;
+  bool reached_target = false;  // TrainPlan::target, by the last evaluation
+};
+
+// One step of a trace.
+struct TracedStep {
+  std::int64_t step = 0;        // number, from 1
+  double begin_s = 0;           // since the start of the run
+  double wait_s = 0;            // for the batch
+  double step_s = 0;            // from `begin_s` to the begin of Trainer::step()
+  std::vector<StepSpan> spans;  // relative to the latter
 };
 
 struct TrainPlan {
@@ -71,6 +86,7 @@ struct TrainPlan {
   std::int64_t first_step = 0;
   std::int64_t report_every = 50;   // steps between points; reading the loss waits for the device
   std::int64_t evaluate_every = 0;  // steps between evaluations; 0: only at the end
+  double target = 0;                // accuracy at which an evaluation ends the run, 0..1; 0: none
   CheckpointTargets checkpoints;    // written at each evaluation, at the end, and when the run is stopped
   double checkpoint_seconds = 0;    // and after this time since the last one; 0: not by time
   // Creates a pass over the validation data; may be empty. A timed run uses validation_batches to reserve time for the
@@ -81,8 +97,12 @@ struct TrainPlan {
   std::function<std::string()> resume_state;
   // Called for each new point; may be empty.
   std::function<void(const TrainHistory&)> report;
+  // Called for each of 20 steps, from the 4th one on; may be empty. Their times are taken, which waits for the device.
+  std::function<void(const TracedStep&)> trace;
   std::function<void(const std::string&)> notice;  // messages about checkpoints that could not be written
   std::stop_token stop{};                          // ends the run after a checkpoint
+  int rank = 0;                                    // of this process, and the number of ranks
+  int world = 1;
 };
 
 // Throws Error(kArgument) if the plan has neither steps nor minutes, or if no step is left after `start_step`.

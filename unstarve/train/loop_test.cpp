@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/train/schedule.h"
 
 namespace unstarve {
@@ -19,10 +22,14 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-// Writes nothing, so that the loop can be tested without files.
+// Writes nothing, so that the loop can be tested without files. Counts the writes, by any thread.
 class FakeSnapshot final : public TrainSnapshot {
  public:
-  void write(const std::filesystem::path&) const override {}
+  explicit FakeSnapshot(std::atomic<int>& written) : written_(written) {}
+  void write(const std::filesystem::path&) const override { ++written_; }
+
+ private:
+  std::atomic<int>& written_;
 };
 
 class FakeTrainer final : public Trainer {
@@ -36,8 +43,9 @@ class FakeTrainer final : public Trainer {
   }
   void synchronise() override {}
   double loss() override { return loss_value; }
-  void enable_timing(bool) override {}
+  void enable_timing(bool on) override { timed.push_back(on); }
   StepTimes times() override { return {}; }
+  std::vector<StepSpan> spans() override { return {{"forward", false, 0, 400}, {"backward", false, 400, 1000}}; }
   void evaluate(Evaluation& result) override {
     advance(evaluation_s);
     result.samples += 4;
@@ -47,10 +55,20 @@ class FakeTrainer final : public Trainer {
   std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) override {
     saved.push_back(progress.step);
     positions.push_back(progress.data);
-    return std::make_unique<FakeSnapshot>();
+    return std::make_unique<FakeSnapshot>(written);
   }
   TrainProgress restore(const std::filesystem::path&) override { return {}; }
   LoadedWeights load_weights(const std::filesystem::path&) override { return {}; }
+  void evaluate_done(Evaluation& result) override {
+    result.samples += others.samples;
+    result.correct += others.correct;
+    result.loss_sum += others.loss_sum;
+  }
+  void largest_of_ranks(std::span<double> values) override {
+    if (agree) agree(values);
+  }
+  bool reports_lost_rank() override { return reports; }
+  ExchangeTimes exchange_times() override { return {}; }
   std::size_t peak_memory_bytes() override { return 0; }
   std::int64_t parameters() const override { return 0; }
   double macs() const override { return 0; }
@@ -62,6 +80,11 @@ class FakeTrainer final : public Trainer {
   std::vector<double> rates;
   std::vector<bool> updates;
   std::vector<std::int64_t> saved;
+  std::vector<bool> timed;
+  Evaluation others;                             // of the other ranks
+  std::function<void(std::span<double>)> agree;  // the other ranks
+  bool reports = true;
+  std::atomic<int> written{0};  // snapshots
   std::vector<std::string> positions;
 
  private:
@@ -309,6 +332,87 @@ TEST_CASE("a run without length, without data, with an invalid loss or a stop re
   CHECK_THAT(kind(endless, stop.get_token()), Contains(to_string(ErrorKind::kCancelled)));
   trainer.loss_value = std::nan("");
   CHECK_THAT(kind(endless), Contains("step 1 is nan"));
+}
+
+TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and a stop of any rank is one of all") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 6;
+  plan.world = 2;
+  plan.checkpoints.file = "unused";
+
+  SECTION("rank 1 trains as many steps as rank 0 decides, takes part in checkpoints and writes none") {
+    plan.rank = 1;
+    plan.checkpoint_seconds = 0.5;  // its own clock does not matter
+    int asked = 0;
+    trainer.agree = [&](std::span<double> values) {
+      CHECK(values[0] == 0);
+      CHECK(values[2] == 0);
+      values[0] = 4;
+      values[2] = ++asked == 2 ? 1 : 0;
+    };
+    const TrainHistory history = run_training(trainer, {}, source, plan, clock);
+    CHECK(history.steps == 4);
+    CHECK(history.samples == 2 * 4 * 4);
+    CHECK(trainer.saved == std::vector<std::int64_t>{2, 4});
+    CHECK(trainer.written == 0);
+  }
+  SECTION("rank 0 writes") {
+    (void)run_training(trainer, {}, source, plan, clock);
+    CHECK(trainer.saved == std::vector<std::int64_t>{6});
+    CHECK(trainer.written == 1);
+  }
+  SECTION("a stop of another rank") {
+    int asked = 0;
+    trainer.agree = [&](std::span<double> values) { values[1] = ++asked == 3 ? 1 : 0; };
+    CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
+                      Catch::Contains("training was stopped after step 2; continue with --resume unused"));
+    CHECK(trainer.saved == std::vector<std::int64_t>{2});
+  }
+  SECTION("evaluations are those of all ranks and are not interrupted by a stop") {
+    std::stop_source stop;
+    trainer.others = {8, 0, 6};
+    plan.validation = [&] {
+      stop.request_stop();
+      return std::make_unique<FakeSource>(1);
+    };
+    plan.stop = stop.get_token();
+    const TrainHistory history = run_training(trainer, {}, source, plan, clock);
+    CHECK(history.evaluations.back().accuracy == Approx(3.0 / 12));
+    CHECK(history.evaluations.back().loss == Approx(8.0 / 12));
+  }
+  SECTION("another rank has ended: one rank reports it") {
+    int asked = 0;
+    trainer.agree = [&](std::span<double>) {
+      if (++asked == 3) throw Error(ErrorKind::kIo, "connection closed");
+    };
+    trainer.reports = GENERATE(true, false);
+    const std::string message = testing::error_message([&] { (void)run_training(trainer, {}, source, plan, clock); },
+                                                       trainer.reports ? ErrorKind::kIo : ErrorKind::kCancelled);
+    CHECK(message == (trainer.reports ? "training: another rank ended after step 2; expected 2 ranks. There is no "
+                                        "checkpoint to continue from: use --checkpoint-dir (connection closed)"
+                                      : ""));
+  }
+}
+
+TEST_CASE("a trace has the parts of a few steps after the first ones, with the times of the run") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless, &clock, 2);
+  TrainPlan plan;
+  plan.steps = 40;
+  std::vector<TracedStep> traced;
+  plan.trace = [&](const TracedStep& step) { traced.push_back(step); };
+  (void)run_training(trainer, {}, source, plan, clock);
+  REQUIRE(traced.size() == 20);
+  CHECK(traced[0].step == 4);
+  CHECK(traced[0].begin_s == Approx(3 * 3));
+  CHECK(traced[0].wait_s == Approx(2));
+  CHECK(traced[0].step_s == Approx(2));
+  CHECK(traced[0].spans.size() == 2);
+  CHECK(trainer.timed == std::vector<bool>{true, false});
 }
 
 TEST_CASE("evaluation without samples is an error") {

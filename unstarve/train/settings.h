@@ -69,9 +69,10 @@ struct TrainSettings {
   double learning_rate = 0.1;  // peak, at the given batch size
   OptimiserSettings optimiser;
   ScheduleSettings schedule;
-  double clip_norm = 0;  // largest norm of all gradients together; 0: no limit
-  int accumulate = 1;    // batches per update of the weights
-  double average = 0;    // decay of the moving average of the weights (EMA) per update; 0: no average
+  double clip_norm = 0;          // largest norm of all gradients together; 0: no limit
+  int accumulate = 1;            // batches per update of the weights
+  double average = 0;            // decay of the moving average of the weights (EMA) per update; 0: no average
+  bool sync_batch_norm = false;  // over the batches of all ranks
   double label_smoothing = 0.0;
   std::uint64_t seed = 0;  // of the initial weights
   friend bool operator==(const TrainSettings&, const TrainSettings&) = default;

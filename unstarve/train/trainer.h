@@ -4,11 +4,14 @@
 //
 // uint8 pixels are normalised and cast on the device; float pixels are used unchanged.
 //
+// Ranks:     with several (ranks/ranks.h), all of them make the same calls in the same order. step() with `update`,
+//            loss(), evaluate_done(), snapshot(), restore(), load_weights() and largest_of_ranks() wait for the others.
 // Threads:   one thread at a time. The number of operator threads is set for the calling thread before each call, so
 //            trainers with different numbers can alternate.
 // Failure:   make_trainer() throws Error(kMissing) in a build without libtorch, if the module cannot be loaded or the
 //            device does not exist; Error(kArgument) for invalid settings. Calls throw Error(kMemory) if an allocation
 //            fails, Error(kInput) for a label without a class, Error(kInternal) with libtorch's message otherwise.
+//            With several ranks, Error(kIo) if another one has ended.
 // Memory:    no graph outlives its step; losses stay on the device until they are read.
 
 #include <cstdint>
@@ -20,6 +23,7 @@
 
 #include "unstarve/models/catalogue.h"
 #include "unstarve/ops/store/store.h"
+#include "unstarve/ranks/ranks.h"
 #include "unstarve/train/settings.h"
 
 namespace unstarve {
@@ -35,12 +39,29 @@ struct HostBatch {
   std::span<const float> targets{};
 };
 
-// Wall time of the parts of a step. On a GPU measured by events, and only if enabled.
+// Wall time of the parts of a step, only if enabled. On a GPU they are measured by events.
 struct StepTimes {
   double copy_ms = 0;
   double forward_ms = 0;
   double backward_ms = 0;
   double optimiser_ms = 0;
+  double idle_ms = 0;  // GPU: from the end of the step to the begin of the next one
+  [[nodiscard]] double compute_ms() const { return forward_ms + backward_ms + optimiser_ms; }
+};
+
+// A part of a step, for traces.
+struct StepSpan {
+  std::string name;       // "forward", "backward", "exchange bucket 0", ...
+  bool exchange = false;  // concurrent with the others
+  double begin_ms = 0;    // since the begin of step()
+  double end_ms = 0;
+};
+
+// The exchange of gradients between ranks.
+struct ExchangeTimes {
+  std::int64_t steps = 0;
+  double seconds = 0;          // while at least one bucket of gradients was exchanged
+  double exposed_seconds = 0;  // the part in which no backward pass was running
 };
 
 struct Evaluation {
@@ -84,19 +105,25 @@ class Trainer {
   virtual void step(double learning_rate, bool update = true) = 0;
   // Waits for the device; does nothing on the host.
   virtual void synchronise() = 0;
-  // Mean loss of the latest step; waits for the device.
+  // Mean loss of the latest step, over all ranks; waits for the device.
   [[nodiscard]] virtual double loss() = 0;
-  // Times of the latest load() and step(); zeros unless enabled.
+  // Times of the latest load() and step(); zeros unless enabled. On a GPU those of the step before, and zeros after the
+  // first step: the host does not wait for the device.
   virtual void enable_timing(bool on) = 0;
   [[nodiscard]] virtual StepTimes times() = 0;
+  // The parts of the latest step(); empty unless timing is enabled. Waits for the device.
+  [[nodiscard]] virtual std::vector<StepSpan> spans() = 0;
 
   // Runs the current batch in evaluation mode, with the moving average if there is one, and adds to `result` (without
   // label smoothing); waits for the device.
   virtual void evaluate(Evaluation& result) = 0;
+  // Replaces `result` by the sum over all ranks.
+  virtual void evaluate_done(Evaluation& result) = 0;
 
   // Copies weights, batch-norm statistics, the state of the optimiser and `progress`, with the names of torchvision's
   // state_dict. With a moving average, those names refer to the averages and "training.<name>" to the weights.
-  // Precondition: the last step was with `update`. Waits for the device.
+  // Precondition: the last step was with `update`. Waits for the device. Batch-norm statistics become their means over
+  // all ranks.
   [[nodiscard]] virtual std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) = 0;
   void save(const std::filesystem::path& path, const TrainProgress& progress) { snapshot(progress)->write(path); }
   // Restores a file of snapshot() (training continues bit-equal), or only the weights of a plain state_dict in
@@ -108,6 +135,13 @@ class Trainer {
   // the optimiser is reset.
   virtual LoadedWeights load_weights(const std::filesystem::path& path) = 0;
 
+  // Replaces each value by its maximum over all ranks.
+  virtual void largest_of_ranks(std::span<double> values) = 0;
+  // After an exchange failed: whether this rank is the first to ask, and therefore reports the failure.
+  [[nodiscard]] virtual bool reports_lost_rank() = 0;
+  // Since construction; zeros for one rank.
+  [[nodiscard]] virtual ExchangeTimes exchange_times() = 0;
+
   // Peak memory since construction: of the caching allocator on a GPU, resident memory of the process on the host.
   // Construction resets the kernel's high-water mark; with a read-only /proc it is the peak since process start.
   [[nodiscard]] virtual std::size_t peak_memory_bytes() = 0;
@@ -116,7 +150,8 @@ class Trainer {
   [[nodiscard]] virtual double macs() const = 0;
 };
 
-[[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings);
+// `ranks`: join_ranks(). All ranks have the same settings. A GPU without a number is that of the local rank.
+[[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const Ranks& ranks = {});
 
 // Whether the device has instructions for `precision`; otherwise it is emulated and slower, but accepted by
 // make_trainer(). Throws Error(kMissing) if the device does not exist, Error(kArgument) for an invalid name. Does not

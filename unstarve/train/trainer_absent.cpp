@@ -15,7 +15,7 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_trainer(const TrainSettings&) { absent(); }
+std::unique_ptr<Trainer> make_trainer(const TrainSettings&, const Ranks&) { absent(); }
 PrecisionSupport precision_supported(const std::string&, Precision) { absent(); }
 bool trainer_in_build() noexcept { return false; }
 LibtorchFacts libtorch_facts() { return {}; }

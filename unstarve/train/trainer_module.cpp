@@ -36,10 +36,10 @@ const TrainerModule& trainer_module() {
   return module;
 }
 
-std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings) {
+std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const Ranks& ranks) {
   check_settings(settings);
   check_model(settings.model);  // before libtorch is loaded, which is slow
-  return trainer_module().make_trainer(settings);
+  return trainer_module().make_trainer(settings, ranks);
 }
 
 PrecisionSupport precision_supported(const std::string& device, Precision precision) {

@@ -20,7 +20,7 @@ namespace unstarve {
 
 struct TrainerModule {
   const char* stamp;  // first member, readable in any module
-  std::unique_ptr<Trainer> (*make_trainer)(const TrainSettings& settings);
+  std::unique_ptr<Trainer> (*make_trainer)(const TrainSettings& settings, const Ranks& ranks);
   // For a GPU: "cuda" or "cuda:N".
   PrecisionSupport (*precision_supported)(const std::string& device, Precision precision);
   LibtorchFacts (*libtorch)();

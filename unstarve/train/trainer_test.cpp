@@ -106,6 +106,34 @@ std::string error_message(ErrorKind kind, Action action) {
 
 }  // namespace
 
+TEST_CASE("2,000 steps with evaluations and snapshots do not increase the resident memory") {
+  TrainSettings settings = small_settings();
+  settings.accumulate = 2;
+  settings.average = 0.99;
+  settings.clip_norm = 1;
+  const auto trainer = make_trainer(settings);
+  const Samples samples(0, 4);
+  const auto resident_bytes = [] {
+    std::ifstream file("/proc/self/statm");
+    std::size_t pages = 0, resident = 0;
+    REQUIRE(file >> pages >> resident);
+    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  };
+  std::size_t before = 0;
+  constexpr int kSteps = 2000, kWarm = 400;
+  for (int i = 0; i < kSteps; ++i) {
+    trainer->load(samples.batch());
+    trainer->step(1e-4, i % 2 == 1);
+    if (i % 100 == 99) {
+      (void)trainer->snapshot({i, ""});
+      (void)evaluate(*trainer, samples.batch());
+    }
+    if (i == kWarm) before = resident_bytes();
+  }
+  // A leak of 4 KB per step would be 6.5 MB.
+  CHECK(resident_bytes() < before + (std::size_t{4} << 20));
+}
+
 TEST_CASE("one-hot targets equal labels, soft targets do not") {
   const Samples samples(0);
   std::vector<float> targets(samples.labels.size() * kClassCount, 0.0f);

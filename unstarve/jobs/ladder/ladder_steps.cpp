@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "unstarve/jobs/ladder/ladder_step.h"
@@ -59,16 +60,31 @@ Candidates larger_batches(const LadderContext& context, const Settings& current)
   return list;
 }
 
-// Matrix products in 16 bits, weights and sums in float32. bfloat16 has the range of float32: no loss scaling needed.
+// Matrix products in 16 bits, weights and sums in float32. bfloat16 has the range of float32. float16 needs loss
+// scaling, but some devices have instructions for it only, or run it faster.
+constexpr std::array kMixedPrecisions{Precision::kBfloat16, Precision::kFloat16};
+
 std::string no_mixed_precision(const LadderContext& context, const Settings& current) {
   const Precision precision = current.train.precision;
   if (!context.has_network()) return kNoNetwork;
   if (precision != Precision::kFloat32) return "already " + std::string(to_string(precision));
-  return precision_supported(context.target.name, Precision::kBfloat16).reason;
+  std::string reasons;
+  for (const Precision mixed : kMixedPrecisions) {
+    const PrecisionSupport support = precision_supported(context.target.name, mixed);
+    if (support.supported) return "";
+    reasons += (reasons.empty() ? "" : "; ") + support.reason;
+  }
+  return reasons;
 }
 
-Candidates mixed_precision(const LadderContext&, const Settings& current) {
-  return edited(current, "float32 -> bfloat16", [](Settings& s) { s.train.precision = Precision::kBfloat16; });
+Candidates mixed_precision(const LadderContext& context, const Settings& current) {
+  Candidates list;
+  for (const Precision mixed : kMixedPrecisions) {
+    if (!precision_supported(context.target.name, mixed).supported) continue;
+    list.push_back({current, fmt::format("float32 -> {}", to_string(mixed))});
+    list.back().settings.train.precision = mixed;
+  }
+  return list;
 }
 
 // Weights and activations in NHWC, the native layout of oneDNN and tensor core kernels.

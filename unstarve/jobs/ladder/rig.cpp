@@ -1,5 +1,6 @@
 #include "unstarve/jobs/ladder/rig.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "unstarve/core/clock.h"
@@ -77,6 +78,7 @@ StepParts Rig::step() {
   parts.copy_ns = copied - got;
   parts.compute_ns = steady_clock().now_ns() - copied;
   if (trainer_) parts.network = trainer_->times();
+  if (!device_->is_host()) use_device_times(parts);
   held_ = std::make_unique<Batch>(std::move(*batch));
   return parts;
 }
@@ -124,6 +126,16 @@ Block Rig::run_resident(double seconds, int min_steps) {
   block.wall_ns = steady_clock().now_ns() - start;
   block.nominal_ns = block.wall_ns;
   return block;
+}
+
+// On a GPU the host only queues the work, so its times say nothing about the device. The step that the device has done
+// took its compute time, and then waited for the batch or, for the rest, for the copy and the launch.
+void Rig::use_device_times(StepParts& parts) {
+  if (parts.network.compute_ms() <= 0) return;  // the first step, or timing is off
+  const auto idle_ns = static_cast<std::int64_t>(1e6 * parts.network.idle_ms);
+  parts.compute_ns = static_cast<std::int64_t>(1e6 * parts.network.compute_ms());
+  parts.wait_ns = std::min(parts.wait_ns, idle_ns);
+  parts.copy_ns = idle_ns - parts.wait_ns;
 }
 
 double Rig::loss() {

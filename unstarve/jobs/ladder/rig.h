@@ -69,6 +69,7 @@ class Rig {
 
  private:
   void compute();
+  static void use_device_times(StepParts& parts);
   [[nodiscard]] HostBatch host_batch(const Batch& batch);
 
   Settings settings_;

@@ -1,0 +1,136 @@
+#include "program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "help.h"
+#include "notices.h"
+#include "stop_on_signal.h"
+#include "unknown_name.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/version.h"
+#include "unstarve/observe/format.h"
+
+namespace unstarve::cli {
+namespace {
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kArgument: return kWrongUsage;
+    case ErrorKind::kInput:
+    case ErrorKind::kIo:
+    case ErrorKind::kMemory: return kBadInput;
+    case ErrorKind::kMissing: return kMissingComponent;
+    case ErrorKind::kCheck:
+    case ErrorKind::kCancelled:
+    case ErrorKind::kInternal: return kCheckFailed;
+  }
+  return kCheckFailed;
+}
+
+// An empty message: another process reports the error.
+int report(bool json, const char* kind, const std::string& message, int code) {
+  if (message.empty()) return code;
+  if (json) fmt::print("{}\n", nlohmann::json{{"error", {{"kind", kind}, {"message", message}}}}.dump());
+  fmt::print(stderr, "unstarve: {}\n", message);
+  return code;
+}
+
+// Ctrl-C ends the process immediately: no job leaves a partial file under a final name. Only the progress bar is
+// erased.
+extern "C" void interrupted(int signal) {
+  constexpr char kClear[] = "\r\x1b[K";
+  if (isatty(STDERR_FILENO)) (void)!write(STDERR_FILENO, kClear, sizeof kClear - 1);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// The options of one command, bound to strings. CLI11 keeps pointers to the members.
+struct Binding {
+  const Command* command = nullptr;
+  CLI::App* app = nullptr;
+  std::map<std::string, std::string> values;
+  std::map<std::string, bool> flags;
+  std::map<std::string, CLI::Option*> given;
+};
+
+void bind(CLI::App& root, Binding& binding) {
+  const Command& command = *binding.command;
+  CLI::App* app = root.add_subcommand(command.name);
+  app->formatter_fn([&command](const CLI::App*, const std::string&, CLI::AppFormatMode) { return verb_help(command); });
+  for (const Option& option : command.options) {
+    if (option.flag()) {
+      binding.given[option.name] = app->add_flag(option.name, binding.flags[option.name]);
+      continue;
+    }
+    CLI::Option* added = app->add_option(option.name, binding.values[option.name]);
+    if (option.required) added->required();
+    binding.given[option.name] = added;
+  }
+  binding.app = app;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  std::signal(SIGINT, interrupted);
+  std::signal(SIGTERM, interrupted);
+  // Exceeding a file size limit and writing to a closed pipe become errors of the write.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app;
+  app.name("unstarve");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
+  app.formatter_fn([](const CLI::App*, const std::string&, CLI::AppFormatMode) { return program_help(); });
+  std::vector<Binding> bindings(commands().size());
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    bindings[i].command = &commands()[i];
+    bind(app, bindings[i]);
+  }
+
+  bool json = false;
+  for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    const std::vector<std::string_view> words(argv + 1, argv + argc);
+    const std::string wrong = unknown_name(words);
+    return report(
+        json, "argument",
+        fmt::format("{}\nRun unstarve --help, or unstarve COMMAND --help.", wrong.empty() ? error.what() : wrong),
+        kWrongUsage);
+  }
+
+  std::string command_line = "unstarve";
+  for (int i = 1; i < argc; ++i) command_line += " " + shell_quoted(argv[i]);
+  const Notices notices;
+  try {
+    for (Binding& binding : bindings) {
+      if (!binding.app->parsed()) continue;
+      std::map<std::string, std::string> given;
+      for (const auto& [name, option] : binding.given)
+        if (option->count() > 0) given[name] = binding.values.contains(name) ? binding.values[name] : "true";
+      return binding.command->run(Arguments(std::move(given)), command_line);
+    }
+    return kWrongUsage;
+  } catch (const Interrupted& error) {
+    return report(json, to_string(error.kind()), error.what(), 128 + error.signal());
+  } catch (const Error& error) {
+    return report(json, to_string(error.kind()), error.what(), exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return report(json, "memory", "out of memory", kBadInput);
+  } catch (const std::exception& error) {
+    return report(json, "internal", fmt::format("unexpected: {}", error.what()), kCheckFailed);
+  }
+}
+
+}  // namespace unstarve::cli

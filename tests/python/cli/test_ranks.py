@@ -1,0 +1,265 @@
+"""Training by several processes: mpirun with the program, torchrun with the Python package."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DATA = "synthetic:classes=4,images=192,size=32,seed=2"
+SETTINGS = ["--precision", "float32", "--seed", "3", "--label-smoothing", "0", "--operator-threads", "1", "--threads",
+            "1"]
+NETWORK = ["--model", "cifar_net", "--learning-rate", "0.002", *SETTINGS]
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+def command_of(launcher, ranks):
+    program = os.environ["UNSTARVE"]
+    if ranks == 1:
+        return [program]
+    if launcher == "mpirun":
+        if shutil.which("mpirun") is None or not (Path(program).parent / "libunstarve_mpi.so").exists():
+            pytest.skip("mpirun and libunstarve_mpi.so are required")
+        return ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_vader_single_copy_mechanism", "none",
+                "-n", str(ranks), program]
+    return [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--master-addr",
+            "127.0.0.1", "--master-port", str(free_port()), "-m", "unstarve"]
+
+
+def start(launcher, ranks, *arguments):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    return subprocess.Popen([*command_of(launcher, ranks), "train", *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def finish(process, timeout=240):
+    try:
+        out, errors = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, errors = process.communicate()
+        pytest.fail(f"did not end within {timeout} s: {errors}")
+    if "no libtorch" in errors:
+        pytest.skip("this build has no libtorch: " + errors.strip())
+    return process.returncode, out, errors
+
+
+def trained(launcher, ranks, *arguments):
+    code, out, errors = finish(start(launcher, ranks, *arguments, "--json"))
+    assert code == 0, errors
+    return json.loads(out)
+
+
+def tensors(path):
+    """The float32 tensors of a safetensors file."""
+    data = Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    result = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            begin, end = entry["data_offsets"]
+            result[name] = np.frombuffer(data[8 + size + begin:8 + size + end], np.float32).reshape(entry["shape"])
+    return result
+
+
+def processes_below(root):
+    """The process ids of `unstarve train` started by process `root`."""
+    children = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found, todo = [], [root]
+    while todo:
+        for child in children.get(todo.pop(), []):
+            todo.append(child)
+            words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            if b"train" in words and b"mpirun" not in words[0] and b"torch.distributed.run" not in words:
+                found.append(child)
+    return found
+
+
+@pytest.fixture(scope="module")
+def one_process(tmp_path_factory):
+    """Result and weights of one process with the joined batch: 48 samples per step."""
+    path = tmp_path_factory.mktemp("one") / "model.safetensors"
+    result = trained("", 1, DATA, "--val", DATA, *NETWORK, "--batch", 48, "--epochs", 2, "--out", path)
+    return result, tensors(path)
+
+
+@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("mpirun", 4), ("torchrun", 2), ("torchrun", 4)])
+def test_ranks_train_like_one_process_with_the_joined_batch(tmp_path, one_process, launcher, ranks):
+    path = tmp_path / "model.safetensors"
+    result = trained(launcher, ranks, DATA, "--val", DATA, *NETWORK, "--batch", 48 // ranks, "--epochs", 2,
+                     "--sync-batch-norm", "true", "--out", path)
+    expected, weights = one_process
+    assert result["steps"] == expected["steps"]
+    assert result["samples"] == expected["samples"]
+    assert result["ranks"]["world"] == ranks
+    assert 0 <= result["ranks"]["exposed_ms"] <= result["ranks"]["exchange_ms"]
+    assert result["loss_first"] == pytest.approx(expected["loss_first"], rel=1e-5)
+    assert result["loss_last"] == pytest.approx(expected["loss_last"], rel=5e-2)
+    assert result["val_loss"] == pytest.approx(expected["val_loss"], rel=5e-2)
+    assert tensors(path).keys() == weights.keys()
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_the_gradients_of_two_ranks_are_those_of_the_joined_batch(tmp_path, launcher):
+    """One update without momentum: the change of the weights is the gradient.
+
+    The images are small, so that no element of a maximum or of ReLU changes its side by rounding.
+    """
+    small = "synthetic:classes=4,images=64,size=16,seed=2"
+    update = ["--model", "cifar_net", *SETTINGS, "--momentum", "0", "--nesterov", "false", "--weight-decay", "0",
+              "--warmup", "0", "--schedule", "constant", "--evaluate-every", "0", "--epochs", "0.1"]
+
+    def weights(name, launcher, ranks, rate, *more):
+        path = tmp_path / name
+        result = trained(launcher, ranks, small, *update, "--learning-rate", rate, "--batch", 8 // ranks, "--out", path,
+                         *more)
+        assert result["steps"] == 1
+        return {key: value for key, value in tensors(path).items() if key.endswith((".weight", ".bias"))
+                and not key.startswith("optimiser.")}
+
+    before = weights("before", "", 1, "1e-30")
+    one = weights("one", "", 1, "0.05")
+    two = weights("two", launcher, 2, "0.05", "--sync-batch-norm", "true")
+    apart = weights("apart", launcher, 2, "0.05")
+    assert len(one) == 20
+    for name, start_value in before.items():
+        gradient = one[name] - start_value
+        norm = np.linalg.norm(gradient)
+        assert norm > 0, name
+        assert np.linalg.norm(two[name] - one[name]) <= 1e-4 * norm, name
+    # With the batch norm of each rank the gradients are others.
+    name = "features.0.0.weight"
+    assert np.linalg.norm(apart[name] - one[name]) > 0.1 * np.linalg.norm(one[name] - before[name])
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_accumulation_with_ranks_is_a_larger_batch(tmp_path, launcher):
+    """Gradients are exchanged only with the update; without batch norm over ranks the losses stay close."""
+    result = trained(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 4, "--accumulate", 2)
+    assert result["steps"] == 16
+    assert result["loss_last"] < result["loss_first"]
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_every_validation_sample_counts_once(launcher):
+    """49 samples on two ranks: one of them has a filler, which does not count."""
+    validation = "synthetic:classes=4,images=49,size=32,seed=9"
+    result = trained(launcher, 2, DATA, "--val", validation, *NETWORK, "--batch", 24, "--epochs", 0.25)
+    correct = result["accuracy"] * 49
+    assert correct == pytest.approx(round(correct), abs=1e-9)
+
+
+@pytest.mark.parametrize(("launcher", "killed"), [("mpirun", 0), ("mpirun", 1), ("torchrun", 0), ("torchrun", 1)])
+def test_if_a_rank_dies_all_end_and_the_run_resumes_with_another_number(tmp_path, launcher, killed):
+    folder = tmp_path / "checkpoints"
+    process = start(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 2000, "--evaluate-every", "0",
+                    "--checkpoint-dir", folder, "--checkpoint-every", "0.2s")
+    try:
+        until = time.monotonic() + 120
+        while not list(folder.glob("step-*.safetensors")):
+            assert process.poll() is None and time.monotonic() < until, process.communicate(timeout=10)
+            time.sleep(0.05)
+        ranks = sorted(processes_below(process.pid))
+        assert len(ranks) == 2, ranks
+        os.kill(ranks[killed], signal.SIGKILL)
+        died = time.monotonic()
+        code, _, errors = finish(process, 60)
+        assert code != 0
+        assert time.monotonic() - died < 30
+    finally:
+        if process.poll() is None:
+            process.kill()
+    while [rank for rank in ranks if Path(f"/proc/{rank}").exists()]:
+        assert time.monotonic() - died < 30
+        time.sleep(0.05)
+    messages = re.findall(r"another rank ended after step \d+.*", errors)
+    if launcher == "torchrun":
+        assert len(messages) == 1, errors
+        assert f"Continue with --resume {folder}" in messages[0]
+    else:  # mpirun reports the process itself
+        assert "on signal 9" in errors, errors
+        assert len(messages) <= 1, errors
+    newest = max(int(path.stem.split("-")[1]) for path in folder.glob("step-*.safetensors"))
+    result = trained("", 1, DATA, *NETWORK, "--batch", 48, "--epochs", newest / 4 + 1, "--resume", folder)
+    assert result["steps"] > newest
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_a_stop_of_all_ranks_writes_one_checkpoint(tmp_path, launcher):
+    folder = tmp_path / "checkpoints"
+    process = start(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 2000, "--evaluate-every", "0",
+                    "--checkpoint-dir", folder, "--checkpoint-every", "0.2s")
+    try:
+        until = time.monotonic() + 120
+        while not list(folder.glob("step-*.safetensors")):
+            assert process.poll() is None and time.monotonic() < until, process.communicate(timeout=10)
+            time.sleep(0.05)
+        for rank in processes_below(process.pid):
+            os.kill(rank, signal.SIGTERM)
+        code, _, errors = finish(process, 60)
+    finally:
+        if process.poll() is None:
+            process.kill()
+    assert code != 0
+    messages = re.findall(r"training was stopped after step (\d+); continue with --resume (\S+)", errors)
+    assert len(messages) == 1, errors
+    assert Path(messages[0][1]).exists()
+    result = trained("", 1, DATA, *NETWORK, "--batch", 48, "--epochs", int(messages[0][0]) / 4 + 1, "--resume", folder)
+    assert result["steps"] > int(messages[0][0])
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_a_rank_with_an_error_names_itself(launcher):
+    code, out, errors = finish(start(launcher, 2, "/no/such/data", *NETWORK, "--epochs", 1))
+    assert code != 0
+    assert "/no/such/data" in errors
+    assert not out.strip()
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_the_trace_shows_exchange_during_the_backward_pass(tmp_path, launcher):
+    """ResNet-18 has two buckets: all but the last one are exchanged while the backward pass goes on."""
+    trace = tmp_path / "trace.json"
+    trained(launcher, 2, DATA, "--model", "cifar_resnet18", *SETTINGS, "--batch", 2, "--epochs", 0.5, "--trace", trace)
+    events = json.loads(trace.read_text())["traceEvents"]
+    steps = {event["args"]["step"] for event in events}
+    assert len(steps) == 20
+    hidden = 0
+    for step in steps:
+        parts = {event["name"]: event for event in events if event["args"]["step"] == step}
+        begin, end = (parts["backward"]["ts"], parts["backward"]["ts"] + parts["backward"]["dur"])
+        buckets = [event for name, event in parts.items() if name.startswith("exchange bucket")]
+        assert len(buckets) >= 2
+        assert all(begin <= bucket["ts"] <= end for bucket in buckets)
+        last = max(bucket["ts"] for bucket in buckets)
+        hidden += any(bucket["ts"] + bucket["dur"] <= last for bucket in buckets)
+    assert hidden >= 15  # of 20 steps: a bucket was complete before the last gradients were computed
+
+
+def test_torchrun_requires_the_package():
+    environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
+    run = subprocess.run([os.environ["UNSTARVE"], "train", DATA, *NETWORK, "--epochs", "1"], capture_output=True,
+                         text=True, env=environment, timeout=60)
+    assert run.returncode == 4
+    assert "torchrun --nproc-per-node N -m unstarve train" in run.stderr

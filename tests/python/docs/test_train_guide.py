@@ -1,0 +1,77 @@
+"""Runs every command of docs/guide/train.md, in order, on small images.
+
+The names of the guide stand for data made here: photos/ and cifar10/ have 32-pixel images, tuned.yaml a small network.
+A limit of training time is added where the command has none.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "docs" / "guide" / "train.md"
+TUNED = """unstarve: 1
+pipeline:
+  source: {path: photos}
+  operations: [resize: {size: [32, 32]}, flip]
+  batch: {size: 8}
+train: {model: cifar_net, classes: 3, image_size: 32, learning_rate: 0.01}
+"""
+
+
+def commands():
+    text = GUIDE.read_text()
+    found = [line[2:] for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.splitlines()
+             if line.startswith("$ ")]
+    assert len(found) > 8
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guide")
+    program = Path(os.environ["UNSTARVE"])
+
+    def unstarve(*arguments):
+        run = subprocess.run([program, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=120)
+        if run.returncode == 4 and "no libtorch" in run.stderr:
+            pytest.skip("this build has no libtorch")
+        assert run.returncode == 0, run.stderr
+
+    unstarve("synth", "photos", "--classes", 3, "--images", 96, "--size", 32)
+    unstarve("synth", "val", "--classes", 3, "--images", 24, "--size", 32)
+    unstarve("synth", "cifar10", "--classes", 3, "--images", 96, "--size", 32, "--test-images", 24)
+    (folder / "tuned.yaml").write_text(TUNED)
+    # Pretrained weights with other classes.
+    unstarve("synth", "other", "--classes", 5, "--images", 32, "--size", 32)
+    unstarve("train", "other", "--model", "resnet18", "--epochs", 1, "--batch", 8, "--minutes", 0.01, "--out",
+             "resnet18.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_of_the_guide_runs(folder, command):
+    words = shlex.split(command)
+    if words[0] == "mpirun" and (shutil.which("mpirun") is None or
+                                 not (Path(os.environ["UNSTARVE"]).parent / "libunstarve_mpi.so").exists()):
+        pytest.skip("mpirun and libunstarve_mpi.so are required")
+    if "train" in words and "--minutes" not in words and "shapes/train" not in words:
+        words += ["--minutes", "0.02"]
+    # Each training of photos/ is a run of its own, except for those that resume.
+    if "--checkpoint-dir" in words and "--resume" not in words and "shapes/train" not in words:
+        shutil.rmtree(folder / "run", ignore_errors=True)
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(os.environ["UNSTARVE"]).parent), str(Path(sys.executable).parent),
+                                 os.environ["PATH"]]),
+        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1",
+    }
+    run = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,130 @@
+// libunstarve_mpi.so: MpiWorld over the machine's MPI library. The build defines UNSTARVE_MODULE_STAMP.
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ranks/mpi.h"
+
+namespace unstarve {
+namespace {
+
+void check(int status, const char* operation) {
+  if (status == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  throw Error(ErrorKind::kIo, fmt::format("train: MPI {}: {}; expected all ranks to be running", operation,
+                                          std::string(text.data(), static_cast<std::size_t>(length))));
+}
+
+struct TypeFacts {
+  MPI_Datatype type;
+  std::size_t bytes;
+};
+
+TypeFacts facts_of(MpiType type) {
+  switch (type) {
+    case MpiType::kFloat32: return {MPI_FLOAT, 4};
+    case MpiType::kFloat64: return {MPI_DOUBLE, 8};
+    case MpiType::kInt32: return {MPI_INT32_T, 4};
+    case MpiType::kInt64: return {MPI_INT64_T, 8};
+    case MpiType::kUint8: return {MPI_UINT8_T, 1};
+  }
+  return {MPI_DATATYPE_NULL, 0};
+}
+
+MPI_Op operation_of(MpiReduction reduction) {
+  switch (reduction) {
+    case MpiReduction::kSum: return MPI_SUM;
+    case MpiReduction::kMaximum: return MPI_MAX;
+    case MpiReduction::kMinimum: return MPI_MIN;
+  }
+  return MPI_OP_NULL;
+}
+
+// Calls `call(first, count)` for parts of at most 2^30 elements, because MPI counts with int.
+template <class Call>
+void in_parts(std::size_t count, Call&& call) {
+  constexpr std::size_t kMost = std::size_t{1} << 30;
+  for (std::size_t first = 0; first < count; first += kMost)
+    call(first, static_cast<int>(std::min(kMost, count - first)));
+}
+
+// The number of processes that may run on one of this process's CPUs, including itself.
+int count_sharing(MPI_Comm local) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return 1;
+  int size = 0;
+  check(MPI_Comm_size(local, &size), "size");
+  std::vector<cpu_set_t> all(static_cast<std::size_t>(size));
+  check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, local), "gathering");
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const cpu_set_t& other) {
+    cpu_set_t both;
+    CPU_AND(&both, &mine, &other);
+    return CPU_COUNT(&both) > 0;
+  }));
+}
+
+class LibraryWorld final : public MpiWorld {
+ public:
+  LibraryWorld() {
+    int provided = 0;
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "start");
+    if (provided < MPI_THREAD_SERIALIZED)
+      throw Error(ErrorKind::kMissing,
+                  "train: found an MPI library without support for threads; expected MPI_THREAD_SERIALIZED");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &place_.rank), "rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &place_.world), "size");
+    MPI_Comm local = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local), "split");
+    check(MPI_Comm_rank(local, &place_.local_rank), "local rank");
+    check(MPI_Comm_size(local, &place_.local_world), "local size");
+    place_.sharing = count_sharing(local);
+    check(MPI_Comm_free(&local), "free");
+  }
+
+  [[nodiscard]] MpiPlace place() const override { return place_; }
+
+  void reduce(void* data, std::size_t count, MpiType type, MpiReduction reduction) override {
+    const TypeFacts facts = facts_of(type);
+    in_parts(count, [&](std::size_t first, int part) {
+      check(MPI_Allreduce(MPI_IN_PLACE, static_cast<char*>(data) + first * facts.bytes, part, facts.type,
+                          operation_of(reduction), MPI_COMM_WORLD),
+            "reduction");
+    });
+  }
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    in_parts(bytes, [&](std::size_t first, int part) {
+      check(MPI_Bcast(static_cast<char*>(data) + first, part, MPI_BYTE, root, MPI_COMM_WORLD), "broadcast");
+    });
+  }
+  void gather(const void* mine, void* all, std::size_t bytes) override {
+    const int count = static_cast<int>(bytes);
+    check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, MPI_COMM_WORLD), "gathering");
+  }
+  void barrier() override { check(MPI_Barrier(MPI_COMM_WORLD), "barrier"); }
+  void finish() override { check(MPI_Finalize(), "end"); }
+
+ private:
+  MpiPlace place_;
+};
+
+}  // namespace
+}  // namespace unstarve
+
+const unstarve::MpiModule* unstarve_mpi_module() noexcept {
+  static constexpr unstarve::MpiModule kModule{UNSTARVE_MODULE_STAMP, []() -> std::shared_ptr<unstarve::MpiWorld> {
+                                                 return std::make_shared<unstarve::LibraryWorld>();
+                                               }};
+  return &kModule;
+}

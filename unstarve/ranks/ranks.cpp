@@ -1,0 +1,84 @@
+#include "unstarve/ranks/ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/ranks/mpi.h"
+
+namespace unstarve {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string_view() : value;
+}
+
+int number_of(const char* name) {
+  const std::string_view text = variable(name);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("train: environment variable {}: found \"{}\"; expected a number from 0", name, text));
+  return number;
+}
+
+bool is_several(std::string_view world) { return !world.empty() && world != "1"; }
+
+Ranks torchrun_ranks() {
+  Ranks ranks{Launcher::kTorchrun, number_of("RANK"), number_of("WORLD_SIZE"), number_of("LOCAL_RANK"),
+              number_of("LOCAL_WORLD_SIZE")};
+  if (ranks.rank >= ranks.world || ranks.local_rank >= ranks.local_world)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("train: found RANK={} of WORLD_SIZE={}, LOCAL_RANK={} of LOCAL_WORLD_SIZE={}; expected "
+                            "ranks below the numbers of processes",
+                            ranks.rank, ranks.world, ranks.local_rank, ranks.local_world));
+  ranks.sharing = ranks.local_world;
+  ranks.group = variable(kTorchGroupVariable);
+  if (ranks.group.empty())
+    throw Error(ErrorKind::kMissing,
+                "train: found the environment of torchrun; expected the Python package, which has torch's process "
+                "group. Start it with torchrun --nproc-per-node N -m unstarve train ...");
+  return ranks;
+}
+
+}  // namespace
+
+Launcher launcher_of_environment() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (is_several(variable(name))) return Launcher::kMpi;
+  if (is_several(variable("WORLD_SIZE"))) return Launcher::kTorchrun;
+  if (is_several(variable("SLURM_STEP_NUM_TASKS"))) return Launcher::kMpi;
+  return Launcher::kNone;
+}
+
+Ranks join_ranks() {
+  switch (launcher_of_environment()) {
+    case Launcher::kNone: break;
+    case Launcher::kTorchrun: return torchrun_ranks();
+    case Launcher::kMpi: {
+      const std::shared_ptr<MpiWorld> mpi = open_mpi();
+      const MpiPlace place = mpi->place();
+      if (place.world == 1)
+        throw Error(ErrorKind::kArgument,
+                    fmt::format("train: MPI found one process, but the launcher started several; expected all of them "
+                                "in one MPI world. Start with mpirun, or srun --mpi=pmix"));
+      return {Launcher::kMpi, place.rank, place.world, place.local_rank, place.local_world, place.sharing, "", mpi};
+    }
+  }
+  return {};
+}
+
+int cores_of_rank(const Ranks& ranks) { return std::max(1, read_topology().usable() / ranks.sharing); }
+
+std::string rank_prefix(const Ranks& ranks) {
+  return ranks.several() ? fmt::format("rank {} of {}: ", ranks.rank, ranks.world) : "";
+}
+
+}  // namespace unstarve

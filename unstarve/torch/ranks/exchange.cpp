@@ -1,0 +1,221 @@
+#include "unstarve/torch/ranks/exchange.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/version.h>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/csrc/distributed/c10d/comm.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/torch/ranks/mpi_backend.h"
+
+namespace unstarve {
+namespace {
+
+using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
+using Tensors = std::vector<torch::Tensor>;
+
+constexpr std::size_t kFirstBucketBytes = std::size_t{1} << 20;
+constexpr std::size_t kBucketBytes = std::size_t{25} << 20;
+constexpr std::size_t kBroadcastBytes = std::size_t{64} << 20;
+
+Group open_group(const Ranks& ranks, torch::Device device) {
+  if (ranks.launcher == Launcher::kTorchrun) return c10d::resolve_process_group(ranks.group);
+  if (!device.is_cpu())
+    throw Error(
+        ErrorKind::kMissing,
+        "train: found a GPU under mpirun or srun; expected the CPU. Use torchrun --nproc-per-node N -m unstarve "
+        "train, which exchanges gradients with NCCL");
+  Group group = c10::make_intrusive<c10d::ProcessGroup>(ranks.rank, ranks.world);
+  group->setBackend(torch::kCPU, c10d::ProcessGroup::BackendType::CUSTOM, make_mpi_backend(ranks.mpi));
+  group->setDefaultBackend(c10d::ProcessGroup::BackendType::CUSTOM);
+  return group;
+}
+
+// When the buckets of the steps were exchanged.
+class BucketTimes {
+ public:
+  explicit BucketTimes(torch::Device device) : device_(device) {}
+
+  // A bucket is full: its exchange begins. The result is given to end(), by any thread.
+  std::size_t begin() {
+    const std::lock_guard lock(mutex_);
+    marks_.emplace_back(device_);
+    marks_.back().begin.record();
+    return marks_.size() - 1;
+  }
+  void end(std::size_t bucket) {
+    const std::lock_guard lock(mutex_);
+    marks_[bucket].end.record();
+  }
+
+  // After backward(): adds its buckets to the total.
+  void step_done() {
+    const std::lock_guard lock(mutex_);
+    if (marks_.empty()) return;
+    ++total_.steps;
+    TimeMark& origin = marks_.front().begin;
+    double busy_until = 0, last_begin = 0;
+    for (Marks& bucket : marks_) {
+      const double begin = bucket.begin.ms_since(origin), end = bucket.end.ms_since(origin);
+      total_.seconds += std::max(0.0, end - std::max(begin, busy_until)) * 1e-3;
+      busy_until = std::max(busy_until, end);
+      last_begin = std::max(last_begin, begin);
+    }
+    // The gradients of the last bucket are the last ones that backward() computes.
+    total_.exposed_seconds += (busy_until - last_begin) * 1e-3;
+    marks_.clear();
+  }
+  [[nodiscard]] const ExchangeTimes& total() const { return total_; }
+
+  void add_spans(TimeMark& origin, std::vector<StepSpan>& spans) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < marks_.size(); ++i)
+      spans.push_back({"exchange bucket " + std::to_string(i), true, marks_[i].begin.ms_since(origin),
+                       marks_[i].end.ms_since(origin)});
+  }
+
+ private:
+  struct Marks {
+    explicit Marks(torch::Device device) : begin(device), end(device) {}
+    TimeMark begin, end;
+  };
+  torch::Device device_;
+  std::mutex mutex_;
+  std::deque<Marks> marks_;  // of the current step
+  ExchangeTimes total_;
+};
+
+// Called by the Reducer for each full bucket.
+class MeanHook final : public c10d::CommHookInterface {
+ public:
+  MeanHook(Group group, BucketTimes& times) : group_(std::move(group)), times_(times) {}
+
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
+    Tensors tensors{bucket.getBufferRef().div_(group_->getSize())};
+    const std::size_t number = times_.begin();
+    auto future = group_->allreduce(tensors)->getFuture();
+    future->addCallback([this, number](c10::ivalue::Future&) { times_.end(number); });
+    return future;
+  }
+  torch::Tensor parseHookResult(const c10::IValue& result) override {
+    return c10d::detail::parseCppCommHookResult(result);
+  }
+
+ private:
+  Group group_;
+  BucketTimes& times_;
+};
+
+std::unique_ptr<c10d::Reducer> make_reducer(const Tensors& parameters, const Group& group) {
+  auto [buckets, limits] =
+      c10d::compute_bucket_assignment_by_size(parameters, {kFirstBucketBytes, kBucketBytes}, {}, {}, {});
+  // Backward passes produce the last parameters' gradients first.
+  std::reverse(buckets.begin(), buckets.end());
+  constexpr bool kFindUnused = false, kGradientsAreViews = true;
+  return std::make_unique<c10d::Reducer>(
+      parameters, std::move(buckets), group, std::vector<bool>(parameters.size()),
+      static_cast<std::int64_t>(kBucketBytes), kFindUnused, kGradientsAreViews,
+      std::unordered_map<std::size_t, std::string>{}, static_cast<std::int64_t>(kFirstBucketBytes)
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12
+                                                          ,
+      /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>{}
+#endif
+  );
+}
+
+class GroupExchange final : public Exchange {
+ public:
+  GroupExchange(Group group, torch::nn::Module& network, torch::Device device)
+      : group_(std::move(group)), parameters_(network.parameters()), times_(device) {
+    c10d::verify_params_across_processes(group_, parameters_, {});
+    for (const torch::Tensor& buffer : network.buffers()) {
+      buffers_.push_back(buffer);
+      if (buffer.is_floating_point()) statistics_.push_back(buffer);
+    }
+    reducer_ = make_reducer(parameters_, group_);
+    reducer_->register_comm_hook(std::make_unique<MeanHook>(group_, times_));
+  }
+
+  void send_weights() override {
+    const torch::NoGradGuard no_grad;
+    Tensors all = buffers_;
+    for (const torch::Tensor& parameter : parameters_) all.push_back(parameter.detach());
+    c10d::broadcast_coalesced(group_, all, kBroadcastBytes, 0);
+  }
+
+  void before_forward() override {
+    times_.step_done();
+    reducer_->prepare_for_forward();
+    (void)reducer_->rebuild_buckets();  // once, after the first backward pass
+  }
+  void before_backward() override { reducer_->prepare_for_backward({}); }
+
+  void average_statistics() override {
+    if (statistics_.empty()) return;
+    const torch::NoGradGuard no_grad;
+    Tensors flat;
+    for (const torch::Tensor& statistic : statistics_) flat.push_back(statistic.flatten());
+    Tensors all{torch::cat(flat)};
+    group_->allreduce(all)->wait();
+    all[0].div_(group_->getSize());
+    std::int64_t first = 0;
+    for (torch::Tensor& statistic : statistics_) {
+      statistic.copy_(all[0].narrow(0, first, statistic.numel()).view_as(statistic));
+      first += statistic.numel();
+    }
+  }
+
+  void add_spans(TimeMark& origin, std::vector<StepSpan>& spans) override { times_.add_spans(origin, spans); }
+  void sum(torch::Tensor& values) override {
+    Tensors tensors{values};
+    group_->allreduce(tensors)->wait();
+  }
+  void sum(std::span<double> values) override { reduce(values, c10d::ReduceOp::SUM); }
+  void largest(std::span<double> values) override { reduce(values, c10d::ReduceOp::MAX); }
+
+  // The store is a process of torchrun, which outlives the ranks. mpirun reports the end of a rank itself.
+  bool first_to_fail() noexcept override {
+    try {
+      const auto store = group_->getStore();
+      return !store || store->add("unstarve/failed", 1) == 1;
+    } catch (const std::exception&) {
+      return true;
+    }
+  }
+
+  ExchangeTimes times() override {
+    times_.step_done();
+    return times_.total();
+  }
+
+ private:
+  void reduce(std::span<double> values, c10d::ReduceOp::RedOpType operation) {
+    Tensors tensors{torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat64)};
+    c10d::AllreduceOptions options;
+    options.reduceOp = operation;
+    group_->allreduce(tensors, options)->wait();
+  }
+
+  Group group_;
+  const Tensors parameters_;
+  Tensors buffers_;
+  Tensors statistics_;  // those of floating point: running means and variances
+  BucketTimes times_;
+  std::unique_ptr<c10d::Reducer> reducer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_exchange(const Ranks& ranks, torch::nn::Module& network, torch::Device device) {
+  return std::make_unique<GroupExchange>(open_group(ranks, device), network, device);
+}
+
+}  // namespace unstarve
