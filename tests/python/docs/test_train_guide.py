@@ -19,7 +19,7 @@ GUIDE = ROOT / "docs" / "guide" / "train.md"
 TUNED = """unstarve: 1
 pipeline:
   source: {path: photos}
-  operations: [resize: {size: [32, 32]}, flip]
+  operations: [resize: {size: [32, 32]}, horizontal_flip]
   batch: {size: 8}
 train: {model: cifar_net, classes: 3, image_size: 32, learning_rate: 0.01}
 """
