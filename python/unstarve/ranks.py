@@ -18,7 +18,10 @@ def train(arguments: list[str]) -> int:
         The exit code of `unstarve train`.
     """
     dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
-    os.environ["UNSTARVE_PROCESS_GROUP"] = dist.group.WORLD.group_name
+    group = dist.group.WORLD
+    if group is None:
+        raise RuntimeError("torch.distributed: found no process group after init_process_group(); expected one")
+    os.environ["UNSTARVE_PROCESS_GROUP"] = group.group_name
     code = _core.run_program(arguments)
     if code == 0:  # otherwise the other ranks may not be there
         dist.destroy_process_group()
