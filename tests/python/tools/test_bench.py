@@ -160,9 +160,9 @@ def test_every_documented_comparison_exists_with_its_peer():
     promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers", "folder-first-batch-uncached/torch"}
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"warm-folder/read-ahead"}
-    promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "train-resnet18-224/eager",
-                 "train-resnet18-224/compile",
-                 "train-cifar-32/eager"}
+    promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "checkpoint-cost"}
+    promised |= {f"train-{network}/{peer}" for network in ("resnet18-224", "resnet50-224", "mobilenet_v2-224", "cifar-32")
+                 for peer in ("eager", "compile")}
     promised |= {f"pass/{name}" for name in ("crop_into_decode", "crop_into_resize", "resize_into_decode", "scan_index",
                                              "scale_into_decode", "operation_fusion")}
     promised |= {f"{side}{kind}/libjpeg-turbo-{what}" for side, what in (("decode-crop", "full"), ("entropy", "skip"))
