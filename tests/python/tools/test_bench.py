@@ -161,8 +161,8 @@ def test_every_documented_comparison_exists_with_its_peer():
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"warm-folder/read-ahead"}
     promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "checkpoint-cost"}
-    promised |= {f"train-{network}/{peer}" for network in ("resnet18-224", "resnet50-224", "mobilenet_v2-224", "cifar-32")
-                 for peer in ("eager", "compile")}
+    promised |= {f"train-{network}/{peer}" for peer in ("eager", "compile")
+                 for network in ("resnet18-224", "resnet50-224", "mobilenet_v2-224", "cifar-32")}
     promised |= {f"pass/{name}" for name in ("crop_into_decode", "crop_into_resize", "resize_into_decode", "scan_index",
                                              "scale_into_decode", "operation_fusion")}
     promised |= {f"{side}{kind}/libjpeg-turbo-{what}" for side, what in (("decode-crop", "full"), ("entropy", "skip"))
@@ -173,7 +173,7 @@ def test_every_documented_comparison_exists_with_its_peer():
                  "resize/pillow-simd", "randaugment/torchvision"}
     promised |= {f"operation/{row.name}" for row in OPERATIONS}
     assert {comparison.name for comparison in COMPARISONS} == promised
-    assert set(STANDALONE) == {"remote-50ms/link", "memory/torch"} | {
+    assert set(STANDALONE) == {"remote-50ms/link", "memory/torch", "ranks-2"} | {
         f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound",
                                         "remote",
                                         "straggling", "sleeping", "slow-consumer")}
