@@ -105,7 +105,7 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"sync_batch_norm",
                   "--sync-batch-norm",
                   {},
-                  "batch norm over the batches of all ranks; slower, for small batches per rank"},
+                  "batch norm over the batches of all ranks, for small ones"},
         s.sync_batch_norm);
   visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare, "probability spread over all classes",
                   "0.1 for images up to 40 px, else 0"},
