@@ -141,14 +141,14 @@ class TorchTrainer final : public Trainer {
       network_->train();
       use_averages(false);
       timer_.mark(0);
-      const bool exchanges = exchange_ && update;
-      if (exchanges) exchange_->before_forward();
+      exchanged_ = exchange_ && update;
+      if (exchanged_) exchange_->before_forward();
       const Staging::Current& batch = staging_.current();
       torch::Tensor loss = torch::nn::functional::cross_entropy(
           forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
           torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(settings_.label_smoothing));
       timer_.mark(1);
-      if (exchanges) exchange_->before_backward();
+      if (exchanged_) exchange_->before_backward();
       const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
       (scaler_ ? scaler_->scale(share) : share).backward();
       timer_.mark(2);
@@ -188,7 +188,7 @@ class TorchTrainer final : public Trainer {
   std::vector<StepSpan> spans() override {
     return translate_errors("reading the step's times", [&] {
       std::vector<StepSpan> result = timer_.spans();
-      if (exchange_ && !result.empty()) exchange_->add_spans(timer_.begin(), result);
+      if (exchanged_ && !result.empty()) exchange_->add_spans(timer_.begin(), result);
       return result;
     });
   }
@@ -422,6 +422,7 @@ class TorchTrainer final : public Trainer {
   int world_ = 1;
   SumOverRanks sum_over_ranks_;
   std::unique_ptr<Exchange> exchange_;  // null: one rank
+  bool exchanged_ = false;              // whether the latest step exchanged gradients
 };
 
 }  // namespace
