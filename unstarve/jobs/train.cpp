@@ -204,7 +204,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     };
   }
   nlohmann::json trace = nlohmann::json::array();
-  if (!options.trace.empty()) plan.trace = [&](const TracedStep& step) { add_to_trace(step, trace); };
+  const bool traces = !options.trace.empty() && options.ranks.first();
+  if (traces) plan.trace = [&](const TracedStep& step) { add_to_trace(step, trace); };
   std::optional<TrainingEvents> events;
   if (!options.tensorboard.empty() && options.ranks.first()) events.emplace(options.tensorboard, plan.start_step);
   plan.report = [&](const TrainHistory& history) {
@@ -232,8 +233,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     plan.stop = stop;
     result.history = run_training(*trainer, settings.train, source, plan);
     if (events) events->finish(result.history);
-    if (!options.trace.empty() && options.ranks.first())
-      write_file_atomically(options.trace, nlohmann::json{{"traceEvents", trace}}.dump());
+    if (traces) write_file_atomically(options.trace, nlohmann::json{{"traceEvents", trace}}.dump());
   } catch (...) {
     list_bad();
     throw;

@@ -34,9 +34,6 @@ TypeFacts facts_of(MpiType type) {
   switch (type) {
     case MpiType::kFloat32: return {MPI_FLOAT, 4};
     case MpiType::kFloat64: return {MPI_DOUBLE, 8};
-    case MpiType::kInt32: return {MPI_INT32_T, 4};
-    case MpiType::kInt64: return {MPI_INT64_T, 8};
-    case MpiType::kUint8: return {MPI_UINT8_T, 1};
   }
   return {MPI_DATATYPE_NULL, 0};
 }
@@ -45,7 +42,6 @@ MPI_Op operation_of(MpiReduction reduction) {
   switch (reduction) {
     case MpiReduction::kSum: return MPI_SUM;
     case MpiReduction::kMaximum: return MPI_MAX;
-    case MpiReduction::kMinimum: return MPI_MIN;
   }
   return MPI_OP_NULL;
 }
@@ -88,7 +84,6 @@ class LibraryWorld final : public MpiWorld {
     MPI_Comm local = MPI_COMM_NULL;
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local), "split");
     check(MPI_Comm_rank(local, &place_.local_rank), "local rank");
-    check(MPI_Comm_size(local, &place_.local_world), "local size");
     place_.sharing = count_sharing(local);
     check(MPI_Comm_free(&local), "free");
   }
@@ -112,7 +107,6 @@ class LibraryWorld final : public MpiWorld {
     const int count = static_cast<int>(bytes);
     check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, MPI_COMM_WORLD), "gathering");
   }
-  void barrier() override { check(MPI_Barrier(MPI_COMM_WORLD), "barrier"); }
   void finish() override { check(MPI_Finalize(), "end"); }
 
  private:

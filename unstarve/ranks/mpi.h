@@ -17,12 +17,12 @@ namespace unstarve {
 
 struct MpiPlace {
   int rank = 0, world = 1;
-  int local_rank = 0, local_world = 1;  // among the processes of this machine
-  int sharing = 1;                      // those of them whose affinity masks overlap with that of this process
+  int local_rank = 0;  // among the processes of this machine
+  int sharing = 1;     // those of them whose affinity masks overlap with that of this process
 };
 
-enum class MpiType { kFloat32, kFloat64, kInt32, kInt64, kUint8 };
-enum class MpiReduction { kSum, kMaximum, kMinimum };
+enum class MpiType { kFloat32, kFloat64 };
+enum class MpiReduction { kSum, kMaximum };
 
 class MpiWorld {
  public:
@@ -34,7 +34,6 @@ class MpiWorld {
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   // `all`: world x bytes, in the order of ranks.
   virtual void gather(const void* mine, void* all, std::size_t bytes) = 0;
-  virtual void barrier() = 0;
   // Ends MPI; all ranks call it. A process that ends without it has failed: mpirun ends all others.
   virtual void finish() = 0;
 };

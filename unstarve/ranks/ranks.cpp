@@ -32,14 +32,17 @@ int number_of(const char* name) {
 bool is_several(std::string_view world) { return !world.empty() && world != "1"; }
 
 Ranks torchrun_ranks() {
-  Ranks ranks{Launcher::kTorchrun, number_of("RANK"), number_of("WORLD_SIZE"), number_of("LOCAL_RANK"),
-              number_of("LOCAL_WORLD_SIZE")};
-  if (ranks.rank >= ranks.world || ranks.local_rank >= ranks.local_world)
+  Ranks ranks;
+  ranks.launcher = Launcher::kTorchrun;
+  ranks.rank = number_of("RANK");
+  ranks.world = number_of("WORLD_SIZE");
+  ranks.local_rank = number_of("LOCAL_RANK");
+  ranks.sharing = number_of("LOCAL_WORLD_SIZE");
+  if (ranks.rank >= ranks.world || ranks.local_rank >= ranks.sharing)
     throw Error(ErrorKind::kArgument,
                 fmt::format("train: found RANK={} of WORLD_SIZE={}, LOCAL_RANK={} of LOCAL_WORLD_SIZE={}; expected "
                             "ranks below the numbers of processes",
-                            ranks.rank, ranks.world, ranks.local_rank, ranks.local_world));
-  ranks.sharing = ranks.local_world;
+                            ranks.rank, ranks.world, ranks.local_rank, ranks.sharing));
   ranks.group = variable(kTorchGroupVariable);
   if (ranks.group.empty())
     throw Error(ErrorKind::kMissing,
@@ -69,7 +72,7 @@ Ranks join_ranks() {
         throw Error(ErrorKind::kArgument,
                     fmt::format("train: MPI found one process, but the launcher started several; expected all of them "
                                 "in one MPI world. Start with mpirun, or srun --mpi=pmix"));
-      return {Launcher::kMpi, place.rank, place.world, place.local_rank, place.local_world, place.sharing, "", mpi};
+      return {Launcher::kMpi, place.rank, place.world, place.local_rank, place.sharing, "", mpi};
     }
   }
   return {};

@@ -25,7 +25,6 @@ struct Ranks {
   int world = 1;  // number of ranks
   // Among the ranks of this machine.
   int local_rank = 0;
-  int local_world = 1;
   int sharing = 1;                // those that may run on the CPU cores of this rank, including itself
   std::string group;              // kTorchrun: the name of the process group in torch's registry
   std::shared_ptr<MpiWorld> mpi;  // kMpi

@@ -13,6 +13,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from train_support import finish
 
 RUN = ["train", "synthetic:classes=4,images=960,size=32,seed=2", "--model", "cifar_net", "--batch", "32",
        "--seed", "3", "--precision", "float32", "--epochs", "4", "--evaluate-every", "0"]
@@ -23,13 +24,6 @@ OPTIMISER = ["--optimiser", "adamw", "--learning-rate", "0.002", "--average", "0
 def start(*arguments, **options):
     return subprocess.Popen([os.environ["UNSTARVE"], *map(str, arguments)], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, **options)
-
-
-def finish(process):
-    out, errors = process.communicate(timeout=300)
-    if process.returncode == 4 and "no libtorch" in errors:
-        pytest.skip("this build has no libtorch: " + errors.strip())
-    return process.returncode, out, errors
 
 
 def completed(*arguments):

@@ -1,5 +1,6 @@
 """Training by several processes: mpirun with the program, torchrun with the Python package."""
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from train_support import finish
 
 DATA = "synthetic:classes=4,images=192,size=32,seed=2"
 SETTINGS = ["--precision", "float32", "--seed", "3", "--label-smoothing", "0", "--operator-threads", "1", "--threads",
@@ -44,18 +46,6 @@ def start(launcher, ranks, *arguments):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     return subprocess.Popen([*command_of(launcher, ranks), "train", *map(str, arguments)], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, env=environment)
-
-
-def finish(process, timeout=240):
-    try:
-        out, errors = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, errors = process.communicate()
-        pytest.fail(f"did not end within {timeout} s: {errors}")
-    if "no libtorch" in errors:
-        pytest.skip("this build has no libtorch: " + errors.strip())
-    return process.returncode, out, errors
 
 
 def trained(launcher, ranks, *arguments):
@@ -94,6 +84,24 @@ def processes_below(root):
             if b"train" in words and b"mpirun" not in words[0] and b"torch.distributed.run" not in words:
                 found.append(child)
     return found
+
+
+@contextlib.contextmanager
+def running(launcher, folder):
+    """Two ranks that train until they are stopped, after their first checkpoint: the launcher, the ids of the ranks."""
+    process = start(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 2000, "--evaluate-every", "0",
+                    "--checkpoint-dir", folder, "--checkpoint-every", "0.2s")
+    try:
+        until = time.monotonic() + 120
+        while not list(folder.glob("step-*.safetensors")):
+            assert process.poll() is None and time.monotonic() < until, process.communicate(timeout=10)
+            time.sleep(0.05)
+        ranks = sorted(processes_below(process.pid))
+        assert len(ranks) == 2, ranks
+        yield process, ranks
+    finally:
+        if process.poll() is None:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -154,11 +162,15 @@ def test_the_gradients_of_two_ranks_are_those_of_the_joined_batch(tmp_path, laun
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
-def test_accumulation_with_ranks_is_a_larger_batch(tmp_path, launcher):
-    """Gradients are exchanged only with the update; without batch norm over ranks the losses stay close."""
-    result = trained(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 4, "--accumulate", 2)
-    assert result["steps"] == 16
+def test_only_steps_with_an_update_exchange_gradients(tmp_path, launcher):
+    trace = tmp_path / "trace.json"
+    result = trained(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 6, "--accumulate", 2, "--trace", trace)
+    assert result["steps"] == 24
     assert result["loss_last"] < result["loss_first"]
+    events = json.loads(trace.read_text())["traceEvents"]
+    exchanged = {event["args"]["step"] for event in events if event["name"].startswith("exchange")}
+    assert {event["args"]["step"] for event in events} == set(range(4, 24))
+    assert exchanged == set(range(4, 24, 2))
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
@@ -173,23 +185,12 @@ def test_every_validation_sample_counts_once(launcher):
 @pytest.mark.parametrize(("launcher", "killed"), [("mpirun", 0), ("mpirun", 1), ("torchrun", 0), ("torchrun", 1)])
 def test_if_a_rank_dies_all_end_and_the_run_resumes_with_another_number(tmp_path, launcher, killed):
     folder = tmp_path / "checkpoints"
-    process = start(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 2000, "--evaluate-every", "0",
-                    "--checkpoint-dir", folder, "--checkpoint-every", "0.2s")
-    try:
-        until = time.monotonic() + 120
-        while not list(folder.glob("step-*.safetensors")):
-            assert process.poll() is None and time.monotonic() < until, process.communicate(timeout=10)
-            time.sleep(0.05)
-        ranks = sorted(processes_below(process.pid))
-        assert len(ranks) == 2, ranks
+    with running(launcher, folder) as (process, ranks):
         os.kill(ranks[killed], signal.SIGKILL)
         died = time.monotonic()
         code, _, errors = finish(process, 60)
         assert code != 0
         assert time.monotonic() - died < 30
-    finally:
-        if process.poll() is None:
-            process.kill()
     while [rank for rank in ranks if Path(f"/proc/{rank}").exists()]:
         assert time.monotonic() - died < 30
         time.sleep(0.05)
@@ -208,19 +209,10 @@ def test_if_a_rank_dies_all_end_and_the_run_resumes_with_another_number(tmp_path
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
 def test_a_stop_of_all_ranks_writes_one_checkpoint(tmp_path, launcher):
     folder = tmp_path / "checkpoints"
-    process = start(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 2000, "--evaluate-every", "0",
-                    "--checkpoint-dir", folder, "--checkpoint-every", "0.2s")
-    try:
-        until = time.monotonic() + 120
-        while not list(folder.glob("step-*.safetensors")):
-            assert process.poll() is None and time.monotonic() < until, process.communicate(timeout=10)
-            time.sleep(0.05)
-        for rank in processes_below(process.pid):
+    with running(launcher, folder) as (process, ranks):
+        for rank in ranks:
             os.kill(rank, signal.SIGTERM)
         code, _, errors = finish(process, 60)
-    finally:
-        if process.poll() is None:
-            process.kill()
     assert code != 0
     messages = re.findall(r"training was stopped after step (\d+); continue with --resume (\S+)", errors)
     assert len(messages) == 1, errors
@@ -239,7 +231,7 @@ def test_a_rank_with_an_error_names_itself(launcher):
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
 def test_the_trace_shows_exchange_during_the_backward_pass(tmp_path, launcher):
-    """ResNet-18 has two buckets: all but the last one are exchanged while the backward pass goes on."""
+    """ResNet-18 has two buckets: all but the last one are exchanged during the backward pass."""
     trace = tmp_path / "trace.json"
     trained(launcher, 2, DATA, "--model", "cifar_resnet18", *SETTINGS, "--batch", 2, "--epochs", 0.5, "--trace", trace)
     events = json.loads(trace.read_text())["traceEvents"]

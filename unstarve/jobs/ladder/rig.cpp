@@ -38,6 +38,7 @@ Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset
   } else {
     settings_.train.device = target.name;
     trainer_ = make_trainer(settings_.train);
+    if (!device_->is_host()) trainer_->enable_timing(true);  // use_device_times()
   }
   Loader::Options options;
   options.check_data = false;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -121,12 +122,10 @@ std::vector<double> tick_positions(double low, double high, int most) {
   return ticks;
 }
 
-Image draw_chart(std::span<const ChartPoint> points, ChartScale scale) {
+Image draw_chart(std::span<const ChartPoint> points) {
   std::vector<ChartPoint> kept;
-  for (ChartPoint point : points) {
-    if (scale == ChartScale::kLogarithmic) point.x = std::log10(point.x);
-    if (std::isfinite(point.x) && std::isfinite(point.y)) kept.push_back(point);
-  }
+  std::copy_if(points.begin(), points.end(), std::back_inserter(kept),
+               [](const ChartPoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); });
   const Range xs = range_of(kept, &ChartPoint::x), ys = range_of(kept, &ChartPoint::y);
 
   Canvas canvas;
@@ -141,7 +140,7 @@ Image draw_chart(std::span<const ChartPoint> points, ChartScale scale) {
   for (const double tick : tick_positions(xs.low, xs.high, kTicks)) {
     const double x = x_at(xs.share(tick));
     canvas.line(x, y_at(0), x, y_at(1), kGrid);
-    const std::string label = fmt::format("{:.4g}", scale == ChartScale::kLogarithmic ? std::pow(10, tick) : tick);
+    const std::string label = fmt::format("{:.4g}", tick);
     canvas.text(static_cast<int>(x) - kGlyphAdvance * static_cast<int>(label.size()) / 2, kChart.height - kBottom + 10,
                 label);
   }

@@ -14,10 +14,8 @@ struct ChartPoint {
   double x = 0, y = 0;
 };
 
-enum class ChartScale { kLinear, kLogarithmic };  // of the horizontal axis; kLogarithmic leaves out x <= 0
-
 // 640 x 360 pixels: axes with about five labelled ticks each, and the points joined in the given order.
-[[nodiscard]] Image draw_chart(std::span<const ChartPoint> points, ChartScale scale = ChartScale::kLinear);
+[[nodiscard]] Image draw_chart(std::span<const ChartPoint> points);
 
 // Positions of ticks for the range [low, high], low < high: the multiples of 1, 2 or 5 times a power of ten, as many as
 // possible but at most `most`.

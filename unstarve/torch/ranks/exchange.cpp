@@ -4,10 +4,11 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <torch/version.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
@@ -114,21 +115,28 @@ class MeanHook final : public c10d::CommHookInterface {
   BucketTimes& times_;
 };
 
-std::unique_ptr<c10d::Reducer> make_reducer(const Tensors& parameters, const Group& group) {
+// The constructor has a list of bucket limits in newer versions of libtorch.
+template <class Reducer = c10d::Reducer>
+std::unique_ptr<Reducer> make_reducer(const Tensors& parameters, const Group& group) {
   auto [buckets, limits] =
       c10d::compute_bucket_assignment_by_size(parameters, {kFirstBucketBytes, kBucketBytes}, {}, {}, {});
   // Backward passes produce the last parameters' gradients first.
   std::reverse(buckets.begin(), buckets.end());
-  constexpr bool kFindUnused = false, kGradientsAreViews = true;
-  return std::make_unique<c10d::Reducer>(
-      parameters, std::move(buckets), group, std::vector<bool>(parameters.size()),
-      static_cast<std::int64_t>(kBucketBytes), kFindUnused, kGradientsAreViews,
-      std::unordered_map<std::size_t, std::string>{}, static_cast<std::int64_t>(kFirstBucketBytes)
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12
-                                                          ,
-      /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>{}
-#endif
-  );
+  constexpr bool kFindUnused = false, kGradientsAreViews = true, kSkipUnused = false, kPythonReducer = false;
+  const auto make = [&](auto... more) {
+    return std::make_unique<Reducer>(
+        parameters, buckets, group, std::vector<bool>(parameters.size()), static_cast<std::int64_t>(kBucketBytes),
+        kFindUnused, kGradientsAreViews, std::unordered_map<std::size_t, std::string>{},
+        static_cast<std::int64_t>(kFirstBucketBytes), kSkipUnused, kPythonReducer, more...);
+  };
+  using Limits = std::vector<std::int64_t>;
+  if constexpr (std::is_constructible_v<Reducer, Tensors, decltype(buckets), Group, std::vector<bool>, std::int64_t,
+                                        bool, bool, std::unordered_map<std::size_t, std::string>, std::int64_t, bool,
+                                        bool, Limits>) {
+    return make(Limits{});
+  } else {
+    return make();
+  }
 }
 
 class GroupExchange final : public Exchange {

@@ -51,9 +51,6 @@ MpiType type_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
     case at::kFloat: return MpiType::kFloat32;
     case at::kDouble: return MpiType::kFloat64;
-    case at::kInt: return MpiType::kInt32;
-    case at::kLong: return MpiType::kInt64;
-    case at::kByte: return MpiType::kUint8;
     default: TORCH_CHECK(false, "MPI: tensors of type ", tensor.scalar_type(), " are not supported");
   }
 }
@@ -62,8 +59,7 @@ MpiReduction reduction_of(const c10d::ReduceOp& operation) {
   switch (operation.op_) {
     case c10d::ReduceOp::SUM: return MpiReduction::kSum;
     case c10d::ReduceOp::MAX: return MpiReduction::kMaximum;
-    case c10d::ReduceOp::MIN: return MpiReduction::kMinimum;
-    default: TORCH_CHECK(false, "MPI: only sum, maximum and minimum are supported");
+    default: TORCH_CHECK(false, "MPI: only sum and maximum are supported");
   }
 }
 
@@ -125,10 +121,6 @@ class MpiBackend final : public c10d::Backend {
       for (std::size_t i = 0; i < results.size(); ++i)
         std::memcpy(memory_of(results[i]), all.data() + i * bytes, bytes);
     });
-  }
-
-  c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& /*options*/) override {
-    return submit(c10d::OpType::BARRIER, {}, [this] { world_->barrier(); });
   }
 
  private:

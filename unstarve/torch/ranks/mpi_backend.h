@@ -1,6 +1,6 @@
 #pragma once
 // A backend of c10d over MPI, for tensors on the CPU: what the Reducer and Exchange use (allreduce, broadcast,
-// allgather, barrier). libtorch's wheels have none.
+// allgather). libtorch's wheels have none.
 //
 //   caller ──queue──▶ thread of the backend ──▶ MpiWorld ──▶ the Work and its Future are completed
 //
