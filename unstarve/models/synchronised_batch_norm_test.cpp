@@ -18,22 +18,23 @@ class PairSum {
   void operator()(torch::Tensor& values) {
     std::unique_lock lock(mutex_);
     const std::uint64_t round = round_;
+    torch::Tensor& sum = sums_[round % 2];
     if (++waiting_ == 1) {
-      sum_ = values.clone();
+      sum = values.clone();
       changed_.wait(lock, [&] { return round_ != round; });
     } else {
-      sum_ += values;
+      sum += values;
       waiting_ = 0;
       ++round_;
       changed_.notify_all();
     }
-    values.copy_(sum_);
+    values.copy_(sum);
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  torch::Tensor sum_;
+  std::array<torch::Tensor, 2> sums_;  // the other thread may begin the next round before this one has read its sum
   int waiting_ = 0;
   std::uint64_t round_ = 0;
 };
