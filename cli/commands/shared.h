@@ -26,8 +26,12 @@ inline Option data_option(bool required = true) {
 }
 inline Option split_option() { return {"--split", "NAME", "", "split of the data: train, test or val"}; }
 inline Option model_option() {
-  return {"--model",          "NAME", "cifar_net for images up to 40 px, else resnet18",
-          "network to train", false,  Completes::kModel};
+  return {"--model",
+          "NAME",
+          "cifar_net for images up to 40 px, else resnet18",
+          "network to train; mobilenet_v2_0.5 has half the channels of mobilenet_v2",
+          false,
+          Completes::kModel};
 }
 inline Option device_option() {
   return {"--device",

@@ -18,6 +18,7 @@ namespace unstarve {
 
 // Values of `operation` for streams of other purposes. Operations of samples have their index, below all of these.
 inline constexpr std::uint32_t kBatchOperationStreams = 0x800;  // plus the index of the batch operation
+inline constexpr std::uint32_t kNetworkStream = 0xffd;          // dropout and stochastic depth of a training step
 inline constexpr std::uint32_t kDecodeDeviceStream = 0xffe;     // the device that decodes a sample
 inline constexpr std::uint32_t kOrderStream = 0xfff;            // the order of an epoch
 

@@ -20,45 +20,47 @@ torch::Tensor Chain::forward(torch::Tensor x) {
 }
 
 Conv::Conv(const ConvShape& shape) : shape_(shape) {
-  const double fan_out = static_cast<double>(shape.out) * shape.kernel * shape.kernel / shape.groups;
+  const double fan_out = static_cast<double>(shape.out) * shape.kernel * shape.kernel;
   torch::Tensor weight = torch::empty({shape.out, shape.in / shape.groups, shape.kernel, shape.kernel});
   weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2 / fan_out)));
+  if (shape.bias) bias_ = register_parameter("bias", torch::zeros({shape.out}));
 }
 
 torch::Tensor Conv::forward(torch::Tensor x) {
-  torch::Tensor y = torch::conv2d(x, weight_, {}, {shape_.stride, shape_.stride}, {shape_.padding, shape_.padding},
+  torch::Tensor y = torch::conv2d(x, weight_, bias_, {shape_.stride, shape_.stride}, {shape_.padding, shape_.padding},
                                   {1, 1}, shape_.groups);
   macs_ = static_cast<double>(y.size(2) * y.size(3)) * static_cast<double>(weight_.numel());
   return y;
 }
 
-BatchNorm::BatchNorm(int channels)
+BatchNorm::BatchNorm(int channels, const BatchNormRule& rule)
     : weight_(register_parameter("weight", torch::ones({channels}))),
       bias_(register_parameter("bias", torch::zeros({channels}))),
       running_mean_(register_buffer("running_mean", torch::zeros({channels}))),
       running_var_(register_buffer("running_var", torch::ones({channels}))),
-      num_batches_tracked_(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))) {}
+      num_batches_tracked_(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))),
+      rule_(rule) {}
 
 torch::Tensor BatchNorm::forward(torch::Tensor x) {
   // Counted as in the Python module, so that checkpoints are compatible in both directions.
   if (is_training()) num_batches_tracked_.add_(1);
-  constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
+  const auto& [momentum, epsilon] = rule_;
   if (is_training() && sum_over_ranks_ != nullptr)
-    return synchronised_batch_norm(x, {weight_, bias_, running_mean_, running_var_, kMomentum, kEpsilon},
+    return synchronised_batch_norm(x, {weight_, bias_, running_mean_, running_var_, momentum, epsilon},
                                    *sum_over_ranks_);
-  return torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(), kMomentum, kEpsilon,
+  return torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(), momentum, epsilon,
                            /*cudnn_enabled=*/true);
 }
 
-Linear::Linear(int in, int out, double deviation) {
+Linear::Linear(int in, int out, LinearStart start) {
   torch::Tensor weight = torch::empty({out, in});
   torch::Tensor bias = torch::zeros({out});
-  if (deviation > 0) {
-    weight.normal_(0, deviation);
+  if (start == LinearStart::kNormal) {
+    weight.normal_(0, 0.01);
   } else {
-    const double bound = 1 / std::sqrt(static_cast<double>(in));
+    const double bound = 1 / std::sqrt(static_cast<double>(start == LinearStart::kFanIn ? in : out));
     weight.uniform_(-bound, bound);
-    bias.uniform_(-bound, bound);
+    if (start == LinearStart::kFanIn) bias.uniform_(-bound, bound);
   }
   weight_ = register_parameter("weight", weight);
   bias_ = register_parameter("bias", bias);

@@ -38,8 +38,8 @@ class Chain final : public Network {
   std::vector<NetworkPtr> children_;
 };
 
-// Square kernels without bias, because batch norm follows. Weights by He's initialisation over the outputs (normal,
-// standard deviation sqrt(2 / (out * kernel * kernel / groups))), as in torchvision.
+// Square kernels, by default without bias, because batch norm follows. Weights by He's initialisation over the outputs
+// (normal, standard deviation sqrt(2 / (out * kernel * kernel))), also with groups, as in torchvision. Bias 0.
 struct ConvShape {
   int in = 0;
   int out = 0;
@@ -47,6 +47,7 @@ struct ConvShape {
   int stride = 1;
   int padding = 1;
   int groups = 1;
+  bool bias = false;
 };
 
 class Conv final : public Network {
@@ -58,13 +59,19 @@ class Conv final : public Network {
  private:
   ConvShape shape_;
   torch::Tensor weight_;
+  torch::Tensor bias_;  // undefined: none
   double macs_ = 0;
 };
 
-// Momentum 0.1 and epsilon 1e-5; scale 1, shift 0.
+struct BatchNormRule {
+  double momentum = 0.1;  // share of the present batch in the running statistics
+  double epsilon = 1e-5;  // added to the variance
+};
+
+// Scale 1, shift 0.
 class BatchNorm final : public Network {
  public:
-  explicit BatchNorm(int channels);
+  explicit BatchNorm(int channels, const BatchNormRule& rule = {});
   torch::Tensor forward(torch::Tensor x) override;
   // In training, from now on, with the statistics of the batches of all ranks. `sum` is borrowed.
   void synchronise(const SumOverRanks* sum) { sum_over_ranks_ = sum; }
@@ -75,13 +82,19 @@ class BatchNorm final : public Network {
   torch::Tensor running_mean_;
   torch::Tensor running_var_;
   torch::Tensor num_batches_tracked_;
+  BatchNormRule rule_;
   const SumOverRanks* sum_over_ranks_ = nullptr;
 };
 
-// Weights and bias uniform in +-1/sqrt(in); with `deviation` > 0 weights are normal and bias is 0.
+enum class LinearStart {
+  kFanIn,   // weights and bias uniform in +-1/sqrt(in)
+  kFanOut,  // weights uniform in +-1/sqrt(out), bias 0
+  kNormal,  // weights normal with deviation 0.01, bias 0
+};
+
 class Linear final : public Network {
  public:
-  Linear(int in, int out, double deviation = 0);
+  Linear(int in, int out, LinearStart start = LinearStart::kFanIn);
   torch::Tensor forward(torch::Tensor x) override;
   double own_macs() const override { return macs_; }
 
@@ -91,7 +104,8 @@ class Linear final : public Network {
   double macs_ = 0;
 };
 
-// Layers without parameters. The activations overwrite their input.
+// Layers without parameters. Relu and Relu6 overwrite their input. Hardswish and Silu do not, because their gradients
+// are computed from it.
 class Relu final : public Network {
  public:
   torch::Tensor forward(torch::Tensor x) override { return x.relu_(); }
@@ -100,6 +114,16 @@ class Relu final : public Network {
 class Relu6 final : public Network {
  public:
   torch::Tensor forward(torch::Tensor x) override { return torch::hardtanh_(x, 0, 6); }
+};
+
+class Hardswish final : public Network {
+ public:
+  torch::Tensor forward(torch::Tensor x) override { return torch::hardswish(x); }
+};
+
+class Silu final : public Network {
+ public:
+  torch::Tensor forward(torch::Tensor x) override { return torch::silu(x); }
 };
 
 class Dropout final : public Network {

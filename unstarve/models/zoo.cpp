@@ -1,19 +1,23 @@
 #include "unstarve/models/zoo.h"
 
+#include <algorithm>
 #include <array>
-#include <string>
 
-#include <fmt/format.h>
-
-#include "unstarve/core/error.h"
 #include "unstarve/models/cifar_net.h"
+#include "unstarve/models/efficientnet.h"
 #include "unstarve/models/mobilenet.h"
 #include "unstarve/models/resnet.h"
 
 namespace unstarve {
 namespace {
 
-using Factory = std::shared_ptr<Network> (*)(int classes);
+using Factory = std::shared_ptr<Network> (*)(int classes, double width);
+
+// For networks without a width multiplier.
+template <NetworkPtr (*make)(int classes)>
+NetworkPtr of_width_1(int classes, double /*width*/) {
+  return make(classes);
+}
 
 NetworkPtr resnet18(int classes) { return make_resnet({.blocks = {2, 2, 2, 2}}, classes); }
 NetworkPtr resnet34(int classes) { return make_resnet({.blocks = {3, 4, 6, 3}}, classes); }
@@ -21,20 +25,24 @@ NetworkPtr resnet50(int classes) { return make_resnet({.blocks = {3, 4, 6, 3}, .
 NetworkPtr cifar_resnet18(int classes) { return make_resnet({.blocks = {2, 2, 2, 2}, .small_images = true}, classes); }
 
 // Compile-time error for a name that is not in the catalogue.
-consteval ModelEntry entry(std::string_view name, Factory make) {
+consteval ModelEntry entry(std::string_view name, Factory factory) {
   for (const ModelInfo& info : kModelInfos) {
-    if (info.name == name) return {info, make};
+    if (info.name == name) return {info, factory};
   }
   throw "not in models/catalogue.h";
 }
 
 constexpr auto kModels = std::to_array<ModelEntry>({
-    entry("cifar_net", make_cifar_net),
-    entry("cifar_resnet18", cifar_resnet18),
-    entry("resnet18", resnet18),
-    entry("resnet34", resnet34),
-    entry("resnet50", resnet50),
+    entry("cifar_net", of_width_1<make_cifar_net>),
+    entry("cifar_resnet18", of_width_1<cifar_resnet18>),
+    entry("resnet18", of_width_1<resnet18>),
+    entry("resnet34", of_width_1<resnet34>),
+    entry("resnet50", of_width_1<resnet50>),
+    entry("mobilenet_v1", make_mobilenet_v1),
     entry("mobilenet_v2", make_mobilenet_v2),
+    entry("mobilenet_v3_large", make_mobilenet_v3_large),
+    entry("mobilenet_v3_small", make_mobilenet_v3_small),
+    entry("efficientnet_b0", make_efficientnet_b0),
 });
 static_assert(kModels.size() == kModelInfos.size(), "models/catalogue.h has a network without a factory");
 
@@ -42,14 +50,12 @@ static_assert(kModels.size() == kModelInfos.size(), "models/catalogue.h has a ne
 
 std::span<const ModelEntry> model_table() { return kModels; }
 
-const ModelEntry& find_model(std::string_view name) {
-  std::string known;
-  for (const ModelEntry& entry : kModels) {
-    if (entry.name == name) return entry;
-    known += known.empty() ? "" : ", ";
-    known += entry.name;
-  }
-  throw Error(ErrorKind::kArgument, fmt::format("unknown model \"{}\"; expected one of {}", name, known));
+ModelEntry find_model(std::string_view name) {
+  const ModelName parsed = parse_model_name(name);
+  ModelEntry found =
+      *std::find_if(kModels.begin(), kModels.end(), [&](const ModelEntry& e) { return e.name == parsed.info.name; });
+  found.width = parsed.width;
+  return found;
 }
 
 }  // namespace unstarve

@@ -14,11 +14,16 @@ namespace unstarve {
 class Network;
 
 struct ModelEntry : ModelInfo {
-  std::shared_ptr<Network> (*make)(int classes);  // weights from the default generator; seed it first
+  std::shared_ptr<Network> (*factory)(int classes, double width);
+  double width = 1;  // multiplier of the channels
+
+  // Weights from the default generator; seed it first.
+  [[nodiscard]] std::shared_ptr<Network> make(int classes) const { return factory(classes, width); }
 };
 
+// The networks of width 1.
 [[nodiscard]] std::span<const ModelEntry> model_table();
-// Throws Error(kArgument) with the known names.
-[[nodiscard]] const ModelEntry& find_model(std::string_view name);
+// Accepts names with a width multiplier. Throws Error(kArgument) with the known names.
+[[nodiscard]] ModelEntry find_model(std::string_view name);
 
 }  // namespace unstarve

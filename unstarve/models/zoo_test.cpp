@@ -48,7 +48,7 @@ torch::Tensor uniform(const std::string& name, std::int64_t count) {
   return values;
 }
 
-torch::Tensor formula(const std::string& name, const torch::Tensor& like) {
+torch::Tensor formula(const std::string& name, const torch::Tensor& like, double gain) {
   if (name.ends_with("num_batches_tracked")) return torch::zeros_like(like);
   torch::Tensor value = uniform(name, like.numel());
   if (like.dim() >= 2) {
@@ -56,16 +56,16 @@ torch::Tensor formula(const std::string& name, const torch::Tensor& like) {
   } else if (name.ends_with("running_var")) {
     value = 1 + 0.5 * value;
   } else if (name.ends_with(".weight")) {
-    value = 1 + 0.2 * value;
+    value = gain * (1 + 0.2 * value);
   } else {
     value = 0.2 * value;
   }
   return value.to(torch::kFloat32).view(like.sizes());
 }
 
-void fill_by_formula(Network& network) {
+void fill_by_formula(Network& network, double gain) {
   const torch::NoGradGuard no_grad;
-  for (StateEntry& entry : network_state(network)) entry.tensor.copy_(formula(entry.name, entry.tensor));
+  for (StateEntry& entry : network_state(network)) entry.tensor.copy_(formula(entry.name, entry.tensor, gain));
 }
 
 void check_logits(Network& network, const nlohmann::json& model) {
@@ -86,6 +86,7 @@ void check_logits(Network& network, const nlohmann::json& model) {
 TEST_CASE("names and shapes equal those of torchvision's state_dicts") {
   using NamesAndShapes = std::set<std::pair<std::string, std::vector<std::int64_t>>>;
   for (const auto& [name, model] : golden().items()) {
+    if (!model.contains("shapes")) continue;
     CAPTURE(name);
     NamesAndShapes ours;
     for (const StateEntry& entry : network_state(*find_model(name).make(kClasses))) {
@@ -99,11 +100,27 @@ TEST_CASE("names and shapes equal those of torchvision's state_dicts") {
   }
 }
 
+TEST_CASE("initial weights have the deviations of torchvision's, all other parameters begin constant") {
+  torch::manual_seed(2);
+  for (const auto& [name, model] : golden().items()) {
+    if (!model.contains("deviations")) continue;
+    for (const auto& item : find_model(name).make(kClasses)->named_parameters()) {
+      const double ours = item.value().std().item<double>();
+      const double theirs = model["deviations"].value(item.key(), 0.0);
+      CAPTURE(name, item.key(), ours, theirs);
+      // Both are estimates with a relative standard error of at most 1 / sqrt(2 n).
+      const double error = std::sqrt(1.0 / static_cast<double>(item.value().numel()));
+      CHECK(std::abs(ours - theirs) <= (5 * error + 0.005) * theirs);
+    }
+  }
+}
+
 TEST_CASE("with the same weights the logits equal those of torchvision") {
   for (const auto& [name, model] : golden().items()) {
     CAPTURE(name);
     const NetworkPtr network = find_model(name).make(kClasses);
-    fill_by_formula(*network);
+    CHECK(count_parameters(*network) == model["parameters"].get<std::int64_t>());
+    fill_by_formula(*network, model["gain"].get<double>());
     check_logits(*network, model);
   }
 }
@@ -116,7 +133,13 @@ TEST_CASE("multiply-adds match the literature, and cifar_net is below 0.05 billi
   CHECK(macs("resnet18") == Approx(1.814e9).epsilon(0.001));
   CHECK(macs("resnet34") == Approx(3.664e9).epsilon(0.001));
   CHECK(macs("resnet50") == Approx(4.089e9).epsilon(0.001));
+  CHECK(macs("mobilenet_v1") == Approx(0.5687e9).epsilon(0.001));
+  CHECK(macs("mobilenet_v1_0.5") == Approx(0.149e9).epsilon(0.005));
   CHECK(macs("mobilenet_v2") == Approx(0.3008e9).epsilon(0.001));
+  CHECK(macs("mobilenet_v2_1.4") == Approx(0.582e9).epsilon(0.005));
+  CHECK(macs("mobilenet_v3_large") == Approx(0.217e9).epsilon(0.003));
+  CHECK(macs("mobilenet_v3_small") == Approx(0.0565e9).epsilon(0.003));
+  CHECK(macs("efficientnet_b0") == Approx(0.386e9).epsilon(0.003));
   CHECK(macs("cifar_resnet18") == Approx(0.556e9).epsilon(0.005));
   const ModelEntry& small = find_model("cifar_net");
   CHECK(count_macs(*small.make(kClasses), 32) < 0.05e9);
@@ -131,10 +154,14 @@ TEST_CASE("counting multiply-adds does not change the network") {
   CHECK(mean.abs().sum().item<double>() == 0);
 }
 
-TEST_CASE("the number of parameters equals that of torchvision") {
+TEST_CASE("the number of parameters equals that of torchvision, and of the paper for MobileNetV1") {
   CHECK(count_parameters(*find_model("resnet18").make(1000)) == 11689512);
   CHECK(count_parameters(*find_model("resnet50").make(1000)) == 25557032);
+  CHECK(count_parameters(*find_model("mobilenet_v1").make(1000)) == 4231976);
   CHECK(count_parameters(*find_model("mobilenet_v2").make(1000)) == 3504872);
+  CHECK(count_parameters(*find_model("mobilenet_v3_large").make(1000)) == 5483032);
+  CHECK(count_parameters(*find_model("mobilenet_v3_small").make(1000)) == 2542856);
+  CHECK(count_parameters(*find_model("efficientnet_b0").make(1000)) == 5288548);
 }
 
 TEST_CASE("every network returns one logit per class for its image size") {
@@ -148,6 +175,18 @@ TEST_CASE("every network returns one logit per class for its image size") {
 
 TEST_CASE("an unknown model is rejected with the known names") {
   CHECK_THROWS_WITH(find_model("resnet19"), Catch::Contains("resnet19") && Catch::Contains("mobilenet_v2"));
+}
+
+TEST_CASE("a number after the name is the width multiplier, for MobileNets and EfficientNet") {
+  CHECK(find_model("mobilenet_v2").width == 1);
+  CHECK(find_model("mobilenet_v2_0.35").width == 0.35);
+  CHECK(find_model("mobilenet_v3_large_2").width == 2);
+  CHECK(find_model("efficientnet_b0_0.5").name == "efficientnet_b0");
+  const auto text = GENERATE("mobilenet_v2_", "mobilenet_v2_0", "mobilenet_v2_0.0", "mobilenet_v2_2.01",
+                             "mobilenet_v2_-1", "mobilenet_v2_1e0", "mobilenet_v2_0.5x", "mobilenet_v2_nan",
+                             "mobilenet_v2_.5", "mobilenet_v20.5", "mobilenet_v3_0.5", "resnet18_0.5", "");
+  CAPTURE(text);
+  CHECK_THROWS_AS(find_model(text), Error);
 }
 
 TEST_CASE("weights with a wrong shape or a missing or unknown tensor are rejected by name and change nothing") {
@@ -196,7 +235,9 @@ TEST_CASE("a head of other classes keeps its values, and every other tensor must
   const NetworkPtr network = find_model("cifar_net").make(kClasses);
   const NetworkPtr other = find_model("cifar_net").make(kClasses + 3);
   CHECK(head_of(*network) == "fc.");
+  CHECK(head_of(*find_model("mobilenet_v1_0.25").make(2)) == "classifier.");
   CHECK(head_of(*find_model("mobilenet_v2").make(2)) == "classifier.1.");
+  CHECK(head_of(*find_model("mobilenet_v3_small").make(2)) == "classifier.3.");
   const auto head = network->named_parameters()["fc.weight"].detach().clone();
   const auto path = std::filesystem::temp_directory_path() / ("unstarve-zoo-test-" + std::to_string(::getpid()));
   std::vector<StateEntry> entries = network_state(*other);
@@ -213,16 +254,18 @@ TEST_CASE("a head of other classes keeps its values, and every other tensor must
   CHECK(torch::equal(network_state(*network)[0].tensor, network_state(*other)[0].tensor));
 }
 
-// Run by tests/python/interop/test_models.py, which made the file with weights.convert().
+// Run by tests/python/interop/test_models.py, which made the file with weights.convert(). UNSTARVE_TEST_LOGITS is a
+// file with the expected logits; without it they are the recorded ones.
 TEST_CASE("weights converted by Python load and give torchvision's logits", "[.python]") {
   const char* path = std::getenv("UNSTARVE_TEST_WEIGHTS");
   const char* name = std::getenv("UNSTARVE_TEST_MODEL");
+  const char* logits = std::getenv("UNSTARVE_TEST_LOGITS");
   REQUIRE(path != nullptr);
   REQUIRE(name != nullptr);
   const NetworkPtr network = find_model(name).make(kClasses);
   const MappedFile file(path);
   load_state(network_state(*network), {parse_safetensors(file.bytes(), path), file.bytes(), path});
-  check_logits(*network, golden()[name]);
+  check_logits(*network, logits != nullptr ? nlohmann::json::parse(read_text_file(logits)) : golden()[name]);
 }
 
 }  // namespace unstarve

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/file.h"
+#include "unstarve/core/random.h"
 #include "unstarve/models/layers.h"
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
@@ -106,6 +107,7 @@ class TorchTrainer final : public Trainer {
  public:
   TorchTrainer(const TrainSettings& settings, const Ranks& ranks)
       : settings_(settings),
+        rank_(ranks.rank),
         device_(device_of_rank(parse_device(settings.device), ranks)),
         threads_(settings.operator_threads > 0 ? settings.operator_threads : cores_of_rank(ranks)),
         format_(settings.channels_last ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous),
@@ -141,6 +143,7 @@ class TorchTrainer final : public Trainer {
       network_->train();
       use_averages(false);
       timer_.mark(0);
+      seed_step();
       exchanged_ = exchange_ && update;
       if (exchanged_) exchange_->before_forward();
       const Staging::Current& batch = staging_.current();
@@ -245,6 +248,7 @@ class TorchTrainer final : public Trainer {
       if (const auto data = header.metadata.find(kDataKey); checkpoint && data != header.metadata.end())
         progress.data = data->second;
       load_state(checkpoint ? checkpoint_state() : network_state(*network_), {header, file.bytes(), path.string()});
+      steps_ = progress.step;
       if (!checkpoint) forget_progress();
       if (checkpoint) optimiser_->restored();
       if (checkpoint && average_) average_->restored();
@@ -308,6 +312,13 @@ class TorchTrainer final : public Trainer {
   void use_device() {
     if (torch::get_num_threads() != threads_) torch::set_num_threads(threads_);
     if (!device_.is_cpu()) at::accelerator::setDeviceIndex(device_.index());
+  }
+
+  // Dropout and stochastic depth draw from torch's generators. Seeded by the number of the step, so that a resumed run
+  // draws the same numbers, and by the rank.
+  void seed_step() {
+    const auto step = static_cast<std::uint64_t>(steps_++);
+    torch::manual_seed(Random(settings_.seed, static_cast<std::uint32_t>(rank_), step, kNetworkStream).bits());
   }
 
   // Checked here, because a label without a class destroys the context on a GPU.
@@ -406,6 +417,8 @@ class TorchTrainer final : public Trainer {
   }
 
   TrainSettings settings_;
+  int rank_;
+  std::int64_t steps_ = 0;  // done, since the beginning of the run
   torch::Device device_;
   int threads_;
   torch::MemoryFormat format_;

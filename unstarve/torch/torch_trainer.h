@@ -11,7 +11,7 @@
 
 namespace unstarve {
 
-// Precondition: checked by check_settings() and check_model(), as in make_trainer().
+// Precondition: settings that make_trainer() accepts.
 [[nodiscard]] std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const Ranks& ranks);
 // "cuda" or "cuda:N".
 [[nodiscard]] PrecisionSupport gpu_precision(const std::string& device, Precision precision);

@@ -74,7 +74,7 @@ struct TrainSettings {
   double average = 0;            // decay of the moving average of the weights (EMA) per update; 0: no average
   bool sync_batch_norm = false;  // over the batches of all ranks
   double label_smoothing = 0.0;
-  std::uint64_t seed = 0;  // of the initial weights
+  std::uint64_t seed = 0;  // of the initial weights, dropout and stochastic depth
   friend bool operator==(const TrainSettings&, const TrainSettings&) = default;
 };
 

@@ -108,7 +108,7 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare, "probability spread over all classes",
                   "0.1 for images up to 40 px, else 0"},
         s.label_smoothing);
-  visit(FieldInfo{"seed", "", {0, kNoLimit}, "seed of the initial weights"}, s.seed);
+  visit(FieldInfo{"seed", "", {0, kNoLimit}, "seed of the initial weights, dropout and stochastic depth"}, s.seed);
 }
 
 }  // namespace unstarve

@@ -13,16 +13,6 @@
 
 namespace unstarve {
 
-void check_model(const std::string& name) {
-  std::vector<std::string_view> known;
-  for (const ModelInfo& info : kModelInfos) {
-    if (info.name == name) return;
-    known.push_back(info.name);
-  }
-  throw Error(ErrorKind::kArgument,
-              fmt::format("unknown model \"{}\"; expected one of {}", name, fmt::join(known, ", ")));
-}
-
 const TrainerModule& trainer_module() {
   static constexpr std::array<const char*, 1> kLibraries = {"torch/lib/libtorch.so"};  // loads all others
   static constexpr Module kModule{"libunstarve_torch.so",
@@ -38,7 +28,7 @@ const TrainerModule& trainer_module() {
 
 std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const Ranks& ranks) {
   check_settings(settings);
-  check_model(settings.model);  // before libtorch is loaded, which is slow
+  (void)parse_model_name(settings.model);  // checked before libtorch is loaded, which is slow
   return trainer_module().make_trainer(settings, ranks);
 }
 

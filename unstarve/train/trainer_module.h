@@ -26,9 +26,6 @@ struct TrainerModule {
   LibtorchFacts (*libtorch)();
 };
 
-// Throws Error(kArgument) for a name that is not in kModelInfos. Loads nothing.
-void check_model(const std::string& name);
-
 // The module, loaded by the first call. Throws Error(kMissing), as load_module(), at each call that fails.
 [[nodiscard]] const TrainerModule& trainer_module();
 

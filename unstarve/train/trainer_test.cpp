@@ -270,6 +270,23 @@ TEST_CASE("a checkpoint resumes bit-equal") {
   CHECK(losses(*second, 3, 3) == expected);
 }
 
+TEST_CASE("dropout and stochastic depth repeat with the seed, after a resume, and next to another trainer") {
+  const TemporaryFile file;
+  TrainSettings settings = small_settings();
+  settings.model = "efficientnet_b0_0.25";
+  const auto first = make_trainer(settings);
+  const auto begin = losses(*first, 2);
+  first->save(file.path(), {2, ""});
+  const auto expected = losses(*first, 2, 2);
+
+  const auto resumed = make_trainer(settings);
+  (void)resumed->restore(file.path());
+  const auto other = make_trainer(settings);
+  CHECK(losses(*resumed, 1, 2).front() == expected[0]);
+  CHECK(losses(*other, 2) == begin);
+  CHECK(losses(*resumed, 1, 3).front() == expected[1]);
+}
+
 TEST_CASE("every optimiser learns and resumes bit-equal, with clipping, accumulation and average") {
   for (const OptimiserName name :
        {OptimiserName::kSgd, OptimiserName::kAdamw, OptimiserName::kLars, OptimiserName::kLamb}) {

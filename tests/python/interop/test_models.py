@@ -29,7 +29,8 @@ def models_test_program() -> Path:
 
 
 def formula_state(name: str) -> dict[str, np.ndarray]:
-    return {key: make_models.formula(key, tuple(shape)) for key, shape in GOLDEN[name]["shapes"].items()}
+    model = GOLDEN[name]
+    return {key: make_models.formula(key, tuple(shape), model["gain"]) for key, shape in model["shapes"].items()}
 
 
 def test_arrays_round_trip(tmp_path):
@@ -86,25 +87,65 @@ def test_a_truncated_file_is_rejected(tmp_path):
         weights.load(tmp_path / "x")
 
 
-@pytest.mark.parametrize("name", ["resnet18", "resnet50", "mobilenet_v2"])
-def test_the_program_loads_converted_weights_and_computes_torchvisions_logits(name, tmp_path):
+def check_logits_of_program(name, path, **environment):
+    """Runs the C++ test that loads `path` and compares logits, by default with the recorded ones."""
     program = models_test_program()
-    path = tmp_path / f"{name}.safetensors"
-    weights.convert(formula_state(name), path)
-    environment = os.environ | {"UNSTARVE_TEST_WEIGHTS": str(path), "UNSTARVE_TEST_MODEL": name}
+    environment = os.environ | {"UNSTARVE_TEST_WEIGHTS": str(path), "UNSTARVE_TEST_MODEL": name} | environment
     run = subprocess.run([program, "[.python]"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "All tests passed" in run.stdout
 
 
-def test_the_recorded_values_are_torchvisions():
+@pytest.mark.parametrize("name", ["resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0"])
+def test_the_program_loads_converted_weights_and_computes_torchvisions_logits(name, tmp_path):
+    path = tmp_path / f"{name}.safetensors"
+    weights.convert(formula_state(name), path)
+    check_logits_of_program(name, path)
+
+
+def import_torchvision():
     pytest.importorskip("torch")
     try:
-        made = make_models.make()
+        return make_models.import_torchvision()
     except ImportError:
         pytest.skip("torchvision is not installed (pip install --no-deps torchvision)")
+
+
+def state_dict_of_torchvision(name, path):
+    """Saves the state_dict of a network with initial weights and the statistics of one batch. Returns its logits."""
+    import torch
+
+    torch.manual_seed(1)
+    network = make_models.network_of(name)
+    for module in network.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = None  # the statistics of the batch alone
+    with torch.no_grad():
+        network.train()(torch.rand(8, 3, make_models.IMAGE_SIZE, make_models.IMAGE_SIZE) - 0.5)
+        logits = network.eval()(torch.from_numpy(make_models.input_image()))[0]
+    torch.save(network.state_dict(), path)
+    return logits.tolist()
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2_0.5", "mobilenet_v3_large", "mobilenet_v3_small", "efficientnet_b0"])
+def test_a_state_dict_saved_by_torchvision_gives_its_logits(name, tmp_path):
+    import_torchvision()
+    logits = state_dict_of_torchvision(name, tmp_path / "x.pth")
+    assert np.std(logits) > 0.01
+    weights.convert(tmp_path / "x.pth", tmp_path / "x.safetensors")
+    recorded = tmp_path / "logits.json"
+    recorded.write_text(json.dumps({"image_size": make_models.IMAGE_SIZE, "logits": logits}))
+    check_logits_of_program(name, tmp_path / "x.safetensors", UNSTARVE_TEST_LOGITS=str(recorded))
+
+
+def test_the_recorded_values_are_torchvisions():
+    import_torchvision()
+    made = make_models.make()
     assert made.keys() == GOLDEN.keys()
     for name, model in made.items():
-        assert model["shapes"] == GOLDEN[name]["shapes"]
+        assert model.get("shapes") == GOLDEN[name].get("shapes")
+        for key in ("parameters", "gain"):
+            assert model[key] == GOLDEN[name][key]
+        assert model.get("deviations", {}).keys() == GOLDEN[name].get("deviations", {}).keys()
         scale = np.abs(model["logits"]).max()
         np.testing.assert_allclose(GOLDEN[name]["logits"], model["logits"], rtol=0, atol=2e-5 * scale)

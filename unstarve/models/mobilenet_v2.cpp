@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <array>
+
+#include "unstarve/models/mobile_layers.h"
+#include "unstarve/models/mobilenet.h"
+
+namespace unstarve {
+namespace {
+
+// 1x1 expansion, depthwise 3x3 convolution, 1x1 projection without activation; with a shortcut if the shapes match.
+class LinearBottleneck final : public Network {
+ public:
+  LinearBottleneck(int in, int out, int stride, int expansion) : shortcut_(stride == 1 && in == out) {
+    const int hidden = in * expansion;
+    auto conv = std::make_shared<Chain>();
+    if (expansion != 1) conv->add(conv_norm(pointwise(in, hidden), Activation::kRelu6));
+    conv->add(conv_norm(depthwise(hidden, 3, stride), Activation::kRelu6));
+    conv->add(std::make_shared<Conv>(pointwise(hidden, out)));
+    conv->add(std::make_shared<BatchNorm>(out));
+    conv_ = register_module("conv", conv);
+  }
+
+  torch::Tensor forward(torch::Tensor x) override { return shortcut_ ? x + conv_->forward(x) : conv_->forward(x); }
+
+ private:
+  bool shortcut_;
+  std::shared_ptr<Chain> conv_;
+};
+
+// Table 2 of the paper.
+struct LinearBottleneckStage {
+  int expansion;
+  int channels;
+  int blocks;
+  int stride;
+};
+constexpr std::array<LinearBottleneckStage, 7> kLinearBottleneckStages{
+    {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}};
+
+}  // namespace
+
+NetworkPtr make_mobilenet_v2(int classes, double width) {
+  int in = scaled_channels(32, width);
+  auto features = std::make_shared<Chain>();
+  features->add(conv_norm({.in = 3, .out = in, .stride = 2}, Activation::kRelu6));
+  for (const LinearBottleneckStage& stage : kLinearBottleneckStages) {
+    const int out = scaled_channels(stage.channels, width);
+    for (int i = 0; i < stage.blocks; ++i) {
+      features->add(std::make_shared<LinearBottleneck>(in, out, i == 0 ? stage.stride : 1, stage.expansion));
+      in = out;
+    }
+  }
+  const int last = scaled_channels(1280, std::max(1.0, width));  // not reduced, as in the paper
+  features->add(conv_norm(pointwise(in, last), Activation::kRelu6));
+  return classifier_of_means(
+      features, std::make_shared<Chain>(std::vector<NetworkPtr>{
+                    std::make_shared<Dropout>(0.2), std::make_shared<Linear>(last, classes, LinearStart::kNormal)}));
+}
+
+}  // namespace unstarve
