@@ -36,6 +36,15 @@ function(unstarve_embed_credentials script out)
   set(${out} ${file} PARENT_SCOPE)
 endfunction()
 
+# PRIVATE: libtorch's include folder contains a newer fmt, which must not shadow ours in folders without libtorch.
+# With libtorch, fmt is used header-only, so that both versions can exist in one program.
+function(unstarve_link_torch target)
+  target_link_libraries(${target} PRIVATE ${TORCH_LIBRARIES} ${UNSTARVE_TORCH_OPENMP})
+  target_compile_definitions(${target} PRIVATE FMT_HEADER_ONLY=1)
+  target_include_directories(${target} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
+  target_compile_options(${target} PRIVATE ${TORCH_CXX_FLAGS} ${OpenMP_CXX_FLAGS})
+endfunction()
+
 # unstarve_folder(NAME [USES folders...] [LINK targets...] [TORCH] [CUDA])
 #
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
@@ -118,12 +127,7 @@ function(unstarve_folder name)
     add_dependencies(unstarve_storage unstarve_arrow_module)  # whatever reads data loads it
   endif()
   if(arg_TORCH)
-    # PRIVATE: libtorch's include folder contains a newer fmt, which must not shadow ours in folders without libtorch.
-    # With libtorch, fmt is used header-only, so that both versions can exist in one program.
-    target_link_libraries(unstarve_${name} PRIVATE ${TORCH_LIBRARIES})
-    target_compile_definitions(unstarve_${name} PRIVATE FMT_HEADER_ONLY=1)
-    target_include_directories(unstarve_${name} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
-    target_compile_options(unstarve_${name} PRIVATE ${TORCH_CXX_FLAGS})
+    unstarve_link_torch(unstarve_${name})
   endif()
 
   if(tests)
@@ -131,10 +135,7 @@ function(unstarve_folder name)
     unstarve_unity(unstarve_${name}_test)
     target_link_libraries(unstarve_${name}_test PRIVATE unstarve_${name} unstarve_test_main)
     if(arg_TORCH)
-      target_link_libraries(unstarve_${name}_test PRIVATE ${TORCH_LIBRARIES})
-      target_compile_definitions(unstarve_${name}_test PRIVATE FMT_HEADER_ONLY=1)
-      target_include_directories(unstarve_${name}_test SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
-      target_compile_options(unstarve_${name}_test PRIVATE ${TORCH_CXX_FLAGS})
+      unstarve_link_torch(unstarve_${name}_test)
     endif()
     # One ctest entry per file: Catch2 tags every test with the name of its file. Hidden tests ([.]) are not run.
     foreach(test ${tests})
@@ -143,7 +144,7 @@ function(unstarve_folder name)
       string(REGEX REPLACE "_test\\.cpp$" "" entry unit/${entry})
       add_test(NAME ${entry} COMMAND unstarve_${name}_test --filenames-as-tags "[#${stem}]~[.]" --warn NoTests
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-      set_tests_properties(${entry} PROPERTIES LABELS unit TIMEOUT 900)
+      set_tests_properties(${entry} PROPERTIES LABELS unit TIMEOUT 900 ENVIRONMENT OMP_WAIT_POLICY=passive)
     endforeach()
   endif()
 endfunction()

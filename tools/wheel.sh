@@ -20,9 +20,9 @@ export CC=${CC:-cc} CXX=${CXX:-c++} CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
 "$python" -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w $work . \
   -C cmake.define.UNSTARVE_TORCH=ON -C cmake.define.UNSTARVE_PARQUET=ON -C cmake.define.UNSTARVE_CUDA=AUTO
 
-# Found at run time: torch, pyarrow and the GPU's driver.
+# Found at run time: torch with its OpenMP, pyarrow and the GPU's driver.
 exclude=()
-for library in 'libtorch*.so*' 'libc10*.so*' 'libarrow.so.*' 'libparquet.so.*' 'libcuda.so.*'; do
+for library in 'libtorch*.so*' 'libc10*.so*' 'libgomp.so.*' 'libarrow.so.*' 'libparquet.so.*' 'libcuda.so.*'; do
   exclude+=(--exclude "$library")
 done
 glibc=$("$python" -c 'import os; print(os.confstr("CS_GNU_LIBC_VERSION").split()[1].replace(".", "_"))')

@@ -5,21 +5,25 @@
 namespace unstarve {
 namespace {
 
-NetworkPtr conv_bn_relu(const ConvShape& shape) {
-  return std::make_shared<Chain>(std::vector<NetworkPtr>{
-      std::make_shared<Conv>(shape), std::make_shared<BatchNorm>(shape.out), std::make_shared<Relu>()});
+std::shared_ptr<ConvNorm> conv_bn_relu(const ConvShape& shape) {
+  return std::make_shared<ConvNorm>(shape, Activation::kRelu);
 }
 
 NetworkPtr halve() { return std::make_shared<MaxPool>(2, 2, 0); }
 
+// x + last(first(x)), with the names "body.0" and "body.1".
 class Residual final : public Network {
  public:
-  explicit Residual(const std::vector<NetworkPtr>& body)
-      : body_(register_module("body", std::make_shared<Chain>(body))) {}
-  torch::Tensor forward(torch::Tensor x) override { return x + body_->forward(x); }
+  explicit Residual(int channels)
+      : first_(conv_bn_relu({.in = channels, .out = channels})),
+        last_(conv_bn_relu({.in = channels, .out = channels})) {
+    register_module("body", std::make_shared<Chain>(std::vector<NetworkPtr>{first_, last_}));
+  }
+  torch::Tensor forward(torch::Tensor x) override { return last_->forward(first_->forward(x), x); }
 
  private:
-  std::shared_ptr<Chain> body_;
+  std::shared_ptr<ConvNorm> first_;
+  std::shared_ptr<ConvNorm> last_;
 };
 
 class CifarNet final : public Network {
@@ -29,9 +33,7 @@ class CifarNet final : public Network {
             "features", std::make_shared<Chain>(std::vector<NetworkPtr>{
                             conv_bn_relu({.in = 3, .out = 32, .kernel = 4, .stride = 2}),
                             conv_bn_relu({.in = 32, .out = 64}), halve(), conv_bn_relu({.in = 64, .out = 128}),
-                            std::make_shared<Residual>(std::vector<NetworkPtr>{conv_bn_relu({.in = 128, .out = 128}),
-                                                                               conv_bn_relu({.in = 128, .out = 128})}),
-                            halve(), conv_bn_relu({.in = 128, .out = 256})}))),
+                            std::make_shared<Residual>(128), halve(), conv_bn_relu({.in = 128, .out = 256})}))),
         fc_(register_module("fc", std::make_shared<Linear>(256, classes))) {}
 
   torch::Tensor forward(torch::Tensor x) override { return fc_->forward(global_max(features_->forward(std::move(x)))); }

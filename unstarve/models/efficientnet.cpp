@@ -40,11 +40,11 @@ class MbConv final : public Network {
   MbConv(const MbConvShape& shape, double drop_probability) : shortcut_(shape.stride == 1 && shape.in == shape.out) {
     const int expanded = scaled_channels(shape.in, shape.expansion);
     auto chain = std::make_shared<Chain>();
-    if (expanded != shape.in) chain->add(conv_norm(pointwise(shape.in, expanded), Activation::kSilu));
-    chain->add(conv_norm(depthwise(expanded, shape.kernel, shape.stride), Activation::kSilu));
+    if (expanded != shape.in) chain->add(std::make_shared<ConvNorm>(pointwise(shape.in, expanded), Activation::kSilu));
+    chain->add(std::make_shared<ConvNorm>(depthwise(expanded, shape.kernel, shape.stride), Activation::kSilu));
     chain->add(
         std::make_shared<SqueezeExcitation>(expanded, std::max(1, shape.in / 4), SqueezeExcitation::Form::kSmooth));
-    chain->add(conv_norm(pointwise(expanded, shape.out), Activation::kNone));
+    chain->add(std::make_shared<ConvNorm>(pointwise(expanded, shape.out), Activation::kNone));
     block_ = register_module("block", chain);
     stochastic_depth_ = register_module("stochastic_depth", std::make_shared<StochasticDepth>(drop_probability));
   }
@@ -65,7 +65,7 @@ class MbConv final : public Network {
 NetworkPtr make_efficientnet_b0(int classes, double width) {
   int in = scaled_channels(32, width);
   auto features = std::make_shared<Chain>();
-  features->add(conv_norm({.in = 3, .out = in, .stride = 2}, Activation::kSilu));
+  features->add(std::make_shared<ConvNorm>(ConvShape{.in = 3, .out = in, .stride = 2}, Activation::kSilu));
   int total = 0, done = 0;  // blocks
   for (const MbConvStage& stage : kMbConvStages) total += stage.blocks;
   for (const MbConvStage& stage : kMbConvStages) {
@@ -79,7 +79,7 @@ NetworkPtr make_efficientnet_b0(int classes, double width) {
     }
     features->add(chain);
   }
-  features->add(conv_norm(pointwise(in, 4 * in), Activation::kSilu));
+  features->add(std::make_shared<ConvNorm>(pointwise(in, 4 * in), Activation::kSilu));
   return classifier_of_means(
       features, std::make_shared<Chain>(std::vector<NetworkPtr>{
                     std::make_shared<Dropout>(0.2), std::make_shared<Linear>(4 * in, classes, LinearStart::kFanOut)}));

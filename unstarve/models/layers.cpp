@@ -41,15 +41,25 @@ BatchNorm::BatchNorm(int channels, const BatchNormRule& rule)
       num_batches_tracked_(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))),
       rule_(rule) {}
 
-torch::Tensor BatchNorm::forward(torch::Tensor x) {
+torch::Tensor BatchNorm::forward(const torch::Tensor& x, const AfterNorm& after) {
+  const BatchNormState state{weight_, bias_, running_mean_, running_var_, rule_.momentum, rule_.epsilon};
+  if (!is_training()) {
+    return apply_after_norm(after, torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, /*training=*/false,
+                                                     state.momentum, state.epsilon, /*cudnn_enabled=*/true));
+  }
   // Counted as in the Python module, so that checkpoints are compatible in both directions.
-  if (is_training()) num_batches_tracked_.add_(1);
-  const auto& [momentum, epsilon] = rule_;
-  if (is_training() && sum_over_ranks_ != nullptr)
-    return synchronised_batch_norm(x, {weight_, bias_, running_mean_, running_var_, momentum, epsilon},
-                                   *sum_over_ranks_);
-  return torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(), momentum, epsilon,
-                           /*cudnn_enabled=*/true);
+  num_batches_tracked_.add_(1);
+  if (sum_over_ranks_ != nullptr) return apply_after_norm(after, synchronised_batch_norm(x, state, *sum_over_ranks_));
+  return fused_batch_norm(x, state, after);
+}
+
+ConvNorm::ConvNorm(const ConvShape& shape, Activation activation, const BatchNormRule& rule)
+    : conv_(register_module("0", std::make_shared<Conv>(shape))),
+      norm_(register_module("1", std::make_shared<BatchNorm>(shape.out, rule))),
+      activation_(activation) {}
+
+torch::Tensor ConvNorm::forward(const torch::Tensor& x, const torch::Tensor& residual) {
+  return norm_->forward(conv_->forward(x), {.activation = activation_, .outer = residual});
 }
 
 Linear::Linear(int in, int out, LinearStart start) {
@@ -73,7 +83,9 @@ torch::Tensor Linear::forward(torch::Tensor x) {
 
 torch::Tensor global_mean(const torch::Tensor& x) { return torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1); }
 
-torch::Tensor global_max(const torch::Tensor& x) { return x.amax({2, 3}); }
+torch::Tensor global_max(const torch::Tensor& x) {
+  return std::get<0>(torch::adaptive_max_pool2d(x, {1, 1})).flatten(1);
+}
 
 double count_macs(Network& network, int image_size) {
   const torch::NoGradGuard no_grad;

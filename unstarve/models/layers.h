@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
 
+#include "unstarve/models/fused_batch_norm.h"
 #include "unstarve/models/synchronised_batch_norm.h"
 
 namespace unstarve {
@@ -72,7 +74,9 @@ struct BatchNormRule {
 class BatchNorm final : public Network {
  public:
   explicit BatchNorm(int channels, const BatchNormRule& rule = {});
-  torch::Tensor forward(torch::Tensor x) override;
+  torch::Tensor forward(torch::Tensor x) override { return forward(std::move(x), {}); }
+  // With an activation and the addition of a residual, in the same passes over memory where fused_batch_norm.h can.
+  torch::Tensor forward(const torch::Tensor& x, const AfterNorm& after);
   // In training, from now on, with the statistics of the batches of all ranks. `sum` is borrowed.
   void synchronise(const SumOverRanks* sum) { sum_over_ranks_ = sum; }
 
@@ -84,6 +88,20 @@ class BatchNorm final : public Network {
   torch::Tensor num_batches_tracked_;
   BatchNormRule rule_;
   const SumOverRanks* sum_over_ranks_ = nullptr;
+};
+
+// A convolution, batch norm, and what follows it; with the names of a Chain: "0", "1".
+class ConvNorm final : public Network {
+ public:
+  explicit ConvNorm(const ConvShape& shape, Activation activation = Activation::kNone, const BatchNormRule& rule = {});
+  torch::Tensor forward(torch::Tensor x) override { return forward(std::move(x), {}); }
+  // With a residual, added to the output.
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual);
+
+ private:
+  std::shared_ptr<Conv> conv_;
+  std::shared_ptr<BatchNorm> norm_;
+  Activation activation_;
 };
 
 enum class LinearStart {
@@ -104,26 +122,10 @@ class Linear final : public Network {
   double macs_ = 0;
 };
 
-// Layers without parameters. Relu and Relu6 overwrite their input. Hardswish and Silu do not, because their gradients
-// are computed from it.
-class Relu final : public Network {
- public:
-  torch::Tensor forward(torch::Tensor x) override { return x.relu_(); }
-};
-
-class Relu6 final : public Network {
- public:
-  torch::Tensor forward(torch::Tensor x) override { return torch::hardtanh_(x, 0, 6); }
-};
-
+// Layers without parameters.
 class Hardswish final : public Network {
  public:
   torch::Tensor forward(torch::Tensor x) override { return torch::hardswish(x); }
-};
-
-class Silu final : public Network {
- public:
-  torch::Tensor forward(torch::Tensor x) override { return torch::silu(x); }
 };
 
 class Dropout final : public Network {

@@ -6,17 +6,6 @@
 namespace unstarve {
 namespace {
 
-NetworkPtr activation_layer(Activation activation) {
-  switch (activation) {
-    case Activation::kNone: return nullptr;
-    case Activation::kRelu: return std::make_shared<Relu>();
-    case Activation::kRelu6: return std::make_shared<Relu6>();
-    case Activation::kHardswish: return std::make_shared<Hardswish>();
-    case Activation::kSilu: return std::make_shared<Silu>();
-  }
-  return nullptr;
-}
-
 ConvShape pointwise_with_bias(int in, int out) {
   ConvShape shape = pointwise(in, out);
   shape.bias = true;
@@ -51,13 +40,6 @@ ConvShape pointwise(int in, int out) { return {.in = in, .out = out, .kernel = 1
 ConvShape depthwise(int channels, int kernel, int stride) {
   return {
       .in = channels, .out = channels, .kernel = kernel, .stride = stride, .padding = kernel / 2, .groups = channels};
-}
-
-NetworkPtr conv_norm(const ConvShape& shape, Activation activation, const BatchNormRule& rule) {
-  auto chain = std::make_shared<Chain>(
-      std::vector<NetworkPtr>{std::make_shared<Conv>(shape), std::make_shared<BatchNorm>(shape.out, rule)});
-  if (NetworkPtr layer = activation_layer(activation)) chain->add(std::move(layer));
-  return chain;
 }
 
 SqueezeExcitation::SqueezeExcitation(int channels, int squeezed, Form form)

@@ -13,11 +13,6 @@ namespace unstarve {
 // One filter per channel. `kernel` is odd; the output has the size of the input, divided by the stride.
 [[nodiscard]] ConvShape depthwise(int channels, int kernel, int stride);
 
-enum class Activation { kNone, kRelu, kRelu6, kHardswish, kSilu };
-
-// Child "0" is the convolution, "1" the batch norm, "2" the activation.
-[[nodiscard]] NetworkPtr conv_norm(const ConvShape& shape, Activation activation, const BatchNormRule& rule = {});
-
 // Multiplies each channel by a factor from 0 to 1, computed from the means of all channels (Hu et al.,
 // arXiv:1709.01507): the convolution "fc1" to `squeezed` channels, an activation, the convolution "fc2", a sigmoid.
 class SqueezeExcitation final : public Network {

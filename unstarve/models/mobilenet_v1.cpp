@@ -25,21 +25,36 @@ constexpr std::array<SeparableBlock, 13> kSeparableBlocks{{{64, 1},
                                                            {1024, 2},
                                                            {1024, 1}}};
 
-NetworkPtr separable_block(int in, int out, int stride) {
-  return std::make_shared<Chain>(std::vector<NetworkPtr>{
-      std::make_shared<Conv>(depthwise(in, 3, stride)), std::make_shared<BatchNorm>(in), std::make_shared<Relu>(),
-      std::make_shared<Conv>(pointwise(in, out)), std::make_shared<BatchNorm>(out), std::make_shared<Relu>()});
-}
+// A depthwise and a 1x1 convolution, each with batch norm and ReLU; with the names of a chain of these six layers.
+class Separable final : public Network {
+ public:
+  Separable(int in, int out, int stride)
+      : depthwise_(register_module("0", std::make_shared<Conv>(depthwise(in, 3, stride)))),
+        depthwise_norm_(register_module("1", std::make_shared<BatchNorm>(in))),
+        pointwise_(register_module("3", std::make_shared<Conv>(pointwise(in, out)))),
+        pointwise_norm_(register_module("4", std::make_shared<BatchNorm>(out))) {}
+
+  torch::Tensor forward(torch::Tensor x) override {
+    x = depthwise_norm_->forward(depthwise_->forward(std::move(x)), {Activation::kRelu});
+    return pointwise_norm_->forward(pointwise_->forward(std::move(x)), {Activation::kRelu});
+  }
+
+ private:
+  std::shared_ptr<Conv> depthwise_;
+  std::shared_ptr<BatchNorm> depthwise_norm_;
+  std::shared_ptr<Conv> pointwise_;
+  std::shared_ptr<BatchNorm> pointwise_norm_;
+};
 
 }  // namespace
 
 NetworkPtr make_mobilenet_v1(int classes, double width) {
   int in = scaled_channels(32, width);
   auto features = std::make_shared<Chain>();
-  features->add(conv_norm({.in = 3, .out = in, .stride = 2}, Activation::kRelu));
+  features->add(std::make_shared<ConvNorm>(ConvShape{.in = 3, .out = in, .stride = 2}, Activation::kRelu));
   for (const SeparableBlock& block : kSeparableBlocks) {
     const int out = scaled_channels(block.channels, width);
-    features->add(separable_block(in, out, block.stride));
+    features->add(std::make_shared<Separable>(in, out, block.stride));
     in = out;
   }
   return classifier_of_means(features, std::make_shared<Linear>(in, classes, LinearStart::kNormal));

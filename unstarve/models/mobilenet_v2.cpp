@@ -10,21 +10,27 @@ namespace {
 // 1x1 expansion, depthwise 3x3 convolution, 1x1 projection without activation; with a shortcut if the shapes match.
 class LinearBottleneck final : public Network {
  public:
-  LinearBottleneck(int in, int out, int stride, int expansion) : shortcut_(stride == 1 && in == out) {
+  LinearBottleneck(int in, int out, int stride, int expansion)
+      : shortcut_(stride == 1 && in == out), norm_(std::make_shared<BatchNorm>(out)) {
     const int hidden = in * expansion;
-    auto conv = std::make_shared<Chain>();
-    if (expansion != 1) conv->add(conv_norm(pointwise(in, hidden), Activation::kRelu6));
-    conv->add(conv_norm(depthwise(hidden, 3, stride), Activation::kRelu6));
-    conv->add(std::make_shared<Conv>(pointwise(hidden, out)));
-    conv->add(std::make_shared<BatchNorm>(out));
-    conv_ = register_module("conv", conv);
+    if (expansion != 1) layers_.push_back(std::make_shared<ConvNorm>(pointwise(in, hidden), Activation::kRelu6));
+    layers_.push_back(std::make_shared<ConvNorm>(depthwise(hidden, 3, stride), Activation::kRelu6));
+    layers_.push_back(std::make_shared<Conv>(pointwise(hidden, out)));
+    auto conv = std::make_shared<Chain>(layers_);
+    conv->add(norm_);
+    register_module("conv", conv);
   }
 
-  torch::Tensor forward(torch::Tensor x) override { return shortcut_ ? x + conv_->forward(x) : conv_->forward(x); }
+  torch::Tensor forward(torch::Tensor x) override {
+    torch::Tensor y = x;
+    for (const NetworkPtr& layer : layers_) y = layer->forward(std::move(y));
+    return norm_->forward(y, {.outer = shortcut_ ? x : torch::Tensor()});
+  }
 
  private:
   bool shortcut_;
-  std::shared_ptr<Chain> conv_;
+  std::vector<NetworkPtr> layers_;
+  std::shared_ptr<BatchNorm> norm_;
 };
 
 // Table 2 of the paper.
@@ -42,7 +48,7 @@ constexpr std::array<LinearBottleneckStage, 7> kLinearBottleneckStages{
 NetworkPtr make_mobilenet_v2(int classes, double width) {
   int in = scaled_channels(32, width);
   auto features = std::make_shared<Chain>();
-  features->add(conv_norm({.in = 3, .out = in, .stride = 2}, Activation::kRelu6));
+  features->add(std::make_shared<ConvNorm>(ConvShape{.in = 3, .out = in, .stride = 2}, Activation::kRelu6));
   for (const LinearBottleneckStage& stage : kLinearBottleneckStages) {
     const int out = scaled_channels(stage.channels, width);
     for (int i = 0; i < stage.blocks; ++i) {
@@ -51,7 +57,7 @@ NetworkPtr make_mobilenet_v2(int classes, double width) {
     }
   }
   const int last = scaled_channels(1280, std::max(1.0, width));  // not reduced, as in the paper
-  features->add(conv_norm(pointwise(in, last), Activation::kRelu6));
+  features->add(std::make_shared<ConvNorm>(pointwise(in, last), Activation::kRelu6));
   return classifier_of_means(
       features, std::make_shared<Chain>(std::vector<NetworkPtr>{
                     std::make_shared<Dropout>(0.2), std::make_shared<Linear>(last, classes, LinearStart::kNormal)}));

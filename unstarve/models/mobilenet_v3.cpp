@@ -53,13 +53,13 @@ class InvertedResidual final : public Network {
   InvertedResidual(int in, const ExpandedBlock& block) : shortcut_(block.stride == 1 && in == block.out) {
     const auto& [kernel, expanded, out, squeeze, activation, stride] = block;
     auto chain = std::make_shared<Chain>();
-    if (expanded != in) chain->add(conv_norm(pointwise(in, expanded), activation, kSlowNorm));
-    chain->add(conv_norm(depthwise(expanded, kernel, stride), activation, kSlowNorm));
+    if (expanded != in) chain->add(std::make_shared<ConvNorm>(pointwise(in, expanded), activation, kSlowNorm));
+    chain->add(std::make_shared<ConvNorm>(depthwise(expanded, kernel, stride), activation, kSlowNorm));
     if (squeeze) {
       chain->add(std::make_shared<SqueezeExcitation>(expanded, scaled_channels(expanded / 4, 1),
                                                      SqueezeExcitation::Form::kHard));
     }
-    chain->add(conv_norm(pointwise(expanded, out), Activation::kNone, kSlowNorm));
+    chain->add(std::make_shared<ConvNorm>(pointwise(expanded, out), Activation::kNone, kSlowNorm));
     block_ = register_module("block", chain);
   }
 
@@ -76,14 +76,15 @@ class InvertedResidual final : public Network {
 NetworkPtr make_mobilenet_v3(std::span<const ExpandedBlock> blocks, int hidden, int classes, double width) {
   int in = scaled_channels(16, width);
   auto features = std::make_shared<Chain>();
-  features->add(conv_norm({.in = 3, .out = in, .stride = 2}, Activation::kHardswish, kSlowNorm));
+  features->add(
+      std::make_shared<ConvNorm>(ConvShape{.in = 3, .out = in, .stride = 2}, Activation::kHardswish, kSlowNorm));
   for (ExpandedBlock block : blocks) {
     block.expanded = scaled_channels(block.expanded, width);
     block.out = scaled_channels(block.out, width);
     features->add(std::make_shared<InvertedResidual>(in, block));
     in = block.out;
   }
-  features->add(conv_norm(pointwise(in, 6 * in), Activation::kHardswish, kSlowNorm));
+  features->add(std::make_shared<ConvNorm>(pointwise(in, 6 * in), Activation::kHardswish, kSlowNorm));
   const int last = scaled_channels(hidden, width);
   return classifier_of_means(
       features, std::make_shared<Chain>(std::vector<NetworkPtr>{

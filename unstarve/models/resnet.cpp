@@ -24,9 +24,9 @@ class BasicBlock final : public Network {
   }
 
   torch::Tensor forward(torch::Tensor x) override {
-    torch::Tensor y = bn1_->forward(conv1_->forward(x)).relu_();
-    y = bn2_->forward(conv2_->forward(y));
-    return y.add_(downsample_ ? downsample_->forward(x) : x).relu_();
+    torch::Tensor y = bn1_->forward(conv1_->forward(x), {Activation::kRelu});
+    y = conv2_->forward(y);
+    return bn2_->forward(y, {Activation::kRelu, downsample_ ? downsample_->forward(x) : x});
   }
 
  private:
@@ -53,10 +53,10 @@ class Bottleneck final : public Network {
   }
 
   torch::Tensor forward(torch::Tensor x) override {
-    torch::Tensor y = bn1_->forward(conv1_->forward(x)).relu_();
-    y = bn2_->forward(conv2_->forward(y)).relu_();
-    y = bn3_->forward(conv3_->forward(y));
-    return y.add_(downsample_ ? downsample_->forward(x) : x).relu_();
+    torch::Tensor y = bn1_->forward(conv1_->forward(x), {Activation::kRelu});
+    y = bn2_->forward(conv2_->forward(y), {Activation::kRelu});
+    y = conv3_->forward(y);
+    return bn3_->forward(y, {Activation::kRelu, downsample_ ? downsample_->forward(x) : x});
   }
 
  private:
@@ -74,8 +74,7 @@ std::shared_ptr<Chain> make_stage(int in, int width, int blocks, int stride) {
   const int out = width * Block::kExpansion;
   NetworkPtr downsample;
   if (stride != 1 || in != out) {
-    downsample = std::make_shared<Chain>(
-        std::vector<NetworkPtr>{std::make_shared<Conv>(conv1x1(in, out, stride)), std::make_shared<BatchNorm>(out)});
+    downsample = std::make_shared<ConvNorm>(conv1x1(in, out, stride));
   }
   auto stage = std::make_shared<Chain>();
   stage->add(std::make_shared<Block>(in, width, stride, downsample));
@@ -101,7 +100,7 @@ class Resnet final : public Network {
   }
 
   torch::Tensor forward(torch::Tensor x) override {
-    x = bn1_->forward(conv1_->forward(std::move(x))).relu_();
+    x = bn1_->forward(conv1_->forward(std::move(x)), {Activation::kRelu});
     if (!small_images_) x = torch::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
     for (const auto& layer : layers_) x = layer->forward(std::move(x));
     return fc_->forward(global_mean(x));

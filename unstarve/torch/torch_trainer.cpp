@@ -25,6 +25,7 @@
 #include "unstarve/torch/optimiser.h"
 #include "unstarve/torch/ranks/exchange.h"
 #include "unstarve/torch/staging.h"
+#include "unstarve/torch/step_memory.h"
 #include "unstarve/torch/time_mark.h"
 #include "unstarve/torch/torch_device.h"
 #include "unstarve/torch/weight_average.h"
@@ -115,6 +116,7 @@ class TorchTrainer final : public Trainer {
         staging_(device_),
         timer_(device_) {
     use_device();
+    if (device_.is_cpu()) memory_.emplace();
     reset_peak_memory(device_);
     torch::manual_seed(settings.seed);
     network_ = find_model(settings.model).make(settings.classes);
@@ -140,6 +142,7 @@ class TorchTrainer final : public Trainer {
   void step(double learning_rate, bool update) override {
     translate_errors("training step", [&] {
       use_device();
+      const StepMemory::Scope memory_scope;
       network_->train();
       use_averages(false);
       timer_.mark(0);
@@ -199,6 +202,7 @@ class TorchTrainer final : public Trainer {
   void evaluate(Evaluation& result) override {
     translate_errors("evaluation step", [&] {
       use_device();
+      const StepMemory::Scope memory_scope;
       const torch::NoGradGuard no_grad;
       network_->eval();
       use_averages(true);
@@ -423,6 +427,7 @@ class TorchTrainer final : public Trainer {
   int threads_;
   torch::MemoryFormat format_;
   torch::ScalarType type_;
+  std::optional<StepMemory> memory_;  // on the CPU
   Staging staging_;
   StepTimer timer_;
   Normaliser normalise_;

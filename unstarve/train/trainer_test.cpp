@@ -57,13 +57,14 @@ TrainSettings small_settings() {
   return settings;
 }
 
-// Losses of `steps` steps on batches from `first` on, with the schedule of `total` steps.
-std::vector<double> losses(Trainer& trainer, int steps, std::uint32_t first = 0, int total = 1000) {
+// Losses of `steps` steps on batches from `first` on, with the schedule of `rule` for `total` steps.
+std::vector<double> losses(Trainer& trainer, int steps, std::uint32_t first = 0, int total = 1000,
+                           const TrainSettings& rule = small_settings()) {
   std::vector<double> result;
   for (int i = 0; i < steps; ++i) {
     const Samples samples(first + static_cast<std::uint32_t>(i));
     trainer.load(samples.batch());
-    trainer.step(scheduled_rate(small_settings(), i, total));
+    trainer.step(scheduled_rate(rule, i, total));
     result.push_back(trainer.loss());
   }
   return result;
@@ -71,7 +72,7 @@ std::vector<double> losses(Trainer& trainer, int steps, std::uint32_t first = 0,
 
 std::vector<double> losses(const TrainSettings& settings, int steps) {
   const auto trainer = make_trainer(settings);
-  return losses(*trainer, steps);
+  return losses(*trainer, steps, 0, 1000, settings);
 }
 
 Evaluation evaluate(Trainer& trainer, const HostBatch& batch) {
@@ -232,8 +233,10 @@ TEST_CASE("float batches give the losses of uint8 batches in either layout") {
   CHECK(loss_of(batch) == Approx(expected).epsilon(0.002));
 }
 
+// At higher rates the first losses rise to 4, and training amplifies every rounding.
 TEST_CASE("bfloat16 stays close to float32") {
   TrainSettings settings = small_settings();
+  settings.learning_rate = 0.005;
   const auto full = losses(settings, 5);
   settings.precision = Precision::kBfloat16;
   const auto half = losses(settings, 5);
