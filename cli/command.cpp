@@ -11,11 +11,17 @@
 namespace unstarve::cli {
 
 std::span<const Command> commands() {
-  static const std::array table{bench_command(),    tune_command(),    train_command(),      inspect_command(),
-                                explain_command(),  pack_command(),    verify_command(),     index_command(),
-                                datasets_command(), prepare_command(), synth_command(),      doctor_command(),
-                                demo_command(),     help_command(),    completion_command(), man_command()};
+  static const std::array table{
+      bench_command(),   tune_command(),   train_command(),  lr_find_command(), batch_find_command(), inspect_command(),
+      explain_command(), pack_command(),   verify_command(), index_command(),   datasets_command(),   prepare_command(),
+      synth_command(),   doctor_command(), demo_command(),   help_command(),    completion_command(), man_command()};
   return table;
+}
+
+Arguments Arguments::without(const std::string& name) const {
+  Arguments others = *this;
+  others.values_.erase(name);
+  return others;
 }
 
 std::string Arguments::text(const std::string& name, const std::string& fallback) const {

@@ -47,6 +47,8 @@ class Arguments {
   [[nodiscard]] double seconds(const std::string& name, double fallback) const;
   // Numbers separated by commas. Throws Error(kArgument).
   [[nodiscard]] std::vector<double> numbers(const std::string& name) const;
+  // The same values but that of `name`.
+  [[nodiscard]] Arguments without(const std::string& name) const;
   [[nodiscard]] long long integer(const std::string& name, long long fallback, long long low, long long high) const;
 
  private:
@@ -69,6 +71,8 @@ struct Command {
 [[nodiscard]] Command bench_command();
 [[nodiscard]] Command tune_command();
 [[nodiscard]] Command train_command();
+[[nodiscard]] Command lr_find_command();
+[[nodiscard]] Command batch_find_command();
 [[nodiscard]] Command inspect_command();
 [[nodiscard]] Command explain_command();
 [[nodiscard]] Command pack_command();

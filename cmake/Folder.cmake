@@ -144,7 +144,7 @@ function(unstarve_folder name)
       string(REGEX REPLACE "_test\\.cpp$" "" entry unit/${entry})
       add_test(NAME ${entry} COMMAND unstarve_${name}_test --filenames-as-tags "[#${stem}]~[.]" --warn NoTests
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-      set_tests_properties(${entry} PROPERTIES LABELS unit TIMEOUT 900 ENVIRONMENT OMP_WAIT_POLICY=passive)
+      set_tests_properties(${entry} PROPERTIES LABELS unit TIMEOUT 900)
     endforeach()
   endif()
 endfunction()

@@ -6,12 +6,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <map>
+#include <string_view>
 
+#include "train_flags.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/jobs/settings/target.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_document.h"
+#include "unstarve/ranks/ranks.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/open.h"
 
@@ -172,6 +175,41 @@ std::vector<Option> settings_options(const std::vector<Option>& more) {
         cache_folder_option(), cache_limit_option(), json_option()})
     options.push_back(option);
   return options;
+}
+
+std::vector<Option> trainer_options(const std::vector<Option>& more, std::span<const std::string_view> left_out) {
+  std::vector<Option> options = settings_options(more);
+  for (Option& option : options) {
+    if (std::string_view(option.name) == "--device") option = training_device_option();
+    if (std::string_view(option.name) == "--batch") option.fallback = "256 up to 40 px, else 32";
+  }
+  const std::vector<Option> flags = train_flags(left_out);
+  options.insert(options.end() - 1, flags.begin(), flags.end());  // before --json
+  return options;
+}
+
+Settings trainer_settings_from(const Arguments& arguments) {
+  reject_emulated(arguments);
+  Settings settings = settings_from(arguments);
+  TrainSettings& train = settings.train;
+  apply_train_flags(arguments, train);
+  train.seed =
+      static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
+  if (arguments.has("--seed")) settings.pipeline.order.seed = train.seed;
+  return settings;
+}
+
+void reject_emulated(const Arguments& arguments) {
+  if (arguments.text("--device").starts_with("emulated:"))
+    throw Error(ErrorKind::kArgument,
+                "--device: found an emulated accelerator, which cannot train; expected cpu, cuda or cuda:N");
+}
+
+void require_one_process(const std::string& verb) {
+  if (launcher_of_environment() != Launcher::kNone)
+    throw Error(ErrorKind::kArgument, verb +
+                                          ": found several processes of a launcher; expected one process. Start it "
+                                          "without torchrun, mpirun or srun");
 }
 
 void print_result(const std::string& text) {

@@ -4,7 +4,9 @@
 // Threads: one. Failure: Error.
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../command.h"
@@ -40,6 +42,18 @@ inline Option device_option() {
           "cpu, cuda, cuda:N, or emulated:<accelerator>-<workload>",
           false,
           Completes::kDevice};
+}
+inline Option training_device_option() {
+  return {"--device", "NAME", "device of the settings, else cpu", "cpu, cuda or cuda:N", false, Completes::kDevice};
+}
+inline Option seed_option() { return {"--seed", "N", "0", "seed of weights, order and augmentation"}; }
+inline Option weights_option() {
+  return {"--weights", "FILE",
+          "",          "start from the weights of a safetensors file, possibly of another number of classes",
+          false,       Completes::kPath};
+}
+inline Option report_option() {
+  return {"--report", "FILE", "", "write the report to this file (HTML)", false, Completes::kPath};
 }
 inline Option image_size_option() {
   return {"--image-size", "PX", "size of the data up to 40 px, else 224",
@@ -88,6 +102,17 @@ inline Option config_option() {
 
 // The options that settings_from() reads, with `more` options of the verb inserted after those of the data.
 [[nodiscard]] std::vector<Option> settings_options(const std::vector<Option>& more = {});
+
+// The options of a verb that trains a network on a device, for trainer_settings_from(): settings_options() without
+// emulated accelerators, and train_flags() without `left_out`.
+[[nodiscard]] std::vector<Option> trainer_options(const std::vector<Option>& more,
+                                                  std::span<const std::string_view> left_out);
+// The settings of such a verb. Throws Error(kArgument) for an emulated accelerator, which cannot train.
+[[nodiscard]] Settings trainer_settings_from(const Arguments& arguments);
+// Throws Error(kArgument) for an emulated accelerator.
+void reject_emulated(const Arguments& arguments);
+// Throws Error(kArgument) if a launcher has started several processes, for a verb that is not distributed.
+void require_one_process(const std::string& verb);
 
 // The pipeline of option or argument `name`: a spec, or only a source, with the split of option `split`. Has no source
 // if the option is not given. Throws Error.

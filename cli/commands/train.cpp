@@ -44,15 +44,7 @@ Error error_of_rank(const Ranks& ranks, const Error& error) {
 
 int run(const Arguments& arguments, const std::string&) {
   TrainOptions options;
-  options.settings = settings_from(arguments);
-  TrainSettings& train = options.settings.train;
-  if (arguments.text("--device").starts_with("emulated:"))
-    throw Error(ErrorKind::kArgument,
-                "--device: found an emulated accelerator, which cannot train; expected cpu, cuda or cuda:N");
-  apply_train_flags(arguments, train);
-  train.seed =
-      static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
-  if (arguments.has("--seed")) options.settings.pipeline.order.seed = train.seed;
+  options.settings = trainer_settings_from(arguments);
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
   options.validation = spec_of(arguments, "--val", "--val-split");
   options.minutes = arguments.number("--minutes", 0, 0.001, 1e7);
@@ -111,7 +103,7 @@ Command train_command() {
        {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
        config_option(),
        model_option(),
-       {"--device", "NAME", "device of the settings, else cpu", "cpu, cuda or cuda:N", false, Completes::kDevice},
+       training_device_option(),
        image_size_option(),
        {"--minutes", "M", "", "time limit of the training; with --epochs, the first limit reached ends it"},
        {"--epochs", "N", "10, or no limit with --minutes", "number of epochs"},
@@ -122,7 +114,7 @@ Command train_command() {
        order_option(),
        memory_limit_option(),
        passes_option(),
-       {"--seed", "N", "0", "seed of weights, order and augmentation"},
+       seed_option(),
        {"--on-error", "POLICY", "fail", "for a bad sample: fail, skip it, or replace it with another sample", false,
         Completes::kNothing, "fail skip replace"},
        {"--error-rate", "SHARE", "1",
@@ -146,8 +138,7 @@ Command train_command() {
        {"--resume", "PATH", "",
         "resume from a checkpoint or a folder of them, also in the middle of an epoch, or start from weights", false,
         Completes::kPath},
-       {"--weights", "FILE", "", "start from the weights of a safetensors file, possibly of another number of classes",
-        false, Completes::kPath},
+       weights_option(),
        json_option()},
       run};
   // After --batch.

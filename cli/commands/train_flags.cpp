@@ -74,12 +74,13 @@ struct FlagReader {
 
 }  // namespace
 
-std::vector<Option> train_flags() {
+std::vector<Option> train_flags(std::span<const std::string_view> left_out) {
   static std::deque<std::string> texts;  // the options point to them
   std::vector<Option> options;
   TrainSettings defaults;
   visit_train_fields(defaults, [&]<class T>(const FieldInfo& field, const T& value) {
-    if (field.flag[0] == '\0') return;
+    const auto leads = [&](std::string_view word) { return std::string_view(field.path).starts_with(word); };
+    if (field.flag[0] == '\0' || std::any_of(left_out.begin(), left_out.end(), leads)) return;
     const char* const fallback =
         field.fallback[0] != '\0' ? field.fallback : texts.emplace_back(text_of(value)).c_str();
     const char* const choices = texts.emplace_back(choices_of<T>()).c_str();

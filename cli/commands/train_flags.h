@@ -3,6 +3,8 @@
 //
 // Threads: one.
 
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "../command.h"
@@ -10,8 +12,9 @@
 
 namespace unstarve::cli {
 
-// One option per field with a flag. Their texts live as long as the program.
-[[nodiscard]] std::vector<Option> train_flags();
+// One option per field with a flag, except fields whose paths begin with a word of `left_out`. Their texts live as long
+// as the program.
+[[nodiscard]] std::vector<Option> train_flags(std::span<const std::string_view> left_out = {});
 // Sets the fields whose flags are given. Throws Error(kArgument) with the flag, the value found and the values
 // expected; ranges are checked by check_settings().
 void apply_train_flags(const Arguments& arguments, TrainSettings& settings);

@@ -53,7 +53,7 @@ Command tune_command() {
        image_size_option(),
        {"--minutes", "M", "3", "total duration; more time gives narrower intervals"},
        {"--out", "FILE", "", "write the best settings to this file (YAML)", false, Completes::kPath},
-       {"--report", "FILE", "", "write the report to this file (HTML)", false, Completes::kPath},
+       report_option(),
        json_option()},
       run};
 }

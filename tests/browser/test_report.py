@@ -102,6 +102,10 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
     assert count("ladder", "g .whisker") == [7, 5]
     assert count("step", ".segment") == [10, 4]
     assert count("stages", ".segment") == [8]
+    assert count("curves", ".curve.line .course, .curve.dashed .course") == [1 + 1, 1 + 1, 1 + 1, 1 + 1]  # and keys
+    assert count("curves", ".curve circle") == [60 + 1, 0, 9, 9]  # the last loss is beyond the axis
+    assert count("curves", ".interval-bar") == [0, 0, 9, 0]
+    assert count("curves", "[data-mark] text") == [2, 0, 1, 0]
     painted = browser.evaluate(PAINTED)
     assert len(painted) == 2 and all(0.005 < share < 0.5 for share in painted), painted
 
@@ -196,6 +200,7 @@ def test_every_figure_links_to_its_command(browser: Chromium, reports: dict[str,
                 "part-1": "unstarve tune thumbnails/ --device cpu --minutes 1.5",
                 "part-2": "unstarve tune photos/ --device emulated:h100-resnet50 --minutes 1.5"}
     commands["comparison"] = commands[""]
+    commands["curves-1"] = "unstarve demo photos/ --device cpu --minutes 3 --report report.html"
     assert len(found) > 15 and {part for part, _ in found} == commands.keys()  # type: ignore[arg-type, union-attr]
     assert [command for _, command in found] == [commands[part] for part, _ in found]  # type: ignore[union-attr]
 

@@ -131,6 +131,47 @@ ReportSection feeding() {
   return s;
 }
 
+CurveSection curves() {
+  CurveSection s;
+  s.title = "Learning rates of resnet18";
+  s.verdict = "learning rate 0.0123: the smoothed loss falls most steeply there";
+  s.tiles = {{"0.0123", "steepest descent"}, {"0.0307", "a tenth of the rate at the minimum"}};
+  s.notes = {"every tenth rate is shown"};
+  Curve losses{"loss", CurveLook::kDots, {}}, smoothed{"smoothed loss", CurveLook::kLine, {}};
+  Curve slope{"slope", CurveLook::kDashed, {}};
+  for (int i = 0; i <= 60; ++i) {
+    const double x = -6 + i * 0.1, y = 2.3 - 1 / (1 + std::exp(-(x + 2) / 0.3)) + std::exp(4 * (x + 0.6));
+    smoothed.points.push_back({std::pow(10, x), y});
+    losses.points.push_back({std::pow(10, x), i == 60 ? 40 : y + 0.1 * std::sin(17 * i)});
+    if (i > 5) slope.points.push_back({std::pow(10, x), -std::exp(-(x + 2) * (x + 2))});
+  }
+  s.charts.push_back({"Loss after each update",
+                      "learning rate",
+                      CurveAxis::kDecades,
+                      CurveUnit::kNumber,
+                      false,
+                      {losses, smoothed},
+                      {{"steepest descent", 0.0123}, {"a tenth of the minimum", 0.0307}}});
+  s.charts.push_back({"Slope", "learning rate", CurveAxis::kDecades, CurveUnit::kNumber, false, {slope}, {}});
+  Curve rate{"loader and trainer", CurveLook::kLine, {}}, memory{"peak memory", CurveLook::kLine, {}};
+  for (int i = 0; i < 9; ++i) {
+    const double batch = 1 << i, of = 600 * batch / (batch + 10);
+    rate.points.push_back({batch, of, of * 0.96, of * 1.05});
+    memory.points.push_back({batch, (1 << 29) + batch * (1 << 24)});
+  }
+  s.charts.push_back({"Samples per second",
+                      "samples per batch",
+                      CurveAxis::kDoublings,
+                      CurveUnit::kNumber,
+                      true,
+                      {rate},
+                      {{"knee", 128}}});
+  s.charts.push_back(
+      {"Peak memory", "samples per batch", CurveAxis::kDoublings, CurveUnit::kGigabyte, true, {memory}, {}});
+  s.tables = {{"All rates", {"rate", "loss", "remark"}, {{"0.01", "2.1", ""}, {"0.02", "1.9", "lowest"}}, true}};
+  return s;
+}
+
 Comparison comparison() {
   Comparison c;
   c.headline =
@@ -168,6 +209,7 @@ Report sample() {
   r.machine.kernel = "6.8.0-41-generic";
   r.machine.hypervisor = "Amazon EC2 m8a.2xlarge";
   r.sections = {training(), feeding()};
+  r.curves = {curves()};
   r.sections[0].command = "unstarve tune thumbnails/ --device cpu --minutes 1.5";
   r.sections[1].command = "unstarve tune photos/ --device emulated:h100-resnet50 --minutes 1.5";
   return r;
@@ -197,6 +239,15 @@ void make_hostile(Report& r) {
   s.ledger.entries[7].ratio = {1.05, 0, std::numeric_limits<double>::infinity(), 1};
   s.before->step[0].name = attack;
   s.after->utilisation.resize(1);
+  CurveSection& curves = r.curves[0];
+  for (std::string* text :
+       {&curves.title, &curves.verdict, &curves.tiles[0].value, &curves.tiles[0].label, &curves.notes[0],
+        &curves.charts[0].title, &curves.charts[0].x_title, &curves.charts[0].curves[1].name,
+        &curves.charts[0].marks[0].name, &curves.tables[0].caption, &curves.tables[0].rows[0][2]})
+    *text += attack + overlong;
+  curves.charts[1].curves[0].points[3].y = std::numeric_limits<double>::quiet_NaN();
+  curves.charts[2].curves[0].points.resize(1);
+  curves.charts[3].curves.clear();
   r.sections.push_back({});  // nothing was measured
   r.sections.back().before = Profile{};
 }

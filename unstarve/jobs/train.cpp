@@ -64,15 +64,6 @@ void notify_unused(const PipelineSpec& given) {
                             fmt::join(nodes, ", ")));
 }
 
-void check_labels(const PipelineSpec& spec, const Dataset& dataset) {
-  require_labels(spec, dataset);
-  if (spec.declines_labels() || dataset.field_index(FieldKind::kLabel) < 0)
-    throw Error(ErrorKind::kArgument,
-                fmt::format("train {}: labels: none; expected labels to train and evaluate with. Choose a column with "
-                            "#label=NAME or source.labels: NAME.",
-                            name_of_sources(spec)));
-}
-
 void check_classes(const Dataset& training, const Dataset& validation) {
   if (training.classes() != validation.classes())
     throw Error(ErrorKind::kInput,
@@ -105,20 +96,13 @@ TrainData open_data(const TrainOptions& options, std::stop_token stop) {
   const CancelScope scope(std::move(stop));
   const PipelineSpec& spec = options.settings.pipeline;
   TrainData data{open_sources(spec), nullptr};
-  check_labels(spec, *data.training);
+  require_labels_to_train(spec, *data.training);
   if (options.validation.source.path.empty() && options.validation.mix.empty()) return data;
   data.validation = open_sources(options.validation);
-  check_labels(options.validation, *data.validation);
+  require_labels_to_train(options.validation, *data.validation);
   check_classes(*data.training, *data.validation);
   notify_unused(options.validation);
   return data;
-}
-
-void load_weights(Trainer& trainer, const std::filesystem::path& path) {
-  const LoadedWeights weights = trainer.load_weights(path);
-  if (!weights.initialised.empty())
-    emit_notice(fmt::format("weights {}: loaded {} tensors; initialised, because the file has other classes: {}",
-                            path.string(), weights.loaded, fmt::join(weights.initialised, ", ")));
 }
 
 // Adds a step in the Trace Event Format of Chrome and Perfetto, in microseconds: on one track the loop, on another the
@@ -178,7 +162,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   plan.world = options.ranks.world;
   TrainProgress done;
   if (!resumed.empty()) done = trainer->restore(resumed);
-  if (!options.weights.empty()) load_weights(*trainer, options.weights);
+  if (!options.weights.empty()) load_starting_weights(*trainer, options.weights);
   const ResumePosition position =
       resume_position_in(settings.pipeline, *dataset,
                          choose_samples(settings.pipeline, *dataset, read_topology().usable()), done, resumed.string());
@@ -251,6 +235,22 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
 }
 
 }  // namespace
+
+void require_labels_to_train(const PipelineSpec& spec, const Dataset& dataset) {
+  require_labels(spec, dataset);
+  if (spec.declines_labels() || dataset.field_index(FieldKind::kLabel) < 0)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("train {}: labels: none; expected labels to train and evaluate with. Choose a column with "
+                            "#label=NAME or source.labels: NAME.",
+                            name_of_sources(spec)));
+}
+
+void load_starting_weights(Trainer& trainer, const std::filesystem::path& path) {
+  const LoadedWeights weights = trainer.load_weights(path);
+  if (!weights.initialised.empty())
+    emit_notice(fmt::format("weights {}: loaded {} tensors; initialised, because the file has other classes: {}",
+                            path.string(), weights.loaded, fmt::join(weights.initialised, ", ")));
+}
 
 TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
   const Ranks& ranks = options.ranks;

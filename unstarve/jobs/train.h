@@ -21,6 +21,7 @@
 namespace unstarve {
 
 struct BadSample;  // pipeline/executor/loader.h
+class Dataset;     // storage/dataset/dataset.h
 
 struct TrainOptions {
   Settings settings;
@@ -60,6 +61,11 @@ struct TrainResult {
 // Progress reports epoch, loss and rate; its share is that of the time or step limit.
 [[nodiscard]] TrainResult run_train(const TrainOptions& options, const Progress& progress = {},
                                     std::stop_token stop = {});
+
+// Throws Error(kInput) or Error(kArgument) unless the data have the labels that training needs.
+void require_labels_to_train(const PipelineSpec& spec, const Dataset& dataset);
+// Trainer::load_weights(), with a notice about tensors that keep their initial values.
+void load_starting_weights(Trainer& trainer, const std::filesystem::path& path);
 
 [[nodiscard]] std::string to_text(const TrainResult& result);
 // {model, device, batch, parameters, macs, epochs, steps, samples, seconds, samples_per_s, data_wait, loss_first,

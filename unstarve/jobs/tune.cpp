@@ -1,24 +1,21 @@
 #include "unstarve/jobs/tune.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "unstarve/core/version.h"
 #include "unstarve/jobs/ladder/ladder.h"
+#include "unstarve/observe/format.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
 namespace unstarve {
 namespace {
-
-std::string now_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now())); }
 
 std::string title_of(const Settings& settings, const Target& target) {
   if (target.emulated())
@@ -132,12 +129,7 @@ std::string winner_yaml(const TuneResult& result, const std::string& command) {
 }
 
 Report report_of(const std::vector<TuneResult>& results, const std::string& title, const std::string& command) {
-  Report report;
-  report.title = title;
-  report.command = command;
-  report.created = now_utc();
-  report.version = kVersion;
-  report.machine = read_machine_facts();
+  Report report = report_of_now(title, command);
   for (const TuneResult& result : results) {
     ReportSection section;
     section.ledger = result.ledger;

@@ -30,6 +30,7 @@ torch::Tensor Conv::forward(torch::Tensor x) {
   torch::Tensor y = torch::conv2d(x, weight_, bias_, {shape_.stride, shape_.stride}, {shape_.padding, shape_.padding},
                                   {1, 1}, shape_.groups);
   macs_ = static_cast<double>(y.size(2) * y.size(3)) * static_cast<double>(weight_.numel());
+  input_height_ = static_cast<int>(x.size(2));
   return y;
 }
 

@@ -57,12 +57,16 @@ class Conv final : public Network {
   explicit Conv(const ConvShape& shape);
   torch::Tensor forward(torch::Tensor x) override;
   double own_macs() const override { return macs_; }
+  [[nodiscard]] const ConvShape& shape() const { return shape_; }
+  // Height of the input of the latest forward pass.
+  [[nodiscard]] int input_height() const { return input_height_; }
 
  private:
   ConvShape shape_;
   torch::Tensor weight_;
   torch::Tensor bias_;  // undefined: none
   double macs_ = 0;
+  int input_height_ = 0;
 };
 
 struct BatchNormRule {
@@ -115,6 +119,8 @@ class Linear final : public Network {
   Linear(int in, int out, LinearStart start = LinearStart::kFanIn);
   torch::Tensor forward(torch::Tensor x) override;
   double own_macs() const override { return macs_; }
+  [[nodiscard]] int in() const { return static_cast<int>(weight_.size(1)); }
+  [[nodiscard]] int out() const { return static_cast<int>(weight_.size(0)); }
 
  private:
   torch::Tensor weight_;

@@ -97,6 +97,16 @@ StateCopy::StateCopy(std::span<const StateEntry> entries, std::map<std::string, 
   }
 }
 
+bool StateCopy::load(std::span<const StateEntry> entries) const {
+  const auto same = [](const StateEntry& a, const StateEntry& b) {
+    return a.name == b.name && a.tensor.sizes() == b.tensor.sizes() && a.tensor.scalar_type() == b.tensor.scalar_type();
+  };
+  if (!std::equal(entries.begin(), entries.end(), entries_.begin(), entries_.end(), same)) return false;
+  const torch::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < entries.size(); ++i) entries[i].tensor.detach().copy_(entries_[i].tensor);
+  return true;
+}
+
 void StateCopy::write(const std::filesystem::path& path) const {
   std::vector<TensorToStore> tensors;
   for (const StateEntry& entry : entries_) {

@@ -51,6 +51,8 @@ class StateCopy {
   StateCopy(std::span<const StateEntry> entries, std::map<std::string, std::string> metadata);
   // Writes a safetensors file atomically. Any thread.
   void write(const std::filesystem::path& path) const;
+  // Copies the values back. `entries`: the same ones, in the same order; otherwise returns false and changes nothing.
+  [[nodiscard]] bool load(std::span<const StateEntry> entries) const;
 
  private:
   std::vector<StateEntry> entries_;

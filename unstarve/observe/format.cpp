@@ -1,10 +1,12 @@
 #include "unstarve/observe/format.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -62,6 +64,8 @@ std::string format_duration(double seconds) {
   if (whole < 6000) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
   return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
+
+std::string now_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now())); }
 
 std::string printable(std::string_view text) {
   std::string safe(text);

@@ -1,7 +1,8 @@
 #pragma once
 // Formats figures and untrusted text the same way in terminal tables, verdicts and reports.
 //
-// Threads: pure functions. Independent of the locale: the decimal mark is a point, the thousands separator a space.
+// Threads: pure functions, except now_utc(). Independent of the locale: the decimal mark is a point, the thousands
+// separator a space.
 
 #include <cstdint>
 #include <string>
@@ -19,6 +20,9 @@ namespace unstarve {
 [[nodiscard]] std::string format_interval(double ratio, double low, double high);
 // "41 s" below 100 s, "7:05 min" below 100 min, else "3:20 h" (rounded down); "-" outside 0 to 10^12 s.
 [[nodiscard]] std::string format_duration(double seconds);
+
+// The present time in UTC: "2026-11-21T08:00:00Z".
+[[nodiscard]] std::string now_utc();
 
 // Makes untrusted text (names, paths) safe for one line of a terminal: control characters become '?', so that escape
 // sequences have no effect.

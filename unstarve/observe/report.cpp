@@ -6,6 +6,7 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/core/statistics.h"
+#include "unstarve/core/version.h"
 #include "unstarve/observe/facts.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/html.h"
@@ -162,6 +163,30 @@ std::string section_html(const Report& report, std::size_t index) {
   return html + "</section>\n";
 }
 
+std::string tiles_html(const std::vector<ReportTile>& tiles, const Source& source) {
+  if (tiles.empty()) return {};
+  std::string html = "<div class=\"tiles\">\n";
+  for (const ReportTile& each : tiles) html += tile(each.value, each.label, source);
+  return html + "</div>\n";
+}
+
+// `first_chart`: the index of the section's first chart in the figures.
+std::string curves_html(const Report& report, std::size_t index, std::size_t first_chart) {
+  const CurveSection& section = report.curves[index];
+  const Source source{report.command.empty() ? "" : "command"};
+  std::string html = fmt::format("<section id=\"curves-{}\">\n<h2>{}</h2>\n", index + 1, escape_html(section.title));
+  if (!section.verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(section.verdict));
+  html += tiles_html(section.tiles, source);
+  for (const std::string& note : section.notes) html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(note));
+  for (const CurveChart& chart : section.charts)
+    html += Chart{"curves", first_chart++, source}.html(chart.title.c_str(), in_words(chart));
+  for (const FiguresTable& table : section.tables) {
+    const std::string figures = figures_table(table, source.link());
+    html += table.folded ? details("Figures", figures) : figures;
+  }
+  return html + "</section>\n";
+}
+
 std::string comparison_html(const Comparison& comparison) {
   const Source source{comparison.command.empty() ? "" : kComparisonCommand};
   std::string html = fmt::format("<section id=\"{}\">\n<h2>Compared with other loaders</h2>\n", kComparison);
@@ -229,6 +254,16 @@ std::string header_html(const Report& report) {
 
 }  // namespace
 
+Report report_of_now(std::string title, std::string command) {
+  Report report;
+  report.title = std::move(title);
+  report.command = std::move(command);
+  report.created = now_utc();
+  report.version = kVersion;
+  report.machine = read_machine_facts();
+  return report;
+}
+
 std::string render_report(const Report& report) {
   std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", kPolicy);
@@ -239,11 +274,15 @@ std::string render_report(const Report& report) {
   html += header_html(report);
   if (report.comparison) html += comparison_html(*report.comparison);
   for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report, i);
+  for (std::size_t i = 0, charts = 0; i < report.curves.size(); ++i) {
+    html += curves_html(report, i, charts);
+    charts += report.curves[i].charts.size();
+  }
   html += "<section id=\"machine\">\n<h2>Machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
   html += fmt::format(
-      "</main>\n<footer><p>Created by unstarve {}. Each ratio compares a step with the step before it in interleaved "
-      "A/B runs; brackets show the 95 % confidence interval.</p></footer>\n",
-      escape_html(report.version));
+      "</main>\n<footer><p>Created by unstarve {}.{} Brackets show the 95 % confidence interval.</p></footer>\n",
+      escape_html(report.version),
+      report.sections.empty() ? "" : " Each ratio compares a step with the step before it in interleaved A/B runs.");
   html += fmt::format("<script type=\"application/json\" id=\"figures\">{}</script>\n",
                       escape_json_island(report_island(report)));
   html += fmt::format("<script>\n/*! uPlot\n{}*/\n{}</script>\n", plot_licence(), plot_library());

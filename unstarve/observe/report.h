@@ -2,8 +2,8 @@
 // The HTML report: a single file that opens offline, with data, style and plotting library inlined.
 //
 // Content: the comparison with other loaders, tuning steps as chart and table, time per part of a step, utilisation
-// over time, machine facts. Every figure links to the command that measures it.
-// Threads: pure functions. Failure: write_report() throws Error(kIo) and leaves no partial file.
+// over time, curves, machine facts. Every figure links to the command that measures it.
+// Threads: any. Failure: write_report() throws Error(kIo) and leaves no partial file.
 
 #include <filesystem>
 #include <optional>
@@ -12,6 +12,7 @@
 
 #include "unstarve/core/profile.h"
 #include "unstarve/observe/comparison.h"
+#include "unstarve/observe/curves.h"
 #include "unstarve/observe/ledger.h"
 #include "unstarve/observe/machine.h"
 
@@ -34,8 +35,12 @@ struct Report {
   MachineFacts machine;
   std::optional<Comparison> comparison;  // the first part of the page
   std::vector<ReportSection> sections;
+  std::vector<CurveSection> curves;   // after the sections
   std::vector<std::string> left_out;  // parts without figures, with the reason
 };
+
+// A report without parts, of this version, machine and time.
+[[nodiscard]] Report report_of_now(std::string title, std::string command);
 
 [[nodiscard]] std::string render_report(const Report& report);
 void write_report(const Report& report, const std::filesystem::path& path);

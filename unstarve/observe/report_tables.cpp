@@ -201,7 +201,11 @@ std::string report_island(const Report& report) {
                         {"before", profile_json(section.before)},
                         {"after", profile_json(section.after)}});
   }
-  return json{{"sections", std::move(sections)}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  json curves = json::array();
+  for (const CurveSection& section : report.curves)
+    for (const CurveChart& chart : section.charts) curves.push_back(island_of(chart));
+  return json{{"sections", std::move(sections)}, {"curves", std::move(curves)}}.dump(-1, ' ', false,
+                                                                                     json::error_handler_t::replace);
 }
 
 }  // namespace unstarve

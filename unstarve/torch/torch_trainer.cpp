@@ -20,6 +20,7 @@
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/guards.h"
+#include "unstarve/torch/layer_run.h"
 #include "unstarve/torch/loss_scaler.h"
 #include "unstarve/torch/normalise.h"
 #include "unstarve/torch/optimiser.h"
@@ -94,14 +95,19 @@ class StepTimer {
 
 class TorchSnapshot final : public TrainSnapshot {
  public:
-  TorchSnapshot(std::span<const StateEntry> entries, std::map<std::string, std::string> metadata)
-      : copy_(entries, std::move(metadata)) {}
+  // `steps` done determine the random numbers of the next one.
+  TorchSnapshot(std::span<const StateEntry> entries, std::map<std::string, std::string> metadata, std::int64_t steps)
+      : copy_(entries, std::move(metadata)), steps_(steps) {}
+  // False if it is a snapshot of other state.
+  [[nodiscard]] bool load(std::span<const StateEntry> entries) const { return copy_.load(entries); }
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
   void write(const std::filesystem::path& path) const override {
     translate_errors("saving " + path.string(), [&] { copy_.write(path); });
   }
 
  private:
   StateCopy copy_;
+  std::int64_t steps_;
 };
 
 class TorchTrainer final : public Trainer {
@@ -233,7 +239,7 @@ class TorchTrainer final : public Trainer {
       std::map<std::string, std::string> metadata{
           {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
       if (!progress.data.empty()) metadata[kDataKey] = progress.data;
-      return std::make_unique<TorchSnapshot>(checkpoint_state(), std::move(metadata));
+      return std::make_unique<TorchSnapshot>(checkpoint_state(), std::move(metadata), steps_);
     });
   }
 
@@ -253,11 +259,24 @@ class TorchTrainer final : public Trainer {
         progress.data = data->second;
       load_state(checkpoint ? checkpoint_state() : network_state(*network_), {header, file.bytes(), path.string()});
       steps_ = progress.step;
-      if (!checkpoint) forget_progress();
-      if (checkpoint) optimiser_->restored();
-      if (checkpoint && average_) average_->restored();
+      if (checkpoint)
+        state_restored();
+      else
+        forget_progress();
       if (exchange_) exchange_->send_weights();
       return progress;
+    });
+  }
+
+  void restore(const TrainSnapshot& snapshot) override {
+    translate_errors("restoring the state of the training", [&] {
+      const auto* const copy = dynamic_cast<const TorchSnapshot*>(&snapshot);
+      if (copy == nullptr || !copy->load(checkpoint_state()))
+        throw Error(ErrorKind::kArgument,
+                    "restoring the state of the training: found a snapshot of another trainer; expected one of this");
+      steps_ = copy->steps();
+      state_restored();
+      optimiser_->clear_gradients();
     });
   }
 
@@ -292,6 +311,26 @@ class TorchTrainer final : public Trainer {
   std::int64_t parameters() const override { return count_parameters(*network_); }
   double macs() const override {
     return translate_errors("counting multiply-adds", [&] { return count_macs(*network_, settings_.image_size); });
+  }
+  std::vector<LayerShape> layer_shapes() const override {
+    (void)macs();  // records the size of each layer's input
+    std::vector<LayerShape> shapes;
+    for (const auto& item : network_->named_modules()) {
+      if (const auto* const conv = dynamic_cast<const Conv*>(item.value().get())) {
+        const ConvShape& of = conv->shape();
+        shapes.push_back(
+            {item.key(), of.in, of.out, conv->input_height(), of.kernel, of.stride, of.padding, of.groups});
+      } else if (const auto* const linear = dynamic_cast<const Linear*>(item.value().get())) {
+        shapes.push_back({item.key(), linear->in(), linear->out()});
+      }
+    }
+    return shapes;
+  }
+  std::unique_ptr<LayerRun> run_layer(const LayerShape& shape, int batch) override {
+    return translate_errors("creating the layer " + shape.name, [&] {
+      use_device();
+      return make_layer_run(shape, batch, {device_, type_, format_}, [this] { use_device(); });
+    });
   }
 
  private:
@@ -389,6 +428,12 @@ class TorchTrainer final : public Trainer {
       entries.push_back({kGoodStepsName, scaler_->growth_tensor()});
     }
     return entries;
+  }
+
+  // After checkpoint_state() was overwritten.
+  void state_restored() {
+    optimiser_->restored();
+    if (average_) average_->restored();
   }
 
   // A checkpoint of another optimiser would be rejected for its first tensor; this message is clearer.

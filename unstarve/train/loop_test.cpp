@@ -58,6 +58,7 @@ class FakeTrainer final : public Trainer {
     return std::make_unique<FakeSnapshot>(written);
   }
   TrainProgress restore(const std::filesystem::path&) override { return {}; }
+  void restore(const TrainSnapshot&) override {}
   LoadedWeights load_weights(const std::filesystem::path&) override { return {}; }
   void evaluate_done(Evaluation& result) override {
     result.samples += others.samples;
@@ -72,6 +73,8 @@ class FakeTrainer final : public Trainer {
   std::size_t peak_memory_bytes() override { return 0; }
   std::int64_t parameters() const override { return 0; }
   double macs() const override { return 0; }
+  std::vector<LayerShape> layer_shapes() const override { return {}; }
+  std::unique_ptr<LayerRun> run_layer(const LayerShape&, int) override { return nullptr; }
 
   int loads = 0;
   double loss_value = 1;

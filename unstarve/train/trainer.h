@@ -5,7 +5,8 @@
 // uint8 pixels are normalised and cast on the device; float pixels are used unchanged.
 //
 // Ranks:     with several (ranks/ranks.h), all of them make the same calls in the same order. step() with `update`,
-//            loss(), evaluate_done(), snapshot(), restore(), load_weights() and largest_of_ranks() wait for the others.
+//            loss(), evaluate_done(), snapshot(), restore() of a file, load_weights() and largest_of_ranks() wait for
+//            the others.
 // Threads:   one thread at a time. The number of operator threads is set for the calling thread before each call, so
 //            trainers with different numbers can alternate.
 // Failure:   make_trainer() throws Error(kMissing) in a build without libtorch, if the module cannot be loaded or the
@@ -91,6 +92,28 @@ struct LoadedWeights {
       initialised;  // tensors of the network's head that the file has in another shape or not at all
 };
 
+// A convolution or linear layer.
+struct LayerShape {
+  std::string name;     // "layer1.0.conv1"
+  int in = 0, out = 0;  // channels
+  int side = 0;         // of the square input of a convolution; 0: a linear layer
+  int kernel = 1;       // side
+  int stride = 1, padding = 0, groups = 1;
+  // Multiply-adds of a forward pass for one image.
+  [[nodiscard]] double macs() const {
+    const int outputs = side > 0 ? (side + 2 * padding - kernel) / stride + 1 : 1;  // side of the output
+    return static_cast<double>(outputs * outputs) * kernel * kernel * out * in / groups;
+  }
+};
+
+// One layer alone on the device of a trainer, with random inputs. It must not outlive the trainer.
+class LayerRun {
+ public:
+  virtual ~LayerRun() = default;
+  // Runs forward and backward passes for `seconds`, at least one. Returns passes per second.
+  virtual double passes_per_s(double seconds) = 0;
+};
+
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -130,6 +153,9 @@ class Trainer {
   // safetensors. Returns the progress (step 0 for plain weights). Throws Error(kInput) with the first tensor that is
   // missing, unknown or of another shape, and for a wrong checksum, and changes nothing.
   virtual TrainProgress restore(const std::filesystem::path& path) = 0;
+  // Restores a snapshot of this trainer, bit-equal, with the state of the random numbers that dropout draws; discards
+  // gradients that were not used for an update. Throws Error(kArgument) for the snapshot of another trainer.
+  virtual void restore(const TrainSnapshot& snapshot) = 0;
   // Loads the weights of a state_dict or a checkpoint, possibly of another number of classes: the last linear layer of
   // the network keeps its initial weights if it does not fit. All other tensors must fit, as in restore(); the state of
   // the optimiser is reset.
@@ -148,6 +174,10 @@ class Trainer {
   [[nodiscard]] virtual std::int64_t parameters() const = 0;
   // Multiply-adds of one forward pass for one image.
   [[nodiscard]] virtual double macs() const = 0;
+  // Convolutions and linear layers, in the order of the network.
+  [[nodiscard]] virtual std::vector<LayerShape> layer_shapes() const = 0;
+  // A new layer of that shape, in the precision and memory format of training. Draws random numbers, as dropout does.
+  [[nodiscard]] virtual std::unique_ptr<LayerRun> run_layer(const LayerShape& shape, int batch) = 0;
 };
 
 // `ranks`: join_ranks(). All ranks have the same settings. A GPU without a number is that of the local rank.

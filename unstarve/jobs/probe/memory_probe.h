@@ -16,6 +16,7 @@ namespace unstarve {
 class MemoryProbe {
  public:
   MemoryProbe();
+  [[nodiscard]] std::size_t before_bytes() const { return before_; }  // resident, at construction
   [[nodiscard]] std::size_t peak_growth_bytes() const;
   [[nodiscard]] bool exact() const { return exact_; }
 

@@ -1,12 +1,14 @@
 // Draws all charts, and redraws them when the width, the colour scheme or the medium changes.
-const CHARTS = { ladder: drawLadder, step: drawStep, stages: drawStages, utilisation: drawUtilisation };
-const sections = JSON.parse(document.getElementById("figures").textContent).sections;
+const CHARTS = { ladder: drawLadder, step: drawStep, stages: drawStages, utilisation: drawUtilisation,
+  curves: drawCurves };
+const figures = JSON.parse(document.getElementById("figures").textContent);
 const boxes = [...document.querySelectorAll(".plot")];
 const widths = new WeakMap();
 
 function draw(box, width) {
   widths.set(box, width);
-  CHARTS[box.dataset.chart](box, sections[Number(box.dataset.section)], width, box.dataset.section);
+  const parts = box.dataset.chart === "curves" ? figures.curves : figures.sections;
+  CHARTS[box.dataset.chart](box, parts[Number(box.dataset.section)], width, box.dataset.section);
 }
 
 function drawAll(width) {

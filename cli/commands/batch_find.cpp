@@ -1,0 +1,71 @@
+#include "unstarve/jobs/batch_find.h"
+
+#include <array>
+
+#include "../terminal.h"
+#include "shared.h"
+#include "unstarve/core/error.h"
+#include "unstarve/observe/report.h"
+
+namespace unstarve::cli {
+namespace {
+
+constexpr int kLargestBatch = 1 << 20;
+// Settings that the measurements do not use.
+constexpr std::array<std::string_view, 1> kUnused{"schedule."};
+
+int run(const Arguments& arguments, const std::string& command_line) {
+  require_one_process("batch-find");
+  BatchFindOptions options;
+  options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other verbs
+  options.target = parse_target(options.settings.train.device);
+  options.from = static_cast<int>(arguments.integer("--from", options.from, 1, kLargestBatch));
+  options.to = static_cast<int>(arguments.integer("--to", options.to, 1, kLargestBatch));
+  options.seconds = arguments.number("--seconds", options.seconds, 0.1, 3600);
+  options.longest_s = arguments.number("--longest", options.longest_s, 0.1, 36000);
+  options.memory_bytes = arguments.megabytes("--memory-limit", 0) * 1'000'000;
+  BatchFindResult result;
+  {
+    ProgressBar bar;
+    result = run_batch_find(options, bar.callback());
+  }
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
+  return kDone;
+}
+
+}  // namespace
+
+Command batch_find_command() {
+  Command command{
+      "batch-find",
+      "Find the batch size from which on larger ones hardly train faster",
+      "Measures training at doubling batch sizes: samples per second with the loader and of the trainer alone, each "
+      "with its 95 % confidence interval, peak memory and utilisation. The doubling ends at --to, when memory is "
+      "exhausted, or when a size would take longer than --longest. On a CPU the memory of the next size is predicted, "
+      "and "
+      "no size uses more than 85 % of what is available. Then sizes around the knee are measured: the smallest size "
+      "with at least 95 % of the best rate. The cost of a batch, and of channels, that are not multiples of 8 is "
+      "measured too. Prints the flags for the knee, with the learning rate scaled from that of the settings: in "
+      "proportion for sgd and lars, by the square root for adamw and lamb.",
+      "  unstarve batch-find photos/ --model resnet18 --report batch.html\n"
+      "  unstarve batch-find photos/ --config tuned.yaml --from 16 --to 512 --seconds 10 --json",
+      trainer_options({{"--from", "N", "1", "smallest size"},
+                       {"--to", "N", "number of samples", "largest size"},
+                       {"--seconds", "S", "4", "duration of the measurement of each size"},
+                       {"--longest", "S", "10 times --seconds", "sizes that would take longer are not measured"},
+                       report_option(),
+                       seed_option()},
+                      kUnused),
+      run};
+  for (Option& option : command.options) {
+    if (std::string_view(option.name) == "--memory-limit")
+      option = {"--memory-limit", "SIZE", "what is available",
+                "memory of the process; sizes are measured up to 85 % of it: 500MB, 2GiB"};
+    if (std::string_view(option.name) == "--batch")
+      option.help = "samples per batch from which the learning rate is scaled";
+  }
+  return command;
+}
+
+}  // namespace unstarve::cli

@@ -1,0 +1,59 @@
+#include "unstarve/jobs/lr_find.h"
+
+#include <array>
+
+#include "../terminal.h"
+#include "shared.h"
+#include "unstarve/observe/report.h"
+
+namespace unstarve::cli {
+namespace {
+
+// Settings that a sweep does not use.
+constexpr std::array<std::string_view, 2> kUnused{"learning_rate", "schedule."};
+
+int run(const Arguments& arguments, const std::string& command_line) {
+  require_one_process("lr-find");
+  LrFindOptions options;
+  options.settings = trainer_settings_from(arguments);
+  options.weights = arguments.text("--weights");
+  RateSweepOptions& sweep = options.sweep;
+  sweep.from = arguments.number("--from", sweep.from, 1e-30, 1e30);
+  sweep.to = arguments.number("--to", sweep.to, 1e-30, 1e30);
+  sweep.updates = static_cast<int>(arguments.integer("--steps", sweep.updates, 2, 1'000'000));
+  LrFindResult result;
+  {
+    ProgressBar bar;
+    result = run_lr_find(options, bar.callback());
+  }
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
+  return kDone;
+}
+
+}  // namespace
+
+Command lr_find_command() {
+  return {
+      "lr-find",
+      "Find a learning rate by a sweep of rising rates",
+      "Trains with a learning rate that rises by the same factor after every update of the weights, on the real data "
+      "and with the optimiser, batch, accumulation and precision of the settings. Suggests the rate at which the "
+      "smoothed loss falls most steeply, and as a second figure a tenth of the rate at which it is lowest, each with "
+      "its reason. Without a clear descent it suggests nothing. The sweep ends early when the smoothed loss exceeds 4 "
+      "times its "
+      "minimum. The rate is for this batch size and number of accumulated batches; nothing of the sweep is kept.",
+      "  unstarve lr-find photos/ --model resnet18 --report lr.html\n"
+      "  unstarve lr-find photos/ --config tuned.yaml --optimiser adamw --to 1 --json\n"
+      "  unstarve lr-find photos/ --weights resnet18.safetensors --accumulate 4",
+      trainer_options({{"--from", "RATE", "1e-6", "first learning rate"},
+                       {"--to", "RATE", "10", "last learning rate"},
+                       {"--steps", "N", "100", "number of updates; more of them average over more noise"},
+                       weights_option(),
+                       report_option(),
+                       seed_option()},
+                      kUnused),
+      run};
+}
+
+}  // namespace unstarve::cli

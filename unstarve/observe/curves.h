@@ -1,0 +1,80 @@
+#pragma once
+// A part of the report with charts of curves over a logarithmic axis, such as the loss over the learning rate, and one
+// table with their figures.
+//
+// Threads: plain data and pure functions. Texts are escaped; figures that are not finite are left out of the charts.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace unstarve {
+
+struct CurvePoint {
+  double x = 0;  // above 0
+  double y = 0;
+  double low = 0, high = 0;  // 95 % confidence interval of y; equal: none
+};
+
+enum class CurveLook { kLine, kDashed, kDots };
+
+struct Curve {
+  std::string name;
+  CurveLook look = CurveLook::kLine;
+  std::vector<CurvePoint> points;  // in the order of x
+};
+
+// A vertical line.
+struct CurveMark {
+  std::string name;
+  double x = 0;
+};
+
+enum class CurveAxis { kDecades, kDoublings };          // labels of the x axis
+enum class CurveUnit { kNumber, kPercent, kGigabyte };  // of y; percent: shares from 0 to 1; gigabyte: bytes
+
+// Points beyond the axes are not shown.
+struct CurveChart {
+  std::string title;
+  std::string x_title;
+  CurveAxis axis = CurveAxis::kDecades;
+  CurveUnit unit = CurveUnit::kNumber;
+  bool from_zero = false;  // whether the y axis begins at 0
+  std::vector<Curve> curves;
+  std::vector<CurveMark> marks;
+  double x_from = 0, x_to = 0;  // ends of the x axis; 0: those of the points
+  double y_from = 0, y_to = 0;  // ends of the y axis; equal: those of the lines and their intervals
+};
+
+// A figure in large letters.
+struct ReportTile {
+  std::string value;
+  std::string label;
+};
+
+// All columns but the last one are numbers.
+struct FiguresTable {
+  std::string caption;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+  bool folded = false;  // shown on request
+};
+
+struct CurveSection {
+  std::string title;
+  std::string verdict;  // one sentence
+  std::vector<ReportTile> tiles;
+  std::vector<CurveChart> charts;
+  std::vector<FiguresTable> tables;
+  std::vector<std::string> notes;
+};
+
+[[nodiscard]] std::string figures_table(const FiguresTable& table, const std::string& link);
+// For screen readers: the first and last figure of each curve, and the marks.
+[[nodiscard]] std::string in_words(const CurveChart& chart);
+// {"title", "x_title", "axis": "decades" or "doublings", "unit": "number", "percent" or "gigabyte", "from_zero",
+// "x_from", "x_to", "y_from", "y_to", "curves": [{"name", "look": "line", "dashed" or "dots", "points": [[x, y, low,
+// high]]}], "marks": [{"name", "x"}]}
+[[nodiscard]] nlohmann::json island_of(const CurveChart& chart);
+
+}  // namespace unstarve
