@@ -7,7 +7,7 @@
 // Without a GIL (FREE_THREADED): Dataset, SampleSet and RunState are immutable; SampleReader, DeviceOperations,
 // DecodeBalance, the notices and Python sources have their own locks. Loader.next(), and Run.next() in samples.cpp, are
 // for one thread at a time: they lock their object, but, as with the GIL, not while waiting for a batch. Loader's other
-// methods and the deallocation of a batch's arrays are thread-safe.
+// methods and the deallocation of a batch's arrays are thread-safe. Training is for one thread, except for stop().
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -39,6 +39,8 @@
 #include "python/bindings/python_source.h"
 #include "python/bindings/samples.h"
 #include "python/bindings/text.h"
+#include "python/bindings/train_settings.h"
+#include "python/bindings/training.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/module_loader.h"
@@ -322,6 +324,8 @@ NB_MODULE(_core, m) {
   bind_device_operations(m);
   bind_functions(m);
   bind_operation_parameters(m);
+  bind_train_settings(m);
+  bind_training(m);
 
   nb::class_<PyLoader>(m, "Loader")
       .def(

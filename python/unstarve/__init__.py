@@ -13,6 +13,7 @@
 | iterate over batches                           | `batch` returns a Loader (unstarve.loader)              |
 | load a torch dataset                           | `un.from_torch`, or `un.DataLoader` in place of torch's |
 | decode or change single images                 | `un.decode`, `un.resize`, ...: unstarve.functions       |
+| train a torch.nn.Module                        | `un.Trainer`                                            |
 | handle failures                                | unstarve.errors                                         |
 
 Importing unstarve imports NumPy but no framework.
@@ -42,13 +43,14 @@ if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader
     from unstarve.functions.operations import *  # noqa: F403
     from unstarve.torch_datasets.from_torch import from_torch as from_torch
+    from unstarve.training.trainer import Trainer as Trainer
 
 _set_package_path([str(folder) for folder in sys.path])  # where Arrow is taken from, when a Parquet file is opened
 if sys.executable and "UNSTARVE_PYTHON" not in os.environ:
     _set_python_interpreter(sys.executable)  # obtains credentials of object stores
 
 # Names whose modules import torch; they are imported on first access.
-_TORCH_MODULES = {"DataLoader": "dataloader", "from_torch": "torch_datasets.from_torch"}
+_TORCH_MODULES = {"DataLoader": "dataloader", "Trainer": "training.trainer", "from_torch": "torch_datasets.from_torch"}
 
 
 def __getattr__(name: str) -> Any:

@@ -23,8 +23,12 @@ from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Allocate
 
 
-def torch_device(device: str | torch.device) -> torch.device:
+def torch_device(device: str | torch.device, what: str = "to_torch(device)") -> torch.device:
     """Returns `device` as a torch.device.
+
+    Args:
+        device: "cpu", "cuda", "cuda:1", or a torch.device.
+        what: The argument, as error messages name it.
 
     Raises:
         ArgumentError: torch does not know it.
@@ -33,10 +37,10 @@ def torch_device(device: str | torch.device) -> torch.device:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError):
-        raise ArgumentError(f"to_torch(device): found {str(device)!r}; expected 'cpu', 'cuda' or 'cuda:N'") from None
+        raise ArgumentError(f"{what}: found {str(device)!r}; expected 'cpu', 'cuda' or 'cuda:N'") from None
     gpus = torch.cuda.device_count() if found.type == "cuda" and torch.cuda.is_available() else 0
     if found.type == "cuda" and (found.index or 0) >= gpus:
-        raise MissingError(f"to_torch(device): found {found}, but torch {torch.__version__} finds {gpus} GPUs; "
+        raise MissingError(f"{what}: found {found}, but torch {torch.__version__} finds {gpus} GPUs; "
                            "expected an available device. Use 'cpu', or install a torch that supports the GPU.")
     return found
 

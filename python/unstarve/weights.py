@@ -29,7 +29,8 @@ _NAMES = {
 }  # fmt: skip
 # NumPy has no bfloat16; its bits are represented as uint16.
 _NUMPY = {name: np.dtype("uint16" if kind == "bfloat16" else kind) for kind, name in _NAMES.items()}
-_TRAINING_STATE = ("optimiser.", "loss_scaler.", "average.", "training.")
+# Names of the state of a training run in a checkpoint.
+TRAINING_STATE = ("optimiser.", "loss_scaler.", "average.", "training.")
 
 
 def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str | os.PathLike[str]) -> None:
@@ -143,7 +144,7 @@ def _read(path: str | os.PathLike[str], optimiser: bool) -> dict[str, tuple[str,
         data = memoryview(file)[8 + size :]
         arrays = {}
         for name, entry in header.items():
-            if name == "__metadata__" or (name.startswith(_TRAINING_STATE) and not optimiser):
+            if name == "__metadata__" or (name.startswith(TRAINING_STATE) and not optimiser):
                 continue
             begin, end = entry["data_offsets"]
             kind, shape = _NUMPY[entry["dtype"]], entry["shape"]

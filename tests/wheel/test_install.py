@@ -167,6 +167,19 @@ def test_with_torch_the_program_trains(with_torch):
     assert report["build"]["libtorch"].startswith("2.13.") and report["build"]["arrow"].startswith("26.0.")
 
 
+def test_with_torch_a_module_of_python_is_trained(with_torch, photos):
+    code = """if True:
+        import sys
+        import torch
+        import unstarve as un
+        loader = un.open(sys.argv[1]).resize((16, 16)).batch(4)
+        module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(768, 2))
+        history = un.Trainer(module, loader, epochs=2, learning_rate=0.001, checkpoint_dir="run").fit()
+        print(history["steps"] == 2 * len(loader))
+    """
+    assert with_torch.python(code, photos) == "True"
+
+
 @pytest.mark.parametrize("order", [("torch", "unstarve", "pyarrow.parquet"), ("unstarve", "pyarrow.parquet", "torch"),
                                    ("pyarrow.parquet", "torch", "unstarve")])
 def test_torch_and_pyarrow_share_the_process(with_torch, photos, order):

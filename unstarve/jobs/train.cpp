@@ -24,6 +24,7 @@
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/ranks/mpi.h"
 #include "unstarve/storage/dataset/notice.h"
+#include "unstarve/train/history_json.h"
 #include "unstarve/train/loader_source.h"
 
 namespace unstarve {
@@ -71,20 +72,12 @@ void check_classes(const Dataset& training, const Dataset& validation) {
                             fmt::join(validation.classes(), ", "), fmt::join(training.classes(), ", ")));
 }
 
-// The file of --resume; "": none. A folder of checkpoints belongs to one run.
-std::filesystem::path checkpoint_to_resume(const TrainOptions& options) {
-  const std::filesystem::path& folder = options.checkpoints.folder;
-  std::error_code none;
-  if (!folder.empty() && std::filesystem::is_directory(folder, none) && has_checkpoint(folder) &&
-      !std::filesystem::equivalent(options.resume, folder, none))
-    throw Error(
-        ErrorKind::kArgument,
-        fmt::format("checkpoint folder {}: contains {}; expected no checkpoints of another run. Continue that run "
-                    "with --resume {}, or choose another folder",
-                    folder.string(), newest_checkpoint(folder).filename().string(), folder.string()));
+// The file of --resume; "": none.
+std::filesystem::path file_to_resume(const TrainOptions& options) {
+  const std::filesystem::path file = checkpoint_to_resume(options.checkpoints.folder, options.resume);
   if (!options.resume.empty() && !options.weights.empty())
     throw Error(ErrorKind::kArgument, "train: found --resume and --weights; expected one of them");
-  return std::filesystem::is_directory(options.resume, none) ? newest_checkpoint(options.resume) : options.resume;
+  return file;
 }
 
 struct TrainData {
@@ -145,7 +138,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     throw Error(ErrorKind::kArgument,
                 "train: found a target accuracy but no validation data; expected both. Pass --val");
   const Settings settings = settings_of_rank(options);
-  const std::filesystem::path resumed = checkpoint_to_resume(options);
+  const std::filesystem::path resumed = file_to_resume(options);
   notify_done_on_host(settings.pipeline);
   const TrainData data = open_data(options, stop);
   const auto& dataset = data.training;
@@ -341,15 +334,10 @@ std::string to_json(const TrainResult& r) {
   json["parameters"] = r.parameters;
   json["macs"] = r.macs;
   json["epochs"] = r.epochs;
-  json["steps"] = h.steps;
-  json["samples"] = h.samples;
-  json["seconds"] = h.seconds;
-  json["samples_per_s"] = static_cast<double>(h.samples) / h.seconds;
-  json["data_wait"] = h.wait_seconds / h.seconds;
-  json["loss_first"] = h.points.empty() ? nlohmann::json() : nlohmann::json(h.points.front().loss);
-  json["loss_last"] = h.points.empty() ? nlohmann::json() : nlohmann::json(h.points.back().loss);
-  json["accuracy"] = h.evaluations.empty() ? nlohmann::json() : nlohmann::json(h.evaluations.back().accuracy);
-  json["val_loss"] = h.evaluations.empty() ? nlohmann::json() : nlohmann::json(h.evaluations.back().loss);
+  nlohmann::ordered_json history = to_json(h);
+  for (const char* const key :
+       {"steps", "samples", "seconds", "samples_per_s", "data_wait", "loss_first", "loss_last", "accuracy", "val_loss"})
+    json[key] = std::move(history[key]);
   json["cost"] = r.price_per_hour > 0 ? nlohmann::ordered_json(cost_of(r, h.seconds)) : nlohmann::ordered_json();
   json["target"] = r.target > 0 ? target_json(r) : nlohmann::ordered_json();
   json["ranks"] = nullptr;
@@ -361,17 +349,8 @@ std::string to_json(const TrainResult& r) {
                      {"hidden", s.hidden},
                      {"efficiency", s.efficiency}};
   }
-  json["points"] = nlohmann::json::array();
-  for (const TrainPoint& point : h.points)
-    json["points"].push_back({{"step", point.step},
-                              {"seconds", point.seconds},
-                              {"loss", point.loss},
-                              {"learning_rate", point.learning_rate},
-                              {"data_wait", point.wait_share}});
-  json["evaluations"] = nlohmann::json::array();
-  for (const EvaluationPoint& point : h.evaluations)
-    json["evaluations"].push_back(
-        {{"step", point.step}, {"seconds", point.seconds}, {"accuracy", point.accuracy}, {"loss", point.loss}});
+  json["points"] = std::move(history["points"]);
+  json["evaluations"] = std::move(history["evaluations"]);
   json["bad"] = nlohmann::json::array();
   for (const BadSample& bad : r.bad)
     json["bad"].push_back({{"location", to_string(bad.location)}, {"reason", bad.reason}});

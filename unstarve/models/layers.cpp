@@ -5,6 +5,11 @@
 
 namespace unstarve {
 
+torch::Tensor Network::loss(const torch::Tensor& logits, const torch::Tensor& labels, double label_smoothing) {
+  return torch::nn::functional::cross_entropy(
+      logits, labels, torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(label_smoothing));
+}
+
 Chain::Chain(const std::vector<NetworkPtr>& children) {
   for (const NetworkPtr& child : children) add(child);
 }

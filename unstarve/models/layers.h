@@ -22,6 +22,12 @@ namespace unstarve {
 class Network : public torch::nn::Module {
  public:
   [[nodiscard]] virtual torch::Tensor forward(torch::Tensor x) = 0;
+  // Mean loss of a batch, by default the cross entropy. `labels`: classes (samples), or probabilities
+  // (samples, classes).
+  [[nodiscard]] virtual torch::Tensor loss(const torch::Tensor& logits, const torch::Tensor& labels,
+                                           double label_smoothing);
+  // Adds the gradients of `loss` to those of the parameters.
+  virtual void backward(const torch::Tensor& loss) { loss.backward(); }
   // Multiply-adds per image of the latest forward pass of this layer, without children.
   [[nodiscard]] virtual double own_macs() const { return 0; }
 };

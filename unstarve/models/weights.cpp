@@ -14,12 +14,16 @@
 namespace unstarve {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, torch::ScalarType>, 6> kTypes{{{"F32", torch::kFloat32},
-                                                                                {"F64", torch::kFloat64},
-                                                                                {"F16", torch::kFloat16},
-                                                                                {"BF16", torch::kBFloat16},
-                                                                                {"I64", torch::kInt64},
-                                                                                {"I32", torch::kInt32}}};
+constexpr std::array<std::pair<std::string_view, torch::ScalarType>, 10> kTypes{{{"F32", torch::kFloat32},
+                                                                                 {"F64", torch::kFloat64},
+                                                                                 {"F16", torch::kFloat16},
+                                                                                 {"BF16", torch::kBFloat16},
+                                                                                 {"I64", torch::kInt64},
+                                                                                 {"I32", torch::kInt32},
+                                                                                 {"I16", torch::kInt16},
+                                                                                 {"I8", torch::kInt8},
+                                                                                 {"U8", torch::kUInt8},
+                                                                                 {"BOOL", torch::kBool}}};
 
 [[nodiscard]] Error bad_weights(const std::string& origin, const std::string& what) {
   return {ErrorKind::kInput, fmt::format("loading weights {}: {}", origin, what)};

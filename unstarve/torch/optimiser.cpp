@@ -130,6 +130,7 @@ Optimiser::Optimiser(const torch::nn::Module& network, const OptimiserSettings& 
   for (Group& group : groups_) group.parts.resize(parts_.size());
   for (const auto& parameter : network.named_parameters()) {
     const torch::Tensor& tensor = parameter.value();
+    if (!tensor.requires_grad()) continue;
     Group& group = groups_[settings_.decay_all || tensor.dim() >= 2 ? 0 : 1];
     group.names.push_back(parameter.key());
     group.parameters.push_back(tensor);

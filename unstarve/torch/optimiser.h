@@ -11,7 +11,7 @@
 // PyTorch's SGD; lamb: You et al., arXiv:1904.00962. Norms are per parameter. A ratio of norms is 1 where one is 0.
 //
 // Parameters with fewer than two dimensions (biases, batch norm) have no decay and, in lars and lamb, a ratio of 1;
-// with `decay_all` they are treated as all others.
+// with `decay_all` they are treated as all others. Parameters that require no gradient are left unchanged.
 //
 // Forms (UpdateForm): each, foreach and fused agree up to rounding. lars and lamb have no fused form.
 // Ownership: shares the parameters with their network, owns the rest of the state.

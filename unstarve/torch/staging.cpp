@@ -36,10 +36,14 @@ void check(const HostBatch& batch) {
   }
 }
 
-// libtorch has no read-only views; nothing writes through these.
+// A tensor of the batch's memory, which keeps its owner. libtorch has no read-only views; nothing writes through these.
 template <class T>
-void* mutable_address(const T* data) {
-  return const_cast<T*>(data);
+torch::Tensor view(const T* data, std::size_t elements, torch::ScalarType type, const HostBatch& batch) {
+  const auto size = static_cast<std::int64_t>(elements);
+  auto* const address = const_cast<T*>(data);
+  if (!batch.owner) return torch::from_blob(address, {size}, torch::dtype(type));
+  return torch::from_blob(
+      address, {size}, [owner = batch.owner](void*) {}, torch::dtype(type));
 }
 
 torch::Tensor as_images(const torch::Tensor& flat, const HostBatch& batch) {
@@ -71,16 +75,12 @@ void Staging::load(const HostBatch& batch) {
   check(batch);
   const auto begin = std::chrono::steady_clock::now();
   const auto samples = static_cast<std::int64_t>(batch.labels.size());
-  const std::int64_t elements = samples * kChannels * batch.size.height * batch.size.width;
-  const torch::Tensor pixels =
-      torch::from_blob(mutable_address(batch.pixels), {elements}, torch::dtype(element_type(batch.format.type)));
-  const torch::Tensor labels =
-      torch::from_blob(mutable_address(batch.labels.data()), {samples}, torch::dtype(torch::kInt64));
+  const auto image =
+      static_cast<std::size_t>(kChannels * batch.size.height) * static_cast<std::size_t>(batch.size.width);
+  const torch::Tensor pixels = view(batch.pixels, batch.labels.size() * image, element_type(batch.format.type), batch);
+  const torch::Tensor labels = view(batch.labels.data(), batch.labels.size(), torch::kInt64, batch);
   torch::Tensor targets;
-  if (!batch.targets.empty()) {
-    targets = torch::from_blob(mutable_address(batch.targets.data()), {static_cast<std::int64_t>(batch.targets.size())},
-                               torch::dtype(torch::kFloat32));
-  }
+  if (!batch.targets.empty()) targets = view(batch.targets.data(), batch.targets.size(), torch::kFloat32, batch);
 
   if (!copies_) {
     if (targets.defined()) targets = targets.view({samples, -1});

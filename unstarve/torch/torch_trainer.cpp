@@ -19,6 +19,7 @@
 #include "unstarve/models/layers.h"
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
+#include "unstarve/torch/foreign_network.h"
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/layer_run.h"
 #include "unstarve/torch/loss_scaler.h"
@@ -112,8 +113,9 @@ class TorchSnapshot final : public TrainSnapshot {
 
 class TorchTrainer final : public Trainer {
  public:
-  TorchTrainer(const TrainSettings& settings, const Ranks& ranks)
+  TorchTrainer(const TrainSettings& settings, const ForeignNetwork* foreign, const Ranks& ranks)
       : settings_(settings),
+        foreign_(foreign != nullptr),
         rank_(ranks.rank),
         device_(device_of_rank(parse_device(settings.device), ranks)),
         threads_(settings.operator_threads > 0 ? settings.operator_threads : cores_of_rank(ranks)),
@@ -125,7 +127,7 @@ class TorchTrainer final : public Trainer {
     if (device_.is_cpu()) memory_.emplace();
     reset_peak_memory(device_);
     torch::manual_seed(settings.seed);
-    network_ = find_model(settings.model).make(settings.classes);
+    network_ = foreign_ ? take_network(*foreign) : find_model(settings.model).make(settings.classes);
     network_->to(device_);
     for (torch::Tensor& parameter : network_->parameters()) {
       if (parameter.dim() == 4) parameter.set_data(parameter.detach().contiguous(format_));
@@ -156,13 +158,12 @@ class TorchTrainer final : public Trainer {
       exchanged_ = exchange_ && update;
       if (exchanged_) exchange_->before_forward();
       const Staging::Current& batch = staging_.current();
-      torch::Tensor loss = torch::nn::functional::cross_entropy(
-          forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
-          torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(settings_.label_smoothing));
+      const torch::Tensor loss = network_->loss(forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
+                                                settings_.label_smoothing);
       timer_.mark(1);
       if (exchanged_) exchange_->before_backward();
       const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
-      (scaler_ ? scaler_->scale(share) : share).backward();
+      network_->backward(scaler_ ? scaler_->scale(share) : share);
       timer_.mark(2);
       if (update) change_weights(learning_rate);
       loss_ = loss.detach();
@@ -215,11 +216,12 @@ class TorchTrainer final : public Trainer {
       const Staging::Current& batch = staging_.current();
       const torch::Tensor logits = forward(batch);
       const torch::Tensor correct = logits.argmax(1).eq(batch.labels).sum();
-      const torch::Tensor loss = torch::cross_entropy_loss(logits, batch.labels, {}, at::Reduction::Sum);
+      const torch::Tensor loss = network_->loss(logits, batch.targets.defined() ? batch.targets : batch.labels, 0);
+      const std::int64_t samples = batch.labels.size(0);
       staging_.used();
-      result.samples += batch.labels.size(0);
+      result.samples += samples;
       result.correct += correct.item<std::int64_t>();
-      result.loss_sum += loss.item<double>();
+      result.loss_sum += loss.item<double>() * static_cast<double>(samples);
     });
   }
 
@@ -296,6 +298,10 @@ class TorchTrainer final : public Trainer {
     });
   }
 
+  void use_average() override {
+    translate_errors("averaging the weights", [&] { use_averages(true); });
+  }
+
   void largest_of_ranks(std::span<double> values) override {
     if (exchange_) translate_errors("agreeing with all ranks", [&] { exchange_->largest(values); });
   }
@@ -310,6 +316,7 @@ class TorchTrainer final : public Trainer {
   }
   std::int64_t parameters() const override { return count_parameters(*network_); }
   double macs() const override {
+    if (foreign_) return 0;
     return translate_errors("counting multiply-adds", [&] { return count_macs(*network_, settings_.image_size); });
   }
   std::vector<LayerShape> layer_shapes() const override {
@@ -466,6 +473,7 @@ class TorchTrainer final : public Trainer {
   }
 
   TrainSettings settings_;
+  bool foreign_;
   int rank_;
   std::int64_t steps_ = 0;  // done, since the beginning of the run
   torch::Device device_;
@@ -490,9 +498,11 @@ class TorchTrainer final : public Trainer {
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const Ranks& ranks) {
-  return translate_errors("creating a trainer for " + settings.model, [&]() -> std::unique_ptr<Trainer> {
-    return std::make_unique<TorchTrainer>(settings, ranks);
+std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const ForeignNetwork* network,
+                                            const Ranks& ranks) {
+  const std::string& name = network == nullptr ? settings.model : network->name;
+  return translate_errors("creating a trainer for " + name, [&]() -> std::unique_ptr<Trainer> {
+    return std::make_unique<TorchTrainer>(settings, network, ranks);
   });
 }
 

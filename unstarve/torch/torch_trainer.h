@@ -11,8 +11,11 @@
 
 namespace unstarve {
 
-// Precondition: settings that make_trainer() accepts.
-[[nodiscard]] std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const Ranks& ranks);
+// `network`: null for a network of the zoo. Precondition: settings that make_trainer() accepts.
+[[nodiscard]] std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const ForeignNetwork* network,
+                                                          const Ranks& ranks);
+// Registers the operators of foreign_network.h with libtorch; later calls do nothing.
+void register_operators();
 // "cuda" or "cuda:N".
 [[nodiscard]] PrecisionSupport gpu_precision(const std::string& device, Precision precision);
 [[nodiscard]] LibtorchFacts torch_facts();

@@ -119,4 +119,16 @@ fs::path newest_checkpoint(const fs::path& folder) {
   return all.front().second;
 }
 
+fs::path checkpoint_to_resume(const fs::path& folder, const fs::path& resume) {
+  std::error_code none;
+  if (!folder.empty() && fs::is_directory(folder, none) && has_checkpoint(folder) &&
+      !fs::equivalent(resume, folder, none))
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("checkpoint folder {}: contains {}; expected no checkpoints of another run. Continue that run "
+                    "with --resume {}, or choose another folder",
+                    folder.string(), newest_checkpoint(folder).filename().string(), folder.string()));
+  return fs::is_directory(resume, none) ? newest_checkpoint(resume) : resume;
+}
+
 }  // namespace unstarve

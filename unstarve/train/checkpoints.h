@@ -61,5 +61,9 @@ class Checkpoints {
 // The newest checkpoint in a folder, by its step number. Throws Error(kInput) if there is none, Error(kIo) if the
 // folder cannot be read.
 [[nodiscard]] std::filesystem::path newest_checkpoint(const std::filesystem::path& folder);
+// The file from which a run that writes checkpoints to `folder` continues: `resume`, or its newest checkpoint if it is
+// a folder; "" if `resume` is empty. Throws Error(kArgument) if `folder` contains checkpoints of another run.
+[[nodiscard]] std::filesystem::path checkpoint_to_resume(const std::filesystem::path& folder,
+                                                         const std::filesystem::path& resume);
 
 }  // namespace unstarve

@@ -90,6 +90,23 @@ void check_plan(const TrainPlan& plan) {
   }
 }
 
+// Ranks whose plans differ would wait for each other forever.
+void check_equal_plans(Trainer& trainer, const TrainPlan& plan) {
+  if (plan.world == 1) return;
+  const auto every = static_cast<double>(plan.evaluate_every), start = static_cast<double>(plan.start_step);
+  std::array<double, 4> largest{every, -every, start, -start};
+  trainer.largest_of_ranks(largest);
+  const auto check = [&](double most, double least, const char* what) {
+    if (most != least)
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("training: found {} {} on one rank and {} on another; expected the same on all. Use data "
+                              "of the same length and one checkpoint folder",
+                              least, what, most));
+  };
+  check(largest[0], -largest[1], "steps between evaluations");
+  check(largest[2], -largest[3], "steps already done");
+}
+
 class TrainingRun {
  public:
   TrainingRun(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan, Clock& clock)
@@ -284,6 +301,7 @@ class TrainingRun {
 TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan,
                           Clock& clock) {
   check_plan(plan);
+  check_equal_plans(trainer, plan);
   return TrainingRun(trainer, settings, source, plan, clock).run();
 }
 

@@ -66,7 +66,8 @@ class FakeTrainer final : public Trainer {
     result.loss_sum += others.loss_sum;
   }
   void largest_of_ranks(std::span<double> values) override {
-    if (agree) agree(values);
+    const auto& answer = values.size() == kPlanValues ? agree_plans : agree;
+    if (answer) answer(values);
   }
   bool reports_lost_rank() override { return reports; }
   ExchangeTimes exchange_times() override { return {}; }
@@ -84,8 +85,10 @@ class FakeTrainer final : public Trainer {
   std::vector<bool> updates;
   std::vector<std::int64_t> saved;
   std::vector<bool> timed;
-  Evaluation others;                             // of the other ranks
-  std::function<void(std::span<double>)> agree;  // the other ranks
+  Evaluation others;  // of the other ranks
+  // The other ranks: at the start of the run, and at every step.
+  static constexpr std::size_t kPlanValues = 4;
+  std::function<void(std::span<double>)> agree_plans, agree;
   bool reports = true;
   std::atomic<int> written{0};  // snapshots
   std::vector<std::string> positions;
@@ -361,6 +364,19 @@ TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and 
     CHECK(history.samples == 2 * 4 * 4);
     CHECK(trainer.saved == std::vector<std::int64_t>{2, 4});
     CHECK(trainer.written == 0);
+  }
+  SECTION("ranks whose plans differ") {
+    plan.evaluate_every = 5;
+    const std::size_t other = GENERATE(0, 2);
+    trainer.agree_plans = [&](std::span<double> values) {
+      values[other] = std::max(values[other], 7.0);
+      values[other + 1] = std::max(values[other + 1], -7.0);
+    };
+    const auto run = [&] { (void)run_training(trainer, {}, source, plan, clock); };
+    CHECK_THAT(testing::error_message(run, ErrorKind::kArgument),
+               Catch::Contains(other == 0 ? "found 5 steps between evaluations on one rank and 7 on another"
+                                          : "found 0 steps already done on one rank and 7 on another"));
+    CHECK(trainer.loads == 0);
   }
   SECTION("rank 0 writes") {
     (void)run_training(trainer, {}, source, plan, clock);

@@ -27,18 +27,29 @@ std::string expected(const FieldRange& range) {
   return low + " and " + bound(range.high, range.high_excluded, "at most", "less than");
 }
 
+std::string path_of(const FieldInfo& field) { return std::string("train.") + field.path; }
+
 // Collects one line per value that is out of range.
 struct Checker {
-  std::vector<std::string> faults;
+  const TrainSettings& settings;
+  std::string (*name_of)(const FieldInfo&);
+  std::vector<std::string> faults{};
 
   void require(const FieldInfo& field, double value) {
     if (field.range.contains(value)) return;  // false for NaN
-    faults.push_back(fmt::format("train.{}: found {}; expected {}", field.path, value, expected(field.range)));
+    faults.push_back(fmt::format("{}: found {}; expected {}", name_of(field), value, expected(field.range)));
+  }
+  void require_form(const FieldInfo& field, UpdateForm form) {
+    const OptimiserName name = settings.optimiser.name;
+    if (form == UpdateForm::kFused && !has_fused_form(name))
+      faults.push_back(fmt::format("{}: found fused; expected foreach or each with {}", name_of(field), word_of(name)));
   }
   template <class T>
   void operator()(const FieldInfo& field, const T& value) {
     if constexpr (std::is_same_v<T, std::vector<double>>) {
       for (const double each : value) require(field, each);
+    } else if constexpr (std::is_same_v<T, UpdateForm>) {
+      require_form(field, value);
     } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
       require(field, static_cast<double>(value));
     }
@@ -78,13 +89,11 @@ Precision precision_from_string(const std::string& name) {
               fmt::format("unknown precision \"{}\"; expected float32, bfloat16 or float16", name));
 }
 
-void check_settings(const TrainSettings& settings) {
-  Checker checker;
+void check_settings(const TrainSettings& settings) { check_settings(settings, path_of); }
+
+void check_settings(const TrainSettings& settings, std::string (*name_of)(const FieldInfo&)) {
+  Checker checker{settings, name_of};
   visit_train_fields(settings, checker);
-  const OptimiserSettings& optimiser = settings.optimiser;
-  if (optimiser.form == UpdateForm::kFused && !has_fused_form(optimiser.name))
-    checker.faults.push_back(
-        fmt::format("train.optimiser.form: found fused; expected foreach or each with {}", word_of(optimiser.name)));
   if (!checker.faults.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(checker.faults, "\n")));
 }
 

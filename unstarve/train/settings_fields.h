@@ -8,6 +8,7 @@
 // std::string, bool, int, std::uint64_t, double, std::vector<double> or an enumeration with words_of().
 
 #include <limits>
+#include <string>
 
 #include "unstarve/train/settings.h"
 
@@ -37,6 +38,9 @@ struct FieldInfo {
   // The default of `unstarve train` where it differs from that of TrainSettings or depends on data and machine.
   const char* fallback = "";
 };
+
+// As check_settings() (settings.h), with this name of each field in messages.
+void check_settings(const TrainSettings& settings, std::string (*name_of)(const FieldInfo&));
 
 template <class Settings, class Visit>
 void visit_train_fields(Settings& s, Visit&& visit) {

@@ -51,8 +51,8 @@ TEST_CASE("all faults are reported, one per line, each with its path") {
   settings.optimiser.form = UpdateForm::kFused;
   CHECK_THROWS_WITH(check_settings(settings),
                     "train.classes: found 0; expected at least 2 and at most 1000000000\n"
-                    "train.schedule.at: found 1.5; expected more than 0 and less than 1\n"
-                    "train.optimiser.form: found fused; expected foreach or each with lamb");
+                    "train.optimiser.form: found fused; expected foreach or each with lamb\n"
+                    "train.schedule.at: found 1.5; expected more than 0 and less than 1");
 }
 
 TEST_CASE("every field has its own path and flag, and a help text") {

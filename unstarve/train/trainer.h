@@ -2,6 +2,9 @@
 // A network with its optimiser, and one training step. The interface needs neither libtorch nor its headers; the
 // implementation (torch/) is a module that is loaded on first use (trainer_module.h).
 //
+// The network is one of the zoo (models/), or a foreign one, whose passes are function calls: a torch.nn.Module of
+// Python.
+//
 // uint8 pixels are normalised and cast on the device; float pixels are used unchanged.
 //
 // Ranks:     with several (ranks/ranks.h), all of them make the same calls in the same order. step() with `update`,
@@ -17,6 +20,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +42,21 @@ struct HostBatch {
   bool pinned = false;
   // Rows of class probabilities, samples x classes, used for the loss instead of the labels; empty: use the labels.
   std::span<const float> targets{};
+  // Keeps the memory valid for foreign networks, which may keep views of it; null: the memory is borrowed.
+  std::shared_ptr<const void> owner{};
+};
+
+// A network whose passes are function calls. Parameters, buffers, input, output and loss are tensors of libtorch, which
+// cross the boundary by operators under `number` (torch/foreign_network.h). The weights change in place.
+//
+// Threads: that of the trainer. Failure: exceptions pass through the trainer unchanged.
+struct ForeignNetwork {
+  std::string name;                // in messages
+  std::int64_t number = 0;         // of new_network()
+  std::function<void()> forward;   // computes the output of the input
+  std::function<void()> loss;      // computes the mean loss of the output and the labels; empty: cross entropy
+  std::function<void()> backward;  // computes the gradients of the loss
+  std::function<void(bool)> set_training;
 };
 
 // Wall time of the parts of a step, only if enabled. On a GPU they are measured by events.
@@ -161,6 +180,9 @@ class Trainer {
   // the optimiser is reset.
   virtual LoadedWeights load_weights(const std::filesystem::path& path) = 0;
 
+  // Gives the network the moving average of the weights, if there is one, until the next step().
+  virtual void use_average() {}
+
   // Replaces each value by its maximum over all ranks.
   virtual void largest_of_ranks(std::span<double> values) = 0;
   // After an exchange failed: whether this rank is the first to ask, and therefore reports the failure.
@@ -172,7 +194,7 @@ class Trainer {
   // Construction resets the kernel's high-water mark; with a read-only /proc it is the peak since process start.
   [[nodiscard]] virtual std::size_t peak_memory_bytes() = 0;
   [[nodiscard]] virtual std::int64_t parameters() const = 0;
-  // Multiply-adds of one forward pass for one image.
+  // Multiply-adds of one forward pass for one image; 0 for a foreign network.
   [[nodiscard]] virtual double macs() const = 0;
   // Convolutions and linear layers, in the order of the network.
   [[nodiscard]] virtual std::vector<LayerShape> layer_shapes() const = 0;
@@ -182,6 +204,11 @@ class Trainer {
 
 // `ranks`: join_ranks(). All ranks have the same settings. A GPU without a number is that of the local rank.
 [[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const Ranks& ranks = {});
+// A trainer of a foreign network; the settings model, image_size and sync_batch_norm are not used.
+[[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const ForeignNetwork& network,
+                                                    const Ranks& ranks = {});
+// Registers the operators of foreign networks (torch/foreign_network.h) with libtorch, which it loads.
+void register_network_operators();
 
 // Whether the device has instructions for `precision`; otherwise it is emulated and slower, but accepted by
 // make_trainer(). Throws Error(kMissing) if the device does not exist, Error(kArgument) for an invalid name. Does not

@@ -16,6 +16,8 @@ namespace {
 }  // namespace
 
 std::unique_ptr<Trainer> make_trainer(const TrainSettings&, const Ranks&) { absent(); }
+std::unique_ptr<Trainer> make_trainer(const TrainSettings&, const ForeignNetwork&, const Ranks&) { absent(); }
+void register_network_operators() { absent(); }
 PrecisionSupport precision_supported(const std::string&, Precision) { absent(); }
 bool trainer_in_build() noexcept { return false; }
 LibtorchFacts libtorch_facts() { return {}; }

@@ -20,7 +20,10 @@ namespace unstarve {
 
 struct TrainerModule {
   const char* stamp;  // first member, readable in any module
-  std::unique_ptr<Trainer> (*make_trainer)(const TrainSettings& settings, const Ranks& ranks);
+  // `network`: null for a network of the zoo.
+  std::unique_ptr<Trainer> (*make_trainer)(const TrainSettings& settings, const ForeignNetwork* network,
+                                           const Ranks& ranks);
+  void (*register_network_operators)();
   // For a GPU: "cuda" or "cuda:N".
   PrecisionSupport (*precision_supported)(const std::string& device, Precision precision);
   LibtorchFacts (*libtorch)();

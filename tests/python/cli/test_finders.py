@@ -135,7 +135,7 @@ def test_wrong_requests_are_rejected():
 def test_an_allocation_that_fails_ends_the_doubling():
     """With a limit on the address space, sizes that are predicted to fit run out of memory."""
     def limit_address_space():
-        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
     found = result_of("batch-find", DATA, *NETWORK, "--from", 64, "--to", 16384, "--seconds", 0.1,
                       "--threads", 1, *PATIENT, preexec_fn=limit_address_space)

@@ -15,7 +15,7 @@ MODULES = ("constructors", "dataloader", "errors", "facts", "functions.__init__"
            "loaders.base_loader", "loaders.conversions", "loaders.description", "loaders.framework_loader",
            "pipeline", "ray", "schedules", "steps.execution", "steps.image_operations", "steps.operations",
            "steps.selection", "tensorflow", "torch", "torch_datasets.from_torch",
-           "torch_datasets.tensors", "weights")
+           "torch_datasets.tensors", "training.trainer", "weights")
 OPERATIONS = re.findall(r"^OPERATION\((\w+),", (PACKAGE.parents[1] / "unstarve/ops/operation_table.inl").read_text(),
                         re.MULTILINE)
 # Words that look like a described argument and are the parts of a batch.
@@ -111,7 +111,7 @@ def test_docstrings_refer_to_existing_names(module):
     initial = parsed("__init__")
     exported = {word for node in ast.walk(initial) if isinstance(node, ast.List)
                 for word in map(ast.literal_eval, node.elts)}
-    exported |= {"DataLoader", "from_torch", *OPERATIONS}
+    exported |= {"DataLoader", "Trainer", "from_torch", *OPERATIONS}
     for attribute in re.findall(r"\bun\.(\w+)", text):
         assert attribute in exported, f"un.{attribute}"
     for path in re.findall(r"\bunstarve\.([a-z_]+(?:\.\w+)?)", text):

@@ -1,4 +1,4 @@
-"""Runs every command of docs/guide/train.md, in order, on small images.
+"""Runs every command and the program of docs/guide/train.md, in order, on small images.
 
 The names of the guide stand for data made here: photos/ and cifar10/ have 32-pixel images, tuned.yaml a small network.
 A limit of training time is added where the command has none.
@@ -75,3 +75,15 @@ def test_a_command_of_the_guide_runs(folder, command):
     }
     run = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_program_of_the_guide_runs(folder):
+    pytest.importorskip("torch")
+    (program,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    run = subprocess.run([sys.executable, "-c", program + "print(history['epochs'], len(history['evaluations']))"],
+                         cwd=folder, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    *reports, last = run.stdout.splitlines()
+    assert last == "3.0 3" and all("learning_rate" in report for report in reports)
+    assert len(list((folder / "run").iterdir())) == 2

@@ -82,7 +82,7 @@ def test_unknown_names_say_what_to_use(get, message):
 
 def test_dir_lists_the_public_names_only():
     names = dir(un)
-    assert {"open", "Loader", "decode", "solarize", "DataLoader", "from_torch"} <= set(names)
+    assert {"open", "Loader", "decode", "solarize", "DataLoader", "Trainer", "from_torch"} <= set(names)
     assert not {"importlib", "sys", "Any", "TYPE_CHECKING", "operation_functions", "constructors"} & set(names)
     assert all(getattr(un, name) is not None for name in names)
 

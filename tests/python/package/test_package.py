@@ -87,7 +87,8 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it():
         import unstarve as un
         loader = un.open("synthetic:images=4").batch(2)
         for what, package in ((loader.to_torch, "torch"), (lambda: un.DataLoader, "torch"),
-                              (lambda: un.from_torch, "torch"), (loader.to_jax, "jax"), (loader.to_tf, "tensorflow")):
+                              (lambda: un.from_torch, "torch"), (lambda: un.Trainer, "torch"),
+                              (loader.to_jax, "jax"), (loader.to_tf, "tensorflow")):
             try:
                 what()
             except un.errors.MissingError as error:
@@ -99,8 +100,8 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it():
         f"{what}: package {package} not found; expected it to be installed. Run: pip install {wanted}"
         for what, package, wanted in (
             ("to_torch", "torch", "'unstarve[torch]'"), ("DataLoader", "torch", "'unstarve[torch]'"),
-            ("from_torch", "torch", "'unstarve[torch]'"), ("to_jax", "jax", "'unstarve[jax]'"),
-            ("to_tf", "tensorflow", "tensorflow"))], done.stderr
+            ("from_torch", "torch", "'unstarve[torch]'"), ("Trainer", "torch", "'unstarve[torch]'"),
+            ("to_jax", "jax", "'unstarve[jax]'"), ("to_tf", "tensorflow", "tensorflow"))], done.stderr
 
 
 def test_importing_does_not_import_torch():

@@ -20,11 +20,13 @@ MODULES = ("arguments", "constructors", "dataloader", "device_operations", "erro
            "loaders.engine", "loaders.framework_loader", "loaders.run_state", "mapped_loader", "notices", "nvjpeg",
            "optional_packages", "pipeline", "ray", "schedules", "spec_json", "steps", "steps.base", "steps.execution",
            "steps.image_operations", "steps.operations", "steps.selection", "tensorflow", "torch",
-           "torch_datasets.from_torch", "torch_datasets.steps", "torch_datasets.tensors", "user_code.functions",
+           "torch_datasets.from_torch", "torch_datasets.steps", "torch_datasets.tensors", "training.batches",
+           "training.interrupt", "training.network", "training.settings", "training.trainer", "user_code.functions",
            "user_code.sources", "user_code.user_code", "weights")
 NEEDS = {"dataloader": "torch", "device_operations": "torch", "jax": "jax", "tensorflow": "tensorflow",
          "torch": "torch", "torch_datasets.from_torch": "torch", "torch_datasets.steps": "torch",
-         "torch_datasets.tensors": "torch"}
+         "torch_datasets.tensors": "torch", "training.batches": "torch", "training.network": "torch",
+         "training.trainer": "torch"}
 
 
 def test_the_stub_is_that_of_the_module():

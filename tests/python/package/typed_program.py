@@ -72,6 +72,10 @@ def iterate() -> Iterator[Any]:
     yield from un.from_torch(Mine()).flip().normalize(*un.IMAGENET).batch(64).to_torch("cuda", channels_last=True)
 
 
+network = torch.nn.Linear(2, 3)
+trainer = un.Trainer(network, loader, epochs=2, optimiser="adamw", schedule="cosine", step_at=[0.5])
+assert_type(trainer.fit(), dict[str, Any])
+
 try:
     un.open("nowhere")
 except un.errors.IoError as error:
@@ -92,3 +96,5 @@ un.solarize(pixels, threshold="x")  # wrong: [call-overload]
 un.decode(3)  # wrong: [call-overload]
 un.DataLoader(Mine(), shufle=True)  # wrong: [call-arg]
 un.from_torch(Mine()).options(workers="many")  # wrong: [arg-type]
+un.Trainer(network, loader, epochs=2, optimiser="adam")  # wrong: [arg-type]
+un.Trainer(network, loader, epochs=2, optimizer="adamw")  # wrong: [call-arg]

@@ -148,7 +148,10 @@ class GroupExchange final : public Exchange {
       buffers_.push_back(buffer);
       if (buffer.is_floating_point()) statistics_.push_back(buffer);
     }
-    reducer_ = make_reducer(parameters_, group_);
+    Tensors trained;
+    for (const torch::Tensor& parameter : parameters_)
+      if (parameter.requires_grad()) trained.push_back(parameter);
+    reducer_ = make_reducer(trained, group_);
     reducer_->register_comm_hook(std::make_unique<MeanHook>(group_, times_));
   }
 

@@ -1,0 +1,384 @@
+"""un.Trainer: what a module learns, batches of every form, arguments, resources."""
+
+import gc
+import json
+import os
+import subprocess
+import time
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import trainer_support as support  # noqa: E402
+import unstarve as un  # noqa: E402
+from trainer_support import losses_of, trainer  # noqa: E402
+from unstarve import weights  # noqa: E402
+
+support.require_libtorch()
+
+PLAIN = {"optimiser": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "learning_rate": 0.05}
+
+
+# --- learning ---------------------------------------------------------------------------------------------------------
+
+def test_a_module_learns():
+    reports = []
+    module = support.Small().eval()
+    history = trainer(module, support.batches(), support.batches(seed=5), epochs=12, learning_rate=0.05,
+                      on_report=reports.append).fit()
+    assert history["steps"] == 120 and history["samples"] == 1920 and history["epochs"] == 12
+    assert history["loss_last"] < 0.5 * history["loss_first"]
+    assert len(history["evaluations"]) == 12 and history["accuracy"] > 0.8
+    assert [point["step"] for point in reports] == [point["step"] for point in history["points"]]
+    assert set(reports[-1]) == {*history["points"][-1], "accuracy", "val_loss"}
+    assert reports[0]["accuracy"] is None and reports[-1]["accuracy"] == history["evaluations"][-2]["accuracy"]
+    assert not module.training and all(parameter.grad is None for parameter in module.parameters())
+    with torch.no_grad():
+        images, labels = support.samples(seed=5)
+        assert (module(images).argmax(1) == labels).float().mean().item() == pytest.approx(history["accuracy"])
+
+
+@pytest.mark.parametrize("channels_last", [True, False])
+def test_losses_and_weights_are_those_of_a_loop_with_torch_optim(channels_last):
+    ours, theirs = support.Small(), support.Small()
+    data, steps, warmup = support.batches(), 20, 4
+    history = trainer(ours, data, schedule="linear", warmup=warmup / steps, channels_last=channels_last, **PLAIN).fit()
+    optimiser = torch.optim.SGD(theirs.parameters(), 0.05, momentum=0.9)
+
+    def rate(step):
+        return (step + 1) / warmup if step < warmup else 1 - (step - warmup) / (steps - warmup)
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate)
+    expected = []
+    for images, labels in data * 2:
+        optimiser.zero_grad()
+        loss = torch.nn.functional.cross_entropy(theirs(images), labels)
+        loss.backward()
+        expected.append(loss.item())
+        optimiser.step()
+        schedule.step()
+    np.testing.assert_allclose(losses_of(history), expected, rtol=2e-4)
+    assert [point["learning_rate"] for point in history["points"]] == pytest.approx([0.05 * rate(s) for s in range(20)])
+    for name, tensor in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], tensor, rtol=1e-3, atol=1e-5)
+
+
+def test_the_losses_of_a_twin_are_those_of_the_network_of_the_program(tmp_path):
+    """Same weights, same batches: the passes of Python and of C++ are the same operators in the format NCHW, in which
+    batch norm is not fused."""
+    torch.manual_seed(1)
+    twin = support.CifarNet(support.CLASSES)
+    weights.convert(twin.state_dict(), tmp_path / "first.safetensors")
+    pipeline = (un.open("synthetic:classes=4,images=192,size=32,seed=2").shuffle(3).pad_crop(32).flip()
+                .normalize(*un.CIFAR10))
+    (tmp_path / "data.yaml").write_text(pipeline.batch(32).to_yaml())
+    run = subprocess.run(
+        [os.environ["UNSTARVE"], "train", tmp_path / "data.yaml", "--model", "cifar_net", "--epochs", "3", "--json",
+         "--precision", "float32", "--label-smoothing", "0", "--learning-rate", "0.05", "--operator-threads", "1",
+         "--channels-last", "false",
+         "--resume", tmp_path / "first.safetensors", "--out", tmp_path / "last.safetensors", "--evaluate-every", "0"],
+        capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    expected = json.loads(run.stdout)
+    history = trainer(twin, pipeline.batch(32), epochs=3, learning_rate=0.05, evaluate_every=0,
+                      channels_last=False).fit()
+    assert losses_of(history) == [point["loss"] for point in expected["points"]]
+    last = weights.load_torch(tmp_path / "last.safetensors")
+    assert all(torch.equal(tensor, last[name]) for name, tensor in twin.state_dict().items())
+
+
+def test_a_loss_function_of_the_user():
+    smoothed = trainer(support.Small(), support.batches(), support.batches(seed=5), label_smoothing=0.1).fit()
+    own = trainer(support.Small(), support.batches(), support.batches(seed=5),
+                  loss=torch.nn.CrossEntropyLoss(label_smoothing=0.1)).fit()
+    np.testing.assert_allclose(losses_of(own), losses_of(smoothed), rtol=1e-5)
+    assert own["accuracy"] == smoothed["accuracy"] and own["val_loss"] > smoothed["val_loss"]  # not smoothed by default
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_loss_function_receives_logits_in_float32_and_the_labels_of_the_loader(precision):
+    seen = []
+
+    def loss(logits, labels):
+        seen.append((logits.dtype, labels.dtype, labels.shape, torch.is_autocast_enabled("cpu"),
+                     torch.is_grad_enabled()))
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, labels)
+
+    data = [(images, torch.nn.functional.one_hot(labels, support.CLASSES).float())
+            for images, labels in support.batches()]
+    module = support.Small()
+    history = trainer(module, data, data, loss=loss, precision=precision).fit()
+    assert set(seen) == {(torch.float32, torch.float32, (16, support.CLASSES), False, grad) for grad in (True, False)}
+    if precision == "float32":
+        with torch.no_grad():
+            expected = sum(loss(module.eval()(images), labels).item() for images, labels in data) / len(data)
+        assert history["val_loss"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_layer_without_gradient_keeps_its_weights():
+    class Module(support.Small):
+        def __init__(self):
+            super().__init__()
+            self.unused = torch.nn.Linear(2, 2)
+
+    module = Module()
+    before = support.state_of(module)
+    assert losses_of(trainer(module, clip_norm=1.0).fit()) == losses_of(trainer(clip_norm=1.0).fit())
+    assert torch.equal(module.unused.weight, before["unused.weight"])
+
+
+def test_a_function_of_the_user_has_its_own_backward_pass():
+    class Tripled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            assert len(ctx.saved_tensors) == 1
+            return 3 * gradient
+
+    class Module(support.Small):
+        def forward(self, x):
+            return Tripled.apply(super().forward(x))
+
+    # One step of plain SGD: the change of the weights is the gradient.
+    plain = {**PLAIN, "momentum": 0.0, "schedule": "constant", "warmup": 0.0, "epochs": 1}
+    tripled, single = Module(), support.Small()
+    first = support.state_of(single)
+    for module in (tripled, single):
+        trainer(module, support.batches(16), **plain).fit()
+    for name, parameter in single.named_parameters():
+        change = parameter.detach() - first[name]
+        torch.testing.assert_close(tripled.get_parameter(name).detach() - first[name], 3 * change, rtol=1e-3, atol=1e-6)
+
+
+def test_weights_change_in_place():
+    module = support.Small()
+    own = {name: (id(tensor), tensor.data_ptr()) for name, tensor in module.named_parameters()}
+    before = support.state_of(module)
+    trainer(module, channels_last=False).fit()
+    assert {name: (id(tensor), tensor.data_ptr()) for name, tensor in module.named_parameters()} == own
+    assert all(not torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
+
+
+def test_frozen_parameters_shared_ones_and_buffers_of_every_kind(tmp_path):
+    class Module(support.Small):
+        def __init__(self):
+            super().__init__()
+            self.second = self.fc  # two names
+            self.register_buffer("constant", torch.ones(2, dtype=torch.bool))
+            self.register_buffer("scratch", torch.ones(2, dtype=torch.complex64), persistent=False)
+
+    module = Module()
+    module.conv.weight.requires_grad_(False)
+    before = support.state_of(module)
+    reference = support.Small()
+    reference.conv.weight.requires_grad_(False)
+    history = trainer(module, checkpoint_dir=tmp_path).fit()
+    assert losses_of(history) == losses_of(trainer(reference).fit())  # one update for both names
+    assert torch.equal(module.conv.weight, before["conv.weight"])
+    assert not torch.equal(module.conv.bias, before["conv.bias"])
+    stored = weights.load_torch(max(tmp_path.iterdir()))
+    assert stored.keys() == before.keys() - {"second.weight", "second.bias"} and stored["constant"].all()
+    again = Module()
+    again.conv.weight.requires_grad_(False)
+    assert trainer(again, epochs=3, resume=tmp_path).fit()["steps"] == 30
+
+
+def test_evaluation_uses_evaluation_mode_without_gradients():
+    modes = []
+
+    class Module(support.Small):
+        def forward(self, x):
+            modes.append((self.training, torch.is_grad_enabled()))
+            return super().forward(x)
+
+    trainer(Module(), support.batches(32), support.batches(16)).fit()
+    epoch = [(True, True)] * 2 + [(False, False)]
+    assert modes == epoch * 2
+
+
+@pytest.mark.parametrize("optimiser", ["adamw", "lars", "lamb"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_optimisers_and_precisions(optimiser, precision):
+    seen = set()
+
+    class Module(support.Small):
+        def forward(self, x):
+            seen.add(torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32)
+            return super().forward(x)
+
+    rate = {"adamw": 0.02, "lars": 2.0, "lamb": 0.05}[optimiser]
+    history = trainer(Module(), epochs=4, optimiser=optimiser, precision=precision, learning_rate=rate,
+                      label_smoothing=0.05, accumulate=2, clip_norm=5.0).fit()
+    assert history["loss_last"] < history["loss_first"]
+    assert seen == {getattr(torch, precision)}
+
+
+def test_the_module_has_the_average_of_the_weights_afterwards(tmp_path):
+    module = support.Small()
+    trainer(module, average=0.8, checkpoint_dir=tmp_path).fit()
+    newest = max(tmp_path.iterdir())
+    assert support.equal(weights.load_torch(newest), support.state_of(module))
+    stored = weights.load(newest, optimiser=True)
+    assert not np.array_equal(stored["training.fc.weight"], stored["fc.weight"])
+
+
+def test_a_run_of_minutes_needs_no_length():
+    class Endless:
+        def __iter__(self):
+            yield from support.batches()
+
+    begin = time.monotonic()
+    history = trainer(loader=Endless(), epochs=None, minutes=0.02).fit()
+    assert history["steps"] > 10 and history["epochs"] is None and time.monotonic() - begin < 20
+
+
+def test_the_target_ends_the_run():
+    history = trainer(None, None, support.batches(seed=5), epochs=200, learning_rate=0.05, target=0.7).fit()
+    assert history["accuracy"] >= 0.7 and history["epochs"] < 200
+
+
+def test_tensorboard_receives_the_history(tmp_path):
+    trainer(tensorboard=tmp_path / "events").fit()
+    assert [path.name.startswith("events.out.tfevents") for path in (tmp_path / "events").iterdir()] == [True]
+
+
+# --- batches ----------------------------------------------------------------------------------------------------------
+
+def uint8_batches():
+    return [((images * 255).round().to(torch.uint8), labels) for images, labels in support.batches()]
+
+
+FORMS = {
+    "tensors": lambda images, labels: (images, labels),
+    "channels_last": lambda images, labels: (images.contiguous(memory_format=torch.channels_last), labels),
+    "strided": lambda images, labels: (images.repeat_interleave(2, 3)[..., ::2], labels.repeat_interleave(2)[::2]),
+    "arrays": lambda images, labels: (images.numpy(), labels.numpy().astype(np.int32)),
+    "NHWC arrays": lambda images, labels: (np.ascontiguousarray(images.numpy().transpose(0, 2, 3, 1)), labels.tolist()),
+    "probabilities": lambda images, labels: (images, torch.nn.functional.one_hot(labels, support.CLASSES).float()),
+    "more parts": lambda images, labels: [images, labels, "name"],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("data", [support.batches, uint8_batches], ids=["float32", "uint8"])
+def test_forms_of_batches(form, data):
+    expected = losses_of(trainer(loader=data()).fit())
+    found = losses_of(trainer(loader=[FORMS[form](*batch) for batch in data()]).fit())
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_images_of_half_precision(dtype):
+    expected = losses_of(trainer().fit())
+    found = losses_of(trainer(loader=[(images.to(dtype), labels) for images, labels in support.batches()]).fit())
+    np.testing.assert_allclose(found, expected, rtol=3e-2)
+
+
+def test_read_only_arrays():
+    data = [tuple(part.numpy() for part in batch) for batch in support.batches()]
+    for images, _ in data:
+        images.flags.writeable = False
+    assert losses_of(trainer(loader=data).fit()) == losses_of(trainer().fit())
+
+
+def test_loaders_of_this_package():
+    """uint8 pixels are normalised by the trainer, with the constants of the pipeline or of the argument."""
+    pipeline = un.open(support.DATA).shuffle(3).flip()
+    expected = losses_of(trainer(loader=pipeline.normalize(*un.CIFAR10).batch(16)).fit())
+    loaders = {
+        "NHWC": pipeline.normalize(*un.CIFAR10).output("float32", "NHWC").batch(16),
+        "uint8": pipeline.normalize(*un.CIFAR10).output("uint8").batch(16),
+        "torch": pipeline.batch(16).to_torch(normalize=un.CIFAR10, channels_last=True),
+        "one_hot": pipeline.normalize(*un.CIFAR10).one_hot().batch(16),
+    }
+    for name, loader in loaders.items():
+        np.testing.assert_allclose(losses_of(trainer(loader=loader).fit()), expected, rtol=1e-3, err_msg=name)
+    given = trainer(loader=pipeline.output("uint8").batch(16), normalize=un.CIFAR10)
+    np.testing.assert_allclose(losses_of(given.fit()), expected, rtol=1e-3)
+    bfloat16 = losses_of(trainer(loader=pipeline.normalize(*un.CIFAR10).output("bfloat16").batch(16)).fit())
+    np.testing.assert_allclose(bfloat16, expected, rtol=5e-2)
+
+
+def test_the_classes_are_those_of_the_loader():
+    assert "4 classes" in repr(un.Trainer(support.Small(), support.loader(), epochs=1))
+    data = torch.utils.data.TensorDataset(*support.samples(32))
+    data.classes = ["a", "b", "c", "d"]
+    torch_loader = torch.utils.data.DataLoader(data, 16)
+    assert "4 classes" in repr(un.Trainer(support.Small(), torch_loader, epochs=1))
+
+
+def test_copies_that_fill_up_a_batch_are_not_evaluated():
+    validation = un.open("synthetic:classes=4,images=41,size=16,seed=2").sequential().batch(16, last="pad")
+    history = trainer(None, None, validation, epochs=1).fit()
+    assert history["accuracy"] * 41 == pytest.approx(round(history["accuracy"] * 41), abs=1e-9)
+
+
+def test_a_module_may_keep_its_input():
+    """The memory of a batch remains valid as long as a tensor views it."""
+    class Module(support.Small):
+        def forward(self, x):
+            self.last = x
+            return super().forward(x)
+
+    data = un.open(support.DATA).sequential().options(threads=1, prefetch=1)
+    expected = [torch.from_numpy(images.copy()) for images, _ in data.batch(16)][-1]
+    module = Module()
+    loader = data.batch(16)
+    trainer(module, loader, epochs=1, channels_last=False).fit()
+    loader.close()
+    del loader
+    gc.collect()
+    assert torch.equal(module.last, expected)
+
+
+def test_distributed_samplers_receive_the_epoch():
+    data = torch.utils.data.TensorDataset(*support.samples(32))
+    sampler = torch.utils.data.DistributedSampler(data, 1, 0)
+    epochs = []
+    sampler.set_epoch = epochs.append
+    trainer(loader=torch.utils.data.DataLoader(data, 16, sampler=sampler), epochs=3).fit()
+    assert epochs == [0, 1, 2]
+
+
+# --- resources --------------------------------------------------------------------------------------------------------
+
+def test_a_thousand_steps_do_not_increase_the_memory():
+    def resident():
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGESIZE")
+
+    seen = []
+
+    class Module(support.Small):
+        def forward(self, x):
+            seen.append(resident())
+            return super().forward(x)
+
+    loader = un.open("synthetic:classes=4,images=640,size=32").normalize(*un.CIFAR10).batch(16)
+    history = trainer(Module(), loader, epochs=25, average=0.9).fit()
+    assert history["steps"] == 1000
+    assert max(seen[-100:]) - max(seen[200:300]) < 4_000_000
+
+
+def test_nothing_of_a_run_remains():
+    module = support.Small()
+    run = trainer(module)
+    run.fit()
+    kept = [weakref.ref(module), weakref.ref(run)]
+    del module, run
+    gc.collect()
+    assert [reference() for reference in kept] == [None, None]
+
+
+def test_the_number_of_threads_of_torch_is_restored():
+    before = torch.get_num_threads()
+    trainer(operator_threads=before + 1).fit()
+    assert torch.get_num_threads() == before

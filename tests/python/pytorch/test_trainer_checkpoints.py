@@ -1,0 +1,163 @@
+"""un.Trainer: checkpoints, interrupted and killed runs, resuming, ranks."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import trainer_program as program  # noqa: E402
+import trainer_support as support  # noqa: E402
+import unstarve as un  # noqa: E402
+from trainer_support import interrupt_at, trainer  # noqa: E402
+from unstarve import weights  # noqa: E402
+
+support.require_libtorch()
+
+
+# --- checkpoints ------------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def whole():
+    """The weights after a run without interruption."""
+    return program.train()
+
+
+ENVIRONMENT = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1",
+               "PYTHONPATH": os.pathsep.join([str(Path(support.__file__).parent), os.environ.get("PYTHONPATH", "")])}
+
+
+def start(folder, *mode, **options):
+    return subprocess.Popen([sys.executable, program.__file__, folder, *mode], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, **options)
+
+
+def test_checkpoints_have_the_names_of_the_state_dict(tmp_path):
+    module = support.Small()
+    trainer(module, checkpoint_dir=tmp_path, keep_checkpoints=3).fit()
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["step-00000010.safetensors", "step-00000020.safetensors"]
+    assert support.equal(weights.load_torch(tmp_path / "step-00000020.safetensors"), support.state_of(module))
+    other = support.Small(seed=9)
+    other.load_state_dict(weights.load_torch(tmp_path / "step-00000020.safetensors"))
+
+
+@pytest.mark.parametrize("step", [1, 5, 12, 30])
+def test_an_interrupted_run_resumes_bit_equal(tmp_path, whole, step):
+    """Also in the middle of an epoch of 12 batches."""
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt, match=r"stopped after step \d+; continue with resume=\S+step-\d+"):
+        program.train(tmp_path, on_report=interrupt_at(step))
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert support.equal(program.train(tmp_path), whole)
+
+
+def test_a_killed_run_resumes_bit_equal(tmp_path, whole):
+    folder = tmp_path / "run"
+    process = start(folder)
+    until = time.monotonic() + 120
+    while not list(folder.glob("step-*.safetensors")):
+        assert process.poll() is None and time.monotonic() < until, process.communicate()
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+    process = start(folder)
+    out, errors = process.communicate(timeout=150)
+    assert process.returncode == 0, errors
+    assert out.strip() == program.digest(whole)
+
+
+def test_an_interrupt_that_also_ends_the_workers_of_a_loader(tmp_path):
+    """Ctrl-C reaches the whole process group."""
+    process = start(tmp_path, "workers", start_new_session=True)
+    step = process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert step.strip() == "1", errors
+    assert process.returncode == -signal.SIGINT and "KeyboardInterrupt: training was stopped" in errors
+    (checkpoint,) = tmp_path.iterdir()
+    assert f"continue with resume={checkpoint}" in errors
+
+
+@pytest.mark.parametrize("kind", ["loader", "to_torch", "from_torch", "DataLoader"])
+def test_every_loader_of_this_package_resumes_with_the_next_batch(tmp_path, kind):
+    def make():
+        data = torch.utils.data.TensorDataset(*support.samples(96))
+        generator = torch.Generator().manual_seed(4)
+        return {"loader": support.loader, "to_torch": lambda: support.loader().to_torch(channels_last=True),
+                "from_torch": lambda: un.from_torch(data).shuffle(3).options(workers=0).batch(16),
+                "DataLoader": lambda: un.DataLoader(data, 16, shuffle=True, generator=generator)}[kind]()
+
+    expected = support.Small()
+    trainer(expected, make(), epochs=3).fit()
+    with pytest.raises(KeyboardInterrupt):
+        trainer(loader=make(), epochs=3, checkpoint_dir=tmp_path, on_report=interrupt_at(8)).fit()
+    resumed = support.Small(seed=9)
+    trainer(resumed, make(), epochs=3, checkpoint_dir=tmp_path, resume=tmp_path).fit()
+    assert support.equal(support.state_of(resumed), support.state_of(expected))
+
+
+def test_another_batch_size_resumes_with_the_rest_of_the_epoch(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        trainer(loader=support.loader(16), checkpoint_dir=tmp_path, on_report=interrupt_at(18)).fit()
+    history = trainer(loader=support.loader(24), checkpoint_dir=tmp_path, resume=tmp_path).fit()
+    done = int(min(tmp_path.glob("*")).stem.split("-")[1])
+    assert history["samples"] == pytest.approx(2 * 192 - 16 * done, abs=24) and history["epochs"] == 2
+
+
+def test_other_iterables_resume_with_a_new_epoch(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        trainer(checkpoint_dir=tmp_path, on_report=interrupt_at(13)).fit()
+    with pytest.warns(un.DataWarning, match="the loader has no resume position"):
+        history = trainer(checkpoint_dir=tmp_path, resume=tmp_path).fit()
+    assert history["steps"] == 20
+
+
+def test_errors_about_checkpoints(tmp_path):
+    trainer(checkpoint_dir=tmp_path).fit()
+    with pytest.raises(un.errors.ArgumentError, match=r"no checkpoints of another run. Continue that run with resume="):
+        trainer(checkpoint_dir=tmp_path).fit()
+    with pytest.raises(un.errors.ArgumentError, match="20 of 20 steps already done"):
+        trainer(resume=tmp_path).fit()
+    with pytest.raises(un.errors.InputError, match="optimiser sgd; expected adamw. Continue with optimiser=sgd, or "
+                                                   r"load only the weights by unstarve.weights.load_torch\(\)"):
+        trainer(resume=tmp_path, epochs=3, optimiser="adamw").fit()
+    with pytest.raises(un.errors.InputError, match=r'tensor "fc.weight" has shape \[4, 8\], expected \[5, 8\]'):
+        trainer(support.Small(5), classes=5, resume=tmp_path, epochs=3).fit()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(un.errors.InputError, match="no checkpoint"):
+        trainer(resume=tmp_path / "empty").fit()
+
+
+# --- ranks ------------------------------------------------------------------------------------------------------------
+
+def run_ranks(folder, mode):
+    return subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1",
+                           "--nproc-per-node=2", program.__file__, folder, mode], env=ENVIRONMENT, check=False,
+                          capture_output=True, text=True, timeout=180)
+
+
+def test_ranks_of_torchrun_have_equal_weights(tmp_path):
+    run = run_ranks(tmp_path, "ranks")
+    assert run.returncode == 0, run.stderr
+    one, two = (torch.load(tmp_path / f"rank-{rank}.pt") for rank in range(2))
+    parameters = [name for name, _ in support.Small().named_parameters()]
+    assert all(torch.equal(one["state"][name], two["state"][name]) for name in parameters)
+    assert one["history"]["samples"] == 2 * 192 and one["history"]["accuracy"] == two["history"]["accuracy"]
+    assert math.isclose(one["history"]["loss_last"], two["history"]["loss_last"])
+    assert len(list((tmp_path / "run").iterdir())) == 2
+
+
+@pytest.mark.parametrize(("mode", "message"), [
+    ("lengths", "found 10 steps between evaluations on one rank and 11 on another; expected the same on all"),
+    ("unused", "Expected to have finished reduction in the prior iteration"),
+])
+def test_what_the_ranks_of_one_run_must_not_do(tmp_path, mode, message):
+    run = run_ranks(tmp_path, mode)
+    assert run.returncode == 1 and message in run.stderr, run.stderr

@@ -1,0 +1,268 @@
+"""un.Trainer: exceptions, interrupts, batches and outputs of another form, wrong arguments."""
+
+import signal
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import trainer_support as support  # noqa: E402
+import unstarve as un  # noqa: E402
+from trainer_support import trainer  # noqa: E402
+from unstarve import _core  # noqa: E402
+from unstarve.training.settings import Settings  # noqa: E402
+
+support.require_libtorch()
+
+
+class SpecialError(Exception):
+    pass
+
+
+class Failing(support.Small):
+    """Raises in the forward or backward pass of one step."""
+
+    def __init__(self, step, backward=False):
+        super().__init__()
+        self.left, self.in_backward, self.error = step, backward, SpecialError("one", 2)
+
+    def forward(self, x):
+        self.left -= 1
+        y = super().forward(x)
+        if self.left == 0 and self.in_backward:
+            y.register_hook(self.fail)
+        elif self.left == 0:
+            self.fail()
+        return y
+
+    def fail(self, *_):
+        raise self.error
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_an_exception_of_the_module_is_raised_unchanged(backward):
+    module = Failing(5, backward)
+    with pytest.raises(SpecialError) as caught:
+        trainer(module).fit()
+    assert caught.value is module.error
+    assert [entry.name for entry in caught.traceback][-1] == "fail"
+    assert module.training and module.conv.weight.grad is None
+    module.left = 100
+    assert trainer(module).fit()["steps"] == 20  # the module can be trained again
+    module.error = None  # its traceback refers to the graph, whose hook refers to the module
+
+
+def test_an_exception_of_the_loader_and_of_a_report_is_raised_unchanged():
+    error = SpecialError()
+
+    class Data(torch.utils.data.Dataset):
+        def __len__(self):
+            return 64
+
+        def __getitem__(self, i):
+            if i == 40:
+                raise error
+            return torch.zeros(3, 16, 16), i % 4
+
+    with pytest.raises(SpecialError) as caught:
+        trainer(loader=torch.utils.data.DataLoader(Data(), 16)).fit()
+    assert caught.value is error
+
+    def report(point):
+        raise error
+
+    with pytest.raises(SpecialError) as caught:
+        trainer(on_report=report).fit()
+    assert caught.value is error
+    with pytest.raises(SpecialError):
+        trainer(None, None, torch.utils.data.DataLoader(Data(), 16)).fit()
+
+
+def test_a_second_interrupt_ends_the_run_immediately(tmp_path):
+    class Module(support.Small):
+        def forward(self, x):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("not reached")
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer(Module(), checkpoint_dir=tmp_path / "run").fit()
+    assert not (tmp_path / "run").exists()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_loss_that_is_not_finite_ends_the_run():
+    with pytest.raises(un.errors.CheckError, match="the loss at step .* is -?(nan|inf); expected a finite number"):
+        trainer(learning_rate=1000.0, epochs=20, warmup=0.0).fit()
+
+
+def test_one_run_at_a_time():
+    begun, go = threading.Event(), threading.Event()
+
+    def slow():
+        begun.set()
+        go.wait(60)
+        yield from support.batches()
+
+    class Slow:
+        def __iter__(self):
+            return slow()
+
+        def __len__(self):
+            return 10
+
+    module = support.Small()
+    thread = threading.Thread(target=trainer(module, Slow(), epochs=1).fit)
+    thread.start()
+    try:
+        assert begun.wait(60)
+        with pytest.raises(un.errors.ArgumentError, match="in training by another run"):
+            trainer(torch.nn.Sequential(module)).fit()
+        assert trainer().fit()["steps"] == 20  # another module
+    finally:
+        go.set()
+        thread.join()
+    assert trainer(module).fit()["steps"] == 20
+
+
+@pytest.mark.parametrize(("loader", "message"), [
+    ([torch.zeros(2, 3, 8, 8)] * 2, r"the loader returned a Tensor of 2; expected \(images, labels\)"),
+    ([{"image": 1}], "the loader returned a dict of 1"),
+    ([(torch.zeros(2, 1, 8, 8), torch.zeros(2, dtype=torch.int64))], r"images torch.float32 \(2, 1, 8, 8\); expected"),
+    ([(torch.zeros(2, 3, 8, 8, dtype=torch.float64), torch.zeros(2, dtype=torch.int64))], "images torch.float64"),
+    ([(torch.zeros(2, 3, 8, 8), torch.zeros(2))], r"labels torch.float32 \(2,\); expected integers"),
+    ([(torch.zeros(2, 3, 8, 8), torch.zeros(3, dtype=torch.int64))], "2 images and 3 labels"),
+    ([(torch.zeros(2, 3, 8, 8), torch.tensor([0, 4]))], "sample 1 has label 4, expected a class from 0 to 3"),
+    ([("a", "b")], "one is str; expected torch tensors or NumPy arrays"),
+])
+def test_batches_of_another_form(loader, message):
+    with pytest.raises(un.errors.InputError, match=message):
+        trainer(loader=loader).fit()
+
+
+def test_an_iterable_with_one_pass():
+    class Once:
+        def __init__(self):
+            self.batches = iter(support.batches())
+
+        def __len__(self):
+            return 10
+
+        def __iter__(self):
+            return self.batches
+
+    with pytest.raises(un.errors.InputError, match="found no batch in a pass over Once"):
+        trainer(loader=Once()).fit()
+
+
+def test_outputs_of_another_form():
+    class Pair(support.Small):
+        def forward(self, x):
+            return super().forward(x), x
+
+    for module, found in ((Pair(), "tuple"), (support.Small(7), r"\(16, 7\)")):
+        with pytest.raises(un.errors.ArgumentError, match=rf"returned {found} for 16 images; .* \(16, 4\)"):
+            trainer(module).fit()
+
+
+@pytest.mark.parametrize(("loss", "message"), [
+    (torch.nn.CrossEntropyLoss(reduction="none"), r"returned torch.float32 \(16,\); expected one floating-point"),
+    (lambda logits, labels: 1.0, "returned float; expected one floating-point number"),
+    (lambda logits, labels: (logits.argmax(1) != labels).float().mean(), "returned a loss without gradient"),
+])
+def test_losses_of_another_form(loss, message):
+    with pytest.raises(un.errors.ArgumentError, match=rf"Trainer\(loss\): the function {message}"):
+        trainer(loss=loss).fit()
+
+
+def test_an_exception_of_the_loss_is_raised_unchanged():
+    error = SpecialError()
+
+    def loss(logits, labels):
+        raise error
+
+    with pytest.raises(SpecialError) as caught:
+        trainer(loss=loss).fit()
+    assert caught.value is error
+
+
+def test_a_view_of_channels_last_images_is_explained():
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.fc = torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.Linear(4 * 256, 4)
+
+        def forward(self, x):
+            x = self.conv(x)
+            return self.fc(x.view(x.shape[0], -1))
+
+    with pytest.raises(RuntimeError, match="view size is not compatible") as caught:
+        trainer(Module()).fit()
+    assert "pass channels_last=False to un.Trainer" in caught.value.__notes__[0]
+    assert trainer(Module(), channels_last=False).fit()["steps"] == 20
+
+
+def lazy():
+    return torch.nn.Sequential(torch.nn.LazyConv2d(4, 3))
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"module": lambda x: x}, "found function; expected a torch.nn.Module"),
+    ({"module": support.Small().to(torch.bfloat16)}, "conv.weight has torch.bfloat16; expected torch.float32"),
+    ({"module": lazy()}, "parameter 0.weight has no shape yet"),
+    ({"module": support.Small().requires_grad_(False)}, "no parameter that requires a gradient"),
+    ({"module": torch.nn.ModuleDict({"average": support.Small()})},
+     r"found the tensor average.conv.weight; expected names that do not begin with optimiser., .*, training.,"),
+    ({"loss": 3}, r"Trainer\(loss\): found int; expected a function"),
+    ({"loss": torch.nn.Bilinear(2, 2, 2)}, r"Trainer\(loss\): found Bilinear, which has parameters"),
+    ({"loss": torch.nn.CrossEntropyLoss(), "label_smoothing": 0.1}, "found also a loss function; expected one of them"),
+    ({"loader": 3}, r"Trainer\(loader\): found int; expected an iterable"),
+    ({"loader": []}, "length 0; expected at least one batch"),
+    ({"loader": (batch for batch in ())}, "generator has no length"),
+    ({"classes": None}, "the loader has no attribute classes"),
+    ({"classes": 1}, r"Trainer\(classes\): found 1; expected at least 2"),
+    ({"epochs": None}, "neither epochs nor minutes"),
+    ({"epochs": -1}, r"Trainer\(epochs\): found -1; expected a number of 0 or more"),
+    ({"target": 0.5}, "found no validation data"),
+    ({"device": "emulated"}, r"Trainer\(device\): found 'emulated'; expected 'cpu', 'cuda'"),
+    ({"device": "meta"}, r"Trainer\(device\): found meta"),
+    ({"momentum": 2}, r"Trainer\(momentum\): found 2; expected at least 0 and less than 1"),
+    ({"momentum": "x"}, r"Trainer\(momentum\): found 'x'; expected a number"),
+    ({"optimiser": "adam"}, r"Trainer\(optimiser\): found 'adam'; expected one of sgd, adamw, lars, lamb"),
+    ({"optimiser": "lamb", "update": "fused"}, r"Trainer\(update\): found fused; expected foreach or each with lamb"),
+    ({"accumulate": 1.5}, r"Trainer\(accumulate\): found 1.5; expected an integer"),
+    ({"nesterov": "no"}, r"Trainer\(nesterov\): found 'no'; expected True or False"),
+    ({"step_at": 3}, r"Trainer\(step_at\): found 3; expected a list of numbers"),
+    ({"checkpoint_every": "5"}, r"Trainer\(checkpoint_every\): found '5'; expected a time"),
+    ({"checkpoint_every": 0}, r"Trainer\(checkpoint_every\): found 0; expected a time"),
+    ({"normalize": (1, 2, 3)}, r"normalize: found \(1, 2, 3\)"),
+])
+def test_wrong_arguments(options, message):
+    given = {"module": support.Small(), "loader": support.batches(), "classes": 4, "epochs": 1, **options}
+    with pytest.raises(un.errors.ArgumentError, match=message):
+        un.Trainer(given.pop("module"), given.pop("loader"), **given)
+
+
+@pytest.mark.parametrize(("name", "instead"), [("lr", "Use learning_rate"), ("optimizer", "Use optimiser"),
+                                               ("criterion", "Use loss"), ("momentun", "Did you mean 'momentum'"),
+                                               ("epoch", "'epochs'"), ("sync_batch_norm", "operator_threads$")])
+def test_unknown_arguments_are_answered_with_what_to_use(name, instead):
+    with pytest.raises(TypeError, match=f"found the argument {name}; expected .*{instead}"):
+        trainer(**{name: 1})
+
+
+def test_the_arguments_are_the_settings_of_the_program():
+    values = _core.TrainSettings({}).values()
+    assert {*Settings.__annotations__} == values.keys() - {"model", "classes", "image_size", "device", "seed",
+                                                           "sync_batch_norm"}
+    given = {"optimiser": "lars", "step_at": [0.5], "nesterov": False, "clip_norm": 3, "seed": 2**40}
+    assert given.items() <= _core.TrainSettings(given).values().items()
+    assert _core.TrainSettings({"optimiser": "lamb"}).values()["update"] == "foreach"
+
+
+def test_the_text_describes_the_run():
+    text = repr(trainer(loader=support.loader(), epochs=1.5, checkpoint_dir="run"))
+    assert text == ("<unstarve.Trainer: Small of 0.000276 million parameters, 4 classes; Loader of 12 batches; sgd, "
+                    "learning rate 0.1 linear; 1.5 epochs on cpu in float32; checkpoints in run>")
+    assert "<table>" in trainer()._repr_html_()

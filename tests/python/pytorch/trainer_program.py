@@ -1,0 +1,88 @@
+"""Training runs for test_trainer_checkpoints.py, in processes that can be killed, or as ranks of torchrun.
+
+    trainer_program.py FOLDER             trains with checkpoints in FOLDER, continuing from the newest; prints a digest
+    trainer_program.py FOLDER workers     trains for a minute with the workers of torch's DataLoader; prints each step
+    torchrun ... trainer_program.py FOLDER ranks        each rank writes its weights to FOLDER/rank-N.pt
+    torchrun ... trainer_program.py FOLDER lengths      the ranks have loaders of different length
+    torchrun ... trainer_program.py FOLDER unused       the module does not use one of its layers
+"""
+
+import hashlib
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+import trainer_support as support
+import unstarve as un
+
+EPOCHS = 6
+# With dropout: everything that a checkpoint contains.
+SETTINGS = {"optimiser": "adamw", "learning_rate": 0.01, "average": 0.9, "accumulate": 2, "clip_norm": 1.0,
+            "schedule": "cosine", "operator_threads": 1}
+
+
+def train(folder=None, checkpoint_every=300.0, **options):
+    """Returns the weights after the run, which continues if `folder` has a checkpoint."""
+    resume = folder if folder is not None and any(Path(folder).glob("step-*.safetensors")) else None
+    module = support.Small(dropout=0.3)
+    trainer = un.Trainer(module, support.loader(), epochs=EPOCHS, checkpoint_dir=folder, resume=resume,
+                         checkpoint_every=checkpoint_every, **SETTINGS, **options)
+    trainer.fit()
+    return support.state_of(module)
+
+
+def digest(state):
+    return hashlib.sha256(b"".join(tensor.numpy().tobytes() for tensor in state.values())).hexdigest()
+
+
+def rank(folder):
+    torch.distributed.init_process_group("gloo")
+    number = torch.distributed.get_rank()
+    data = un.open(support.DATA).shuffle(3).shard().normalize(*un.CIFAR10).batch(8, last="pad")
+    module = support.Small(seed=number)  # rank 0 sends its weights to the others
+    history = un.Trainer(module, data, data, epochs=2, learning_rate=0.05, operator_threads=1,
+                         checkpoint_dir=folder / "run", classes=support.CLASSES).fit()
+    torch.save({"state": support.state_of(module), "history": history}, folder / f"rank-{number}.pt")
+    torch.distributed.destroy_process_group()
+
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        time.sleep(0.05)
+        return torch.zeros(3, 16, 16), i % support.CLASSES
+
+
+def with_workers(folder):
+    loader = torch.utils.data.DataLoader(Slow(), 16, num_workers=2)
+    support.trainer(loader=loader, epochs=None, minutes=1, checkpoint_dir=folder, keep_checkpoints=1,
+                    on_report=lambda point: print(point["step"], flush=True)).fit()
+
+
+def with_lengths(folder):
+    torch.distributed.init_process_group("gloo")
+    support.trainer(loader=support.batches(160 + 16 * torch.distributed.get_rank())).fit()
+
+
+class Unused(support.Small):
+    def __init__(self):
+        super().__init__()
+        self.second = torch.nn.Linear(8, support.CLASSES)
+
+
+def with_unused_layer(folder):
+    torch.distributed.init_process_group("gloo")
+    support.trainer(Unused()).fit()
+
+
+MODES = {"ranks": rank, "workers": with_workers, "lengths": with_lengths, "unused": with_unused_layer}
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        MODES[sys.argv[2]](Path(sys.argv[1]))
+    else:
+        print(digest(train(sys.argv[1], 0.1)))

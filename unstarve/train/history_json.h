@@ -1,0 +1,20 @@
+#pragma once
+// The history of a training run as JSON, for `unstarve train --json` and for Python.
+//
+// Threads: pure functions.
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "unstarve/train/loop.h"
+
+namespace unstarve {
+
+// {step, seconds, loss, learning_rate, data_wait, samples_per_s}
+[[nodiscard]] nlohmann::ordered_json to_json(const TrainPoint& point);
+// {step, seconds, accuracy, loss}
+[[nodiscard]] nlohmann::ordered_json to_json(const EvaluationPoint& point);
+// {steps, samples, seconds, samples_per_s, data_wait, loss_first, loss_last, accuracy, val_loss, points[],
+// evaluations[]}; accuracy and val_loss are null without an evaluation.
+[[nodiscard]] nlohmann::ordered_json to_json(const TrainHistory& history);
+
+}  // namespace unstarve
