@@ -16,7 +16,7 @@ from tests.wheel.conftest import ROOT
 
 # Provided by every distribution (manylinux), by torch and pyarrow, or by the driver.
 OUTSIDE = re.compile(r"(ld-linux-\S+|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|z|expat)|"
-                     r"lib(torch|torch_cpu|torch_cuda|c10|c10_cuda|arrow|parquet|cuda))\.so")
+                     r"lib(torch|torch_cpu|torch_cuda|c10|c10_cuda|gomp|arrow|parquet|cuda))\.so")
 
 
 @pytest.fixture(scope="module")
