@@ -28,7 +28,7 @@
 #include "unstarve/torch/ranks/exchange.h"
 #include "unstarve/torch/staging.h"
 #include "unstarve/torch/step_memory.h"
-#include "unstarve/torch/time_mark.h"
+#include "unstarve/torch/step_timer.h"
 #include "unstarve/torch/torch_device.h"
 #include "unstarve/torch/weight_average.h"
 
@@ -42,57 +42,6 @@ constexpr const char* kWeightsPrefix = "training.";  // of the weights if the pl
 constexpr const char* kAverageUpdates = "average.updates";
 constexpr const char* kScaleName = "loss_scaler.scale";
 constexpr const char* kGoodStepsName = "loss_scaler.good_steps";
-
-// Time marks on the host clock or, by events, on the device, of the latest two steps.
-class StepTimer {
- public:
-  static constexpr std::size_t kMarks = 4;  // begin, forward done, backward done, optimiser done
-
-  explicit StepTimer(torch::Device device)
-      : lag_(device.is_cpu() ? 0 : 1), steps_{marks_of(device), marks_of(device)} {}
-  void enable(bool on) {
-    on_ = on;
-    done_ = 0;
-  }
-  [[nodiscard]] bool enabled() const { return on_; }
-  void mark(std::size_t index) {
-    if (!on_) return;
-    steps_[done_ % 2][index].record();
-    if (index + 1 == kMarks) ++done_;
-  }
-  // On the host of the latest step, on a GPU of the one before.
-  [[nodiscard]] StepTimes times(double copy_ms) {
-    if (!on_ || done_ <= lag_) return {};
-    Marks& step = steps_[(done_ - 1 - lag_) % 2];
-    const auto part_ms = [&](std::size_t index) { return step[index + 1].ms_since(step[index]); };
-    const double idle_ms = lag_ > 0 ? steps_[(done_ - 1) % 2][0].ms_since(step[kMarks - 1]) : 0;
-    return {copy_ms, part_ms(0), part_ms(1), part_ms(2), idle_ms};
-  }
-  // Of the latest step; empty unless enabled.
-  [[nodiscard]] std::vector<StepSpan> spans() {
-    if (!on_ || done_ == 0) return {};
-    constexpr std::array<const char*, kMarks - 1> kNames{"forward", "backward", "optimiser"};
-    Marks& marks = steps_[(done_ - 1) % 2];
-    std::vector<StepSpan> result;
-    for (std::size_t i = 0; i + 1 < kMarks; ++i)
-      result.push_back({kNames[i], false, marks[i].ms_since(marks[0]), marks[i + 1].ms_since(marks[0])});
-    return result;
-  }
-  [[nodiscard]] TimeMark& begin() { return steps_[(done_ - 1) % 2][0]; }
-
- private:
-  using Marks = std::vector<TimeMark>;
-  static Marks marks_of(torch::Device device) {
-    Marks marks;
-    for (std::size_t i = 0; i < kMarks; ++i) marks.emplace_back(device);
-    return marks;
-  }
-
-  std::size_t lag_;  // steps
-  bool on_ = false;
-  std::size_t done_ = 0;  // steps since the timer was enabled
-  std::array<Marks, 2> steps_;
-};
 
 class TorchSnapshot final : public TrainSnapshot {
  public:
