@@ -16,6 +16,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/train/schedule.h"
+#include "unstarve/train/testing/idle_trainer.h"
 
 namespace unstarve {
 namespace {
@@ -32,7 +33,7 @@ class FakeSnapshot final : public TrainSnapshot {
   std::atomic<int>& written_;
 };
 
-class FakeTrainer final : public Trainer {
+class FakeTrainer final : public testing::IdleTrainer {
  public:
   FakeTrainer(ManualClock& clock, double step_s) : clock_(clock), step_s_(step_s) {}
   void load(const HostBatch&) override { ++loads; }
@@ -41,10 +42,8 @@ class FakeTrainer final : public Trainer {
     updates.push_back(update);
     advance(rates.size() == 1 ? first_step_s : step_s_);
   }
-  void synchronise() override {}
   double loss() override { return loss_value; }
   void enable_timing(bool on) override { timed.push_back(on); }
-  StepTimes times() override { return {}; }
   std::vector<StepSpan> spans() override { return {{"forward", false, 0, 400}, {"backward", false, 400, 1000}}; }
   void evaluate(Evaluation& result) override {
     advance(evaluation_s);
@@ -57,9 +56,6 @@ class FakeTrainer final : public Trainer {
     positions.push_back(progress.data);
     return std::make_unique<FakeSnapshot>(written);
   }
-  TrainProgress restore(const std::filesystem::path&) override { return {}; }
-  void restore(const TrainSnapshot&) override {}
-  LoadedWeights load_weights(const std::filesystem::path&) override { return {}; }
   void evaluate_done(Evaluation& result) override {
     result.samples += others.samples;
     result.correct += others.correct;
@@ -70,12 +66,6 @@ class FakeTrainer final : public Trainer {
     if (answer) answer(values);
   }
   bool reports_lost_rank() override { return reports; }
-  ExchangeTimes exchange_times() override { return {}; }
-  std::size_t peak_memory_bytes() override { return 0; }
-  std::int64_t parameters() const override { return 0; }
-  double macs() const override { return 0; }
-  std::vector<LayerShape> layer_shapes() const override { return {}; }
-  std::unique_ptr<LayerRun> run_layer(const LayerShape&, int) override { return nullptr; }
 
   int loads = 0;
   double loss_value = 1;

@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/testing/error_message.h"
+#include "unstarve/train/testing/idle_trainer.h"
 
 namespace unstarve {
 namespace {
@@ -24,37 +25,22 @@ class StateOfRates final : public TrainSnapshot {
 };
 
 // Its loss in a step is a function of the rate of the last update.
-class RateTrainer final : public Trainer {
+class RateTrainer final : public testing::IdleTrainer {
  public:
   explicit RateTrainer(std::function<double(double)> loss_after) : loss_after_(std::move(loss_after)) {}
-  void load(const HostBatch&) override {}
   void step(double learning_rate, bool update) override {
     if (steps++ == failing_step) throw Error(ErrorKind::kMemory, "no memory");
     loss_ = loss_after_(rate);
     updates.push_back(update);
     if (update) rate = learning_rate;
   }
-  void synchronise() override {}
   double loss() override { return loss_; }
-  void enable_timing(bool) override {}
-  StepTimes times() override { return {}; }
-  std::vector<StepSpan> spans() override { return {}; }
-  void evaluate(Evaluation&) override {}
-  void evaluate_done(Evaluation&) override {}
   std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress&) override {
     return std::make_unique<StateOfRates>(rate);
   }
-  TrainProgress restore(const std::filesystem::path&) override { return {}; }
+  using IdleTrainer::restore;
   void restore(const TrainSnapshot& snapshot) override { rate = dynamic_cast<const StateOfRates&>(snapshot).rate; }
-  LoadedWeights load_weights(const std::filesystem::path&) override { return {}; }
   void largest_of_ranks(std::span<double> values) override { values[0] = std::max(values[0], stop_of_others); }
-  bool reports_lost_rank() override { return true; }
-  ExchangeTimes exchange_times() override { return {}; }
-  std::size_t peak_memory_bytes() override { return 0; }
-  std::int64_t parameters() const override { return 0; }
-  double macs() const override { return 0; }
-  std::vector<LayerShape> layer_shapes() const override { return {}; }
-  std::unique_ptr<LayerRun> run_layer(const LayerShape&, int) override { return nullptr; }
 
   double rate = 0;  // of the last update: the state
   int steps = 0;
