@@ -11,8 +11,8 @@ namespace unstarve::cli {
 namespace {
 
 constexpr int kLargestBatch = 1 << 20;
-// Settings that the measurements do not use.
-constexpr std::array<std::string_view, 1> kUnused{"schedule."};
+// Settings that the measurements of one process do not use.
+constexpr std::array<std::string_view, 2> kUnused{"schedule.", "sync_batch_norm"};
 
 int run(const Arguments& arguments, const std::string& command_line) {
   require_one_process("batch-find");
@@ -43,8 +43,8 @@ Command batch_find_command() {
       "Measures training at doubling batch sizes: samples per second with the loader and of the trainer alone, each "
       "with its 95 % confidence interval, peak memory and utilisation. The doubling ends at --to, when memory is "
       "exhausted, or when a size would take longer than --longest. On a CPU the memory of the next size is predicted, "
-      "and "
-      "no size uses more than 85 % of what is available. Then sizes around the knee are measured: the smallest size "
+      "and no size uses more than 85 % of what is available. Then sizes around the knee are measured: the smallest "
+      "size "
       "with at least 95 % of the best rate. The cost of a batch, and of channels, that are not multiples of 8 is "
       "measured too. Prints the flags for the knee, with the learning rate scaled from that of the settings: in "
       "proportion for sgd and lars, by the square root for adamw and lamb.",

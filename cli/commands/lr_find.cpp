@@ -9,8 +9,8 @@
 namespace unstarve::cli {
 namespace {
 
-// Settings that a sweep does not use.
-constexpr std::array<std::string_view, 2> kUnused{"learning_rate", "schedule."};
+// Settings that a sweep of one process does not use.
+constexpr std::array<std::string_view, 3> kUnused{"learning_rate", "schedule.", "sync_batch_norm"};
 
 int run(const Arguments& arguments, const std::string& command_line) {
   require_one_process("lr-find");
@@ -41,8 +41,8 @@ Command lr_find_command() {
       "and with the optimiser, batch, accumulation and precision of the settings. Suggests the rate at which the "
       "smoothed loss falls most steeply, and as a second figure a tenth of the rate at which it is lowest, each with "
       "its reason. Without a clear descent it suggests nothing. The sweep ends early when the smoothed loss exceeds 4 "
-      "times its "
-      "minimum. The rate is for this batch size and number of accumulated batches; nothing of the sweep is kept.",
+      "times its minimum. The rate is for this batch size and number of accumulated batches; nothing of the sweep is "
+      "kept.",
       "  unstarve lr-find photos/ --model resnet18 --report lr.html\n"
       "  unstarve lr-find photos/ --config tuned.yaml --optimiser adamw --to 1 --json\n"
       "  unstarve lr-find photos/ --weights resnet18.safetensors --accumulate 4",

@@ -200,7 +200,9 @@ Report report_of(const LrFindResult& r, const std::string& command) {
   section.verdict = verdict_of(r);
   section.tiles = {{rate_figure(r.suggestion.steepest), "steepest descent of the smoothed loss"},
                    {rate_figure(r.suggestion.tenth), "a tenth of the rate at the lowest loss"}};
-  section.notes = {"Sweep: " + sweep_text(r), "Second figure: " + r.suggestion.tenth.reason};
+  section.notes = {"Sweep: " + sweep_text(r)};
+  if (r.suggestion.tenth.reason != r.suggestion.steepest.reason)
+    section.notes.push_back("Second figure: " + r.suggestion.tenth.reason);
   section.charts = loss_charts(r);
   section.tables = {loss_table(r)};
   report.curves.push_back(std::move(section));

@@ -130,10 +130,10 @@ RateSuggestion suggest_rate(const RateSweep& sweep) {
   const double needed = std::max(kClearDeviations * deviation, kClearShare * before);
   if (!(fall > needed))
     return without_rates(
-        fmt::format("no clear descent: the smoothed loss falls by {:.3f}, from {:.3f} to {:.3f}; a fall "
-                    "above {:.3f} would be clear of the noise. Use a higher --to, more --steps or a "
-                    "larger batch",
-                    fall, before, smoothed[lowest].loss, needed),
+        fmt::format("no clear descent: the smoothed loss falls by {:.3f}, from {:.3f} to {:.3f}; a fall above {:.3f} "
+                    "would be clear of the noise. Use {}more --steps or a larger batch",
+                    fall, before, smoothed[lowest].loss, needed,
+                    sweep.end == SweepEnd::kComplete ? "a higher --to, " : ""),
         smoothed[lowest]);
 
   RateSuggestion result;

@@ -150,7 +150,11 @@ TEST_CASE("a constant loss with noise suggests nothing") {
   }
   CHECK(suggestions <= 8);
   shape.noise = 0;
-  CHECK_THAT(suggest_rate(sweep_of(shape, {})).steepest.reason, Catch::Contains("no clear descent"));
+  RateSweep flat = sweep_of(shape, {});
+  CHECK_THAT(suggest_rate(flat).steepest.reason,
+             Catch::Contains("no clear descent") && Catch::Contains("Use a higher --to, more --steps"));
+  flat.end = SweepEnd::kDiverged;  // higher rates are of no use
+  CHECK_THAT(suggest_rate(flat).steepest.reason, Catch::Contains("Use more --steps"));
 }
 
 TEST_CASE("a sweep that misses the descent says which end to move") {

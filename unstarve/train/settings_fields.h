@@ -106,9 +106,8 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"average", "--average", kShare,
                   "decay of the moving average of the weights (EMA) per update; 0: no average"},
         s.average);
-  visit(
-      FieldInfo{"sync_batch_norm", "--sync-batch-norm", {}, "batch norm over the batches of all ranks, for small ones"},
-      s.sync_batch_norm);
+  visit(FieldInfo{"sync_batch_norm", "--sync-batch-norm", {}, "batch norm over all ranks, for small batches"},
+        s.sync_batch_norm);
   visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare, "probability spread over all classes",
                   "0.1 for images up to 40 px, else 0"},
         s.label_smoothing);
