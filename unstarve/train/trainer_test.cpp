@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -120,8 +121,11 @@ TEST_CASE("2,000 steps with evaluations and snapshots do not increase the reside
     REQUIRE(file >> pages >> resident);
     return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   };
-  std::size_t before = 0;
-  constexpr int kSteps = 2000, kWarm = 400;
+  // Temporary copies, for example of snapshots, are sometimes returned to the system a few steps later (6.5 MB were
+  // measured). The smallest of several readings contains the leaked memory without these copies.
+  constexpr std::size_t kUnread = std::numeric_limits<std::size_t>::max();
+  constexpr int kSteps = 2000, kWarm = 200, kWindow = 200;
+  std::size_t before = kUnread, after = kUnread;
   for (int i = 0; i < kSteps; ++i) {
     trainer->load(samples.batch());
     trainer->step(1e-4, i % 2 == 1);
@@ -129,10 +133,12 @@ TEST_CASE("2,000 steps with evaluations and snapshots do not increase the reside
       (void)trainer->snapshot({i, ""});
       (void)evaluate(*trainer, samples.batch());
     }
-    if (i == kWarm) before = resident_bytes();
+    if (i % 10 != 0) continue;
+    if (i >= kWarm && i < kWarm + kWindow) before = std::min(before, resident_bytes());
+    if (i >= kSteps - kWindow) after = std::min(after, resident_bytes());
   }
   // A leak of 4 KB per step would be 6.5 MB.
-  CHECK(resident_bytes() < before + (std::size_t{4} << 20));
+  CHECK(after < before + (std::size_t{4} << 20));
 }
 
 TEST_CASE("one-hot targets equal labels, soft targets do not") {
