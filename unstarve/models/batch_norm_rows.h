@@ -20,7 +20,7 @@
 namespace unstarve {
 
 // Precondition of the passes: one of the first three.
-enum class Activation : std::uint8_t { kNone, kRelu, kRelu6, kHardswish, kSilu };
+enum class Activation : std::uint8_t { kNone, kRelu, kRelu6, kHardswish, kSilu, kGelu };
 
 // Contiguous rows of a tensor.
 struct RowBlock {

@@ -285,6 +285,7 @@ torch::Tensor apply_after_norm(const AfterNorm& after, torch::Tensor y) {
     case Activation::kRelu6: y = torch::hardtanh_(y, 0, 6); break;
     case Activation::kHardswish: y = torch::hardswish(y); break;  // a copy: its gradient is computed from its input
     case Activation::kSilu: y = torch::silu(y); break;
+    case Activation::kGelu: y = torch::gelu(y); break;
   }
   return after.outer.defined() ? after.outer + y : y;
 }

@@ -15,17 +15,6 @@ namespace {
 constexpr int kFewClasses = 5;
 constexpr std::uint64_t kDropSeed = 9;  // of dropout and stochastic depth
 
-// Narrow where possible, because only the structure matters.
-NetworkPtr narrow_network(const ModelEntry& row) {
-  torch::manual_seed(6);
-  ModelEntry entry = row;
-  if (entry.widths) entry.width = 0.25;
-  return entry.make(kFewClasses);
-}
-
-// Slow, and made of the layers of cifar_resnet18.
-bool deep_resnet(const ModelEntry& entry) { return entry.name == "resnet34" || entry.name == "resnet50"; }
-
 struct SmallBatch {
   torch::Tensor images, labels;
 };
@@ -34,6 +23,19 @@ SmallBatch small_batch(torch::Dtype type = torch::kFloat32) {
   torch::manual_seed(7);
   return {torch::randn({6, 3, 32, 32}, type), torch::randint(kFewClasses, {6}, torch::kInt64)};
 }
+
+// Narrow where possible, because only the structure matters.
+NetworkPtr narrow_network(const ModelEntry& row) {
+  torch::manual_seed(6);
+  ModelEntry entry = row;
+  if (entry.widths) entry.width = 0.25;
+  NetworkPtr network = entry.make(kFewClasses);
+  if (!network->prepared()) network->prepare(small_batch().images, nullptr);
+  return network;
+}
+
+// Slow, and made of the layers of cifar_resnet18.
+bool deep_resnet(const ModelEntry& entry) { return entry.name == "resnet34" || entry.name == "resnet50"; }
 
 torch::Tensor seeded_forward(Network& network, const torch::Tensor& images, std::uint64_t seed = kDropSeed) {
   torch::manual_seed(seed);

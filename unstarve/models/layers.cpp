@@ -1,9 +1,26 @@
 #include "unstarve/models/layers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 namespace unstarve {
+namespace {
+
+torch::Tensor start_weight(const ConvShape& shape) {
+  const int inputs = shape.in / shape.groups;
+  torch::Tensor weight = torch::empty({shape.out, inputs, shape.kernel, shape.kernel});
+  if (shape.start == ConvStart::kFanOut) {
+    const double fan_out = static_cast<double>(shape.out) * shape.kernel * shape.kernel;
+    return weight.normal_(0, std::sqrt(2 / fan_out));
+  }
+  const double bound = 1 / std::sqrt(static_cast<double>(inputs) * shape.kernel * shape.kernel);
+  weight.uniform_(-bound, bound);
+  torch::nn::init::dirac_(weight.narrow(0, 0, std::min(inputs, shape.out)));
+  return weight;
+}
+
+}  // namespace
 
 torch::Tensor Network::loss(const torch::Tensor& logits, const torch::Tensor& labels, double label_smoothing) {
   return torch::nn::functional::cross_entropy(
@@ -25,9 +42,7 @@ torch::Tensor Chain::forward(torch::Tensor x) {
 }
 
 Conv::Conv(const ConvShape& shape) : shape_(shape) {
-  const double fan_out = static_cast<double>(shape.out) * shape.kernel * shape.kernel;
-  torch::Tensor weight = torch::empty({shape.out, shape.in / shape.groups, shape.kernel, shape.kernel});
-  weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2 / fan_out)));
+  weight_ = register_parameter("weight", start_weight(shape));
   if (shape.bias) bias_ = register_parameter("bias", torch::zeros({shape.out}));
 }
 
@@ -40,7 +55,8 @@ torch::Tensor Conv::forward(torch::Tensor x) {
 }
 
 BatchNorm::BatchNorm(int channels, const BatchNormRule& rule)
-    : weight_(register_parameter("weight", torch::ones({channels}))),
+    : weight_(rule.scale ? register_parameter("weight", torch::ones({channels}))
+                         : register_buffer("weight", torch::ones({channels}))),
       bias_(register_parameter("bias", torch::zeros({channels}))),
       running_mean_(register_buffer("running_mean", torch::zeros({channels}))),
       running_var_(register_buffer("running_var", torch::ones({channels}))),
@@ -74,12 +90,12 @@ Linear::Linear(int in, int out, LinearStart start) {
   if (start == LinearStart::kNormal) {
     weight.normal_(0, 0.01);
   } else {
-    const double bound = 1 / std::sqrt(static_cast<double>(start == LinearStart::kFanIn ? in : out));
+    const double bound = 1 / std::sqrt(static_cast<double>(start == LinearStart::kFanOut ? out : in));
     weight.uniform_(-bound, bound);
     if (start == LinearStart::kFanIn) bias.uniform_(-bound, bound);
   }
   weight_ = register_parameter("weight", weight);
-  bias_ = register_parameter("bias", bias);
+  if (start != LinearStart::kNoBias) bias_ = register_parameter("bias", bias);
 }
 
 torch::Tensor Linear::forward(torch::Tensor x) {

@@ -28,6 +28,15 @@ class Network : public torch::nn::Module {
                                            double label_smoothing);
   // Adds the gradients of `loss` to those of the parameters.
   virtual void backward(const torch::Tensor& loss) { loss.backward(); }
+  // Computes fixed weights from the first batch of training images: N x 3 x H x W, normalised, float32. Must be called
+  // once before training if prepared() is false; state that is loaded afterwards replaces the weights. With `sum`, all
+  // ranks call it at the same time, and the weights are those of all their images together.
+  virtual void prepare(const torch::Tensor& images, const SumOverRanks* sum) {
+    (void)images;
+    (void)sum;
+  }
+  // False while fixed weights are missing. Waits for the device.
+  [[nodiscard]] virtual bool prepared() const { return true; }
   // Multiply-adds per image of the latest forward pass of this layer, without children.
   [[nodiscard]] virtual double own_macs() const { return 0; }
 };
@@ -46,8 +55,13 @@ class Chain final : public Network {
   std::vector<NetworkPtr> children_;
 };
 
-// Square kernels, by default without bias, because batch norm follows. Weights by He's initialisation over the outputs
-// (normal, standard deviation sqrt(2 / (out * kernel * kernel))), also with groups, as in torchvision. Bias 0.
+enum class ConvStart {
+  kFanOut,  // He's initialisation over the outputs: normal, deviation sqrt(2 / (out * kernel * kernel))
+  kDirac,   // uniform in +-1/sqrt(inputs of a filter); the first `in` filters copy one channel each
+};
+
+// Square kernels, by default without bias, because batch norm follows. Weights by `start`, also with groups, as in
+// torchvision. Bias 0.
 struct ConvShape {
   int in = 0;
   int out = 0;
@@ -56,6 +70,7 @@ struct ConvShape {
   int padding = 1;
   int groups = 1;
   bool bias = false;
+  ConvStart start = ConvStart::kFanOut;
 };
 
 class Conv final : public Network {
@@ -78,6 +93,7 @@ class Conv final : public Network {
 struct BatchNormRule {
   double momentum = 0.1;  // share of the present batch in the running statistics
   double epsilon = 1e-5;  // added to the variance
+  bool scale = true;      // whether the scale is trained; false: it is a buffer
 };
 
 // Scale 1, shift 0.
@@ -118,6 +134,7 @@ enum class LinearStart {
   kFanIn,   // weights and bias uniform in +-1/sqrt(in)
   kFanOut,  // weights uniform in +-1/sqrt(out), bias 0
   kNormal,  // weights normal with deviation 0.01, bias 0
+  kNoBias,  // weights as kFanIn, no bias
 };
 
 class Linear final : public Network {
@@ -130,7 +147,7 @@ class Linear final : public Network {
 
  private:
   torch::Tensor weight_;
-  torch::Tensor bias_;
+  torch::Tensor bias_;  // undefined: none
   double macs_ = 0;
 };
 

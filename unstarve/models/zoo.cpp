@@ -4,6 +4,7 @@
 #include <array>
 
 #include "unstarve/models/cifar_net.h"
+#include "unstarve/models/cifar_speed.h"
 #include "unstarve/models/efficientnet.h"
 #include "unstarve/models/mobilenet.h"
 #include "unstarve/models/resnet.h"
@@ -34,6 +35,7 @@ consteval ModelEntry entry(std::string_view name, Factory factory) {
 
 constexpr auto kModels = std::to_array<ModelEntry>({
     entry("cifar_net", of_width_1<make_cifar_net>),
+    entry("cifar_speed", of_width_1<make_cifar_speed>),
     entry("cifar_resnet18", of_width_1<cifar_resnet18>),
     entry("resnet18", of_width_1<resnet18>),
     entry("resnet34", of_width_1<resnet34>),

@@ -140,6 +140,7 @@ TEST_CASE("multiply-adds match the literature, and cifar_net is below 0.05 billi
   CHECK(macs("mobilenet_v3_large") == Approx(0.217e9).epsilon(0.003));
   CHECK(macs("mobilenet_v3_small") == Approx(0.0565e9).epsilon(0.003));
   CHECK(macs("efficientnet_b0") == Approx(0.386e9).epsilon(0.003));
+  CHECK(macs("cifar_speed") == Approx(0.1184e9).epsilon(0.001));
   CHECK(macs("cifar_resnet18") == Approx(0.556e9).epsilon(0.005));
   const ModelEntry& small = find_model("cifar_net");
   CHECK(count_macs(*small.make(kClasses), 32) < 0.05e9);

@@ -81,6 +81,7 @@ class TorchTrainer final : public Trainer {
     for (torch::Tensor& parameter : network_->parameters()) {
       if (parameter.dim() == 4) parameter.set_data(parameter.detach().contiguous(format_));
     }
+    prepared_ = network_->prepared();
     optimiser_ = make_optimiser(*network_, settings.optimiser);
     if (settings.average > 0) average_.emplace(*network_, settings.average);
     if (settings.precision == Precision::kFloat16) scaler_.emplace(device_);
@@ -107,6 +108,7 @@ class TorchTrainer final : public Trainer {
       exchanged_ = exchange_ && update;
       if (exchanged_) exchange_->before_forward();
       const Staging::Current& batch = staging_.current();
+      if (!prepared_) prepare_network(batch);
       const torch::Tensor loss = network_->loss(forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
                                                 settings_.label_smoothing);
       timer_.mark(1);
@@ -209,6 +211,7 @@ class TorchTrainer final : public Trainer {
       if (const auto data = header.metadata.find(kDataKey); checkpoint && data != header.metadata.end())
         progress.data = data->second;
       load_state(checkpoint ? checkpoint_state() : network_state(*network_), {header, file.bytes(), path.string()});
+      prepared_ = network_->prepared();
       steps_ = progress.step;
       if (checkpoint)
         state_restored();
@@ -241,6 +244,7 @@ class TorchTrainer final : public Trainer {
       result.initialised = load_state(entries, {header, file.bytes(), path.string()},
                                       {head_of(*network_), {"optimiser.", "loss_scaler.", "average.", kWeightsPrefix}});
       result.loaded = entries.size() - result.initialised.size();
+      prepared_ = network_->prepared();
       forget_progress();
       if (exchange_) exchange_->send_weights();
       return result;
@@ -300,8 +304,8 @@ class TorchTrainer final : public Trainer {
     world_ = ranks.world;
     exchange_ = make_exchange(ranks, *network_, device_);
     exchange_->send_weights();
-    if (!settings_.sync_batch_norm) return;
     sum_over_ranks_ = [this](torch::Tensor& values) { exchange_->sum(values); };
+    if (!settings_.sync_batch_norm) return;
     for (const auto& module : network_->modules()) {
       if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->synchronise(&sum_over_ranks_);
     }
@@ -340,7 +344,17 @@ class TorchTrainer final : public Trainer {
     }
   }
 
-  torch::Tensor prepare(const Staging::Current& batch) {
+  // Before the first step of a run that starts without the fixed weights of its network. Averages of the weights begin
+  // with the new ones.
+  void prepare_network(const Staging::Current& batch) {
+    const torch::NoGradGuard no_grad;
+    network_->prepare(images_of(batch).to(torch::kFloat32), exchange_ ? &sum_over_ranks_ : nullptr);
+    if (exchange_) exchange_->send_weights();  // the ranks may compute with different rounding
+    if (average_) average_->reset();
+    prepared_ = true;
+  }
+
+  torch::Tensor images_of(const Staging::Current& batch) {
     if (batch.pixels.scalar_type() == torch::kUInt8) return normalise_(batch.pixels, batch.normalisation, format_);
     const torch::Tensor pixels = type_ == torch::kFloat32 ? batch.pixels.to(torch::kFloat32) : batch.pixels;
     return pixels.contiguous(format_);
@@ -349,7 +363,7 @@ class TorchTrainer final : public Trainer {
   // Logits in float32.
   torch::Tensor forward(const Staging::Current& batch) {
     const AutocastScope autocast(device_.type(), type_);
-    return network_->forward(prepare(batch)).to(torch::kFloat32);
+    return network_->forward(images_of(batch)).to(torch::kFloat32);
   }
 
   void change_weights(double learning_rate) {
@@ -434,6 +448,7 @@ class TorchTrainer final : public Trainer {
   StepTimer timer_;
   Normaliser normalise_;
   NetworkPtr network_;
+  bool prepared_ = false;  // Network::prepared()
   std::unique_ptr<Optimiser> optimiser_;
   std::optional<WeightAverage> average_;
   bool averaged_ = false;  // whether the network has the averages

@@ -143,7 +143,8 @@ class Trainer {
   virtual void load(const HostBatch& batch) = 0;
   // Forward and backward pass on the current batch; with `update`, the weights are changed by the gradients of all
   // steps since the last update. On a GPU it returns when the work is queued and the batch's host memory is no longer
-  // needed.
+  // needed. The first step also computes weights that the network derives from its first batch, unless they were
+  // restored or loaded.
   virtual void step(double learning_rate, bool update = true) = 0;
   // Waits for the device; does nothing on the host.
   virtual void synchronise() = 0;

@@ -279,6 +279,37 @@ TEST_CASE("a checkpoint resumes bit-equal") {
   CHECK(losses(*second, 3, 3) == expected);
 }
 
+TEST_CASE(
+    "a network that is prepared from its first batch learns and resumes bit-equal, without being prepared again") {
+  const TemporaryFile file;
+  TrainSettings settings = small_settings();
+  settings.model = "cifar_speed";
+  settings.channels_last = true;
+  settings.average = 0.99;
+  const auto first = make_trainer(settings);
+  const auto begin = losses(*first, 2);
+  first->save(file.path(), {2, ""});
+  const Samples unseen(1000, 64);
+  const Evaluation evaluation = evaluate(*first, unseen.batch());
+  const auto expected = losses(*first, 3, 2);
+  CHECK(losses(settings, 2) == begin);
+
+  settings.seed = 99;
+  const auto second = make_trainer(settings);
+  (void)second->restore(file.path());
+  CHECK(evaluate(*second, unseen.batch()).loss_sum == evaluation.loss_sum);
+  CHECK(losses(*second, 3, 2) == expected);
+  const auto loaded = make_trainer(settings);
+  (void)loaded->load_weights(file.path());
+  CHECK(evaluate(*loaded, unseen.batch()).loss_sum == evaluation.loss_sum);
+  // A checkpoint from before the first step has no filters yet.
+  const auto fresh = make_trainer(settings);
+  fresh->save(file.path(), {0, ""});
+  const auto unprepared = make_trainer(settings);
+  (void)unprepared->restore(file.path());
+  CHECK(losses(*unprepared, 2) == losses(settings, 2));
+}
+
 TEST_CASE("dropout and stochastic depth repeat with the seed, after a resume, and next to another trainer") {
   const TemporaryFile file;
   TrainSettings settings = small_settings();

@@ -112,6 +112,19 @@ def one_process(tmp_path_factory):
     return result, tensors(path)
 
 
+@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("torchrun", 3)])
+def test_the_whitening_filters_are_those_of_the_first_batches_of_all_ranks(tmp_path, launcher, ranks):
+    # The sum of the products of each filter with itself is (second moments of the patches + 5e-4)^-1.
+    products = []
+    for count, path in ((1, tmp_path / "one.safetensors"), (ranks, tmp_path / "ranks.safetensors")):
+        trained(launcher, count, DATA, "--model", "cifar_speed", "--learning-rate", "0.0001", *SETTINGS, "--batch",
+                48 // count, "--epochs", "0.5", "--out", path)
+        filters = tensors(path)["whitening.weight"][:12].reshape(12, 12).astype(np.float64)
+        products.append(filters.T @ filters)
+    assert np.abs(products[0]).max() > 1
+    np.testing.assert_allclose(products[1], products[0], atol=1e-4 * np.abs(products[0]).max())
+
+
 @pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("mpirun", 4), ("torchrun", 2), ("torchrun", 4)])
 def test_ranks_train_like_one_process_with_the_joined_batch(tmp_path, one_process, launcher, ranks):
     path = tmp_path / "model.safetensors"
