@@ -165,6 +165,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
                                                Loader::Options{position.start, 0, false, position.basis, consumer}));
   plan.start_step = done.step;
   plan.first_step = position.first_step;
+  plan.epoch_steps = position.per_epoch;
   plan.resume_state = [&] { return position.state(source.loader().progress()); };
   if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
   plan.target = options.target;

@@ -51,6 +51,7 @@ class CifarSpeed final : public Network {
   }
   void prepare(const torch::Tensor& images, const SumOverRanks* sum) override { whitening_->prepare(images, sum); }
   [[nodiscard]] bool prepared() const override { return whitening_->prepared(); }
+  [[nodiscard]] torch::Tensor whitening_bias() const override { return whitening_->whitening_bias(); }
 
  private:
   std::shared_ptr<Whitening> whitening_;

@@ -37,6 +37,8 @@ class Network : public torch::nn::Module {
   }
   // False while fixed weights are missing. Waits for the device.
   [[nodiscard]] virtual bool prepared() const { return true; }
+  // The bias of the whitening layer; undefined: there is none.
+  [[nodiscard]] virtual torch::Tensor whitening_bias() const { return {}; }
   // Multiply-adds per image of the latest forward pass of this layer, without children.
   [[nodiscard]] virtual double own_macs() const { return 0; }
 };

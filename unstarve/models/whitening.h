@@ -22,6 +22,7 @@ class Whitening final : public Network {
   double own_macs() const override { return macs_; }
   void prepare(const torch::Tensor& images, const SumOverRanks* sum) override;
   [[nodiscard]] bool prepared() const override { return weight_.any().item<bool>(); }
+  [[nodiscard]] torch::Tensor whitening_bias() const override { return bias_; }
 
  private:
   torch::Tensor weight_;

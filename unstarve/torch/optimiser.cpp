@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace unstarve {
@@ -19,6 +20,15 @@ Tensors ratios(const Tensors& numerators, const torch::Tensor& denominators) {
   return torch::where((above > 0) & (denominators > 0), above / denominators, torch::ones_like(above)).unbind();
 }
 
+// Names of parameters.
+std::set<std::string> norm_biases_of(const torch::nn::Module& network) {
+  std::set<std::string> names;
+  for (const auto& module : network.named_modules({}, /*include_self=*/false)) {
+    if (dynamic_cast<const BatchNorm*>(module.value().get()) != nullptr) names.insert(module.key() + ".bias");
+  }
+  return names;
+}
+
 class Sgd final : public Optimiser {
  public:
   Sgd(const torch::nn::Module& network, const OptimiserSettings& settings)
@@ -26,8 +36,7 @@ class Sgd final : public Optimiser {
 
  private:
   void update(Group& group, double learning_rate, const torch::Tensor& found_inf) override {
-    auto& [decayed, names, parameters, gradients, parts] = group;
-    Tensors& momentum = parts[0];
+    Tensors &parameters = group.parameters, &gradients = group.gradients, &momentum = group.parts[0];
     if (fused()) {
       const bool plain = settings_.momentum == 0;  // the kernel then expects no state and no nesterov
       return at::_fused_sgd_(parameters, gradients, plain ? Tensors() : momentum, decay_of(group), settings_.momentum,
@@ -125,19 +134,31 @@ class Lars final : public Optimiser {
 
 Optimiser::Optimiser(const torch::nn::Module& network, const OptimiserSettings& settings,
                      std::vector<std::string> parts)
-    : settings_(settings), parts_(std::move(parts)), groups_(2) {
-  groups_[0].decayed = true;
-  for (Group& group : groups_) group.parts.resize(parts_.size());
+    : settings_(settings), parts_(std::move(parts)) {
+  const std::set<std::string> norm_biases = norm_biases_of(network);
   for (const auto& parameter : network.named_parameters()) {
     const torch::Tensor& tensor = parameter.value();
     if (!tensor.requires_grad()) continue;
-    Group& group = groups_[settings_.decay_all || tensor.dim() >= 2 ? 0 : 1];
+    Group& group = group_with(settings_.decay_all || tensor.dim() >= 2,
+                              norm_biases.contains(parameter.key()) ? settings_.norm_bias_rate : 1);
     group.names.push_back(parameter.key());
     group.parameters.push_back(tensor);
     for (Tensors& part : group.parts) part.push_back(torch::zeros_like(tensor).detach());
   }
-  const Group& any = groups_[groups_[0].parameters.empty() ? 1 : 0];
-  updates_ = torch::zeros({}, any.parameters.at(0).options().dtype(torch::kFloat32).requires_grad(false));
+  const torch::Tensor& any = groups_.at(0).parameters.at(0);
+  updates_ = torch::zeros({}, any.options().dtype(torch::kFloat32).requires_grad(false));
+}
+
+Optimiser::Group Optimiser::group_like(const Group& other) const {
+  return {other.decayed, other.rate, {}, {}, {}, std::vector<Tensors>(parts_.size())};
+}
+
+Optimiser::Group& Optimiser::group_with(bool decayed, double rate) {
+  for (Group& group : groups_) {
+    if (group.decayed == decayed && group.rate == rate) return group;
+  }
+  groups_.push_back(group_like({.decayed = decayed, .rate = rate}));
+  return groups_.back();
 }
 
 void Optimiser::step(double learning_rate, const torch::Tensor& found_inf) {
@@ -146,15 +167,15 @@ void Optimiser::step(double learning_rate, const torch::Tensor& found_inf) {
   updates_.add_(1);
   ++host_updates_;
   for (const Group& group : groups_) {
-    Group used{group.decayed, {}, {}, {}, std::vector<Tensors>(parts_.size())};
+    Group used = group_like(group);
     const auto flush = [&] {
-      if (!used.parameters.empty()) update(used, learning_rate, fused() ? found_inf : torch::Tensor());
+      if (!used.parameters.empty()) update(used, learning_rate * group.rate, fused() ? found_inf : torch::Tensor());
     };
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
       if (!group.parameters[i].grad().defined()) continue;
       if (settings_.form == UpdateForm::kEach) {
         flush();
-        used = {group.decayed, {}, {}, {}, std::vector<Tensors>(parts_.size())};
+        used = group_like(group);
       }
       used.parameters.push_back(group.parameters[i]);
       used.gradients.push_back(group.parameters[i].grad());

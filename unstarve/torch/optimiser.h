@@ -11,7 +11,9 @@
 // PyTorch's SGD; lamb: You et al., arXiv:1904.00962. Norms are per parameter. A ratio of norms is 1 where one is 0.
 //
 // Parameters with fewer than two dimensions (biases, batch norm) have no decay and, in lars and lamb, a ratio of 1;
-// with `decay_all` they are treated as all others. Parameters that require no gradient are left unchanged.
+// with `decay_all` they are treated as all others. For biases of batch norms (models/layers.h) the rate is
+// norm_bias_rate times as large and d is divided by it, so that they decay as fast as the others. Parameters that
+// require no gradient are left unchanged.
 //
 // Forms (UpdateForm): each, foreach and fused agree up to rounding. lars and lamb have no fused form.
 // Ownership: shares the parameters with their network, owns the rest of the state.
@@ -54,10 +56,11 @@ class Optimiser {
   // Parameters that are treated alike, with their gradients and state; elements of all lists correspond.
   struct Group {
     bool decayed = false;
-    std::vector<std::string> names;
-    Tensors parameters;
-    Tensors gradients;           // only in update()
-    std::vector<Tensors> parts;  // by part of the state
+    double rate = 1;  // multiplier of the learning rate
+    std::vector<std::string> names{};
+    Tensors parameters{};
+    Tensors gradients{};           // only in update()
+    std::vector<Tensors> parts{};  // by part of the state
   };
 
   // `parts`: names of the tensors that are kept per parameter. All are zero at first.
@@ -65,7 +68,9 @@ class Optimiser {
 
   // `found_inf` is defined only in the fused form.
   virtual void update(Group& group, double learning_rate, const torch::Tensor& found_inf) = 0;
-  [[nodiscard]] double decay_of(const Group& group) const { return group.decayed ? settings_.weight_decay : 0; }
+  [[nodiscard]] double decay_of(const Group& group) const {
+    return group.decayed ? settings_.weight_decay / group.rate : 0;
+  }
   [[nodiscard]] bool fused() const { return settings_.form == UpdateForm::kFused; }
   // The number of updates, including this one: on the device, and on the host except in the fused form.
   [[nodiscard]] const torch::Tensor& updates() const { return updates_; }
@@ -74,6 +79,9 @@ class Optimiser {
   const OptimiserSettings settings_;
 
  private:
+  [[nodiscard]] Group group_like(const Group& other) const;  // without parameters
+  Group& group_with(bool decayed, double rate);
+
   const std::vector<std::string> parts_;
   std::vector<Group> groups_;
   torch::Tensor updates_;

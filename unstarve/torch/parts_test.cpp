@@ -167,6 +167,52 @@ TEST_CASE("weight decay leaves out vectors unless requested") {
   CHECK_FALSE(torch::equal(all.at(1), none.at(1)));
 }
 
+TEST_CASE("biases of batch norms have a multiple of the learning rate, and the decay of the other parameters") {
+  const auto train = [](bool nesterov, UpdateForm form, double multiple) {
+    const NetworkPtr network = [] {
+      torch::manual_seed(5);
+      return std::make_shared<ConvNorm>(ConvShape{.in = 3, .out = 8, .bias = true}, Activation::kRelu);
+    }();
+    OptimiserSettings settings;
+    settings.nesterov = nesterov;
+    settings.form = form;
+    settings.weight_decay = 0.5;
+    settings.decay_all = true;
+    settings.norm_bias_rate = multiple;
+    const auto ours = multiple > 0 ? make_optimiser(*network, settings) : nullptr;
+    const auto named = network->named_parameters();
+    const auto options = torch::optim::SGDOptions(kRate).momentum(0.9).weight_decay(0.5).nesterov(nesterov);
+    torch::optim::SGD others({named["0.weight"], named["0.bias"], named["1.weight"]}, options);
+    torch::optim::SGD biases({named["1.bias"]},
+                             torch::optim::SGDOptions(options).lr(64 * kRate).weight_decay(0.5 / 64));
+    network->train();
+    for (int step = 0; step < kSteps; ++step) {
+      torch::manual_seed(static_cast<std::uint64_t>(step));
+      network->forward(torch::randn({4, 3, 8, 8})).square().mean().backward();
+      if (ours) {
+        ours->step(kRate);
+        ours->clear_gradients();
+      } else {
+        others.step();
+        biases.step();
+        network->zero_grad();
+      }
+    }
+    return network->parameters();
+  };
+  for (const bool nesterov : {true, false}) {
+    const auto expected = train(nesterov, UpdateForm::kEach, 0);
+    for (const UpdateForm form : {UpdateForm::kEach, UpdateForm::kForeach, UpdateForm::kFused}) {
+      CAPTURE(nesterov, static_cast<int>(form));
+      const auto parameters = train(nesterov, form, 64);
+      REQUIRE(parameters.size() == expected.size());
+      for (std::size_t i = 0; i < parameters.size(); ++i)
+        CHECK(torch::allclose(parameters[i], expected[i], 1e-3, 1e-4));
+      CHECK_FALSE(torch::allclose(train(nesterov, form, 1).back(), expected.back(), 1e-3, 1e-4));
+    }
+  }
+}
+
 TEST_CASE("zero weights or gradients have a ratio of 1 in lars and lamb") {
   for (const OptimiserName name : {OptimiserName::kLars, OptimiserName::kLamb}) {
     Parameters network;

@@ -22,6 +22,7 @@
 #include "unstarve/torch/foreign_network.h"
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/layer_run.h"
+#include "unstarve/torch/lookahead.h"
 #include "unstarve/torch/loss_scaler.h"
 #include "unstarve/torch/normalise.h"
 #include "unstarve/torch/optimiser.h"
@@ -83,6 +84,7 @@ class TorchTrainer final : public Trainer {
     }
     prepared_ = network_->prepared();
     optimiser_ = make_optimiser(*network_, settings.optimiser);
+    if (settings.lookahead.every > 0) lookahead_.emplace(*network_, settings.lookahead);
     if (settings.average > 0) average_.emplace(*network_, settings.average);
     if (settings.precision == Precision::kFloat16) scaler_.emplace(device_);
     if (ranks.several()) join(ranks);
@@ -97,7 +99,7 @@ class TorchTrainer final : public Trainer {
     });
   }
 
-  void step(double learning_rate, bool update) override {
+  void step(double learning_rate, bool update, const StepPosition& position) override {
     translate_errors("training step", [&] {
       use_device();
       const StepMemory::Scope memory_scope;
@@ -105,6 +107,7 @@ class TorchTrainer final : public Trainer {
       use_averages(false);
       timer_.mark(0);
       seed_step();
+      freeze_whitening(settings_.whitening_epochs > 0 && position.epochs >= settings_.whitening_epochs);
       exchanged_ = exchange_ && update;
       if (exchanged_) exchange_->before_forward();
       const Staging::Current& batch = staging_.current();
@@ -116,7 +119,7 @@ class TorchTrainer final : public Trainer {
       const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
       network_->backward(scaler_ ? scaler_->scale(share) : share);
       timer_.mark(2);
-      if (update) change_weights(learning_rate);
+      if (update) change_weights(learning_rate, position);
       loss_ = loss.detach();
       timer_.mark(3);
       staging_.used();
@@ -241,8 +244,9 @@ class TorchTrainer final : public Trainer {
       use_averages(false);
       const std::vector<StateEntry> entries = network_state(*network_);
       LoadedWeights result;
-      result.initialised = load_state(entries, {header, file.bytes(), path.string()},
-                                      {head_of(*network_), {"optimiser.", "loss_scaler.", "average.", kWeightsPrefix}});
+      result.initialised =
+          load_state(entries, {header, file.bytes(), path.string()},
+                     {head_of(*network_), {"optimiser.", "loss_scaler.", "lookahead.", "average.", kWeightsPrefix}});
       result.loaded = entries.size() - result.initialised.size();
       prepared_ = network_->prepared();
       forget_progress();
@@ -350,6 +354,7 @@ class TorchTrainer final : public Trainer {
     const torch::NoGradGuard no_grad;
     network_->prepare(images_of(batch).to(torch::kFloat32), exchange_ ? &sum_over_ranks_ : nullptr);
     if (exchange_) exchange_->send_weights();  // the ranks may compute with different rounding
+    if (lookahead_) lookahead_->reset();
     if (average_) average_->reset();
     prepared_ = true;
   }
@@ -366,13 +371,22 @@ class TorchTrainer final : public Trainer {
     return network_->forward(images_of(batch)).to(torch::kFloat32);
   }
 
-  void change_weights(double learning_rate) {
+  // With several ranks only the gradient is dropped: the exchange expects one for every parameter.
+  void freeze_whitening(bool frozen) {
+    torch::Tensor bias = network_->whitening_bias();
+    frozen_ = frozen && bias.defined();
+    if (bias.defined() && !exchange_) bias.set_requires_grad(!frozen);
+  }
+
+  void change_weights(double learning_rate, const StepPosition& position) {
+    if (frozen_) network_->whitening_bias().mutable_grad().reset();
     torch::Tensor found_inf;
     if (scaler_) found_inf = scaler_->unscale(optimiser_->gradients());
     if (settings_.clip_norm > 0) clip_gradients(optimiser_->gradients(), settings_.clip_norm);
     optimiser_->step(learning_rate, found_inf);
     if (scaler_) scaler_->update(found_inf);
     optimiser_->clear_gradients();
+    if (lookahead_) lookahead_->update(position.share);
     if (average_) average_->update();
   }
 
@@ -393,6 +407,9 @@ class TorchTrainer final : public Trainer {
       entries.push_back({kAverageUpdates, average_->updates()});
     }
     for (StateEntry& entry : optimiser_->state()) entries.push_back(std::move(entry));
+    if (lookahead_) {
+      for (StateEntry& entry : lookahead_->state()) entries.push_back(std::move(entry));
+    }
     if (scaler_) {
       entries.push_back({kScaleName, scaler_->scale_tensor()});
       entries.push_back({kGoodStepsName, scaler_->growth_tensor()});
@@ -403,6 +420,7 @@ class TorchTrainer final : public Trainer {
   // After checkpoint_state() was overwritten.
   void state_restored() {
     optimiser_->restored();
+    if (lookahead_) lookahead_->restored();
     if (average_) average_->restored();
   }
 
@@ -422,6 +440,7 @@ class TorchTrainer final : public Trainer {
   void forget_progress() {
     optimiser_->reset();
     if (scaler_) scaler_.emplace(device_);
+    if (lookahead_) lookahead_->reset();
     if (average_) average_->reset();
   }
 
@@ -449,7 +468,9 @@ class TorchTrainer final : public Trainer {
   Normaliser normalise_;
   NetworkPtr network_;
   bool prepared_ = false;  // Network::prepared()
+  bool frozen_ = false;    // whether the bias of the whitening layer keeps its value
   std::unique_ptr<Optimiser> optimiser_;
+  std::optional<Lookahead> lookahead_;
   std::optional<WeightAverage> average_;
   bool averaged_ = false;  // whether the network has the averages
   std::optional<LossScaler> scaler_;

@@ -168,6 +168,14 @@ class TrainingRun {
     return {std::llround(values[0]), values[1] != 0, values[2] != 0};
   }
 
+  // Of the next step, in a run of `total` steps.
+  [[nodiscard]] StepPosition position_in(std::int64_t total) const {
+    StepPosition position{0, std::min(1.0, static_cast<double>(step_ + 1) / static_cast<double>(total))};
+    if (plan_.epoch_steps > 0)
+      position.epochs = static_cast<double>(step_ - plan_.first_step) / static_cast<double>(plan_.epoch_steps);
+    return position;
+  }
+
   void train_step(std::int64_t total) {
     const double begin_s = watch_.seconds();
     HostBatch batch;
@@ -182,7 +190,7 @@ class TrainingRun {
     if (plan_.trace && number == kWarmupSteps) trainer_.enable_timing(true);
     trainer_.load(batch);
     const double step_s = watch_.seconds() - begin_s;
-    trainer_.step(rate_, updated_);
+    trainer_.step(rate_, updated_, position_in(total));
     ++step_;
     if (plan_.trace && number >= kWarmupSteps && number < kWarmupSteps + kTracedSteps)
       plan_.trace({step_, begin_s, wait_s, step_s, trainer_.spans()});

@@ -84,6 +84,7 @@ struct TrainPlan {
   // Evaluations are counted from this step: the start of the first epoch if all batches before `start_step` had the
   // present size. May be negative.
   std::int64_t first_step = 0;
+  std::int64_t epoch_steps = 0;     // steps per epoch, for StepPosition; 0: unknown
   std::int64_t report_every = 50;   // steps between points; reading the loss waits for the device
   std::int64_t evaluate_every = 0;  // steps between evaluations; 0: only at the end
   double target = 0;                // accuracy at which an evaluation ends the run, 0..1; 0: none

@@ -37,8 +37,9 @@ class FakeTrainer final : public testing::IdleTrainer {
  public:
   FakeTrainer(ManualClock& clock, double step_s) : clock_(clock), step_s_(step_s) {}
   void load(const HostBatch&) override { ++loads; }
-  void step(double learning_rate, bool update) override {
+  void step(double learning_rate, bool update, const StepPosition& position) override {
     rates.push_back(learning_rate);
+    steps.push_back(position);
     updates.push_back(update);
     advance(rates.size() == 1 ? first_step_s : step_s_);
   }
@@ -73,6 +74,7 @@ class FakeTrainer final : public testing::IdleTrainer {
   double evaluation_s = 0;
   std::vector<double> rates;
   std::vector<bool> updates;
+  std::vector<StepPosition> steps;
   std::vector<std::int64_t> saved;
   std::vector<bool> timed;
   Evaluation others;  // of the other ranks
@@ -137,6 +139,23 @@ TEST_CASE("a run of n steps follows the schedule and saves at the end") {
   CHECK(reports == 4);
   CHECK(trainer.saved == std::vector<std::int64_t>{10});
   CHECK(history.evaluations.empty());
+}
+
+TEST_CASE("a step is given its position in the run and the epochs before it") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 10;
+  plan.start_step = 4;
+  plan.first_step = 1;
+  plan.epoch_steps = GENERATE(0, 3);
+  (void)run_training(trainer, TrainSettings(), source, plan, clock);
+  REQUIRE(trainer.steps.size() == 6);
+  CHECK(trainer.steps.front().share == 0.5);
+  CHECK(trainer.steps.back().share == 1);
+  CHECK(trainer.steps[0].epochs == (plan.epoch_steps == 0 ? 0 : 1));
+  CHECK(trainer.steps[3].epochs == (plan.epoch_steps == 0 ? 0 : 2));
 }
 
 TEST_CASE("a run that ends with an evaluation writes its checkpoint once, with or without validation data") {

@@ -44,7 +44,9 @@ double scheduled_rate(const TrainSettings& settings, std::int64_t step, std::int
   const double rising = std::max(1.0, std::round(schedule.warmup * steps));  // the last of them has the peak rate
   if (at < rising) {
     const double x = (at + 1) / rising;
-    return settings.learning_rate * (schedule.name == ScheduleName::kOneCycle ? half_cosine(kOneCycleStart, 1, x) : x);
+    const double linear = schedule.initial_share + (1 - schedule.initial_share) * x;
+    return settings.learning_rate *
+           (schedule.name == ScheduleName::kOneCycle ? half_cosine(kOneCycleStart, 1, x) : linear);
   }
   return settings.learning_rate * after_warmup(schedule, (at - rising) / (steps - rising), at / steps);
 }

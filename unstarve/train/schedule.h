@@ -1,9 +1,9 @@
 #pragma once
 // The learning rate of a step.
 //
-// Warm-up: in the first `warmup` of all steps the rate rises linearly to the peak (one_cycle: by a half cosine from a
-// 25th of the peak, as in torch's OneCycleLR). Afterwards, with x from 0 to less than 1 over the remaining steps and
-// f = final_share:
+// Warm-up: in the first `warmup` of all steps the rate rises linearly from `initial_share` of the peak to the peak
+// (one_cycle: by a half cosine from a 25th of the peak, as in torch's OneCycleLR). Afterwards, with x from 0 to less
+// than 1 over the remaining steps and f = final_share:
 //
 //   constant     1
 //   linear       f + (1 - f) (1 - x)

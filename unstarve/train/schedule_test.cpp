@@ -69,6 +69,20 @@ TEST_CASE("schedules follow their formulas") {
   CHECK(rate(settings, 99) < 0.001);
 }
 
+TEST_CASE("the warm-up begins at its initial share") {
+  TrainSettings settings = with(ScheduleName::kLinear, 0.2);
+  settings.schedule.initial_share = 0.2;
+  settings.schedule.final_share = 0.07;
+  CHECK(scheduled_rate(settings, 0, kTotal) == Approx(0.4 * (0.2 + 0.8 / 20)));
+  CHECK(scheduled_rate(settings, 9, kTotal) == Approx(0.4 * 0.6));
+  CHECK(scheduled_rate(settings, 19, kTotal) == 0.4);
+  CHECK(scheduled_rate(settings, 60, kTotal) == Approx(0.4 * (0.07 + 0.93 / 2)));
+  CHECK(scheduled_rate(settings, 99, kTotal) == Approx(0.4 * (0.07 + 0.93 / 80)));
+  const TrainSettings cycle = with(ScheduleName::kOneCycle, 0.2);
+  settings.schedule.name = ScheduleName::kOneCycle;
+  CHECK(scheduled_rate(settings, 3, kTotal) == scheduled_rate(cycle, 3, kTotal));
+}
+
 TEST_CASE("without warm-up the first step, or a single step, has the peak rate") {
   const TrainSettings settings = with(ScheduleName::kLinear, 0);
   CHECK(scheduled_rate(settings, 0, 10) == settings.learning_rate);

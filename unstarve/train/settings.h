@@ -44,18 +44,27 @@ struct OptimiserSettings {
   double trust = 0.001;        // lars
   double weight_decay = 5e-4;  // of weights with two or more dimensions
   bool decay_all = false;      // also of biases and batch-norm parameters
+  double norm_bias_rate = 1;   // multiplier of the learning rate of batch-norm biases; divides their decay
   friend bool operator==(const OptimiserSettings&, const OptimiserSettings&) = default;
 };
 
 // Formulas: schedule.h.
 struct ScheduleSettings {
   ScheduleName name = ScheduleName::kLinear;
-  double warmup = 0.15;    // share of all steps with rising learning rate
-  double final_share = 0;  // learning rate at the end, as a share of the peak: linear, cosine, polynomial
-  double power = 2;        // polynomial
+  double warmup = 0.15;      // share of all steps with rising learning rate
+  double initial_share = 0;  // learning rate at which the warm-up begins, as a share of the peak: not one_cycle
+  double final_share = 0;    // learning rate at the end, as a share of the peak: linear, cosine, polynomial
+  double power = 2;          // polynomial
   std::vector<double> at{0.3, 0.6, 0.8};  // step: shares of all steps after which the rate is multiplied by `factor`
   double factor = 0.1;                    // step
   friend bool operator==(const ScheduleSettings&, const ScheduleSettings&) = default;
+};
+
+// Formula: torch/lookahead.h.
+struct LookaheadSettings {
+  int every = 0;                // updates between two averages; 0: no lookahead
+  double decay = 0.7737809375;  // largest decay, 0.95^5
+  friend bool operator==(const LookaheadSettings&, const LookaheadSettings&) = default;
 };
 
 struct TrainSettings {
@@ -69,9 +78,11 @@ struct TrainSettings {
   double learning_rate = 0.1;  // peak, at the given batch size
   OptimiserSettings optimiser;
   ScheduleSettings schedule;
-  double clip_norm = 0;          // largest norm of all gradients together; 0: no limit
-  int accumulate = 1;            // batches per update of the weights
-  double average = 0;            // decay of the moving average of the weights (EMA) per update; 0: no average
+  double clip_norm = 0;  // largest norm of all gradients together; 0: no limit
+  int accumulate = 1;    // batches per update of the weights
+  double average = 0;    // decay of the moving average of the weights (EMA) per update; 0: no average
+  LookaheadSettings lookahead;
+  double whitening_epochs = 0;   // in which the bias of a whitening layer is trained; 0: all
   bool sync_batch_norm = false;  // over the batches of all ranks
   double label_smoothing = 0.0;
   std::uint64_t seed = 0;  // of the initial weights, dropout and stochastic depth

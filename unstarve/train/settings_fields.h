@@ -85,9 +85,17 @@ void visit_train_fields(Settings& s, Visit&& visit) {
         s.optimiser.weight_decay);
   visit(FieldInfo{"optimiser.decay_all", "--decay-all", {}, "decay also biases and batch-norm parameters"},
         s.optimiser.decay_all);
+  visit(FieldInfo{"optimiser.norm_bias_rate", "--norm-bias-rate", kPositive,
+                  "multiplier of the learning rate of batch-norm biases; divides their decay"},
+        s.optimiser.norm_bias_rate);
   visit(FieldInfo{"schedule.name", "--schedule", {}, "course of the learning rate after the warm-up"}, s.schedule.name);
   visit(FieldInfo{"schedule.warmup", "--warmup", kShare, "share of the steps in which the learning rate rises"},
         s.schedule.warmup);
+  visit(FieldInfo{"schedule.initial_share",
+                  "--initial-share",
+                  {0, 1},
+                  "learning rate at which the warm-up begins, as a share of the peak: all but one_cycle"},
+        s.schedule.initial_share);
   visit(FieldInfo{"schedule.final_share",
                   "--final-share",
                   {0, 1},
@@ -106,6 +114,14 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"average", "--average", kShare,
                   "decay of the moving average of the weights (EMA) per update; 0: no average"},
         s.average);
+  visit(FieldInfo{"lookahead.every", "--lookahead", {0, 1e6}, "updates between two averages of lookahead; 0: none"},
+        s.lookahead.every);
+  visit(FieldInfo{"lookahead.decay", "--lookahead-decay", kShare,
+                  "largest decay of the averages of lookahead; it rises with the cube of the progress"},
+        s.lookahead.decay);
+  visit(FieldInfo{"whitening_epochs", "--whitening-epochs", kNotNegative,
+                  "epochs in which the bias of a whitening layer is trained; 0: all"},
+        s.whitening_epochs);
   visit(FieldInfo{"sync_batch_norm", "--sync-batch-norm", {}, "batch norm over all ranks, for small batches"},
         s.sync_batch_norm);
   visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare, "probability spread over all classes",

@@ -41,6 +41,10 @@ TEST_CASE("settings out of range are rejected by name") {
   CHECK_THAT(error_message([](TrainSettings& s) { s.optimiser.weight_decay = -1e-4; }), Contains("weight_decay"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.label_smoothing = 1.5; }), Contains("label_smoothing"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.schedule.warmup = -0.1; }), Contains("warmup"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.schedule.initial_share = 1.1; }), Contains("initial_share"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.optimiser.norm_bias_rate = 0; }), Contains("norm_bias_rate"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.lookahead.every = -1; }), Contains("lookahead.every"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.lookahead.decay = 1; }), Contains("lookahead.decay"));
 }
 
 TEST_CASE("all faults are reported, one per line, each with its path") {

@@ -133,6 +133,12 @@ class LayerRun {
   virtual double passes_per_s(double seconds) = 0;
 };
 
+// The position of a step in its run.
+struct StepPosition {
+  double epochs = 0;  // completed before the step
+  double share = 0;   // of the run, completed with the step: 0..1
+};
+
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -144,8 +150,8 @@ class Trainer {
   // Forward and backward pass on the current batch; with `update`, the weights are changed by the gradients of all
   // steps since the last update. On a GPU it returns when the work is queued and the batch's host memory is no longer
   // needed. The first step also computes weights that the network derives from its first batch, unless they were
-  // restored or loaded.
-  virtual void step(double learning_rate, bool update = true) = 0;
+  // restored or loaded. Lookahead and freezing depend on `position`.
+  virtual void step(double learning_rate, bool update = true, const StepPosition& position = {}) = 0;
   // Waits for the device; does nothing on the host.
   virtual void synchronise() = 0;
   // Mean loss of the latest step, over all ranks; waits for the device.
