@@ -75,6 +75,7 @@ OPERATIONS = (
     Operation("center_crop", "center_crop: {size: 192}", lambda v2: v2.CenterCrop(192)),
     Operation("pad_crop", "pad_crop: {size: 224, padding: 4}", lambda v2: v2.RandomCrop(224, padding=4)),
     Operation("horizontal_flip", "horizontal_flip: {probability: 1}", lambda v2: v2.RandomHorizontalFlip(1)),
+    Operation("alternating_flip", "alternating_flip: {}", None),
     Operation("vertical_flip", "vertical_flip: {probability: 1}", lambda v2: v2.RandomVerticalFlip(1)),
     _jitter("brightness", 0.4, "factor: [0.6, 1.4]"),
     _jitter("contrast", 0.4, "factor: [0.6, 1.4]"),

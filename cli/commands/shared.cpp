@@ -35,6 +35,12 @@ ExecutionOrder order_from_string(const std::string& name) {
   throw Error(ErrorKind::kArgument, "--order: found \"" + name + "\", expected exact or relaxed");
 }
 
+Augmentation augmentation_from_string(const std::string& name) {
+  if (name == "standard") return Augmentation::kStandard;
+  if (name == "alternating") return Augmentation::kAlternating;
+  throw Error(ErrorKind::kArgument, "--augmentation: found \"" + name + "\", expected standard or alternating");
+}
+
 // Applies "name=on,name=off" to the switches; the plan checks the names.
 void switch_passes(const std::string& list, std::map<std::string, bool>& passes) {
   const auto fail = [](const std::string& found) {
@@ -57,6 +63,9 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
   if (arguments.has("--image-size"))
     throw Error(ErrorKind::kArgument,
                 "--image-size: not applicable, the operations of " + file + " determine the size. Change it there.");
+  if (arguments.has("--augmentation"))
+    throw Error(ErrorKind::kArgument,
+                "--augmentation: not applicable, " + file + " lists the operations. Change them there.");
   if (detect_spec(file).kind == SpecKind::kPipeline) {
     PipelineSpec pipeline = load_pipeline(file);
     if (kind == SpecKind::kNone && arguments.has("DATA")) {
@@ -89,7 +98,8 @@ Settings settings_from_data(const Arguments& arguments) {
   const SourceSpec source{arguments.text("DATA"), arguments.text("--split")};
   return default_settings(source, *open_source(source),
                           {arguments.text("--model"), arguments.text("--device", "cpu"),
-                           static_cast<int>(arguments.integer("--image-size", 0, 8, 4096))});
+                           static_cast<int>(arguments.integer("--image-size", 0, 8, 4096)),
+                           augmentation_from_string(arguments.text("--augmentation", "standard"))});
 }
 
 }  // namespace

@@ -59,6 +59,16 @@ inline Option image_size_option() {
   return {"--image-size", "PX", "size of the data up to 40 px, else 224",
           "side length of the training images, in pixels"};
 }
+inline Option augmentation_option() {
+  return {"--augmentation",
+          "NAME",
+          "standard",
+          "random changes of the training images: standard, or alternating (each image is mirrored in every other "
+          "epoch; images up to 40 px: moved by up to 2 pixels, with reflected borders)",
+          false,
+          Completes::kNothing,
+          "standard alternating"};
+}
 inline Option cache_option() {
   return {"--cache",
           "WHAT",

@@ -105,6 +105,7 @@ Command train_command() {
        model_option(),
        training_device_option(),
        image_size_option(),
+       augmentation_option(),
        {"--minutes", "M", "", "time limit of the training; with --epochs, the first limit reached ends it"},
        {"--epochs", "N", "10, or no limit with --minutes", "number of epochs"},
        {"--batch", "N", "256 up to 40 px, else 32", "samples per batch; scales the learning rate"},

@@ -29,8 +29,18 @@ class Random {
   // `operation`: below 4096; index in the chain of operations, or one of the above.
   Random(std::uint64_t seed, std::uint32_t draw, std::uint64_t sample, std::uint32_t operation) noexcept
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-        counter_{operation << 20, draw, static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)} {}
+        counter_{operation << kBlockBits, draw, static_cast<std::uint32_t>(sample),
+                 static_cast<std::uint32_t>(sample >> 32)} {}
 
+  [[nodiscard]] std::uint32_t draw() const noexcept { return counter_[1]; }
+  // The stream of another draw of the same sample and operation, from its first number.
+  [[nodiscard]] Random of_draw(std::uint32_t draw) const noexcept {
+    Random other = *this;
+    other.counter_[0] = counter_[0] >> kBlockBits << kBlockBits;
+    other.counter_[1] = draw;
+    other.used_ = 4;
+    return other;
+  }
   // Uniform over all 32-bit values.
   std::uint32_t bits() noexcept {
     if (used_ == 4) {
@@ -55,6 +65,7 @@ class Random {
   }
 
  private:
+  static constexpr int kBlockBits = 20;
   // Key: the seed. Counter: 20 bits for the block number within an operation, 12 bits for the operation, then draw and
   // sample.
   std::array<std::uint32_t, 2> key_;

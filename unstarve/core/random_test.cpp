@@ -46,6 +46,19 @@ TEST_CASE("a copy of a stream continues from the original's position") {
   for (int i = 0; i < 10; ++i) CHECK(copy.bits() == random.bits());
 }
 
+TEST_CASE("a stream leads to those of the other draws of its sample, from their beginning") {
+  Random random(1, 2, 3, 4);
+  CHECK(random.draw() == 2);
+  for (int position = 0; position < 10; ++position) {
+    for (const std::uint32_t draw : {0u, 2u, 7u}) {
+      Random other = random.of_draw(draw), expected(1, draw, 3, 4);
+      CHECK(other.draw() == draw);
+      for (int i = 0; i < 9; ++i) CHECK(other.bits() == expected.bits());
+    }
+    (void)random.bits();
+  }
+}
+
 TEST_CASE("uniform stays in [0, 1), is exact in float and has the right moments") {
   Random random(11, 0, 0, 0);
   constexpr int kDraws = 100000;

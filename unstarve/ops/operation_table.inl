@@ -14,6 +14,7 @@ OPERATION(pad_crop,
           "a random part of the padded image: size (required), padding 4 (or [left and right, top and bottom], or "
           "[left, top, right, bottom]), padding_mode constant (edge, reflect, symmetric), fill 0 (three, or mean)")
 OPERATION(horizontal_flip, "mirrors left and right: probability 0.5")
+OPERATION(alternating_flip, "mirrors left and right a random half of the images, and in the next epoch the other half")
 OPERATION(vertical_flip, "mirrors top and bottom: probability 0.5")
 OPERATION(brightness, "scales brightness: factor [0.6, 1.4], probability 1")
 OPERATION(contrast, "blends with the mean luma: factor [0.6, 1.4], probability 1")

@@ -173,6 +173,22 @@ TEST_CASE("horizontal_flip mirrors with the probability given") {
   }
 }
 
+TEST_CASE("alternating_flip mirrors half of the images, and in the next epoch exactly the others") {
+  const auto flip = make_operation({"alternating_flip", {}});
+  Image image({3, 1});
+  Scratch scratch;
+  int mirrored = 0;
+  for (std::uint64_t sample = 0; sample < 4000; ++sample) {
+    const auto mirrors = [&](std::uint32_t draw) {
+      return run(*flip, Frame(image.view()), Random(11, draw, sample, 3), scratch).mirrored;
+    };
+    const bool first = mirrors(0);
+    mirrored += first ? 1 : 0;
+    for (std::uint32_t draw = 1; draw < 6; ++draw) REQUIRE(mirrors(draw) == (draw % 2 == 0 ? first : !first));
+  }
+  REQUIRE(std::abs(mirrored - 2000) <= 5 * std::sqrt(1000));
+}
+
 TEST_CASE("a crop after a flip is the crop of the flipped image") {
   Random made_up(3, 0, 0, 0);
   const Pixels pixels({20, 10}, Arrangement::kInterleaved, made_up);

@@ -11,6 +11,7 @@ from unstarve.steps.image_operations import Choices
 
 __all__ = [
     "affine",
+    "alternating_flip",
     "aug_mix",
     "auto_augment_cifar10",
     "auto_augment_imagenet",
@@ -64,6 +65,12 @@ def affine(image: torch.Tensor, *, degrees: float | tuple[float, float] = ..., t
            probability: float = ..., interpolation: Literal["nearest", "bilinear"] = ...,
            fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
            generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def alternating_flip(image: ArrayLike, *, seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+@overload
+def alternating_flip(image: torch.Tensor, *, seed: Seed | None = ...,
+                     generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
 def aug_mix(image: ArrayLike, *, severity: int = ..., mixture_width: int = ..., chain_depth: int = ...,

@@ -153,6 +153,13 @@ class ImageOperationSteps(abc.ABC):
         """The same as flip(): mirrors the image horizontally with probability `p`."""
         return self.flip(p)
 
+    def alternating_flip(self) -> Self:
+        """Mirrors a random half of the images horizontally, and in the next epoch the other half.
+
+        Each image is therefore seen both ways in any two consecutive epochs, as in airbench94.
+        """
+        return self.operation("alternating_flip")
+
     def vertical_flip(self, p: float = 0.5) -> Self:
         """Mirrors the image vertically with probability `p`."""
         return self.operation("vertical_flip", probability=p)

@@ -1,5 +1,7 @@
 """Batches follow the steps of the pipeline, for any threads, passes, ranks and specs."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -77,14 +79,14 @@ def test_batch_operations_give_targets(tmp_path):
 
 def test_methods_equal_the_operations_of_their_names():
     start = un.open(SMALL).shuffle(0).resize(30, max_size=31)
-    made = (start.center_crop(24).vertical_flip(0.3).color_jitter(0.2, hue=0).grayscale(0.5).rotation(12, p=0.5)
-            .affine(5, (0.2, 0), shear_x=(-3, 3), fill="mean").perspective(0.3, 1, 7, "nearest")
+    made = (start.center_crop(24).alternating_flip().vertical_flip(0.3).color_jitter(0.2, hue=0).grayscale(0.5)
+            .rotation(12, p=0.5).affine(5, (0.2, 0), shear_x=(-3, 3), fill="mean").perspective(0.3, 1, 7, "nearest")
             .random_channel_permutation(0.7).gaussian_blur(1.5, radius=2).erasing(1, scale=(0.1, 0.2))
             .rand_augment(1, 5, 10, "bilinear", (1, 2, 3)).trivial_augment(5, fill=9)
             .auto_augment("cifar10", fill="mean").aug_mix(2, interpolation="nearest", fill=(3, 2, 1)))
     named = start.operation("center_crop", size=24)
     for name, values in {
-        "vertical_flip": {"probability": 0.3}, "color_jitter": {"brightness": 0.2, "hue": 0},
+        "alternating_flip": {}, "vertical_flip": {"probability": 0.3}, "color_jitter": {"brightness": 0.2, "hue": 0},
         "grayscale": {"probability": 0.5},
         "rotation": {"degrees": 12, "probability": 0.5},
         "affine": {"degrees": 5, "translate_x": 0.2, "translate_y": 0, "shear_x": [-3, 3], "fill": "mean"},
@@ -162,3 +164,21 @@ def test_yaml_makes_the_same_loader(tmp_path):
     again = un.from_yaml(loader.to_yaml())
     assert again.to_yaml() == loader.to_yaml()
     assert equal(copies(again), copies(loader))
+
+
+def test_alternating_flip_mirrors_every_image_in_one_of_two_consecutive_epochs():
+    pipeline = un.open(SMALL).shuffle(7).alternating_flip().output("uint8", "NHWC")
+    plain = un.open(SMALL).shuffle(7).output("uint8", "NHWC")
+    mirrored = []
+    with pipeline.batch(10) as flips, plain.batch(10) as images:
+        for _ in range(4):
+            epoch = {}
+            for (flipped, _, ids), (original, _, same) in zip(flips.batches(), images.batches(), strict=True):
+                assert np.array_equal(ids, same)
+                for i, sample in enumerate(ids.tolist()):
+                    epoch[sample] = np.array_equal(flipped[i], original[i, :, ::-1])
+                    assert epoch[sample] or np.array_equal(flipped[i], original[i])
+            mirrored.append(epoch)
+    assert 0.25 < np.mean(list(mirrored[0].values())) < 0.75
+    for before, after in itertools.pairwise(mirrored):
+        assert all(after[sample] != flip for sample, flip in before.items() if sample in after)

@@ -250,7 +250,7 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
     train.precision = Precision::kBfloat16;
   PipelineSpec& pipeline = settings.pipeline;
   pipeline.source = {source.path, source.split, source.labels, source.index};
-  pipeline.operations = training_operations(train.image_size, size);
+  pipeline.operations = training_operations(train.image_size, size, choice.augmentation);
   pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
   pipeline.batch.size = 256;
   train.learning_rate = 0.1;

@@ -47,6 +47,7 @@ struct TrainChoice {
   std::string model;  // "": default_model() of the data
   std::string device = "cpu";
   int image_size = 0;  // 0: chosen for the data
+  Augmentation augmentation = Augmentation::kStandard;
 };
 [[nodiscard]] Settings default_settings(const SourceSpec& source, const Dataset& dataset,
                                         const TrainChoice& choice = {});

@@ -96,6 +96,25 @@ TEST_CASE("defaults depend on the data") {
   CHECK(default_settings({"p", ""}, *thumbnails, {"", "cpu", 28}).pipeline.operations[0].name == "random_resized_crop");
 }
 
+TEST_CASE("the augmentation selects the operations of training") {
+  const auto names = [](const std::string& data, Augmentation augmentation) {
+    std::vector<std::string> result;
+    const auto dataset = open_dataset(data);
+    for (const OpSpec& operation :
+         default_settings({"p", ""}, *dataset, {"", "cpu", 0, augmentation}).pipeline.operations)
+      result.push_back(operation.name + to_text(operation.params));
+    return result;
+  };
+  using Names = std::vector<std::string>;
+  const std::string thumbnails = "synthetic:classes=3,images=20,size=32,seed=1";
+  const std::string photographs = "synthetic:classes=3,images=20,size=300,seed=1";
+  CHECK(names(thumbnails, Augmentation::kStandard) ==
+        Names{"pad_crop padding=4 size=32", "horizontal_flip probability=0.5"});
+  CHECK(names(thumbnails, Augmentation::kAlternating) ==
+        Names{"pad_crop padding=2 padding_mode=reflect size=32", "alternating_flip"});
+  CHECK(names(photographs, Augmentation::kAlternating) == Names{"random_resized_crop size=224", "alternating_flip"});
+}
+
 TEST_CASE("pipeline.device must match the training device and is reset when the device changes") {
   Settings settings;
   settings.train.device = settings.pipeline.device.name = "cuda:1";

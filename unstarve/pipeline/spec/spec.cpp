@@ -8,11 +8,16 @@ constexpr int kThumbnailSide = 40;
 
 }  // namespace
 
-std::vector<OpSpec> training_operations(int size, Size largest) {
+std::vector<OpSpec> training_operations(int size, Size largest, Augmentation augmentation) {
   const double side = size;
-  if (size <= kThumbnailSide && largest.width <= size && largest.height <= size)
-    return {{"pad_crop", {{"size", {side}}, {"padding", {4}}}}, {"horizontal_flip", {{"probability", {0.5}}}}};
-  return {{"random_resized_crop", {{"size", {side}}}}, {"horizontal_flip", {{"probability", {0.5}}}}};
+  const bool alternating = augmentation == Augmentation::kAlternating;
+  const OpSpec flip =
+      alternating ? OpSpec{"alternating_flip", {}} : OpSpec{"horizontal_flip", {{"probability", {0.5}}}};
+  if (size > kThumbnailSide || largest.width > size || largest.height > size)
+    return {{"random_resized_crop", {{"size", {side}}}}, flip};
+  OpSpec crop{"pad_crop", {{"size", {side}}, {"padding", {4}}}};
+  if (alternating) crop.params = {{"size", {side}}, {"padding", {2}}, {"padding_mode", "reflect"}};
+  return {crop, flip};
 }
 
 std::vector<OpSpec> evaluation_operations(int size) {

@@ -229,10 +229,17 @@ struct PipelineSpec {
   friend bool operator==(const PipelineSpec&, const PipelineSpec&) = default;
 };
 
+// The random changes of training images.
+enum class Augmentation {
+  kStandard,     // flip half of the images; thumbnails: pad crop (padding 4)
+  kAlternating,  // alternating flip; thumbnails: pad crop (padding 2, reflected border)
+};
+
 // Default operations for `size` x `size` pixels. `largest`: the largest sides of the stored images.
-//   training    random resized crop and flip; images of up to 40 px and `size`: pad crop (padding 4) and flip
+//   training    random resized crop and flip; images of up to 40 px and `size` (thumbnails): pad crop and flip
 //   evaluation  resize to 8/7 of `size` and centre crop; up to 40 px: resize to `size` and centre crop
-[[nodiscard]] std::vector<OpSpec> training_operations(int size, Size largest);
+[[nodiscard]] std::vector<OpSpec> training_operations(int size, Size largest,
+                                                      Augmentation augmentation = Augmentation::kStandard);
 [[nodiscard]] std::vector<OpSpec> evaluation_operations(int size);
 
 }  // namespace unstarve
