@@ -31,6 +31,7 @@
 #include "unstarve/torch/step_memory.h"
 #include "unstarve/torch/step_timer.h"
 #include "unstarve/torch/torch_device.h"
+#include "unstarve/torch/views.h"
 #include "unstarve/torch/weight_average.h"
 
 namespace unstarve {
@@ -168,7 +169,7 @@ class TorchTrainer final : public Trainer {
       network_->eval();
       use_averages(true);
       const Staging::Current& batch = staging_.current();
-      const torch::Tensor logits = forward(batch);
+      const torch::Tensor logits = forward_views(batch);
       const torch::Tensor correct = logits.argmax(1).eq(batch.labels).sum();
       const torch::Tensor loss = network_->loss(logits, batch.targets.defined() ? batch.targets : batch.labels, 0);
       const std::int64_t samples = batch.labels.size(0);
@@ -369,6 +370,13 @@ class TorchTrainer final : public Trainer {
   torch::Tensor forward(const Staging::Current& batch) {
     const AutocastScope autocast(device_.type(), type_);
     return network_->forward(images_of(batch)).to(torch::kFloat32);
+  }
+
+  // The mean of the logits over the views of test-time augmentation.
+  torch::Tensor forward_views(const Staging::Current& batch) {
+    const AutocastScope autocast(device_.type(), type_);
+    return mean_logits(images_of(batch), settings_.test_augmentation, format_,
+                       [&](const torch::Tensor& view) { return network_->forward(view).to(torch::kFloat32); });
   }
 
   // With several ranks only the gradient is dropped: the exchange expects one for every parameter.

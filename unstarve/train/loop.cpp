@@ -18,8 +18,8 @@ namespace {
 // First steps excluded from the measured speed, while kernels are generated and memory pools filled.
 constexpr std::int64_t kWarmupSteps = 3;
 constexpr std::int64_t kTracedSteps = 20;
-// Assumed time of a batch in evaluation relative to a step, until measured: the forward pass has a third of the
-// multiply-adds.
+// Assumed time of one view of a batch in evaluation relative to a step, until measured: the forward pass has a third of
+// the multiply-adds.
 constexpr double kEvaluationShare = 1.0 / 3.0;
 
 [[noreturn]] void throw_stopped() { throw Error(ErrorKind::kCancelled, "training was stopped"); }
@@ -198,7 +198,8 @@ class TrainingRun {
     history_.samples += static_cast<std::int64_t>(batch.labels.size()) * plan_.world;
     budget_.step_done(watch_.seconds() - paused_s_);
     if (history_.evaluations.empty() && plan_.validation)
-      budget_.set_reserve(kEvaluationShare * static_cast<double>(plan_.validation_batches) * budget_.step_seconds());
+      budget_.set_reserve(kEvaluationShare * views_of(settings_.test_augmentation) *
+                          static_cast<double>(plan_.validation_batches) * budget_.step_seconds());
     evaluation_due_ |= plan_.evaluate_every > 0 && (step_ - plan_.first_step) % plan_.evaluate_every == 0;
   }
 

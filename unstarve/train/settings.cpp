@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 3> kPrecisions{"float32", "bfloat16", "fl
 constexpr std::array<std::string_view, 4> kOptimisers{"sgd", "adamw", "lars", "lamb"};
 constexpr std::array<std::string_view, 3> kForms{"each", "foreach", "fused"};
 constexpr std::array<std::string_view, 6> kSchedules{"constant", "linear", "cosine", "polynomial", "step", "one_cycle"};
+constexpr std::array<std::string_view, 3> kTestAugmentations{"none", "mirror", "mirror_translate"};
 
 std::string expected(const FieldRange& range) {
   const auto bound = [](double value, bool excluded, const char* inside, const char* outside) {
@@ -71,12 +72,25 @@ std::span<const std::string_view> words_of<UpdateForm>() noexcept {
   return kForms;
 }
 template <>
+std::span<const std::string_view> words_of<TestAugmentation>() noexcept {
+  return kTestAugmentations;
+}
+template <>
 std::span<const std::string_view> words_of<ScheduleName>() noexcept {
   return kSchedules;
 }
 
 bool has_fused_form(OptimiserName name) noexcept {
   return name == OptimiserName::kSgd || name == OptimiserName::kAdamw;
+}
+
+int views_of(TestAugmentation augmentation) noexcept {
+  switch (augmentation) {
+    case TestAugmentation::kNone: return 1;
+    case TestAugmentation::kMirror: return 2;
+    case TestAugmentation::kMirrorTranslate: return 6;
+  }
+  return 1;
 }
 
 const char* to_string(Precision precision) noexcept { return kPrecisions[static_cast<std::size_t>(precision)].data(); }

@@ -17,6 +17,8 @@ enum class Precision { kFloat32, kBfloat16, kFloat16 };
 enum class OptimiserName { kSgd, kAdamw, kLars, kLamb };
 // How parameters are updated: one after the other, all by a few kernels (at::_foreach_*), or all by one kernel.
 enum class UpdateForm { kEach, kForeach, kFused };
+// The views of an image in evaluations, whose logits are averaged: torch/views.h.
+enum class TestAugmentation { kNone, kMirror, kMirrorTranslate };
 enum class ScheduleName { kConstant, kLinear, kCosine, kPolynomial, kStep, kOneCycle };
 
 // The words of an enumeration in the order of its values, as in files and on the command line.
@@ -28,6 +30,9 @@ template <class Enum>
 }
 // Whether UpdateForm::kFused exists for the optimiser.
 [[nodiscard]] bool has_fused_form(OptimiserName name) noexcept;
+
+// The number of forward passes for an image in an evaluation.
+[[nodiscard]] int views_of(TestAugmentation augmentation) noexcept;
 
 [[nodiscard]] const char* to_string(Precision precision) noexcept;       // "float32", "bfloat16", "float16"
 [[nodiscard]] Precision precision_from_string(const std::string& name);  // throws Error(kArgument)
@@ -85,6 +90,7 @@ struct TrainSettings {
   double whitening_epochs = 0;   // in which the bias of a whitening layer is trained; 0: all
   bool sync_batch_norm = false;  // over the batches of all ranks
   double label_smoothing = 0.0;
+  TestAugmentation test_augmentation = TestAugmentation::kNone;
   std::uint64_t seed = 0;  // of the initial weights, dropout and stochastic depth
   friend bool operator==(const TrainSettings&, const TrainSettings&) = default;
 };

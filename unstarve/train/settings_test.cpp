@@ -18,6 +18,12 @@ TEST_CASE("precisions survive a round trip through their names") {
   CHECK_THROWS_WITH(precision_from_string("fp8"), Catch::Contains("fp8") && Catch::Contains("bfloat16"));
 }
 
+TEST_CASE("test-time augmentation has a word for each value") {
+  CHECK(word_of(TestAugmentation::kNone) == "none");
+  CHECK(word_of(TestAugmentation::kMirrorTranslate) == "mirror_translate");
+  CHECK(words_of<TestAugmentation>().size() == 3);
+}
+
 TEST_CASE("settings out of range are rejected by name") {
   const auto error_message = [](auto change) -> std::string {
     TrainSettings settings;

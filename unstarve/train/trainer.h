@@ -164,7 +164,7 @@ class Trainer {
   [[nodiscard]] virtual std::vector<StepSpan> spans() = 0;
 
   // Runs the current batch in evaluation mode, with the moving average if there is one, and adds to `result` (without
-  // label smoothing); waits for the device.
+  // label smoothing, by the mean logits of all views); waits for the device.
   virtual void evaluate(Evaluation& result) = 0;
   // Replaces `result` by the sum over all ranks.
   virtual void evaluate_done(Evaluation& result) = 0;

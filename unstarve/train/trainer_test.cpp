@@ -11,6 +11,7 @@
 #include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -349,6 +350,33 @@ TEST_CASE("every optimiser learns and resumes bit-equal, with clipping, accumula
     CHECK(second->restore(file.path()).step == 3);
     CHECK(evaluate(*second, unseen.batch()).loss_sum == evaluation.loss_sum);
     CHECK(losses(*second, 3, 3) == expected);
+  }
+}
+
+TEST_CASE("with mirrored views an image and its mirror image have the same logits") {
+  TrainSettings settings = small_settings();
+  const Samples samples(3);
+  Samples mirrored = samples;
+  for (std::size_t n = 0; n < kSamples * kSide; ++n) {
+    for (std::size_t x = 0; x < kSide; ++x) {
+      for (std::size_t c = 0; c < 3; ++c)
+        mirrored.pixels[(n * kSide + x) * 3 + c] = samples.pixels[(n * kSide + kSide - 1 - x) * 3 + c];
+    }
+  }
+  for (const bool channels_last : {false, true}) {
+    settings.channels_last = channels_last;
+    const auto losses_of_both = [&](TestAugmentation augmentation) {
+      settings.test_augmentation = augmentation;
+      const auto trainer = make_trainer(settings);
+      (void)losses(*trainer, 3);
+      return std::pair(evaluate(*trainer, samples.batch()).loss_sum, evaluate(*trainer, mirrored.batch()).loss_sum);
+    };
+    const auto [loss, of_mirrored] = losses_of_both(TestAugmentation::kNone);
+    CHECK(loss != of_mirrored);
+    const auto [mean, mean_of_mirrored] = losses_of_both(TestAugmentation::kMirror);
+    CHECK(mean != loss);
+    CHECK(mean == Approx(mean_of_mirrored).epsilon(1e-5));
+    CHECK(losses_of_both(TestAugmentation::kMirrorTranslate).first != mean);
   }
 }
 
