@@ -10,6 +10,7 @@
 
 #include "train_flags.h"
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/jobs/settings/target.h"
 #include "unstarve/pipeline/order/sources.h"
@@ -75,11 +76,11 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
     pipeline.source.split = arguments.text("--split", pipeline.source.split);
     const auto data = open_data(pipeline);
     const std::string device = arguments.text("--device", pipeline.device.name.empty() ? "cpu" : pipeline.device.name);
-    Settings settings = settings_for(pipeline, *data, arguments.text("--model"), device);
+    Settings settings = settings_for(pipeline, *data, arguments.text("--model"), device, arguments.text("--recipe"));
     set_device(settings, device);
     return settings;
   }
-  Settings settings = load_settings(file);
+  Settings settings = load_settings(file, arguments.text("--recipe"));
   SourceSpec& source = settings.pipeline.source;
   if (kind == SpecKind::kNone && arguments.has("DATA")) {
     source = {arguments.text("DATA"), ""};
@@ -96,10 +97,11 @@ Settings settings_from_data(const Arguments& arguments) {
   if (!arguments.has("DATA"))
     throw Error(ErrorKind::kArgument, "DATA: not given; expected a path, or a settings file with --config");
   const SourceSpec source{arguments.text("DATA"), arguments.text("--split")};
-  return default_settings(source, *open_source(source),
-                          {arguments.text("--model"), arguments.text("--device", "cpu"),
-                           static_cast<int>(arguments.integer("--image-size", 0, 8, 4096)),
-                           augmentation_from_string(arguments.text("--augmentation", "standard"))});
+  TrainChoice choice{arguments.text("--model"), arguments.text("--device", "cpu"),
+                     static_cast<int>(arguments.integer("--image-size", 0, 8, 4096))};
+  if (arguments.has("--augmentation")) choice.augmentation = augmentation_from_string(arguments.text("--augmentation"));
+  choice.recipe = arguments.text("--recipe");
+  return default_settings(source, *open_source(source), choice);
 }
 
 }  // namespace
@@ -148,7 +150,9 @@ std::string device_from(const Arguments& arguments, const Settings& settings) {
 }
 
 Settings settings_from(const Arguments& arguments) {
-  if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));  // before opening the data
+  // Before opening the data.
+  if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));
+  if (arguments.has("--recipe")) (void)find_recipe(arguments.text("--recipe"));
   const std::string data = arguments.text("DATA"), config = arguments.text("--config");
   const SpecKind kind = detect_spec(data).kind;
   if (kind != SpecKind::kNone && arguments.has("--config"))

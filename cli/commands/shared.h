@@ -62,7 +62,7 @@ inline Option image_size_option() {
 inline Option augmentation_option() {
   return {"--augmentation",
           "NAME",
-          "standard",
+          "that of the recipe, else standard",
           "random changes of the training images: standard, or alternating (each image is mirrored in every other "
           "epoch; images up to 40 px: moved by up to 2 pixels, with reflected borders)",
           false,

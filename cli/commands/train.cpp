@@ -11,6 +11,7 @@
 #include "shared.h"
 #include "train_flags.h"
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/ranks/ranks.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -48,8 +49,11 @@ int run(const Arguments& arguments, const std::string&) {
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
   options.validation = spec_of(arguments, "--val", "--val-split");
   options.minutes = arguments.number("--minutes", 0, 0.001, 1e7);
-  options.epochs = arguments.number("--epochs", options.minutes > 0 ? 0 : 10, 0.001, 1e7);
-  options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : 1, 0, 1e7);
+  const Recipe* const recipe = recipe_named(options.settings.recipe);
+  const double epochs = recipe != nullptr ? recipe->epochs : 10;
+  const double evaluate_every = recipe != nullptr ? recipe->evaluate_every : 1;
+  options.epochs = arguments.number("--epochs", options.minutes > 0 ? 0 : epochs, 0.001, 1e7);
+  options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : evaluate_every, 0, 1e7);
   options.checkpoints = {arguments.text("--checkpoint-dir"), arguments.text("--out"),
                          static_cast<int>(arguments.integer("--keep-checkpoints", 2, 1, 1'000'000))};
   options.checkpoint_seconds = arguments.seconds("--checkpoint-every", options.checkpoint_seconds);
@@ -85,6 +89,17 @@ int run(const Arguments& arguments, const std::string&) {
   return kDone;
 }
 
+Option recipe_option() {
+  static const std::string help = [] {
+    std::string text = "named settings that other options and keys of the settings file override:";
+    for (const Recipe& recipe : recipes())
+      text += fmt::format("{} {} ({})", &recipe == recipes().data() ? "" : ",", recipe.name, recipe.help);
+    return text;
+  }();
+  static const std::string choices = recipe_names(" ");
+  return {"--recipe", "NAME", "", help.c_str(), false, Completes::kNothing, choices.c_str()};
+}
+
 }  // namespace
 
 Command train_command() {
@@ -95,6 +110,7 @@ Command train_command() {
       "rate warms up and decays to zero over the epochs or minutes.",
       "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
       "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors\n"
+      "  unstarve train cifar10/train --val cifar10/test --recipe cifar-speed --target 0.94 --json\n"
       "  mpirun -n 4 unstarve train photos/ --config tuned.yaml --json\n"
       "  torchrun --nproc-per-node 4 -m unstarve train photos/ --config tuned.yaml --json",
       {data_option(false),
@@ -102,12 +118,13 @@ Command train_command() {
        {"--val", "DATA", "", "validation data, or a spec; each sample is evaluated once", false, Completes::kPath},
        {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
        config_option(),
+       recipe_option(),
        model_option(),
        training_device_option(),
        image_size_option(),
        augmentation_option(),
        {"--minutes", "M", "", "time limit of the training; with --epochs, the first limit reached ends it"},
-       {"--epochs", "N", "10, or no limit with --minutes", "number of epochs"},
+       {"--epochs", "N", "that of the recipe, else 10; no limit with --minutes", "number of epochs"},
        {"--batch", "N", "256 up to 40 px, else 32", "samples per batch; scales the learning rate"},
        {"--threads", "N", "autotuned", "worker threads of the loader"},
        {"--prefetch", "N", "2, autotuned unless --threads is given", "number of prefetched batches"},
@@ -126,7 +143,7 @@ Command train_command() {
        cache_option(),
        cache_folder_option(),
        cache_limit_option(),
-       {"--evaluate-every", "N", "1, or only at the end with --minutes", "epochs between evaluations"},
+       {"--evaluate-every", "N", "1, or only at the end with --minutes or a recipe", "epochs between evaluations"},
        {"--target", "SHARE", "", "accuracy on the validation data at which training ends, e.g. 0.94"},
        {"--price-per-hour", "PRICE", "", "price of the machines, for the cost of the run and of reaching the target"},
        {"--trace", "FILE", "", "write a trace of 20 steps for chrome://tracing and Perfetto", false, Completes::kPath},

@@ -1,4 +1,6 @@
-"""Training reaches 70 % accuracy on CIFAR-10 within ten minutes.
+"""Training reaches 70 % accuracy on CIFAR-10 within ten minutes, and 93 % by the recipe cifar-speed.
+
+The published accuracy of the recipe is 94 %, as the mean of many runs.
 
 Requires cifar10-jpeg.tar.zst in $UNSTARVE_DATA or ../shared/data; skipped otherwise.
 """
@@ -14,16 +16,28 @@ ROOT = Path(__file__).resolve().parents[3]
 ARCHIVE = Path(os.environ.get("UNSTARVE_DATA", ROOT.parent / "shared" / "data")) / "cifar10-jpeg.tar.zst"
 
 
-@pytest.mark.long
-def test_train_reaches_70_percent_on_cifar10_within_ten_minutes(tmp_path):
+def trained(folder, *options, timeout):
+    """The result of a training on CIFAR-10, which is unpacked into the folder."""
     if not ARCHIVE.exists():
         pytest.skip(f"{ARCHIVE} is not here")
-    subprocess.run(["tar", "--zstd", "-xf", ARCHIVE, "-C", tmp_path], check=True)
-    data = tmp_path / "cifar10"
-    command = [os.environ["UNSTARVE"], "train", data / "train", "--val", data / "test", "--minutes", "10", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
+    subprocess.run(["tar", "--zstd", "-xf", ARCHIVE, "-C", folder], check=True)
+    data = folder / "cifar10"
+    command = [os.environ["UNSTARVE"], "train", data / "train", "--val", data / "test", *options, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     if done.returncode == 4:
         pytest.skip("this build has no libtorch: " + done.stderr.strip())
     assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.long
+def test_train_reaches_70_percent_on_cifar10_within_ten_minutes(tmp_path):
+    result = trained(tmp_path, "--minutes", "10", timeout=1200)
     assert result["accuracy"] >= 0.70, result
+
+
+@pytest.mark.long
+def test_the_recipe_cifar_speed_reaches_93_percent(tmp_path):
+    result = trained(tmp_path, "--recipe", "cifar-speed", timeout=7200)
+    assert result["epochs"] == 10
+    assert result["accuracy"] >= 0.93, result

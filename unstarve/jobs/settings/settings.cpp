@@ -12,6 +12,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/device/device.h"
+#include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/faults.h"
@@ -145,8 +146,7 @@ class TrainWriter {
   std::string group_;
 };
 
-TrainSettings read_train(YamlMap map) {
-  TrainSettings train;
+TrainSettings read_train(YamlMap map, TrainSettings train) {
   TrainReader reader(std::move(map));
   visit_train_fields(train, reader);
   reader.finish();
@@ -165,6 +165,7 @@ std::string to_yaml(const Settings& settings, const std::string& comment) {
   YAML::Emitter out;
   if (!comment.empty()) out << YAML::Comment(comment);
   out << YAML::BeginMap << YAML::Key << "unstarve" << YAML::Value << kSettingsVersion;
+  if (!settings.recipe.empty()) out << YAML::Key << "recipe" << YAML::Value << settings.recipe;
   out << YAML::Key << "pipeline" << YAML::Value;
   write_yaml(out, settings.pipeline);
   out << YAML::Key << "train" << YAML::Value;
@@ -173,18 +174,26 @@ std::string to_yaml(const Settings& settings, const std::string& comment) {
   return std::string(out.c_str()) + "\n";
 }
 
-Settings settings_from_yaml(const std::string& text, const std::string& name) {
+Settings settings_from_yaml(const std::string& text, const std::string& name, const std::string& recipe) {
   YamlMap map = YamlMap::parse(text, name);
   check_settings_version(map);
-  Settings settings;
-  const YamlMap pipeline = map.map("pipeline");
   Faults faults;
+  std::string named;
   faults.collect([&] {
-    settings.pipeline = read_pipeline_yaml(pipeline);
+    map.get("recipe", named);
+    if (!named.empty() && recipe_named(named) == nullptr)
+      map.fail("recipe", fmt::format("found \"{}\", expected one of {}", named, recipe_names()));
+  });
+  if (!recipe.empty()) named = recipe;
+  const Recipe* const begin = recipe_named(named);
+  Settings settings = begin != nullptr ? settings_of(*begin) : Settings();
+  const YamlMap pipeline = map.map("pipeline");
+  faults.collect([&] {
+    settings.pipeline = read_pipeline_yaml(pipeline, settings.pipeline);
     check_node(pipeline, [&] { check_spec(settings.pipeline); });
   });
   faults.collect([&] {
-    settings.train = read_train(map.map("train"));
+    settings.train = read_train(map.map("train"), settings.train);
     check_node(map, [&] { check_settings(settings.train); });
   });
   faults.collect([&] { map.finish(); });
@@ -196,8 +205,8 @@ Settings settings_from_yaml(const std::string& text, const std::string& name) {
   return settings;
 }
 
-Settings load_settings(const std::filesystem::path& path) {
-  return settings_from_yaml(read_text_file(path), path.string());
+Settings load_settings(const std::filesystem::path& path, const std::string& recipe) {
+  return settings_from_yaml(read_text_file(path), path.string(), recipe);
 }
 
 Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {
@@ -235,11 +244,13 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
   const Size size = largest_image_size(dataset, kMaxPixels);
   const int side = std::max(size.width, size.height);
   const bool thumbnails = side <= kThumbnailSide;
+  const Recipe* const recipe = choice.recipe.empty() ? nullptr : &find_recipe(choice.recipe);
+  const int photograph_side = recipe != nullptr ? recipe->image_size : kPhotographSide;
   Settings settings;
   TrainSettings& train = settings.train;
-  train.model = !choice.model.empty() ? choice.model : default_model(side);
+  train.model = default_model(side);
   train.classes = std::max(2, static_cast<int>(dataset.classes().size()));
-  train.image_size = choice.image_size > 0 ? choice.image_size : thumbnails ? side : kPhotographSide;
+  train.image_size = choice.image_size > 0 ? choice.image_size : thumbnails ? side : photograph_side;
   train.device = choice.device.starts_with("emulated:") ? "cpu" : choice.device;
   train.channels_last = true;
   train.optimiser.form = UpdateForm::kFused;
@@ -250,16 +261,25 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
     train.precision = Precision::kBfloat16;
   PipelineSpec& pipeline = settings.pipeline;
   pipeline.source = {source.path, source.split, source.labels, source.index};
-  pipeline.operations = training_operations(train.image_size, size, choice.augmentation);
-  pipeline.output = {ElementType::kUint8, Layout::kNhwc, thumbnails ? kCifar10Normalisation : kImagenetNormalisation};
+  const Augmentation standard = recipe != nullptr ? recipe->augmentation : Augmentation::kStandard;
+  pipeline.operations = training_operations(train.image_size, size, choice.augmentation.value_or(standard));
+  pipeline.output = thumbnail_output();
+  if (!thumbnails) pipeline.output.normalisation = kImagenetNormalisation;
   pipeline.batch.size = 256;
   train.learning_rate = 0.1;
   train.label_smoothing = thumbnails ? 0.1 : 0;
+  int batch = starting_batch(choice.device, train.image_size);
+  if (recipe != nullptr) {
+    apply_recipe(*recipe, settings);
+    batch = recipe->batch;
+  }
+  if (!choice.model.empty()) train.model = choice.model;
   const std::uint64_t samples = std::max<std::uint64_t>(1, dataset.size());  // fewer than a batch: one full batch
-  set_batch(settings, static_cast<int>(std::min<std::uint64_t>(
-                          samples, static_cast<std::uint64_t>(starting_batch(choice.device, train.image_size)))));
+  set_batch(settings, static_cast<int>(std::min(samples, static_cast<std::uint64_t>(batch))));
   return settings;
 }
+
+StoreFormat thumbnail_output() { return {ElementType::kUint8, Layout::kNhwc, kCifar10Normalisation}; }
 
 void set_device(Settings& settings, const std::string& device) {
   if (!device.starts_with("emulated:")) settings.train.device = device;

@@ -2,6 +2,7 @@
 // All settings of a run, as plain data and as the YAML file that `tune` writes and `train` and `bench` read.
 //
 //   unstarve: 1            # version of this schema
+//   recipe: cifar-speed    # optional: what the other keys begin with, see recipes.h
 //   pipeline: {...}        # see pipeline/spec/spec_yaml.h
 //   train: {...}           # see train/settings.h; the same names
 //
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "unstarve/core/image.h"
@@ -24,13 +26,16 @@ class Dataset;
 struct Settings {
   PipelineSpec pipeline;
   TrainSettings train;
+  std::string recipe;  // that the settings began with; "": none
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
 // The file starts with `comment`.
 [[nodiscard]] std::string to_yaml(const Settings& settings, const std::string& comment = "");
-[[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name);
-[[nodiscard]] Settings load_settings(const std::filesystem::path& path);
+// `recipe`: replaces that of the file, unless it is empty.
+[[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name,
+                                          const std::string& recipe = "");
+[[nodiscard]] Settings load_settings(const std::filesystem::path& path, const std::string& recipe = "");
 
 // Size of the first readable image with at most `max_pixels`. Throws Error(kInput) if none of the first 100 records is
 // such an image.
@@ -42,12 +47,14 @@ struct Settings {
 
 // Good settings without measurement: native image size for thumbnails (no image above 40 px), else 224; bfloat16 if the
 // device supports it, channels last, fused optimiser, uint8 transfer, all cores, two prefetched batches; label
-// smoothing 0.1 for thumbnails. `device`: "cpu", "cuda[:N]" or "emulated:<name>".
+// smoothing 0.1 for thumbnails. A recipe replaces these and the batch size of 256. `device`: "cpu", "cuda[:N]" or
+// "emulated:<name>".
 struct TrainChoice {
-  std::string model;  // "": default_model() of the data
+  std::string model;  // "": that of the recipe, or default_model() of the data
   std::string device = "cpu";
-  int image_size = 0;  // 0: chosen for the data
-  Augmentation augmentation = Augmentation::kStandard;
+  int image_size = 0;                          // 0: chosen for the data
+  std::optional<Augmentation> augmentation{};  // none: that of the recipe, or standard
+  std::string recipe{};                        // "": none
 };
 [[nodiscard]] Settings default_settings(const SourceSpec& source, const Dataset& dataset,
                                         const TrainChoice& choice = {});
@@ -58,6 +65,9 @@ void set_device(Settings& settings, const std::string& device);
 
 // Emits a notice if pipeline.device assigns operations to a device: the program runs them on the host.
 void notify_done_on_host(const PipelineSpec& pipeline);
+
+// Of batches of thumbnails: uint8, normalised on the device.
+[[nodiscard]] StoreFormat thumbnail_output();
 
 // Sets the batch size and scales the learning rate in proportion (Goyal et al., "Accurate, large minibatch SGD", 2017).
 void set_batch(Settings& settings, int batch);

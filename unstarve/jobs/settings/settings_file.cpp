@@ -37,21 +37,23 @@ SpecFile detect_spec(const std::string& path) {
 PipelineSpec load_pipeline(const std::string& path) {
   const std::string text = read_text_file(path);
   SpecDocument document = read_spec_document(text, path);
-  if (document.settings) (void)settings_from_yaml(text, path);  // reports errors outside the pipeline
+  // With what its recipe sets, and after a check of the other sections.
+  if (document.settings) document.pipeline = settings_from_yaml(text, path).pipeline;
   require_source(document.pipeline);
   return std::move(document.pipeline);
 }
 
 Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,
-                      const std::string& device) {
+                      const std::string& device, const std::string& recipe) {
   Size size = first_image_size(dataset, pipeline.decode.max_pixels);
   // As in the first epoch, where schedules start.
   for (const OpSpec& operation : pipeline.operations) {
     size = make_operation(at_epoch(operation, 0))->output_size(size);
   }
   const int side = std::max(size.width, size.height);
+  const std::string fallback = recipe.empty() ? default_model(side) : "";
   Settings settings =
-      default_settings(pipeline.source, dataset, {model.empty() ? default_model(side) : model, device, side});
+      default_settings(pipeline.source, dataset, {model.empty() ? fallback : model, device, side, {}, recipe});
   set_batch(settings, pipeline.batch.size);
   settings.pipeline = pipeline;
   return settings;

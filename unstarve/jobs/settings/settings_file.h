@@ -27,7 +27,8 @@ struct SpecFile {
 [[nodiscard]] PipelineSpec load_pipeline(const std::string& path);
 
 // A bare pipeline with the training settings that default_settings() chooses for its output.
+// Of a recipe, only the training settings are used, for the batch size of the pipeline.
 [[nodiscard]] Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,
-                                    const std::string& device);
+                                    const std::string& device, const std::string& recipe = "");
 
 }  // namespace unstarve

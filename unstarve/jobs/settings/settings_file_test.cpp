@@ -104,6 +104,22 @@ TEST_CASE("the training settings of a bare pipeline fit its output") {
   CHECK(settings_for(spec, *data, "mobilenet_v2", "cpu").train.model == "mobilenet_v2");
 }
 
+TEST_CASE("the training settings of a bare pipeline may begin with a recipe") {
+  const auto data = open_dataset("synthetic:classes=7,images=2000,size=32,seed=1");
+  PipelineSpec spec;
+  spec.source = {kData, ""};
+  spec.operations = {{"center_crop", {{"size", {32}}}}};
+  spec.batch.size = 256;
+  const Settings settings = settings_for(spec, *data, "", "cpu", "cifar-speed");
+  CHECK(settings.pipeline == spec);
+  CHECK(settings.recipe == "cifar-speed");
+  CHECK(settings.train.model == "cifar_speed");
+  CHECK(settings.train.learning_rate == Approx(1.5 / 4));
+  CHECK(settings_for(spec, *data, "cifar_net", "cpu", "cifar-speed").train.model == "cifar_net");
+  const File file("a.yaml", "unstarve: 1\nrecipe: cifar-speed\npipeline: {source: {path: x}}\n");
+  CHECK(load_pipeline(file.path()).operations.back().name == "alternating_flip");
+}
+
 TEST_CASE("the training settings of a bare pipeline use an image within its pixel limit") {
   PipelineSpec spec;
   spec.source = {"photographs", ""};

@@ -15,6 +15,8 @@ SpecDocument read_spec_document(const std::string& text, const std::string& name
   if (settings) check_settings_version(map);
   const YamlMap pipeline = settings ? map.map("pipeline") : map;
   if (settings) {
+    std::string recipe;
+    map.get("recipe", recipe);
     (void)map.map("train");
     map.finish();
   }

@@ -27,8 +27,8 @@ struct SpecDocument {
   PipelineSpec pipeline;  // accepted by check_spec()
 };
 
-// `name` identifies the document in messages; if empty, messages begin with "pipeline" or "settings". The section
-// `train` of settings is not checked.
+// `name` identifies the document in messages; if empty, messages begin with "pipeline" or "settings". Of settings, only
+// `pipeline` is used: the section `train` and the name of the recipe are not checked.
 [[nodiscard]] SpecDocument read_spec_document(const std::string& text, const std::string& name);
 
 // Throws unless the key `unstarve` of settings has this version.

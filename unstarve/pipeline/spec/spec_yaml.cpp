@@ -7,6 +7,7 @@
 #include <cmath>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/utf8.h"
@@ -242,6 +243,7 @@ class Reader {
     }
   }
   void read(const char* key, std::vector<OpSpec>& operations) {
+    if (map_.has(key)) operations.clear();
     for (auto& [name, params] : map_.named_list(key)) {
       OpSpec operation{name, {}};
       for (const std::string& param : params.keys()) {
@@ -272,8 +274,8 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   out << YAML::EndMap;
 }
 
-PipelineSpec read_pipeline_yaml(const YamlMap& map) {
-  PipelineSpec spec;
+PipelineSpec read_pipeline_yaml(const YamlMap& map, PipelineSpec defaults) {
+  PipelineSpec spec = std::move(defaults);
   Reader reader(map);
   visit_spec(reader, spec);
   reader.finish();

@@ -22,7 +22,8 @@ namespace unstarve {
 class YamlMap;
 
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec);  // a mapping
-[[nodiscard]] PipelineSpec read_pipeline_yaml(const YamlMap& map);
+// Absent nodes keep their values in `defaults`; a list replaces theirs.
+[[nodiscard]] PipelineSpec read_pipeline_yaml(const YamlMap& map, PipelineSpec defaults = {});
 
 // Reads a document that is one pipeline, in YAML or JSON. `name` identifies it in messages.
 [[nodiscard]] PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name);

@@ -1,0 +1,88 @@
+"""`unstarve train --recipe`: settings, what overrides them, and resumed runs."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from train_support import finish
+
+DATA = "synthetic:classes=4,images=192,size=32,seed=2"
+SHORT = ["--batch", "48", "--precision", "float32", "--operator-threads", "1", "--seed", "3"]
+
+
+def start(*arguments):
+    return subprocess.Popen([os.environ["UNSTARVE"], "train", *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def trained(*arguments):
+    code, out, errors = finish(start(*arguments, "--json"))
+    assert code == 0, errors
+    return json.loads(out)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """Two epochs of four steps, with the learning rate for the smaller batch."""
+    return trained(DATA, "--val", DATA, "--recipe", "cifar-speed", *SHORT, "--epochs", 2)
+
+
+def test_a_recipe_sets_network_schedule_and_evaluation(whole):
+    assert (whole["model"], whole["batch"], whole["steps"]) == ("cifar_speed", 48, 8)
+    assert whole["parameters"] == 1_971_352 - 256 * 6  # 4 classes instead of 10
+    # 1.5 at batch 1024; the warm-up of 23 % of 8 steps has 2, from a share of 0.2.
+    peak = 1.5 * 48 / 1024
+    rates = [point["learning_rate"] for point in whole["points"]]
+    assert rates[:2] == pytest.approx([peak * 0.6, peak])
+    assert rates[-1] == pytest.approx(peak * (0.07 + 0.93 / 6))
+    assert [evaluation["step"] for evaluation in whole["evaluations"]] == [8]
+
+
+def test_a_recipe_has_a_length_of_its_own():
+    short = ["--batch", "192", *SHORT[2:]]
+    assert trained(DATA, "--recipe", "cifar-speed", *short, "--model", "cifar_net")["epochs"] == 10
+
+
+def test_flags_override_the_recipe():
+    result = trained(DATA, "--val", DATA, "--recipe", "cifar-speed", *SHORT, "--epochs", 1, "--model", "cifar_net",
+                     "--learning-rate", "0.01", "--initial-share", "1", "--evaluate-every", "0.5", "--lookahead", "0",
+                     "--augmentation", "standard")
+    assert result["model"] == "cifar_net"
+    assert result["points"][0]["learning_rate"] == 0.01
+    assert [evaluation["step"] for evaluation in result["evaluations"]] == [2, 4]
+
+
+def test_a_settings_file_may_begin_with_a_recipe(tmp_path, whole):
+    file = tmp_path / "fast.yaml"
+    file.write_text(f"unstarve: 1\nrecipe: cifar-speed\npipeline: {{source: {{path: '{DATA}'}}, batch: {{size: 48}}, "
+                    f"order: {{seed: 3}}}}\ntrain: {{classes: 4, seed: 3, learning_rate: {1.5 * 48 / 1024}}}\n")
+    result = trained("--config", file, "--val", DATA, *SHORT[2:], "--epochs", 2)
+    assert result["loss_last"] == whole["loss_last"]
+    assert result["evaluations"][-1]["loss"] == whole["evaluations"][-1]["loss"]
+    file.write_text("unstarve: 1\nrecipe: cifar-sped\npipeline: {source: {path: x}}\n")
+    code, _, errors = finish(start("--config", file))
+    assert code == 3
+    assert 'fast.yaml.recipe: line 2: found "cifar-sped", expected one of cifar-speed' in errors
+
+
+def test_an_unknown_recipe_is_rejected_with_the_known_ones():
+    code, _, errors = finish(start("no/such/data", "--recipe", "cifar-sped"))
+    assert code == 2
+    assert 'unknown recipe "cifar-sped"; expected one of cifar-speed' in errors
+
+
+@pytest.mark.parametrize("epochs", ["0.5", "1.25"])
+def test_a_run_with_a_recipe_resumes_bit_equal(tmp_path, whole, epochs):
+    """Across the first batch of the whitening layer, averages of lookahead and the epochs of the alternating flip."""
+    process = start(DATA, "--recipe", "cifar-speed", *SHORT, "--epochs", 2, "--checkpoint-dir", tmp_path / "run",
+                    "--checkpoint-every", "0.1s", "--keep-checkpoints", 100)
+    code, _, errors = finish(process)
+    assert code == 0, errors
+    step = round(float(epochs) * 4)
+    at = next(path for path in sorted((tmp_path / "run").glob("step-*")) if int(path.stem.split("-")[1]) >= step)
+    if int(at.stem.split("-")[1]) == 8:
+        pytest.skip("steps were faster than the time between checkpoints")
+    resumed = trained(DATA, "--val", DATA, "--recipe", "cifar-speed", *SHORT, "--epochs", 2, "--resume", at)
+    assert resumed["loss_last"] == whole["loss_last"]
+    assert resumed["evaluations"][-1] == whole["evaluations"][-1] | {"seconds": resumed["evaluations"][-1]["seconds"]}
