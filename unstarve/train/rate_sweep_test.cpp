@@ -28,7 +28,7 @@ class StateOfRates final : public TrainSnapshot {
 class RateTrainer final : public testing::IdleTrainer {
  public:
   explicit RateTrainer(std::function<double(double)> loss_after) : loss_after_(std::move(loss_after)) {}
-  void step(double learning_rate, bool update) override {
+  void step(double learning_rate, bool update, const StepPosition& /*position*/) override {
     if (steps++ == failing_step) throw Error(ErrorKind::kMemory, "no memory");
     loss_ = loss_after_(rate);
     updates.push_back(update);
