@@ -11,7 +11,7 @@ namespace unstarve::testing {
 class IdleTrainer : public Trainer {
  public:
   void load(const HostBatch&) override {}
-  void step(double, bool) override {}
+  void step(double, bool, const StepPosition&) override {}
   void synchronise() override {}
   double loss() override { return 0; }
   void enable_timing(bool) override {}
