@@ -91,7 +91,7 @@ class SavedState {
 }  // namespace
 
 TEST_CASE("the bias of the whitening layer is trained in the first epochs only, its filters never") {
-  const auto trainer = make_torch_trainer(speed_settings(), {});
+  const auto trainer = make_torch_trainer(speed_settings(), nullptr, {});
   train(*trainer, 0, 1);
   const SavedState begin(*trainer);
   train(*trainer, 1, 2 * kEpochSteps);
@@ -113,7 +113,7 @@ TEST_CASE("without a limit the bias of the whitening layer is always trained") {
   TrainSettings settings = speed_settings();
   settings.whitening_epochs = 0;
   settings.lookahead.every = 0;
-  const auto trainer = make_torch_trainer(settings, {});
+  const auto trainer = make_torch_trainer(settings, nullptr, {});
   train(*trainer, 0, 2 * kEpochSteps + 1);
   const SavedState before(*trainer);
   train(*trainer, 2 * kEpochSteps + 1, kRunSteps);
@@ -121,19 +121,19 @@ TEST_CASE("without a limit the bias of the whitening layer is always trained") {
 }
 
 TEST_CASE("a run with lookahead, freezing and rates of its own for biases resumes bit-equal at every step") {
-  const auto whole = make_torch_trainer(speed_settings(), {});
+  const auto whole = make_torch_trainer(speed_settings(), nullptr, {});
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("unstarve-torch-resume-test-" + std::to_string(::getpid()));
   train(*whole, 0, kRunSteps);
   const SavedState expected(*whole);
   for (const int at : {1, 4, 6, 8, 11}) {
     CAPTURE(at);
-    const auto first = make_torch_trainer(speed_settings(), {});
+    const auto first = make_torch_trainer(speed_settings(), nullptr, {});
     train(*first, 0, at);
     first->save(path, {at, ""});
     TrainSettings settings = speed_settings();
     settings.seed = 9;
-    const auto second = make_torch_trainer(settings, {});
+    const auto second = make_torch_trainer(settings, nullptr, {});
     CHECK(second->restore(path).step == at);
     train(*second, at, kRunSteps);
     const SavedState resumed(*second);

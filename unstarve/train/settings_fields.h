@@ -127,10 +127,7 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare, "probability spread over all classes",
                   "0.1 for images up to 40 px, else 0"},
         s.label_smoothing);
-  visit(FieldInfo{"test_augmentation",
-                  "--test-augmentation",
-                  {},
-                  "views of each image in evaluations, whose logits are averaged"},
+  visit(FieldInfo{"test_augmentation", "--test-augmentation", {}, "views of each image averaged in evaluations"},
         s.test_augmentation);
   visit(FieldInfo{"seed", "", {0, kNoLimit}, "seed of the initial weights, dropout and stochastic depth"}, s.seed);
 }
