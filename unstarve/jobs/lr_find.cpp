@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
@@ -61,7 +62,7 @@ void show_descent(const LrFindResult& r, CurveChart& losses, CurveChart& slopes)
   if (!r.suggestion.slope) return;
   const double lowest = r.suggestion.lowest.loss, steepest = -*r.suggestion.slope;
   double highest = lowest;
-  for (const SmoothedLoss& point : smoothed_losses(r.sweep.points))
+  for (const SmoothedLoss& point : smoothed_losses(r.sweep))
     if (point.rate <= r.suggestion.lowest.rate) highest = std::max(highest, point.loss);
   const double margin = 0.4 * (highest - lowest);
   losses.y_from = lowest - margin;
@@ -74,7 +75,7 @@ std::vector<CurveChart> loss_charts(const LrFindResult& r) {
   Curve losses{"loss", CurveLook::kDots, {}}, smoothed{"smoothed loss", CurveLook::kLine, {}};
   Curve slopes{"slope of the smoothed loss", CurveLook::kLine, {}};
   for (const RatePoint& point : r.sweep.points) losses.points.push_back({point.rate, point.loss});
-  for (const SmoothedLoss& point : smoothed_losses(r.sweep.points)) {
+  for (const SmoothedLoss& point : smoothed_losses(r.sweep)) {
     smoothed.points.push_back({point.rate, point.loss});
     if (point.slope) slopes.points.push_back({point.rate, *point.slope});
   }
@@ -102,7 +103,7 @@ std::vector<CurveChart> loss_charts(const LrFindResult& r) {
 
 FiguresTable loss_table(const LrFindResult& r) {
   FiguresTable table{"All updates", {"learning rate", "loss", "smoothed loss", "at the rate", "slope"}, {}, true};
-  const auto smoothed = smoothed_losses(r.sweep.points);
+  const auto smoothed = smoothed_losses(r.sweep);
   for (std::size_t i = 0; i < smoothed.size(); ++i) {
     const RatePoint& point = r.sweep.points[i];
     table.rows.push_back({fmt::format("{:.3g}", point.rate), fmt::format("{:.4f}", point.loss),
@@ -140,6 +141,7 @@ LrFindResult run_lr_find(const LrFindOptions& options, const Progress& progress)
   const double begin = seconds_now();
   result.sweep = find_learning_rate(*trainer, source, settings.train.accumulate, result.options);
   result.options.report = {};
+  result.sweep.chance_loss = std::log(settings.train.classes);
   result.seconds = seconds_now() - begin;
   if (result.sweep.points.empty() && result.sweep.end == SweepEnd::kNotFinite)
     throw Error(
@@ -182,7 +184,7 @@ std::string to_json(const LrFindResult& r) {
   json["tenth_of_minimum"] = {{"learning_rate", number(found.tenth.rate)}, {"reason", found.tenth.reason}};
   json["lowest"] = {{"learning_rate", found.lowest.rate}, {"loss", found.lowest.loss}};
   json["points"] = Json::array();
-  const auto smoothed = smoothed_losses(r.sweep.points);
+  const auto smoothed = smoothed_losses(r.sweep);
   for (std::size_t i = 0; i < smoothed.size(); ++i)
     json["points"].push_back({{"learning_rate", r.sweep.points[i].rate},
                               {"loss", r.sweep.points[i].loss},

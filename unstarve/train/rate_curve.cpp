@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include <fmt/format.h>
@@ -30,6 +31,44 @@ double smoothed_deviation(std::span<const RatePoint> points) {
   return median(differences) / kMedianDeviation * std::sqrt((1 - decay) / (1 + decay));
 }
 
+// Without slopes.
+std::vector<SmoothedLoss> averages(std::span<const RatePoint> points) {
+  std::vector<SmoothedLoss> smoothed;
+  double weights = 0, losses = 0, rates = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double decay = i == 0 ? 0 : points[i - 1].rate / points[i].rate;  // e for each e-fold
+    weights = decay * weights + 1;
+    losses = decay * losses + points[i].loss;
+    rates = decay * rates + std::log(points[i].rate);
+    smoothed.push_back({std::exp(rates / weights), losses / weights});
+  }
+  return smoothed;
+}
+
+// Losses above it do not count as descent. `smoothed`: after the noisy start.
+double ceiling_of(const RateSweep& sweep, std::span<const SmoothedLoss> smoothed) {
+  const bool learns = std::any_of(smoothed.begin(), smoothed.end(), [&](const SmoothedLoss& point) {
+    return point.loss < (1 - kClearShare) * sweep.chance_loss;
+  });
+  return learns ? sweep.chance_loss : std::numeric_limits<double>::infinity();
+}
+
+// Of the points from `start` on. Losses above `ceiling` count as `ceiling`.
+void set_slopes(std::span<SmoothedLoss> smoothed, std::size_t start, double ceiling) {
+  std::vector<double> logs;  // of the rates
+  for (const SmoothedLoss& point : smoothed) logs.push_back(std::log(point.rate));
+  const auto loss_at = [&](std::size_t i) { return std::min(smoothed[i].loss, ceiling); };
+  for (std::size_t i = start; i < logs.size(); ++i) {
+    const auto first = logs.begin() + static_cast<std::ptrdiff_t>(start);
+    const auto after = std::lower_bound(first, logs.end(), logs[i] + kSlopeReach);
+    const auto before = std::upper_bound(first, logs.end(), logs[i] - kSlopeReach);  // one further
+    if (after == logs.end() || before == first) continue;
+    const auto high = static_cast<std::size_t>(after - logs.begin());
+    const auto low = static_cast<std::size_t>(before - logs.begin()) - 1;
+    smoothed[i].slope = (loss_at(high) - loss_at(low)) / (logs[high] - logs[low]) * std::numbers::ln10;
+  }
+}
+
 // What two suggestions have in common: there is no clear descent.
 RateSuggestion without_rates(const std::string& reason, const SmoothedLoss& lowest = {}) {
   return {{std::nullopt, reason}, {std::nullopt, reason}, std::nullopt, lowest};
@@ -56,28 +95,10 @@ const char* to_string(SweepEnd end) noexcept {
   return "complete";
 }
 
-std::vector<SmoothedLoss> smoothed_losses(std::span<const RatePoint> points) {
-  std::vector<SmoothedLoss> smoothed;
-  std::vector<double> logs;  // of the smoothed rates
-  double weights = 0, losses = 0, rates = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const double decay = i == 0 ? 0 : points[i - 1].rate / points[i].rate;  // e for each e-fold
-    weights = decay * weights + 1;
-    losses = decay * losses + points[i].loss;
-    rates = decay * rates + std::log(points[i].rate);
-    logs.push_back(rates / weights);
-    smoothed.push_back({std::exp(logs.back()), losses / weights});
-  }
-  const std::size_t start = end_of_noisy_start(points);
-  const auto first = logs.begin() + static_cast<std::ptrdiff_t>(start);
-  for (std::size_t i = start; i < logs.size(); ++i) {
-    const auto after = std::lower_bound(first, logs.end(), logs[i] + kSlopeReach);
-    const auto before = std::upper_bound(first, logs.end(), logs[i] - kSlopeReach);  // one further
-    if (after == logs.end() || before == first) continue;
-    const auto high = static_cast<std::size_t>(after - logs.begin());
-    const auto low = static_cast<std::size_t>(before - logs.begin()) - 1;
-    smoothed[i].slope = (smoothed[high].loss - smoothed[low].loss) / (logs[high] - logs[low]) * std::numbers::ln10;
-  }
+std::vector<SmoothedLoss> smoothed_losses(const RateSweep& sweep) {
+  std::vector<SmoothedLoss> smoothed = averages(sweep.points);
+  const std::size_t start = std::min(end_of_noisy_start(sweep.points), smoothed.size());
+  set_slopes(smoothed, start, ceiling_of(sweep, std::span(smoothed).subspan(start)));
   return smoothed;
 }
 
@@ -88,7 +109,7 @@ std::size_t end_of_noisy_start(std::span<const RatePoint> points) {
 }
 
 bool has_diverged(std::span<const RatePoint> points, double factor) {
-  const std::vector<SmoothedLoss> smoothed = smoothed_losses(points);
+  const std::vector<SmoothedLoss> smoothed = averages(points);
   const std::size_t start = end_of_noisy_start(points);
   if (start >= smoothed.size()) return false;
   double lowest = smoothed[start].loss;
@@ -97,7 +118,7 @@ bool has_diverged(std::span<const RatePoint> points, double factor) {
 }
 
 RateSuggestion suggest_rate(const RateSweep& sweep) {
-  const std::vector<SmoothedLoss> smoothed = smoothed_losses(sweep.points);
+  const std::vector<SmoothedLoss> smoothed = smoothed_losses(sweep);
   const std::size_t start = end_of_noisy_start(sweep.points);
   const auto below = [](const SmoothedLoss& a, const SmoothedLoss& b) { return a.loss < b.loss; };
   std::vector<std::size_t> inner;  // points with a slope, up to the minimum
@@ -125,6 +146,7 @@ RateSuggestion suggest_rate(const RateSweep& sweep) {
   });
   double before = smoothed[*steepest].loss;
   for (std::size_t i = start; i < *steepest; ++i) before = std::max(before, smoothed[i].loss);
+  before = std::min(before, ceiling_of(sweep, std::span(smoothed).subspan(start)));
   const double fall = before - smoothed[lowest].loss;
   const double deviation = smoothed_deviation(std::span(sweep.points).first(lowest + 1));
   const double needed = std::max(kClearDeviations * deviation, kClearShare * before);

@@ -7,11 +7,14 @@
 //          by the sum of the weights (bias correction). log(rate) is averaged with the same weights, and a smoothed
 //          loss belongs to that rate, so that the average does not shift the curve. The number of updates, their
 //          spacing and the first rate do not change over which rates the average extends.
-// Slope:   the change of the smoothed loss over 1.5 e-folds around a rate, for each tenfold rate.
+// Slope:   the change of the smoothed loss over 1.5 e-folds around a rate, for each tenfold rate. If the loss falls
+//          clearly below that of chance, higher losses count as that of chance: from there the loss falls at very low
+//          rates, because large initial logits shrink, not because the network learns.
 // Start:   the first e-fold of rates is ignored, because too few losses are averaged there.
 //
 // Threads: pure functions.
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +41,8 @@ struct RateSweep {
   std::vector<RatePoint> points;
   double last_rate = 0;  // of the last update
   SweepEnd end = SweepEnd::kComplete;
+  // The loss of equal probabilities of all classes, ln(classes); infinity: unknown.
+  double chance_loss = std::numeric_limits<double>::infinity();
 };
 
 struct SmoothedLoss {
@@ -47,7 +52,7 @@ struct SmoothedLoss {
 };
 
 // One for each point. Precondition: rates are positive and rise, losses are finite.
-[[nodiscard]] std::vector<SmoothedLoss> smoothed_losses(std::span<const RatePoint> points);
+[[nodiscard]] std::vector<SmoothedLoss> smoothed_losses(const RateSweep& sweep);
 
 // The index of the first point after the first e-fold of rates; the number of points if there is none.
 [[nodiscard]] std::size_t end_of_noisy_start(std::span<const RatePoint> points);

@@ -31,6 +31,12 @@ double loss_at(double rate, const CurveShape& shape) {
          0.3 * std::exp((x - shape.steepest - 2) / 0.25);
 }
 
+RateSweep sweep_with(std::span<const RatePoint> points) {
+  RateSweep sweep;
+  sweep.points.assign(points.begin(), points.end());
+  return sweep;
+}
+
 struct Range {
   double from = 1e-6, to = 10;
   int updates = 100;
@@ -68,12 +74,12 @@ TEST_CASE("smoothing keeps constants and straight lines, at any spacing") {
     line.push_back({rate, 4 + 0.3 * std::log10(rate)});
     rate *= i % 3 == 0 ? 1.5 : 1.1;
   }
-  for (const SmoothedLoss& point : smoothed_losses(constant)) {
+  for (const SmoothedLoss& point : smoothed_losses(sweep_with(constant))) {
     CHECK(point.loss == Approx(2.5));
     if (point.slope) CHECK(*point.slope == Approx(0).margin(1e-9));
   }
   int slopes = 0;
-  for (const SmoothedLoss& point : smoothed_losses(line)) {
+  for (const SmoothedLoss& point : smoothed_losses(sweep_with(line))) {
     CHECK(point.loss == Approx(4 + 0.3 * std::log10(point.rate)));
     if (!point.slope) continue;
     CHECK(*point.slope == Approx(0.3));
@@ -85,7 +91,7 @@ TEST_CASE("smoothing keeps constants and straight lines, at any spacing") {
 TEST_CASE("the first smoothed loss is the first loss, later ones forget it with the rate") {
   std::vector<RatePoint> points;
   for (int i = 0; i < 30; ++i) points.push_back({std::exp(0.2 * i), i == 0 ? 1.0 : 0.0});
-  const auto smoothed = smoothed_losses(points);
+  const auto smoothed = smoothed_losses(sweep_with(points));
   CHECK(smoothed[0].loss == Approx(1));
   const double weight = std::exp(-0.2 * 20);  // 4 e-folds later
   CHECK(smoothed[20].loss == Approx(weight * (1 - std::exp(-0.2)) / (1 - std::exp(-0.2 * 21))));
@@ -172,6 +178,26 @@ TEST_CASE("a sweep that misses the descent says which end to move") {
   CHECK(between.steepest.rate);
   CHECK_FALSE(between.tenth.rate);
   CHECK_THAT(between.tenth.reason, Catch::Contains("raise --to"));
+}
+
+TEST_CASE("the fall from large initial logits to chance is no descent") {
+  // A second, steeper fall by 2 at 1e-5, down to `plateau`.
+  const auto with_early_fall = [](const CurveShape& shape) {
+    RateSweep sweep = sweep_of(shape, {});
+    for (RatePoint& point : sweep.points) point.loss += 2 / (1 + std::exp((std::log10(point.rate) + 5) / 0.2));
+    return sweep;
+  };
+  RateSweep sweep = with_early_fall({});
+  CHECK(std::log10(*suggest_rate(sweep).steepest.rate) == Approx(-5).margin(0.3));
+  sweep.chance_loss = 2.3;
+  const RateSuggestion found = suggest_rate(sweep);
+  CHECK(std::log10(*found.steepest.rate) == Approx(-2).margin(0.3));
+  CHECK_THAT(found.steepest.reason, Catch::Contains("from 2.300 to"));
+  // A loss that stays above chance, and one that begins below it.
+  sweep.chance_loss = 1;
+  CHECK(std::log10(*suggest_rate(sweep).steepest.rate) == Approx(-5).margin(0.3));
+  sweep.chance_loss = 6;
+  CHECK(std::log10(*suggest_rate(sweep).steepest.rate) == Approx(-5).margin(0.3));
 }
 
 TEST_CASE("short sweeps suggest nothing") {
