@@ -95,8 +95,7 @@ def test_sizes_are_measured_up_to_the_largest_and_the_flags_train(tmp_path):
     channels = multiples["channels"]
     assert channels["in"] == channels["multiple_in"] - 4 and channels["out"] == channels["multiple_out"] - 4
     assert 0 < channels["low"] <= channels["ratio"] <= channels["high"]
-    assert [layer["in"] for layer in multiples["unaligned_layers"]][0] == 3
-    assert multiples["unaligned_layers"][-1]["out"] == 4
+    assert multiples["unaligned_layers"] == []  # cifar_net, apart from image channels and classes
     page = report.read_text()
     assert "Peak memory" in page and "Utilisation" in page
     trained = result_of("train", DATA, *NETWORK, *use["flags"].split(), "--epochs", 0.1)

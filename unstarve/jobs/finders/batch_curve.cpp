@@ -95,8 +95,11 @@ double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule) {
 
 std::vector<LayerShape> unaligned_layers(std::span<const LayerShape> layers) {
   std::vector<LayerShape> unaligned;
-  std::copy_if(layers.begin(), layers.end(), std::back_inserter(unaligned),
-               [](const LayerShape& layer) { return layer.in % kMultiple != 0 || layer.out % kMultiple != 0; });
+  for (const LayerShape& layer : layers) {
+    const bool in = &layer != &layers.front() && layer.in % kMultiple != 0;
+    const bool out = &layer != &layers.back() && layer.out % kMultiple != 0;
+    if (in || out) unaligned.push_back(layer);
+  }
   return unaligned;
 }
 

@@ -79,7 +79,7 @@ enum class ScalingRule {
 [[nodiscard]] double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule);
 
 // The layers whose number of input or output channels is not a multiple of 8, which the fast kernels of GPUs require or
-// pad to.
+// pad to. Image channels (the inputs of the first layer) and classes (the outputs of the last one) do not count.
 [[nodiscard]] std::vector<LayerShape> unaligned_layers(std::span<const LayerShape> layers);
 // The layer with the most multiply-adds of those without groups whose channels are multiples of 8, at least 16.
 [[nodiscard]] std::optional<LayerShape> heaviest_aligned_layer(std::span<const LayerShape> layers);

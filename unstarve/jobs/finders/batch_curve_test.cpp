@@ -151,15 +151,21 @@ TEST_CASE("the learning rate follows the batch by the rule of the optimiser") {
   CHECK(scaled_rate(0.1, 64, 64, ScalingRule::kSquareRoot) == Approx(0.1));
 }
 
-TEST_CASE("layers with channels that are not multiples of 8 are listed, but not depthwise groups") {
-  const std::vector<LayerShape> layers{{"conv1", 3, 64, 224, 7, 2, 3},
-                                       {"layer1.0.conv1", 64, 64, 56, 3, 1, 1},
-                                       {"features.1.0", 32, 32, 112, 3, 1, 1, 32},
-                                       {"fc", 512, 10}};
-  const auto unaligned = unaligned_layers(layers);
-  REQUIRE(unaligned.size() == 2);
+TEST_CASE("layers with channels that are not multiples of 8 are listed, but not images, classes and depthwise groups") {
+  std::vector<LayerShape> layers{{"conv1", 3, 64, 224, 7, 2, 3},
+                                 {"layer1.0.conv1", 64, 60, 56, 3, 1, 1},
+                                 {"features.1.0", 32, 32, 112, 3, 1, 1, 32},
+                                 {"fc", 512, 10}};
+  auto unaligned = unaligned_layers(layers);
+  REQUIRE(unaligned.size() == 1);
+  CHECK(unaligned[0].name == "layer1.0.conv1");
+  layers[0].out = 12;
+  layers[3].in = 500;
+  unaligned = unaligned_layers(layers);
+  REQUIRE(unaligned.size() == 3);
   CHECK(unaligned[0].name == "conv1");
-  CHECK(unaligned[1].name == "fc");
+  CHECK(unaligned[2].name == "fc");
+  CHECK(unaligned_layers({}).empty());
 }
 
 TEST_CASE("the channels of the heaviest layer are measured, if they are multiples of 8 and it has no groups") {
