@@ -1,6 +1,7 @@
 #include "unstarve/pipeline/order/order.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "unstarve/core/error.h"
@@ -12,7 +13,8 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
     : seed_(spec.seed),
       shuffle_(spec.shuffle),
       batch_size_(static_cast<std::uint64_t>(batch.size)),
-      drop_last_(batch.last == LastBatch::kDrop) {
+      drop_last_(batch.last == LastBatch::kDrop),
+      shares_(basis.shares) {
   if (batch.size < 1)
     throw Error(ErrorKind::kArgument, "batch size " + std::to_string(batch.size) + ": expected 1 or more");
   if (spec.world < 1 || spec.rank < 0 || spec.rank >= spec.world)
@@ -22,7 +24,7 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
   world_ = static_cast<std::uint64_t>(spec.world);
   if (basis.samples->size() == 0) throw Error(ErrorKind::kInput, "the dataset has no samples");
   auto draws = std::make_shared<const Draws>(spec, basis.samples, basis.stretches);
-  samples_ = draws->length();
+  samples_ = end_ = draws->length();
   if (!draws->plain()) draws_ = std::move(draws);
   if (batch.bucket.window > 0 && !basis.samples->sizes.empty()) {
     const std::uint64_t run = batch.bucket.run > 0 ? batch.bucket.run : batch_size_ * world_;
@@ -39,11 +41,24 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
   }
 }
 
+Order Order::of_epoch(std::uint32_t epoch) const {
+  const auto after = std::upper_bound(shares_.begin(), shares_.end(), epoch,
+                                      [](std::uint32_t e, const EpochShare& share) { return e < share.epoch; });
+  Order order = *this;
+  if (after == shares_.begin() || std::prev(after)->share >= 1) return order;
+  const std::uint64_t global = batch_size_ * world_, batches = samples_ / global;
+  // 0.29 of 100 batches is slightly less than 29.
+  const auto full = static_cast<std::uint64_t>(std::prev(after)->share * static_cast<double>(batches) + 1e-9);
+  order.end_ = std::min(samples_, std::max<std::uint64_t>(1, full) * global);
+  order.count_batches();
+  return order;
+}
+
 Order Order::remaining(std::uint64_t offset, const std::vector<bool>& used) const {
   Order order = *this;
-  order.used_.offset = std::min(offset, samples_);
+  order.used_.offset = std::min(offset, end_);
   auto unused = std::make_shared<std::vector<std::uint64_t>>();
-  for (std::size_t i = 0; i < used.size() && order.used_.offset + i < samples_; ++i) {
+  for (std::size_t i = 0; i < used.size() && order.used_.offset + i < end_; ++i) {
     if (used[i])
       ++order.used_.later;
     else
@@ -55,7 +70,7 @@ Order Order::remaining(std::uint64_t offset, const std::vector<bool>& used) cons
 }
 
 void Order::count_batches() {
-  const std::uint64_t global = batch_size_ * world_, left = samples_ - used_.offset - used_.later, over = left % global;
+  const std::uint64_t global = batch_size_ * world_, left = end_ - used_.offset - used_.later, over = left % global;
   batches_ = left / global;
   last_samples_ = batch_size_;
   if (!drop_last_ && over > 0) {
@@ -71,7 +86,7 @@ std::uint64_t Order::batch_samples(std::uint64_t batch) const {
 
 std::uint64_t Order::real_samples(std::uint64_t batch) const {
   const std::uint64_t first = batch_position(batch), count = batch_samples(batch);
-  return first >= samples_ ? 0 : std::min(count, samples_ - first);
+  return first >= end_ ? 0 : std::min(count, end_ - first);
 }
 
 std::uint64_t Order::batch_position(std::uint64_t batch) const {
@@ -85,7 +100,7 @@ Order::Epoch::Epoch(const Order& order, std::uint32_t epoch)
 // compute a sample of it. Positions beyond the end of the epoch are its first samples, so that the last batches of all
 // ranks have equal sizes (batch.last: keep, pad).
 Sample Order::Epoch::sample(std::uint64_t batch, std::uint64_t index) const {
-  std::uint64_t position = order_->skip_used(order_->batch_position(batch) + index) % order_->samples_;
+  std::uint64_t position = order_->skip_used(order_->batch_position(batch) + index) % order_->end_;
   if (order_->buckets_) [[unlikely]]
     position = order_->buckets_->at(
         {permutation_.keys(), epoch_, order_->samples_, [this](std::uint64_t plain) { return drawn(plain).id; }},

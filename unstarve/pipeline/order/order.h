@@ -10,6 +10,8 @@
 //          real_samples() excludes those. A padded last batch has the samples of a kept one, plus copies that the
 //          loader makes.
 // Buckets: group samples of similar sizes within windows of the order (buckets.h).
+// Shares:  early epochs may end after a share of their samples (OrderBasis::shares), which is a random part of them if
+//          the epoch is shuffled. This class describes whole epochs; of_epoch() returns the order of one.
 // Resume:  the remaining samples of an epoch can be distributed to other ranks in batches of another size; remaining()
 //          returns their order. Relaxed order leaves gaps; used samples after a gap are skipped.
 // Threads: pure after construction. Cost: about 20-40 ns per sample of a plain epoch.
@@ -41,8 +43,12 @@ class Order {
   // offset + i). May have no batch.
   [[nodiscard]] Order remaining(std::uint64_t offset, const std::vector<bool>& used = {}) const;
 
+  // The order of epoch `epoch`, which may have only a part of the samples.
+  [[nodiscard]] Order of_epoch(std::uint32_t epoch) const;
+  [[nodiscard]] const std::vector<EpochShare>& shares() const { return shares_; }
+
   // Samples per epoch of all ranks, including those of a dropped last batch.
-  [[nodiscard]] std::uint64_t length() const { return samples_; }
+  [[nodiscard]] std::uint64_t length() const { return end_; }
   [[nodiscard]] std::uint64_t batches_per_epoch() const { return batches_; }
   // Samples of this rank in batch `batch`: the batch size, or fewer in a kept last batch.
   [[nodiscard]] std::uint64_t batch_samples(std::uint64_t batch) const;
@@ -102,7 +108,9 @@ class Order {
   std::uint64_t batch_size_;
   bool drop_last_;
   std::shared_ptr<const Buckets> buckets_;  // null: none
-  std::uint64_t samples_ = 0;
+  std::vector<EpochShare> shares_;
+  std::uint64_t samples_ = 0;  // of a whole epoch
+  std::uint64_t end_ = 0;      // samples of the epoch that this order has
   struct Used {
     std::uint64_t offset = 0;                                  // samples at the start of the epoch
     std::uint64_t later = 0;                                   // samples after `offset`

@@ -22,10 +22,18 @@ struct EpochPosition {
   friend bool operator==(const EpochPosition&, const EpochPosition&) = default;
 };
 
+// From `epoch` on, epochs have only the first part of their samples.
+struct EpochShare {
+  std::uint32_t epoch = 0;
+  double share = 1;  // above 0, up to 1; rounded down to full batches of all ranks, at least one
+  friend bool operator==(const EpochShare&, const EpochShare&) = default;
+};
+
 // Inputs of an order besides the spec.
 struct OrderBasis {
   std::shared_ptr<const SampleSet> samples;  // null: as selected by the spec
   std::vector<MixtureStretch> stretches;     // of a resumed mixture; empty: its weights apply from the beginning
+  std::vector<EpochShare> shares{};          // by ascending epochs, the first one 0; empty: whole epochs
 };
 
 }  // namespace unstarve

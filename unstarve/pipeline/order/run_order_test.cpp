@@ -2,7 +2,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
@@ -38,6 +44,60 @@ TEST_CASE("a start after the last batch is the beginning of the next epoch") {
   CHECK_FALSE(over.has(5));
   CHECK(over.samples() == 0);
   CHECK_THROWS_AS(RunOrder(order, {0, 5}, 0), Error);
+}
+
+OrderBasis with_shares(std::uint64_t records, std::vector<EpochShare> shares) {
+  return {std::make_shared<SampleSet>(records), {}, std::move(shares)};
+}
+
+TEST_CASE("epochs with a share of the samples are the first part of whole epochs, for all ranks together") {
+  constexpr std::uint64_t kRecords = 57;
+  for (const int world : {1, 2}) {
+    CAPTURE(world);
+    const std::vector<EpochShare> shares{{0, 0.5}, {2, 0.75}, {3, 1}};
+    std::vector<std::set<std::uint64_t>> used(5);
+    for (int rank = 0; rank < world; ++rank) {
+      OrderSpec spec;
+      spec.rank = rank;
+      spec.world = world;
+      const Order whole(spec, {5, LastBatch::kDrop}, kRecords);
+      const Order order(spec, {5, LastBatch::kDrop}, with_shares(kRecords, shares));
+      CHECK(order.length() == kRecords);
+      const RunOrder run(order, {}, 5);
+      std::uint64_t number = 0;
+      for (std::uint32_t epoch = 0; epoch < 5; ++epoch) {
+        const Order& part = run.of_epoch(epoch);
+        const auto batches = whole.batches_per_epoch();
+        const std::uint64_t expected = epoch < 2 ? batches / 2 : epoch < 3 ? batches * 3 / 4 : batches;
+        REQUIRE(part.batches_per_epoch() == expected);
+        const Order::Epoch samples = part.epoch(epoch), all = whole.epoch(epoch);
+        for (std::uint64_t batch = 0; batch < expected; ++batch) {
+          for (std::uint64_t index = 0; index < 5; ++index, ++number) {
+            CHECK(samples.id(batch, index) == all.id(batch, index));
+            CHECK(used[epoch].insert(samples.id(batch, index)).second);
+            REQUIRE(run.number(epoch, batch, index) == number);
+            CHECK(run.epoch_sample(number).epoch == epoch);
+            CHECK(run.epoch_sample(number).sample == batch * 5 + index);
+          }
+        }
+      }
+      CHECK(run.samples() == number);
+    }
+    CHECK(used[0] != used[1]);  // another part of the data in each epoch
+  }
+}
+
+TEST_CASE("a run resumes within an epoch that has a share of the samples, and after its end") {
+  const Order order(OrderSpec{}, {5, LastBatch::kKeep}, with_shares(57, {{0, 0.5}, {2, 1}}));
+  const RunOrder within(order, {1, 0, 10}, 0);
+  CHECK(within.of_epoch(1).batches_per_epoch() == 3);  // 25 samples, 10 of them used
+  CHECK(within.of_epoch(1).epoch(1).id(0, 0) == RunOrder(order, {}, 0).of_epoch(1).epoch(1).id(2, 0));
+  CHECK(within.of_epoch(2).batches_per_epoch() == 12);
+  CHECK(within.epoch_sample(15).epoch == 2);
+  CHECK(RunOrder(order, {1, 0, 25}, 0).start() == EpochPosition{2, 0, 0});
+  // At least one batch, and nothing after a change at the first epoch of the run.
+  CHECK(Order(OrderSpec{}, {50, LastBatch::kDrop}, with_shares(57, {{0, 0.1}})).of_epoch(3).length() == 50);
+  CHECK(RunOrder(order, {2, 0}, 3).samples() == 3 * 57);
 }
 
 }  // namespace
