@@ -23,7 +23,7 @@ std::string figure(double value, CurveUnit unit) {
 std::string figures_table(const FiguresTable& table, const std::string& link) {
   std::vector<Column> columns;
   for (std::size_t i = 0; i < table.columns.size(); ++i)
-    columns.push_back({table.columns[i].c_str(), i + 1 < table.columns.size()});
+    columns.push_back({table.columns[i].c_str(), i + 1 < table.columns.size() && (i > 0 || !table.named)});
   HtmlTable html(table.caption, columns, true);
   html.link(link);
   for (const std::vector<std::string>& row : table.rows) {
@@ -47,7 +47,7 @@ std::string in_words(const CurveChart& chart) {
 }
 
 nlohmann::json island_of(const CurveChart& chart) {
-  static constexpr std::array<const char*, 2> kAxes{"decades", "doublings"};
+  static constexpr std::array<const char*, 3> kAxes{"decades", "doublings", "linear"};
   static constexpr std::array<const char*, 3> kUnits{"number", "percent", "gigabyte"}, kLooks{"line", "dashed", "dots"};
   using nlohmann::json;
   json curves = json::array(), marks = json::array();

@@ -1,6 +1,5 @@
 #pragma once
-// A part of the report with charts of curves over a logarithmic axis, such as the loss over the learning rate, and one
-// table with their figures.
+// A part of the report with charts of curves, such as the loss over the learning rate, and tables with their figures.
 //
 // Threads: plain data and pure functions. Texts are escaped; figures that are not finite are left out of the charts.
 
@@ -11,7 +10,7 @@
 namespace unstarve {
 
 struct CurvePoint {
-  double x = 0;  // above 0
+  double x = 0;  // above 0 on a logarithmic axis
   double y = 0;
   double low = 0, high = 0;  // 95 % confidence interval of y; equal: none
 };
@@ -30,8 +29,8 @@ struct CurveMark {
   double x = 0;
 };
 
-enum class CurveAxis { kDecades, kDoublings };          // labels of the x axis
-enum class CurveUnit { kNumber, kPercent, kGigabyte };  // of y; percent: shares from 0 to 1; gigabyte: bytes
+enum class CurveAxis { kDecades, kDoublings, kLinear };  // the x axis: logarithmic with these labels, or linear
+enum class CurveUnit { kNumber, kPercent, kGigabyte };   // of y; percent: shares from 0 to 1; gigabyte: bytes
 
 // Points beyond the axes are not shown.
 struct CurveChart {
@@ -42,7 +41,7 @@ struct CurveChart {
   bool from_zero = false;  // whether the y axis begins at 0
   std::vector<Curve> curves;
   std::vector<CurveMark> marks;
-  double x_from = 0, x_to = 0;  // ends of the x axis; 0: those of the points
+  double x_from = 0, x_to = 0;  // ends of the x axis; 0: those of the points, or 0 on a linear axis
   double y_from = 0, y_to = 0;  // ends of the y axis; equal: those of the lines and their intervals
 };
 
@@ -52,12 +51,13 @@ struct ReportTile {
   std::string label;
 };
 
-// All columns but the last one are numbers.
+// All columns but the last one are numbers; with `named`, the first one is text too.
 struct FiguresTable {
   std::string caption;
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
   bool folded = false;  // shown on request
+  bool named = false;
 };
 
 struct CurveSection {
@@ -72,9 +72,9 @@ struct CurveSection {
 [[nodiscard]] std::string figures_table(const FiguresTable& table, const std::string& link);
 // For screen readers: the first and last figure of each curve, and the marks.
 [[nodiscard]] std::string in_words(const CurveChart& chart);
-// {"title", "x_title", "axis": "decades" or "doublings", "unit": "number", "percent" or "gigabyte", "from_zero",
-// "x_from", "x_to", "y_from", "y_to", "curves": [{"name", "look": "line", "dashed" or "dots", "points": [[x, y, low,
-// high]]}], "marks": [{"name", "x"}]}
+// {"title", "x_title", "axis": "decades", "doublings" or "linear", "unit": "number", "percent" or "gigabyte",
+// "from_zero", "x_from", "x_to", "y_from", "y_to", "curves": [{"name", "look": "line", "dashed" or "dots", "points":
+// [[x, y, low, high]]}], "marks": [{"name", "x"}]}
 [[nodiscard]] nlohmann::json island_of(const CurveChart& chart);
 
 }  // namespace unstarve

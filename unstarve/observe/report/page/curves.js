@@ -1,4 +1,4 @@
-// Curves over a logarithmic axis: lines, dashed lines and dots with confidence intervals, and marks as vertical lines.
+// Curves over a logarithmic or linear axis: lines, dashed lines and dots with confidence intervals, and marks as vertical lines.
 // Points beyond the axes are not shown, and lines are cut off.
 const GIGABYTE = 2 ** 30;
 const CURVE_UNITS = {
@@ -118,7 +118,8 @@ function curvesLegend(box, curves) {
 }
 
 function drawCurves(box, chart, width) {
-  const abscissae = chart.curves.flatMap((curve) => curve.points.map(([px]) => px)).filter((px) => px > 0);
+  const linear = chart.axis === "linear";
+  const abscissae = chart.curves.flatMap((curve) => curve.points.map(([px]) => px)).filter((px) => linear || px > 0);
   const reach = reachOf(chart);
   if (!abscissae.length || !reach) return box.replaceChildren();
   const narrow = width < 620;
@@ -127,19 +128,24 @@ function drawCurves(box, chart, width) {
   const top = 16 * chart.marks.length + 10;
   const bottom = top + (narrow ? 190 : 250);
   const unit = CURVE_UNITS[chart.unit];
-  const [first, last] = [chart.x_from || Math.min(...abscissae), chart.x_to || Math.max(...abscissae)];
-  const span = Math.log(last / first) || 1;
-  const x = (value) => left + 8 + (right - left - 16) * Math.log(value / first) / span;
+  const first = chart.x_from || (linear ? 0 : Math.min(...abscissae));
+  const last = chart.x_to || Math.max(...abscissae);
+  const scale = linear ? (value) => value : Math.log;
+  const span = scale(last) - scale(first) || 1;
+  const x = (value) => left + 8 + (right - left - 16) * (scale(value) - scale(first)) / span;
   const y = (value) => bottom - (bottom - top) * (value - reach[0]) / (reach[1] - reach[0]);
   const inside = (value) => value >= reach[0] && value <= reach[1];
   const drawing = canvas(box, width, bottom + 42);
   const values = ticksBetween(reach[0] * unit.factor, reach[1] * unit.factor, narrow ? 4 : 6);
   rows(drawing, values, (value) => y(value / unit.factor), left, right, unit.label);
-  grid(drawing, powersBetween(first, last, chart.axis, narrow ? 6 : 12), x, top, bottom, powerLabel);
+  const grades = linear ? ticksBetween(first, last, narrow ? 5 : 10)
+    : powersBetween(first, last, chart.axis, narrow ? 6 : 12);
+  const xLabel = linear ? axisFigure : powerLabel;
+  grid(drawing, grades, x, top, bottom, xLabel);
   const title = svg("text", { x: (left + right) / 2, y: bottom + 36, "text-anchor": "middle", class: "soft" }, drawing,
     chart.x_title);
   fit(title, right - left);
-  const words = (px, py) => `${unit.label(Number((py * unit.factor).toPrecision(3)))} at ${powerLabel(px)}`;
+  const words = (px, py) => `${unit.label(Number((py * unit.factor).toPrecision(3)))} at ${xLabel(px)}`;
   const area = clippedArea(drawing, left, top - 5, right, bottom + 5);
   chart.curves.forEach((curve, i) => drawCurve(area, curve, i, x, y, inside, words));
   drawMarks(drawing, chart.marks, x, bottom);
