@@ -12,6 +12,7 @@
 #include "train_flags.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/settings/recipes.h"
+#include "unstarve/observe/report.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/ranks/ranks.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -43,7 +44,7 @@ Error error_of_rank(const Ranks& ranks, const Error& error) {
   return {error.kind(), rank_prefix(ranks) + error.what()};
 }
 
-int run(const Arguments& arguments, const std::string&) {
+int run(const Arguments& arguments, const std::string& command_line) {
   TrainOptions options;
   options.settings = trainer_settings_from(arguments);
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
@@ -75,6 +76,8 @@ int run(const Arguments& arguments, const std::string&) {
     try {
       options.ranks = join_ranks();
       if (!options.ranks.first()) set_notice_sink({});  // rank 0 has the same
+      if (options.ranks.first())
+        options.announce = [](const std::string& text) { fmt::print(stderr, "unstarve: {}\n", text); };
       if (options.ranks.several()) scale_rate(arguments, options.ranks, options.settings);
       result = run_train(options, bar.callback(), signals.token());
     } catch (const Error& failure) {
@@ -86,6 +89,7 @@ int run(const Arguments& arguments, const std::string&) {
   }
   if (!options.ranks.first()) return kDone;
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;
 }
 
@@ -111,6 +115,7 @@ Command train_command() {
       "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
       "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors\n"
       "  unstarve train cifar10/train --val cifar10/test --recipe cifar-speed --target 0.94 --json\n"
+      "  unstarve train photos/ --val val/ --epochs 16 --progressive-size 128 --report report.html\n"
       "  mpirun -n 4 unstarve train photos/ --config tuned.yaml --json\n"
       "  torchrun --nproc-per-node 4 -m unstarve train photos/ --config tuned.yaml --json",
       {data_option(false),
@@ -148,6 +153,7 @@ Command train_command() {
        {"--price-per-hour", "PRICE", "", "price of the machines, for the cost of the run and of reaching the target"},
        {"--trace", "FILE", "", "write a trace of 20 steps for chrome://tracing and Perfetto", false, Completes::kPath},
        {"--tensorboard", "DIR", "", "write event files of TensorBoard to this folder", false, Completes::kPath},
+       report_option(),
        {"--out", "FILE", "", "write the newest checkpoint to this file", false, Completes::kPath},
        {"--checkpoint-dir", "DIR", "", "write checkpoints to this folder", false, Completes::kPath},
        {"--checkpoint-every", "TIME", "5min",

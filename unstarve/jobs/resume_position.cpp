@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/order/run_state.h"
@@ -24,25 +25,33 @@ RunStart start_of(const RunState& run, const TrainProgress& done, const std::str
   }
 }
 
+EpochSteps steps_of_epochs(const Order& order) {
+  std::vector<std::int64_t> first;
+  const std::uint32_t changing = order.shares().empty() ? 0 : order.shares().back().epoch;
+  for (std::uint32_t epoch = 0; epoch < changing; ++epoch)
+    first.push_back(static_cast<std::int64_t>(order.of_epoch(epoch).batches_per_epoch()));
+  return EpochSteps(static_cast<std::int64_t>(order.of_epoch(changing).batches_per_epoch()), std::move(first));
+}
+
+// After `steps` batches of all epochs.
+EpochPosition position_at(const EpochSteps& epochs, std::int64_t steps) {
+  const auto epoch = static_cast<std::int64_t>(std::floor(epochs.epochs_at(steps)));
+  EpochPosition position;
+  position.epoch = static_cast<std::uint32_t>(epoch);
+  position.batch = static_cast<std::uint64_t>(steps - epochs.before(epoch));
+  return position;
+}
+
 }  // namespace
-
-std::int64_t ResumePosition::steps_of(double epochs) const {
-  return first_step + std::llround(std::ceil(epochs * static_cast<double>(per_epoch)));
-}
-
-double ResumePosition::epochs_at(std::int64_t step) const {
-  return static_cast<double>(step - first_step) / static_cast<double>(per_epoch);
-}
 
 std::string ResumePosition::state(const RankProgress& progress) const {
   const RunState run(pipeline, basis.samples, data);
   return run.text(progress, basis.stretches.empty() ? run.first_stretches() : basis.stretches);
 }
 
-ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset,
-                                  std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
-                                  const std::string& checkpoint) {
-  ResumePosition position{pipeline, {std::move(samples), {}}, data_identity(dataset), {}, 0, 0};
+ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset, OrderBasis basis,
+                                  const TrainProgress& done, const std::string& checkpoint) {
+  ResumePosition position{pipeline, std::move(basis), data_identity(dataset), {}, {}, 0};
   if (!done.data.empty()) {
     RunStart start = start_of(RunState(pipeline, position.basis.samples, position.data), done, checkpoint);
     position.start = std::move(start.at);
@@ -50,7 +59,7 @@ ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& d
     if (start.bucket_run != 0) position.pipeline.batch.bucket.run = start.bucket_run;
   }
   const Order order(position.pipeline.order, position.pipeline.batch, position.basis);
-  position.per_epoch = static_cast<std::int64_t>(order.batches_per_epoch());
+  position.epoch_steps = steps_of_epochs(order);
   if (done.data.empty() && done.step > 0) {
     if (pipeline.execution.order == ExecutionOrder::kRelaxed)
       throw Error(ErrorKind::kArgument,
@@ -62,14 +71,13 @@ ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& d
                     "after {} batches of {}, which is correct if data, filters, seed, batch size and ranks are "
                     "unchanged",
                     checkpoint, done.step, pipeline.batch.size));
-    position.start.epoch = static_cast<std::uint32_t>(done.step / position.per_epoch);
-    position.start.batch = static_cast<std::uint64_t>(done.step % position.per_epoch);
+    position.start = position_at(position.epoch_steps, done.step);
     return position;
   }
+  const Order of_epoch = order.of_epoch(position.start.epoch);
   const auto left =
-      static_cast<std::int64_t>(order.remaining(position.start.offset, position.start.used).batches_per_epoch());
-  const std::int64_t passed = (static_cast<std::int64_t>(position.start.epoch) + 1) * position.per_epoch - left;
-  position.first_step = done.step - passed;
+      static_cast<std::int64_t>(of_epoch.remaining(position.start.offset, position.start.used).batches_per_epoch());
+  position.first_step = done.step - (position.epoch_steps.before(std::int64_t{position.start.epoch} + 1) - left);
   return position;
 }
 

@@ -17,6 +17,7 @@
 #include "unstarve/pipeline/order/progress.h"
 #include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/train/epoch_steps.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -26,23 +27,22 @@ struct ResumePosition {
   OrderBasis basis;
   std::uint64_t data = 0;  // data_identity()
   EpochPosition start;
-  std::int64_t per_epoch = 0;   // batches per epoch
+  EpochSteps epoch_steps;       // batches per epoch
   std::int64_t first_step = 0;  // TrainPlan::first_step
 
   // The step at which `epochs` are complete.
-  [[nodiscard]] std::int64_t steps_of(double epochs) const;
+  [[nodiscard]] std::int64_t steps_of(double epochs) const { return first_step + epoch_steps.steps_of(epochs); }
   // Number of epochs completed after step `step`.
-  [[nodiscard]] double epochs_at(std::int64_t step) const;
+  [[nodiscard]] double epochs_at(std::int64_t step) const { return epoch_steps.epochs_at(step - first_step); }
   // TrainProgress::data for the progress of a loader.
   [[nodiscard]] std::string state(const RankProgress& progress) const;
 };
 
-// `samples`: the result of choose_samples() for `pipeline` and `dataset`. `done`: the progress of `checkpoint`, whose
-// name is for messages; step 0 without data: start at the beginning. A checkpoint of an earlier version has only a
-// step: the run continues after that many batches of the current size in exact order, and a notice lists what must be
-// unchanged.
-[[nodiscard]] ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset,
-                                                std::shared_ptr<const SampleSet> samples, const TrainProgress& done,
-                                                const std::string& checkpoint);
+// `basis`: samples that choose_samples() selects for `pipeline` and `dataset`, and shares of epochs. `done`: the
+// progress of `checkpoint`, whose name is for messages; step 0 without data: start at the beginning. A checkpoint of an
+// earlier version has only a step: the run continues after that many batches of the current size in exact order, and a
+// notice lists what must be unchanged.
+[[nodiscard]] ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset, OrderBasis basis,
+                                                const TrainProgress& done, const std::string& checkpoint);
 
 }  // namespace unstarve

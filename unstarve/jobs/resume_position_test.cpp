@@ -34,8 +34,10 @@ struct Run {
   ResumePosition position;
   std::unique_ptr<Loader> loader;
 
-  explicit Run(const PipelineSpec& spec, const TrainProgress& done = {}) : dataset(open_sources(spec)) {
-    position = resume_position_in(spec, *dataset, choose_samples(spec, *dataset, 1), done, "a.safetensors");
+  explicit Run(const PipelineSpec& spec, const TrainProgress& done = {}, std::vector<EpochShare> shares = {})
+      : dataset(open_sources(spec)) {
+    position = resume_position_in(spec, *dataset, {choose_samples(spec, *dataset, 1), {}, std::move(shares)}, done,
+                                  "a.safetensors");
     loader = std::make_unique<Loader>(position.pipeline, dataset, *device,
                                       Loader::Options{position.start, 0, false, position.basis, Consumer::kHost});
   }
@@ -69,7 +71,7 @@ TEST_CASE("a resumed run continues with the rest of the epoch, for any batch siz
         const TrainProgress done = first.after(6);
         spec.batch.size = batch;
         Run second(spec, done);
-        CHECK(second.position.per_epoch == (samples + batch - 1) / batch);
+        CHECK(second.position.epoch_steps.full() == (samples + batch - 1) / batch);
         const std::int64_t left = (samples - 48 + batch - 1) / batch;
         CHECK(second.position.steps_of(1) == 6 + left);
         CHECK(second.position.epochs_at(6 + left) == 1);
@@ -77,7 +79,7 @@ TEST_CASE("a resumed run continues with the rest of the epoch, for any batch siz
         CHECK(ids.size() == static_cast<std::size_t>(samples));
         CHECK(std::set<std::uint64_t>(ids.begin(), ids.end()).size() == ids.size());
         // The next epoch is complete.
-        CHECK(second.train(second.position.per_epoch).size() == static_cast<std::size_t>(samples));
+        CHECK(second.train(second.position.epoch_steps.full()).size() == static_cast<std::size_t>(samples));
       }
     }
   }
@@ -99,6 +101,33 @@ TEST_CASE("an unchanged run resumes with exactly the next batch") {
       CHECK(expected->epoch() == found->epoch());
     }
   }
+}
+
+TEST_CASE("a run whose first epochs have a share of the samples resumes after every batch") {
+  const PipelineSpec spec = resume_spec(10);
+  const std::vector<EpochShare> shares{{0, 0.25}, {1, 0.5}, {2, 1}};
+  Run whole(spec, {}, shares);
+  std::vector<std::multiset<std::uint64_t>> batches;
+  std::vector<std::string> states;
+  const std::int64_t steps = whole.position.steps_of(3.5);
+  for (std::int64_t step = 0; step < steps; ++step) {
+    states.push_back(whole.position.state(whole.loader->progress()));
+    batches.push_back(whole.train(1));
+  }
+  for (std::int64_t step = 0; step < steps; ++step) {
+    CAPTURE(step);
+    Run resumed(spec, {step, states[static_cast<std::size_t>(step)]}, shares);
+    CHECK(resumed.position.first_step == 0);
+    CHECK(resumed.position.steps_of(3.5) == steps);
+    for (std::int64_t next = step; next < std::min(step + 3, steps); ++next)
+      CHECK(resumed.train(1) == batches[static_cast<std::size_t>(next)]);
+  }
+  // A checkpoint of an earlier version has only the step.
+  std::vector<std::string> notices;
+  set_notice_sink([&](const std::string& text) { notices.push_back(text); });
+  CHECK(Run(spec, {4, ""}, shares).train(1) == batches[4]);
+  set_notice_sink({});
+  CHECK(notices.size() == 1);
 }
 
 TEST_CASE("a resume position of other data or another order is rejected with the name of the checkpoint") {

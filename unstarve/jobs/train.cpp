@@ -17,6 +17,7 @@
 #include "unstarve/jobs/quarantine.h"
 #include "unstarve/jobs/resume_position.h"
 #include "unstarve/jobs/tensorboard/training_events.h"
+#include "unstarve/jobs/training/progressive_run.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/order/order.h"
@@ -33,7 +34,9 @@ namespace {
 // The pipeline that evaluates on the data of `given`.
 PipelineSpec validation_spec(const Settings& settings, const PipelineSpec& given) {
   PipelineSpec spec = settings.pipeline;
-  spec.operations = given.operations.empty() ? evaluation_operations(settings.train.image_size) : given.operations;
+  const TrainSettings& train = settings.train;
+  const int side = train.evaluation_size > 0 ? train.evaluation_size : train.image_size;
+  spec.operations = given.operations.empty() ? evaluation_operations(side) : given.operations;
   spec.source = given.source;
   spec.mix = given.mix;
   for (SourceSpec& source : spec.mix) {
@@ -128,6 +131,21 @@ Settings settings_of_rank(const TrainOptions& options) {
   return settings;
 }
 
+// The phases of the run, which are announced.
+ProgressiveRun phases_to_train(const Settings& settings, const TrainOptions& options, const Dataset& dataset) {
+  ProgressiveRun run = progressive_run(settings, options.epochs);
+  if (run.phases.empty()) return run;
+  if (run.phases.size() == 1) {
+    emit_notice("progressive settings have no effect: every epoch of this run has the full values");
+    return run;
+  }
+  check_sizes(run.pipeline.operations, run.phases, first_image_size(dataset, settings.pipeline.decode.max_pixels));
+  std::vector<std::string> texts;
+  for (const TrainPhase& phase : run.phases) texts.push_back(to_text(phase));
+  if (options.announce) options.announce(fmt::format("progressive training: {}", fmt::join(texts, "; ")));
+  return run;
+}
+
 // MPI ends in order only if all ranks do.
 void finish_ranks(const Ranks& ranks) {
   if (ranks.mpi) ranks.mpi->finish();
@@ -137,12 +155,14 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   if (options.target > 0 && options.validation.source.path.empty() && options.validation.mix.empty())
     throw Error(ErrorKind::kArgument,
                 "train: found a target accuracy but no validation data; expected both. Pass --val");
+  check_run(options.settings, options.epochs, options.minutes);
   const Settings settings = settings_of_rank(options);
   const std::filesystem::path resumed = file_to_resume(options);
   notify_done_on_host(settings.pipeline);
   const TrainData data = open_data(options, stop);
   const auto& dataset = data.training;
   const auto& validation = data.validation;
+  const ProgressiveRun run = phases_to_train(settings, options, *dataset);
   const auto device = open_device(settings.train.device);
   const auto trainer = make_trainer(settings.train, options.ranks);
 
@@ -156,21 +176,21 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   TrainProgress done;
   if (!resumed.empty()) done = trainer->restore(resumed);
   if (!options.weights.empty()) load_starting_weights(*trainer, options.weights);
-  const ResumePosition position =
-      resume_position_in(settings.pipeline, *dataset,
-                         choose_samples(settings.pipeline, *dataset, read_topology().usable()), done, resumed.string());
-  const auto per_epoch = static_cast<double>(position.per_epoch);
+  const ResumePosition position = resume_position_in(
+      run.pipeline, *dataset, {choose_samples(run.pipeline, *dataset, read_topology().usable()), {}, run.shares}, done,
+      resumed.string());
+  const std::int64_t per_epoch = position.epoch_steps.full();
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
   LoaderSource source(std::make_unique<Loader>(position.pipeline, dataset, *device,
                                                Loader::Options{position.start, 0, false, position.basis, consumer}));
   plan.start_step = done.step;
   plan.first_step = position.first_step;
-  plan.epoch_steps = position.per_epoch;
+  plan.epoch_steps = position.epoch_steps;
   plan.resume_state = [&] { return position.state(source.loader().progress()); };
   if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
   plan.target = options.target;
-  plan.evaluate_every = std::llround(options.evaluate_every * per_epoch);
-  plan.report_every = std::clamp<std::int64_t>(position.per_epoch / 10, 1, 50);
+  plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
+  plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
   if (validation) {
     const PipelineSpec spec = validation_spec(settings, options.validation);
     const OrderBasis basis{samples_of_sources(spec, *validation, read_topology().usable()), {}};
@@ -202,6 +222,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
 
   TrainResult result;
   result.settings = settings;
+  result.data = name_of_sources(settings.pipeline);
   result.settings.pipeline.execution.threads = source.loader().threads();
   const auto list_bad = [&] {
     constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
@@ -218,6 +239,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   }
   list_bad();
   result.epochs = position.epochs_at(result.history.steps);
+  result.phases = times_of(run.phases, result.history, position.epoch_steps);
+  result.effect = effect_of(result.phases, settings.train.image_size);
   result.parameters = trainer->parameters();
   result.macs = trainer->macs();
   result.target = options.target;
@@ -256,106 +279,6 @@ TrainResult run_train(const TrainOptions& options, const Progress& progress, std
     if (error.kind() == ErrorKind::kCancelled && !std::string_view(error.what()).empty()) finish_ranks(ranks);
     throw;
   }
-}
-
-namespace {
-
-// The exchange of gradients, per step.
-struct ExchangeSummary {
-  double exchange_ms = 0, exposed_ms = 0;
-  double hidden = 0;      // share of the exchange during the backward pass
-  double efficiency = 0;  // share of the training time without waiting for the exchange
-};
-
-ExchangeSummary summary_of(const TrainResult& r) {
-  const ExchangeTimes& times = r.exchange;
-  const double steps = std::max(1.0, static_cast<double>(times.steps));
-  return {1e3 * times.seconds / steps, 1e3 * times.exposed_seconds / steps,
-          times.seconds > 0 ? 1 - times.exposed_seconds / times.seconds : 0,
-          1 - times.exposed_seconds / std::max(r.history.seconds, 1e-9)};
-}
-
-double cost_of(const TrainResult& r, double seconds) { return r.price_per_hour * seconds / 3600; }
-
-std::string target_text(const TrainResult& r) {
-  if (!r.history.reached_target) return fmt::format("target    {:.2f} % was not reached\n", 100 * r.target);
-  const EvaluationPoint& last = r.history.evaluations.back();
-  return fmt::format("target    {:.2f} % after {:.1f} s, {:.1f} s of training{}\n", 100 * r.target, last.seconds,
-                     last.training_seconds,
-                     r.price_per_hour > 0 ? fmt::format(", cost {:.4f}", cost_of(r, last.seconds)) : "");
-}
-
-nlohmann::ordered_json target_json(const TrainResult& r) {
-  nlohmann::ordered_json target{{"accuracy", r.target},
-                                {"reached", r.history.reached_target},
-                                {"seconds", nullptr},
-                                {"training_seconds", nullptr},
-                                {"cost", nullptr}};
-  if (!r.history.reached_target) return target;
-  const EvaluationPoint& last = r.history.evaluations.back();
-  target["seconds"] = last.seconds;
-  target["training_seconds"] = last.training_seconds;
-  if (r.price_per_hour > 0) target["cost"] = cost_of(r, last.seconds);
-  return target;
-}
-
-}  // namespace
-
-std::string to_text(const TrainResult& r) {
-  const TrainHistory& h = r.history;
-  std::string text =
-      fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} img/s, waiting {:.1f} %\n",
-                  r.settings.train.model, r.settings.train.device, r.epochs, h.steps, r.settings.pipeline.batch.size,
-                  h.seconds, static_cast<double>(h.samples) / h.seconds, 100 * h.wait_seconds / h.seconds);
-  if (r.ranks > 1) {
-    const ExchangeSummary s = summary_of(r);
-    text += fmt::format(
-        "ranks     {}, gradients exchanged in {:.1f} ms per step, {:.0f} % of it during the backward pass; scaling "
-        "efficiency at most {:.1f} %\n",
-        r.ranks, s.exchange_ms, 100 * s.hidden, 100 * s.efficiency);
-  }
-  if (!h.points.empty())
-    text += fmt::format("loss      {:.3f} -> {:.3f}\n", h.points.front().loss, h.points.back().loss);
-  if (!h.evaluations.empty())
-    text += fmt::format("accuracy  {:.2f} % (validation loss {:.3f})\n", 100 * h.evaluations.back().accuracy,
-                        h.evaluations.back().loss);
-  if (r.target > 0) text += target_text(r);
-  if (r.price_per_hour > 0)
-    text += fmt::format("cost      {:.4f} at {:g} per hour\n", cost_of(r, h.seconds), r.price_per_hour);
-  for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", to_string(bad.location), bad.reason);
-  return text;
-}
-
-std::string to_json(const TrainResult& r) {
-  const TrainHistory& h = r.history;
-  nlohmann::ordered_json json;
-  json["model"] = r.settings.train.model;
-  json["device"] = r.settings.train.device;
-  json["batch"] = r.settings.pipeline.batch.size;
-  json["parameters"] = r.parameters;
-  json["macs"] = r.macs;
-  json["epochs"] = r.epochs;
-  nlohmann::ordered_json history = to_json(h);
-  for (const char* const key :
-       {"steps", "samples", "seconds", "samples_per_s", "data_wait", "loss_first", "loss_last", "accuracy", "val_loss"})
-    json[key] = std::move(history[key]);
-  json["cost"] = r.price_per_hour > 0 ? nlohmann::ordered_json(cost_of(r, h.seconds)) : nlohmann::ordered_json();
-  json["target"] = r.target > 0 ? target_json(r) : nlohmann::ordered_json();
-  json["ranks"] = nullptr;
-  if (r.ranks > 1) {
-    const ExchangeSummary s = summary_of(r);
-    json["ranks"] = {{"world", r.ranks},
-                     {"exchange_ms", s.exchange_ms},
-                     {"exposed_ms", s.exposed_ms},
-                     {"hidden", s.hidden},
-                     {"efficiency", s.efficiency}};
-  }
-  json["points"] = std::move(history["points"]);
-  json["evaluations"] = std::move(history["evaluations"]);
-  json["bad"] = nlohmann::json::array();
-  for (const BadSample& bad : r.bad)
-    json["bad"].push_back({{"location", to_string(bad.location)}, {"reason", bad.reason}});
-  return json.dump();
 }
 
 }  // namespace unstarve

@@ -7,21 +7,27 @@
 // Ranks:    with several, all of them call run_train() with the same options; each trains on its share of the data. The
 //           result of rank 0 is that of all.
 //
-// Threads: one caller. Failure: as Loader, Trainer and run_training().
+// Checks:  all settings are checked before the data is opened (training/progressive_run.h).
+//
+// Threads: one caller. Failure: as check_run(), Loader, Trainer and run_training().
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/jobs/training/phase_times.h"
 #include "unstarve/train/loop.h"
 
 namespace unstarve {
 
 struct BadSample;  // pipeline/executor/loader.h
 class Dataset;     // storage/dataset/dataset.h
+struct Report;     // observe/report.h
 
 struct TrainOptions {
   Settings settings;
@@ -43,10 +49,13 @@ struct TrainOptions {
   std::filesystem::path resume;      // checkpoint, folder of checkpoints or weights to start from; "": fresh weights
   std::filesystem::path weights;     // weights to start from, possibly of another number of classes; "": none
   std::filesystem::path quarantine;  // list of bad samples (quarantine.h), also written if the run fails; "": none
+  // Receives a line about the phases of progressive training before they begin; may be empty.
+  std::function<void(const std::string&)> announce;
 };
 
 struct TrainResult {
   Settings settings;
+  std::string data;  // name of the training data
   TrainHistory history;
   double epochs = 0;  // completed, including those before a resume
   std::int64_t parameters = 0;
@@ -55,7 +64,9 @@ struct TrainResult {
   ExchangeTimes exchange;  // of rank 0
   double target = 0;       // TrainOptions
   double price_per_hour = 0;
-  std::vector<BadSample> bad;  // skipped or replaced by the error policy
+  std::vector<PhaseTimes> phases;           // of progressive training; empty without it
+  std::optional<ProgressiveEffect> effect;  // of its schedules
+  std::vector<BadSample> bad;               // skipped or replaced by the error policy
 };
 
 // Progress reports epoch, loss and rate; its share is that of the time or step limit.
@@ -69,13 +80,20 @@ void load_starting_weights(Trainer& trainer, const std::filesystem::path& path);
 
 [[nodiscard]] std::string to_text(const TrainResult& result);
 // {model, device, batch, parameters, macs, epochs, steps, samples, seconds, samples_per_s, data_wait, loss_first,
-// loss_last, accuracy, val_loss (null without validation), cost, target, ranks, points[], evaluations[], bad[]}
+// loss_last, accuracy, val_loss (null without validation), cost, target, ranks, progressive, points[], evaluations[],
+// bad[]}
 // target, null without one: {accuracy, reached, seconds, training_seconds, cost}: time and cost to the target as in
 // DAWNBench, with and without evaluations and checkpoints; null if it was not reached. cost, also of the whole run, is
 // null without a price
 // ranks, null for one: {world, exchange_ms, exposed_ms, hidden, efficiency}: per step, the time in which gradients were
 // exchanged, the part after the backward pass, the share of the rest, and the share of the training time that did not
 // wait for the exchange, an upper bound of the scaling efficiency
+// progressive, null without it: {phases: [{first_epoch (from 1), epochs, image_size, augmentation, samples_share,
+// steps, samples, seconds, samples_per_s, data_wait, accuracy}], effect: {full_samples_per_s, full_rate: "measured" or
+// "estimated", seconds, estimated_seconds_without, estimated_saved: {image_size, augmentation, samples}}}; effect is
+// null if no phase was trained (training/phase_times.h)
 [[nodiscard]] std::string to_json(const TrainResult& result);
+// Curves of loss and accuracy, and the phases of progressive training. `command`: the command line.
+[[nodiscard]] Report report_of(const TrainResult& result, const std::string& command);
 
 }  // namespace unstarve

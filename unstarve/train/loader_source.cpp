@@ -20,6 +20,7 @@ bool LoaderSource::next(HostBatch& batch) {
   batch = {current_->pixels(), current_->labels().first(count),
            current_->size(),   output_,
            current_->pinned(), current_->targets().first(count * current_->classes())};
+  batch.epoch = current_->epoch();
   return true;
 }
 

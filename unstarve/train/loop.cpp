@@ -171,8 +171,7 @@ class TrainingRun {
   // Of the next step, in a run of `total` steps.
   [[nodiscard]] StepPosition position_in(std::int64_t total) const {
     StepPosition position{0, std::min(1.0, static_cast<double>(step_ + 1) / static_cast<double>(total))};
-    if (plan_.epoch_steps > 0)
-      position.epochs = static_cast<double>(step_ - plan_.first_step) / static_cast<double>(plan_.epoch_steps);
+    if (plan_.epoch_steps.known()) position.epochs = plan_.epoch_steps.epochs_at(step_ - plan_.first_step);
     return position;
   }
 
@@ -195,12 +194,36 @@ class TrainingRun {
     if (plan_.trace && number >= kWarmupSteps && number < kWarmupSteps + kTracedSteps)
       plan_.trace({step_, begin_s, wait_s, step_s, trainer_.spans()});
     if (plan_.trace && number + 1 == kWarmupSteps + kTracedSteps) trainer_.enable_timing(false);
-    history_.samples += static_cast<std::int64_t>(batch.labels.size()) * plan_.world;
-    budget_.step_done(watch_.seconds() - paused_s_);
+    const std::int64_t samples = static_cast<std::int64_t>(batch.labels.size()) * plan_.world;
+    history_.samples += samples;
+    const double training_s = watch_.seconds() - paused_s_;
+    count_epoch({batch.epoch, 1, samples, training_s - counted_s_, wait_s});
+    counted_s_ = training_s;
+    budget_.step_done(training_s);
     if (history_.evaluations.empty() && plan_.validation)
       budget_.set_reserve(kEvaluationShare * views_of(settings_.test_augmentation) *
                           static_cast<double>(plan_.validation_batches) * budget_.step_seconds());
-    evaluation_due_ |= plan_.evaluate_every > 0 && (step_ - plan_.first_step) % plan_.evaluate_every == 0;
+    evaluation_due_ |= plan_.evaluate_every > 0 && evaluations_at(step_) > evaluations_at(step_ - 1);
+  }
+
+  // The number of evaluations that are due in the first `step` steps.
+  [[nodiscard]] std::int64_t evaluations_at(std::int64_t step) const {
+    const std::int64_t steps = step - plan_.first_step;
+    const std::int64_t full = plan_.epoch_steps.known() ? plan_.epoch_steps.full_steps_at(steps) : steps;
+    return full >= 0 ? full / plan_.evaluate_every : -((-full + plan_.evaluate_every - 1) / plan_.evaluate_every);
+  }
+
+  void count_epoch(const EpochTimes& step) {
+    if (step.epoch < 0) return;
+    if (history_.epochs.empty() || history_.epochs.back().epoch != step.epoch) {
+      history_.epochs.push_back(step);
+      return;
+    }
+    EpochTimes& epoch = history_.epochs.back();
+    epoch.steps += step.steps;
+    epoch.samples += step.samples;
+    epoch.seconds += step.seconds;
+    epoch.wait_seconds += step.wait_seconds;
   }
 
   void between_steps(const Decision& decision) {
@@ -301,6 +324,7 @@ class TrainingRun {
   bool evaluation_due_ = false;
   std::int64_t evaluated_step_ = -1;
   Reported reported_;
+  double counted_s_ = 0;     // training time in EpochTimes
   double paused_s_ = 0;      // total time of evaluations and checkpoints
   double checkpoint_s_ = 0;  // time of the last checkpoint
 };

@@ -28,6 +28,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/train/checkpoints.h"
+#include "unstarve/train/epoch_steps.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -58,9 +59,20 @@ struct EvaluationPoint {
   double loss = 0;              // mean
 };
 
+// What a run did in one epoch of the data. Times exclude evaluations and checkpoints. On a GPU they are those of the
+// host, which queues at most the batches in flight.
+struct EpochTimes {
+  std::int64_t epoch = 0;
+  std::int64_t steps = 0;
+  std::int64_t samples = 0;  // of all ranks
+  double seconds = 0;
+  double wait_seconds = 0;  // for batches
+};
+
 struct TrainHistory {
   std::vector<TrainPoint> points;
   std::vector<EvaluationPoint> evaluations;  // the last one is the result; empty without validation data
+  std::vector<EpochTimes> epochs;            // by the epochs of the batches; empty if the source has none
   std::int64_t steps = 0;                    // total, including steps before a resume
   std::int64_t samples = 0;                  // in this run, of all ranks
   double seconds = 0;
@@ -84,9 +96,9 @@ struct TrainPlan {
   // Evaluations are counted from this step: the start of the first epoch if all batches before `start_step` had the
   // present size. May be negative.
   std::int64_t first_step = 0;
-  std::int64_t epoch_steps = 0;     // steps per epoch, for StepPosition; 0: unknown
+  EpochSteps epoch_steps;           // from `first_step` on, for evaluations and StepPosition; may be unknown
   std::int64_t report_every = 50;   // steps between points; reading the loss waits for the device
-  std::int64_t evaluate_every = 0;  // steps between evaluations; 0: only at the end
+  std::int64_t evaluate_every = 0;  // steps of full epochs between evaluations; 0: only at the end
   double target = 0;                // accuracy at which an evaluation ends the run, 0..1; 0: none
   CheckpointTargets checkpoints;    // written at each evaluation, at the end, and when the run is stopped
   double checkpoint_seconds = 0;    // and after this time since the last one; 0: not by time

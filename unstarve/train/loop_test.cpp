@@ -99,13 +99,20 @@ class FakeSource final : public BatchSource {
     if (left_-- <= 0) return false;
     if (clock_ != nullptr) clock_->advance(static_cast<std::int64_t>(wait_s_ * kSecond));
     batch.labels = labels_;
+    if (!epoch_steps.empty()) batch.epoch = epoch_;
+    if (epoch_ < std::ssize(epoch_steps) && ++in_epoch_ == epoch_steps[static_cast<std::size_t>(epoch_)]) {
+      ++epoch_;
+      in_epoch_ = 0;
+    }
     return true;
   }
+  std::vector<std::int64_t> epoch_steps;  // of the first epochs; empty: batches have no epoch
 
  private:
   std::int64_t left_;
   ManualClock* clock_;
   double wait_s_;
+  std::int64_t epoch_ = 0, in_epoch_ = 0;
   std::array<std::int64_t, 4> labels_{};
 };
 
@@ -149,13 +156,59 @@ TEST_CASE("a step is given its position in the run and the epochs before it") {
   plan.steps = 10;
   plan.start_step = 4;
   plan.first_step = 1;
-  plan.epoch_steps = GENERATE(0, 3);
+  const bool known = GENERATE(false, true);
+  if (known) plan.epoch_steps = EpochSteps(3);
   (void)run_training(trainer, TrainSettings(), source, plan, clock);
   REQUIRE(trainer.steps.size() == 6);
   CHECK(trainer.steps.front().share == 0.5);
   CHECK(trainer.steps.back().share == 1);
-  CHECK(trainer.steps[0].epochs == (plan.epoch_steps == 0 ? 0 : 1));
-  CHECK(trainer.steps[3].epochs == (plan.epoch_steps == 0 ? 0 : 2));
+  CHECK(trainer.steps[0].epochs == (known ? 1 : 0));
+  CHECK(trainer.steps[3].epochs == (known ? 2 : 0));
+}
+
+TEST_CASE("evaluations follow epochs of different lengths") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.epoch_steps = EpochSteps(4, {1, 2});
+  plan.steps = 11;
+  plan.validation = [] { return std::make_unique<FakeSource>(1); };
+  const auto evaluated = [&](std::int64_t every) {
+    plan.evaluate_every = every;
+    std::vector<std::int64_t> steps;
+    for (const EvaluationPoint& point : run_training(trainer, TrainSettings(), source, plan, clock).evaluations)
+      steps.push_back(point.step);
+    return steps;
+  };
+  CHECK(evaluated(4) == std::vector<std::int64_t>{1, 3, 7, 11});  // after each epoch
+  CHECK(evaluated(8) == std::vector<std::int64_t>{3, 11});
+  CHECK(evaluated(2) == std::vector<std::int64_t>{1, 2, 3, 5, 7, 9, 11});
+}
+
+TEST_CASE("the history has the time of each epoch of the data, without evaluations") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 2);
+  trainer.evaluation_s = 100;
+  FakeSource source(kEndless, &clock, 0.5);
+  source.epoch_steps = {3, 2};
+  TrainPlan plan;
+  plan.steps = 6;
+  plan.world = 2;
+  plan.evaluate_every = 2;
+  plan.validation = [] { return std::make_unique<FakeSource>(1); };
+  trainer.first_step_s = 7;
+  const std::vector<EpochTimes> epochs = run_training(trainer, TrainSettings(), source, plan, clock).epochs;
+  REQUIRE(epochs.size() == 3);
+  CHECK(epochs[0].epoch == 0);
+  CHECK(epochs[0].steps == 3);
+  CHECK(epochs[0].samples == 3 * 4 * 2);
+  CHECK(epochs[0].seconds == Approx(7 + 2 * 2 + 3 * 0.5));
+  CHECK(epochs[0].wait_seconds == Approx(1.5));
+  CHECK(epochs[1].steps == 2);
+  CHECK(epochs[1].seconds == Approx(5));
+  CHECK(epochs[2].epoch == 2);
+  CHECK(epochs[2].steps == 1);
 }
 
 TEST_CASE("a run that ends with an evaluation writes its checkpoint once, with or without validation data") {

@@ -40,6 +40,16 @@ struct Checker {
     if (field.range.contains(value)) return;  // false for NaN
     faults.push_back(fmt::format("{}: found {}; expected {}", name_of(field), value, expected(field.range)));
   }
+  void require_ramp(const FieldInfo& field, const std::vector<double>& ramp) {
+    if (ramp.size() != 2 || ramp[0] > ramp[1])
+      faults.push_back(fmt::format("{}: found {}; expected two shares of the run, the first not above the second",
+                                   name_of(field), fmt::join(ramp, ", ")));
+  }
+  void require_side(const FieldInfo& field, int side, int largest) {
+    if (side != 0 && (side < kLeastSide || side > largest))
+      faults.push_back(fmt::format("{}: found {}; expected 0, or at least {} and at most {}", name_of(field), side,
+                                   kLeastSide, largest));
+  }
   void require_form(const FieldInfo& field, UpdateForm form) {
     const OptimiserName name = settings.optimiser.name;
     if (form == UpdateForm::kFused && !has_fused_form(name))
@@ -47,8 +57,14 @@ struct Checker {
   }
   template <class T>
   void operator()(const FieldInfo& field, const T& value) {
+    const std::string_view path = field.path;
+    if constexpr (std::is_same_v<T, int>) {
+      if (path == "evaluation_size") require_side(field, value, kLargestSide);
+      if (path == "progressive.image_size") require_side(field, value, settings.image_size);
+    }
     if constexpr (std::is_same_v<T, std::vector<double>>) {
       for (const double each : value) require(field, each);
+      if (path.ends_with("_ramp")) require_ramp(field, value);
     } else if constexpr (std::is_same_v<T, UpdateForm>) {
       require_form(field, value);
     } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {

@@ -72,10 +72,25 @@ struct LookaheadSettings {
   friend bool operator==(const LookaheadSettings&, const LookaheadSettings&) = default;
 };
 
+// Early epochs with smaller images, weaker augmentation or fewer samples: progressive.h. The ramps are the shares of a
+// run between which a value rises to its full value.
+struct ProgressiveSettings {
+  int image_size = 0;  // side length in the first epochs; 0: TrainSettings::image_size in all
+  std::vector<double> image_size_ramp{0.4, 0.8};
+  int multiple = 0;         // of which sizes between the first and the full one are; 0: 32, or 4 for thumbnails
+  double augmentation = 1;  // strength in the first epochs, as a share of that of the operations
+  std::vector<double> augmentation_ramp{0.4, 0.8};
+  double samples = 1;  // share of the samples in the first epochs
+  std::vector<double> samples_ramp{0.4, 0.8};
+  [[nodiscard]] bool any() const { return image_size > 0 || augmentation < 1 || samples < 1; }
+  friend bool operator==(const ProgressiveSettings&, const ProgressiveSettings&) = default;
+};
+
 struct TrainSettings {
   std::string model = "resnet18";  // see models/catalogue.h
   int classes = 10;
   int image_size = 224;
+  int evaluation_size = 0;                    // side length of images in evaluations; 0: image_size
   std::string device = "cpu";                 // "cpu", "cuda", "cuda:N"
   Precision precision = Precision::kFloat32;  // autocast; weights stay float32
   bool channels_last = false;
@@ -90,6 +105,7 @@ struct TrainSettings {
   double whitening_epochs = 0;   // in which the bias of a whitening layer is trained; 0: all
   bool sync_batch_norm = false;  // over the batches of all ranks
   double label_smoothing = 0.0;
+  ProgressiveSettings progressive;
   TestAugmentation test_augmentation = TestAugmentation::kNone;
   std::uint64_t seed = 0;  // of the initial weights, dropout and stochastic depth
   friend bool operator==(const TrainSettings&, const TrainSettings&) = default;

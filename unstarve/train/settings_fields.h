@@ -4,6 +4,8 @@
 //   reader and writer of the file (jobs/settings), checks (settings.cpp), flags (cli/commands/train_flags.h) and
 //   docs/reference/training.md ──visit──▶ visit_train_fields()
 //
+// Paths that end with "_ramp" are the begin and the end of a ramp, as shares of the run.
+//
 // To add a setting: a member of TrainSettings and a row here. `visit` is called with a FieldInfo and the member: a
 // std::string, bool, int, std::uint64_t, double, std::vector<double> or an enumeration with words_of().
 
@@ -25,9 +27,11 @@ struct FieldRange {
   }
 };
 
+inline constexpr int kLeastSide = 8, kLargestSide = 65536;  // of training images
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 inline constexpr FieldRange kShare{0, 1, false, true};  // 0 <= x < 1
-inline constexpr FieldRange kPositive{0, 1e6, true};    // 0 < x
+inline constexpr FieldRange kRamp{0, 1};
+inline constexpr FieldRange kPositive{0, 1e6, true};  // 0 < x
 inline constexpr FieldRange kNotNegative{0, 1e6};
 
 struct FieldInfo {
@@ -46,7 +50,13 @@ template <class Settings, class Visit>
 void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"model", "", {}, "network"}, s.model);
   visit(FieldInfo{"classes", "", {2, 1e9}, "number of classes"}, s.classes);
-  visit(FieldInfo{"image_size", "", {8, 65536}, "side length of the training images, in pixels"}, s.image_size);
+  visit(FieldInfo{"image_size", "", {kLeastSide, kLargestSide}, "side length of the training images, in pixels"},
+        s.image_size);
+  visit(FieldInfo{"evaluation_size",
+                  "--evaluation-size",
+                  {},
+                  "side length of the images in evaluations, in pixels; 0: that of the training images"},
+        s.evaluation_size);
   visit(FieldInfo{"device", "", {}, "cpu, cuda or cuda:N"}, s.device);
   visit(FieldInfo{"precision",
                   "--precision",
@@ -127,6 +137,35 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare, "probability spread over all classes",
                   "0.1 for images up to 40 px, else 0"},
         s.label_smoothing);
+  visit(FieldInfo{"progressive.image_size",
+                  "--progressive-size",
+                  {},
+                  "side length of the training images in the first epochs, in pixels; 0: the full size in all epochs"},
+        s.progressive.image_size);
+  visit(FieldInfo{"progressive.image_size_ramp", "--progressive-size-ramp", kRamp,
+                  "shares of the run between which the size rises to the full size"},
+        s.progressive.image_size_ramp);
+  visit(FieldInfo{"progressive.multiple",
+                  "--progressive-multiple",
+                  {0, 65536},
+                  "sizes between the first and the full size are multiples of this; 0: 32, or 4 up to 40 px"},
+        s.progressive.multiple);
+  visit(FieldInfo{"progressive.augmentation",
+                  "--progressive-augmentation",
+                  {0, 1},
+                  "strength of the augmentation in the first epochs, as a share of the full strength"},
+        s.progressive.augmentation);
+  visit(FieldInfo{"progressive.augmentation_ramp", "--progressive-augmentation-ramp", kRamp,
+                  "shares of the run between which the augmentation rises to the full strength"},
+        s.progressive.augmentation_ramp);
+  visit(FieldInfo{"progressive.samples",
+                  "--progressive-samples",
+                  {0, 1, true},
+                  "share of the samples that each of the first epochs uses"},
+        s.progressive.samples);
+  visit(FieldInfo{"progressive.samples_ramp", "--progressive-samples-ramp", kRamp,
+                  "shares of the run between which the number of samples rises to all of them"},
+        s.progressive.samples_ramp);
   visit(FieldInfo{"test_augmentation", "--test-augmentation", {}, "views of each image averaged in evaluations"},
         s.test_augmentation);
   visit(FieldInfo{"seed", "", {0, kNoLimit}, "seed of the initial weights, dropout and stochastic depth"}, s.seed);

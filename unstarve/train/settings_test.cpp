@@ -65,6 +65,33 @@ TEST_CASE("all faults are reported, one per line, each with its path") {
                     "train.schedule.at: found 1.5; expected more than 0 and less than 1");
 }
 
+TEST_CASE("progressive settings have ramps of two shares and sizes up to the full one") {
+  TrainSettings settings;
+  settings.image_size = 128;
+  settings.evaluation_size = 4;
+  settings.progressive.image_size = 160;
+  settings.progressive.image_size_ramp = {0.8, 0.4};
+  settings.progressive.augmentation = 1.5;
+  settings.progressive.augmentation_ramp = {0.4, 1.2};
+  settings.progressive.samples = 0;
+  settings.progressive.samples_ramp = {0.5};
+  CHECK_THROWS_WITH(
+      check_settings(settings),
+      "train.evaluation_size: found 4; expected 0, or at least 8 and at most 65536\n"
+      "train.progressive.image_size: found 160; expected 0, or at least 8 and at most 128\n"
+      "train.progressive.image_size_ramp: found 0.8, 0.4; expected two shares of the run, the first not above the "
+      "second\n"
+      "train.progressive.augmentation: found 1.5; expected at least 0 and at most 1\n"
+      "train.progressive.augmentation_ramp: found 1.2; expected at least 0 and at most 1\n"
+      "train.progressive.samples: found 0; expected more than 0 and at most 1\n"
+      "train.progressive.samples_ramp: found 0.5; expected two shares of the run, the first not above the second");
+  settings = {};
+  settings.progressive = {64, {0, 1}, 8, 0, {0.5, 0.5}, 0.1, {0, 0}};
+  CHECK_NOTHROW(check_settings(settings));
+  CHECK(settings.progressive.any());
+  CHECK_FALSE(TrainSettings().progressive.any());
+}
+
 TEST_CASE("every field has its own path and flag, and a help text") {
   std::set<std::string> paths, flags;
   TrainSettings settings;

@@ -44,6 +44,7 @@ struct HostBatch {
   std::span<const float> targets{};
   // Keeps the memory valid for foreign networks, which may keep views of it; null: the memory is borrowed.
   std::shared_ptr<const void> owner{};
+  std::int64_t epoch = -1;  // of its samples; -1: unknown
 };
 
 // A network whose passes are function calls. Parameters, buffers, input, output and loss are tensors of libtorch, which

@@ -1,0 +1,79 @@
+#include "unstarve/jobs/training/progressive_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "unstarve/core/error.h"
+#include "unstarve/ops/schedule.h"
+#include "unstarve/pipeline/spec/check_spec.h"
+
+namespace unstarve {
+namespace {
+
+std::vector<std::string> faults_of_length(double epochs, double minutes) {
+  std::vector<std::string> faults;
+  if (epochs == 0 && minutes > 0)
+    faults.emplace_back(
+        "train.progressive: found a run that is limited by minutes only; expected a number of epochs, which the phases "
+        "follow. Pass --epochs, alone or with --minutes");
+  if (std::ceil(epochs) > kMaxScheduledEpoch)
+    faults.push_back(
+        fmt::format("train.progressive: found a run of {:g} epochs; expected at most {}", epochs, kMaxScheduledEpoch));
+  return faults;
+}
+
+std::vector<std::string> faults_of_order(const OrderSpec& order) {
+  constexpr const char* kWhy =
+      "with train.progressive.samples, because the first samples of such an epoch are not a random part";
+  std::vector<std::string> faults;
+  if (!order.shuffle) faults.push_back(fmt::format("pipeline.order.shuffle: found false; expected true {}", kWhy));
+  if (order.window > 0)
+    faults.push_back(fmt::format("pipeline.order.window: found {}; expected 0 {}", order.window, kWhy));
+  return faults;
+}
+
+}  // namespace
+
+void check_run(const Settings& settings, double epochs, double minutes) {
+  std::vector<std::string> faults;
+  const auto collect = [&](auto&& check) {
+    try {
+      check();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kArgument) throw;
+      faults.emplace_back(error.what());
+    }
+  };
+  const auto add = [&](std::vector<std::string> more) { faults.insert(faults.end(), more.begin(), more.end()); };
+  collect([&] { check_settings(settings.train); });
+  const ProgressiveSettings& progressive = settings.train.progressive;
+  if (progressive.any()) add(faults_of_length(epochs, minutes));
+  if (progressive.samples < 1) add(faults_of_order(settings.pipeline.order));
+  if (progressive.image_size > 0 && settings.pipeline.batch.pad.to == PadTo::kLargest)
+    faults.emplace_back(
+        "pipeline.batch.pad.to: found largest; expected none or a size with train.progressive.image_size");
+  collect([&] { check_spec(settings.pipeline); });
+  if (!faults.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(faults, "\n")));
+}
+
+ProgressiveRun progressive_run(const Settings& settings, double epochs) {
+  const TrainSettings& train = settings.train;
+  ProgressiveRun run{settings.pipeline, {}, {}};
+  if (!train.progressive.any()) return run;
+  run.phases = phases_of(train, std::max(1U, static_cast<std::uint32_t>(std::ceil(epochs))));
+  PipelineSpec& pipeline = run.pipeline;
+  pipeline.operations = progressive_operations(pipeline.operations, {train.image_size, 1, 1}, run.phases);
+  if (train.progressive.augmentation < 1)
+    pipeline.batch_operations = progressive_batch_operations(pipeline.batch_operations, run.phases);
+  if (train.progressive.samples < 1)
+    for (const TrainPhase& phase : run.phases)
+      if (run.shares.empty() || run.shares.back().share != phase.values.samples)
+        run.shares.push_back({phase.epoch, phase.values.samples});
+  return run;
+}
+
+}  // namespace unstarve
