@@ -8,6 +8,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/train/progressive.h"
 #include "unstarve/train/settings_fields.h"
 
 namespace unstarve {
@@ -63,6 +64,25 @@ TEST_CASE("cifar-speed has the published rates, for the mean of the loss") {
         "pad_crop padding=2 padding_mode=reflect size=32");
   CHECK(settings.pipeline.operations[1].name == "alternating_flip");
   CHECK(settings.pipeline.batch.last == LastBatch::kDrop);
+}
+
+TEST_CASE("imagenet has the published rate of 8 ranks, sizes and normalisation") {
+  const Settings settings = settings_of(find_recipe("imagenet"));
+  const TrainSettings& train = settings.train;
+  CHECK(train.model == "resnet50");
+  CHECK(8 * train.learning_rate == Approx(1.7));
+  CHECK(settings.pipeline.batch.size == 512);
+  CHECK(settings.pipeline.output.normalisation == kImagenetNormalisation);
+  CHECK(std::pow(train.average, 100) == Approx(0.5).epsilon(1e-2));
+  CHECK(train.label_smoothing == 0.1);
+  const std::vector<TrainPhase> phases = phases_of(train, 16);
+  CHECK(phases == std::vector<TrainPhase>{{0, 12, {160, 1, 1}}, {12, 4, {192, 1, 1}}});
+  CHECK(train.evaluation_size == 256);
+  const Settings photographs =
+      chosen("synthetic:classes=3,images=20,size=300,seed=1", {"resnet18", "cpu", 0, {}, "imagenet"});
+  CHECK(photographs.train.model == "resnet18");
+  CHECK(photographs.train.image_size == 192);
+  CHECK(photographs.pipeline.operations == settings.pipeline.operations);
 }
 
 TEST_CASE("a recipe replaces defaults of the data, and choices replace those of the recipe") {

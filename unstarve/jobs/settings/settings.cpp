@@ -263,8 +263,7 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
   pipeline.source = {source.path, source.split, source.labels, source.index};
   const Augmentation standard = recipe != nullptr ? recipe->augmentation : Augmentation::kStandard;
   pipeline.operations = training_operations(train.image_size, size, choice.augmentation.value_or(standard));
-  pipeline.output = thumbnail_output();
-  if (!thumbnails) pipeline.output.normalisation = kImagenetNormalisation;
+  pipeline.output = output_for(side);
   pipeline.batch.size = 256;
   train.learning_rate = 0.1;
   train.label_smoothing = thumbnails ? 0.1 : 0;
@@ -279,7 +278,9 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
   return settings;
 }
 
-StoreFormat thumbnail_output() { return {ElementType::kUint8, Layout::kNhwc, kCifar10Normalisation}; }
+StoreFormat output_for(int side) {
+  return {ElementType::kUint8, Layout::kNhwc, side <= kThumbnailSide ? kCifar10Normalisation : kImagenetNormalisation};
+}
 
 void set_device(Settings& settings, const std::string& device) {
   if (!device.starts_with("emulated:")) settings.train.device = device;

@@ -66,8 +66,8 @@ void set_device(Settings& settings, const std::string& device);
 // Emits a notice if pipeline.device assigns operations to a device: the program runs them on the host.
 void notify_done_on_host(const PipelineSpec& pipeline);
 
-// Of batches of thumbnails: uint8, normalised on the device.
-[[nodiscard]] StoreFormat thumbnail_output();
+// Of batches of images whose largest side is `side`: uint8, normalised on the device as CIFAR-10 or ImageNet.
+[[nodiscard]] StoreFormat output_for(int side);
 
 // Sets the batch size and scales the learning rate in proportion (Goyal et al., "Accurate, large minibatch SGD", 2017).
 void set_batch(Settings& settings, int batch);
