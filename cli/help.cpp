@@ -9,9 +9,13 @@ namespace {
 
 constexpr std::size_t kTermColumns = 24;  // width of a verb or an option, including blanks
 
-// One entry, "  --seconds S           duration of the measurement [default: 20]", wrapped.
+// One entry, "  --seconds S           duration of the measurement [default: 20]", wrapped. A term that is too long for
+// its column shortens the first line of the text.
 std::string entry(const std::string& term, const std::string& text) {
-  return "  " + pad_right(term, kTermColumns - 3) + " " + wrap(text, kHelpColumns, kTermColumns) + "\n";
+  constexpr std::size_t kWidth = kTermColumns - 3;
+  const std::size_t beyond = term.size() > kWidth ? term.size() - kWidth : 0;
+  const std::string wrapped = wrap(std::string(beyond, '-') + text, kHelpColumns, kTermColumns);
+  return "  " + pad_right(term, kWidth) + " " + wrapped.substr(beyond) + "\n";
 }
 
 std::string term_of(const Option& option) {
