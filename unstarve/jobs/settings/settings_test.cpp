@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unstarve/core/error.h"
@@ -20,10 +21,13 @@ struct Other {
   void operator()(const FieldInfo& field, std::string& value) const {
     value = field.path == std::string("device") ? "cuda:1" : "cifar_net";
   }
-  void operator()(const FieldInfo&, int& value) const { value += 3; }
+  void operator()(const FieldInfo&, int& value) const { value += 9; }
   void operator()(const FieldInfo&, std::uint64_t& value) const { value += 77; }
   void operator()(const FieldInfo&, double& value) const { value = value / 3 + 0.1; }
-  void operator()(const FieldInfo&, std::vector<double>& value) const { value = {1.0 / 3}; }
+  void operator()(const FieldInfo& field, std::vector<double>& value) const {
+    value = {1.0 / 3};
+    if (std::string_view(field.path).ends_with("_ramp")) value.push_back(2.0 / 3);
+  }
   template <class Enum>
   void operator()(const FieldInfo&, Enum& value) const {
     value = static_cast<Enum>(words_of<Enum>().size() - 1);

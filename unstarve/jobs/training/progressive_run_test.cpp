@@ -56,7 +56,6 @@ TEST_CASE("all faults of settings, pipeline and length are listed together") {
   settings.train.classes = 1;
   settings.train.progressive.image_size = 256;
   settings.pipeline.order.shuffle = false;
-  settings.pipeline.order.window = 64;
   settings.pipeline.batch.pad.to = PadTo::kLargest;
   settings.pipeline.operations[1].name = "flip";
   try {
@@ -68,9 +67,12 @@ TEST_CASE("all faults of settings, pipeline and length are listed together") {
          {"train.classes: found 1",
           "train.progressive.image_size: found 256; expected 0, or at least 8 and at most 224",
           "train.progressive: found a run that is limited by minutes only", "pipeline.order.shuffle: found false",
-          "pipeline.order.window: found 64", "pipeline.batch.pad.to: found largest", "flip"})
+          "pipeline.batch.pad.to: found largest", "flip"})
       CHECK_THAT(error.what(), Catch::Contains(fault));
   }
+  settings = progressive_settings();
+  settings.pipeline.order.window = 64;
+  CHECK_THROWS_WITH(check_run(settings, 4, 0), Catch::Contains("pipeline.order.window: found 64; expected 0 with"));
   settings = progressive_settings();
   CHECK_THROWS_WITH(check_run(settings, 20'000, 0), Catch::Contains("found a run of 20000 epochs"));
   CHECK_NOTHROW(check_run(settings, 10, 3));
