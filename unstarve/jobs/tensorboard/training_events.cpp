@@ -41,6 +41,7 @@ void TrainingEvents::finish(const TrainHistory& history) {
   };
   chart("charts/train_loss", curve_of(history.points, &TrainPoint::loss));
   chart("charts/learning_rate", curve_of(history.points, &TrainPoint::learning_rate));
+  chart("charts/data_wait", curve_of(history.points, &TrainPoint::wait_share));
   chart("charts/val_accuracy", curve_of(history.evaluations, &EvaluationPoint::accuracy));
 }
 

@@ -3,7 +3,7 @@
 //
 //   train/loss, train/learning_rate, train/samples_per_s, train/data_wait     per point
 //   val/accuracy, val/loss                                                    per evaluation
-//   charts/train_loss, charts/learning_rate, charts/val_accuracy              images
+//   charts/train_loss, charts/learning_rate, charts/data_wait, charts/val_accuracy     images
 //
 // Threads, failure: as EventFile.
 
