@@ -1,7 +1,5 @@
 #include "unstarve/core/topology.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -9,6 +7,8 @@
 #include <sstream>
 #include <string_view>
 #include <vector>
+
+#include "unstarve/core/cpu_split.h"
 
 namespace unstarve {
 namespace {
@@ -42,16 +42,6 @@ std::string first_line(const fs::path& path) {
 
 // "/sys/..." below the root under test.
 fs::path under(const fs::path& root, const fs::path& absolute) { return root / absolute.relative_path(); }
-
-int affinity_of_process() {
-  // The size of the kernel's mask is unknown; EINVAL means that ours is too short.
-  for (int cpus = 1024; cpus <= 1 << 20; cpus *= 4) {
-    std::vector<cpu_set_t> mask(static_cast<std::size_t>(cpus) / 1024);
-    const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
-    if (sched_getaffinity(0, bytes, mask.data()) == 0) return CPU_COUNT_S(bytes, mask.data());
-  }
-  return 0;
-}
 
 int affinity_of_status(const fs::path& root) {
   std::ifstream file(under(root, "/proc/self/status"));
@@ -154,7 +144,7 @@ int Topology::usable() const {
 Topology read_topology(const fs::path& root) {
   Topology topology;
   const bool live = root == "/";
-  const int affinity = live ? affinity_of_process() : affinity_of_status(root);
+  const int affinity = live ? static_cast<int>(cpus_of_thread().size()) : affinity_of_status(root);
   const int online = count_of_list(first_line(under(root, "/sys/devices/system/cpu/online")));
   topology.online = std::max({1, online, online == 0 ? affinity : 0});
   topology.affinity = affinity > 0 ? affinity : topology.online;
