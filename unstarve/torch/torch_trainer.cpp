@@ -74,6 +74,7 @@ class TorchTrainer final : public Trainer {
         type_(torch_type(settings.precision)),
         staging_(device_),
         timer_(device_) {
+    set_interop_threads(settings.interop_threads);
     use_device();
     if (device_.is_cpu()) memory_.emplace();
     reset_peak_memory(device_);
@@ -313,6 +314,20 @@ class TorchTrainer final : public Trainer {
     if (!settings_.sync_batch_norm) return;
     for (const auto& module : network_->modules()) {
       if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->synchronise(&sum_over_ranks_);
+    }
+  }
+
+  // libtorch accepts one number per process.
+  static void set_interop_threads(int threads) {
+    if (threads == 0 || at::get_num_interop_threads() == threads) return;
+    try {
+      at::set_num_interop_threads(threads);
+    } catch (const c10::Error&) {
+      throw Error(
+          ErrorKind::kArgument,
+          fmt::format("interop_threads: found {}, but libtorch of this process has {}; expected the same number "
+                      "for all trainers of a process",
+                      threads, at::get_num_interop_threads()));
     }
   }
 

@@ -95,6 +95,7 @@ struct TrainSettings {
   Precision precision = Precision::kFloat32;  // autocast; weights stay float32
   bool channels_last = false;
   int operator_threads = 0;    // threads within operators; 0: all usable cores
+  int interop_threads = 0;     // threads for concurrent operators, of TorchScript only; 0: as libtorch
   double learning_rate = 0.1;  // peak, at the given batch size
   OptimiserSettings optimiser;
   ScheduleSettings schedule;

@@ -68,6 +68,11 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(
       FieldInfo{"operator_threads", "--operator-threads", {0, 65536}, "threads within operators; 0: all usable cores"},
       s.operator_threads);
+  visit(FieldInfo{"interop_threads",
+                  "--interop-threads",
+                  {0, 65536},
+                  "threads for concurrent operators of TorchScript; 0: as libtorch"},
+        s.interop_threads);
   visit(FieldInfo{"learning_rate",
                   "--learning-rate",
                   {0, 1e3, true},

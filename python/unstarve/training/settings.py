@@ -49,6 +49,7 @@ class Settings(TypedDict, total=False):
     precision: Precision
     channels_last: bool
     operator_threads: int
+    interop_threads: int
 
 
 def check_names(given: Iterable[str], arguments: Iterable[str]) -> None:

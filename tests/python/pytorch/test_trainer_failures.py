@@ -246,7 +246,7 @@ def test_wrong_arguments(options, message):
 
 @pytest.mark.parametrize(("name", "instead"), [("lr", "Use learning_rate"), ("optimizer", "Use optimiser"),
                                                ("criterion", "Use loss"), ("momentun", "Did you mean 'momentum'"),
-                                               ("epoch", "'epochs'"), ("sync_batch_norm", "operator_threads$")])
+                                               ("epoch", "'epochs'"), ("sync_batch_norm", "interop_threads$")])
 def test_unknown_arguments_are_answered_with_what_to_use(name, instead):
     with pytest.raises(TypeError, match=f"found the argument {name}; expected .*{instead}"):
         trainer(**{name: 1})
