@@ -1,3 +1,6 @@
 #include "program.h"
 
-int main(int argc, char** argv) { return unstarve::cli::run_program(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace unstarve::cli;
+  return run_program(argc, argv, Start::kApplyHostSettings);
+}

@@ -6,16 +6,19 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "help.h"
+#include "host_start.h"
 #include "notices.h"
 #include "stop_on_signal.h"
 #include "unknown_name.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve::cli {
 namespace {
@@ -76,14 +79,11 @@ void bind(CLI::App& root, Binding& binding) {
   binding.app = app;
 }
 
-}  // namespace
+// What to do with a parsed command line; returns the exit code.
+using Use = std::function<int(const Command& command, const Arguments& arguments, const std::string& command_line)>;
 
-int run_program(int argc, char** argv) {
-  std::signal(SIGINT, interrupted);
-  std::signal(SIGTERM, interrupted);
-  // Exceeding a file size limit and writing to a closed pipe become errors of the write.
-  std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);
+// Parses the command line, and reports errors of the parser and of `use`.
+int parse(int argc, char** argv, const Use& use) {
   CLI::App app;
   app.name("unstarve");
   app.set_version_flag("--version", kVersion);
@@ -119,7 +119,7 @@ int run_program(int argc, char** argv) {
       std::map<std::string, std::string> given;
       for (const auto& [name, option] : binding.given)
         if (option->count() > 0) given[name] = binding.values.contains(name) ? binding.values[name] : "true";
-      return binding.command->run(Arguments(std::move(given)), command_line);
+      return use(*binding.command, Arguments(std::move(given)), command_line);
     }
     return kWrongUsage;
   } catch (const Interrupted& error) {
@@ -131,6 +131,32 @@ int run_program(int argc, char** argv) {
   } catch (const std::exception& error) {
     return report(json, "internal", fmt::format("unexpected: {}", error.what()), kCheckFailed);
   }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, Start start) {
+  std::signal(SIGINT, interrupted);
+  std::signal(SIGTERM, interrupted);
+  // Exceeding a file size limit and writing to a closed pipe become errors of the write.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  return parse(argc, argv, [&](const Command& command, const Arguments& arguments, const std::string& command_line) {
+    const auto host = start == Start::kApplyHostSettings ? host_settings_of(command, arguments) : std::nullopt;
+    if (host) apply_host_settings(*host, argv);
+    return command.run(arguments, command_line);
+  });
+}
+
+std::optional<StartEnvironment> start_environment(int argc, char** argv, int& code) {
+  std::optional<StartEnvironment> environment;
+  code = parse(argc, argv, [&](const Command& command, const Arguments& arguments, const std::string&) {
+    const auto host = host_settings_of(command, arguments);
+    environment = host ? environment_for(*host, read_host_facts()) : StartEnvironment();
+    for (const std::string& text : environment->ignored) emit_notice(text);
+    return kDone;
+  });
+  return environment;
 }
 
 }  // namespace unstarve::cli

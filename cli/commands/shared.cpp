@@ -177,6 +177,15 @@ Settings settings_from(const Arguments& arguments) {
   return settings;
 }
 
+HostSettings host_settings_from(const Arguments& arguments) {
+  HostSettings host;
+  for (const char* const name : {"DATA", "--config"})
+    if (const std::string file = arguments.text(name); detect_spec(file).kind == SpecKind::kSettings)
+      host = load_settings(file).host;
+  apply_host_flags(arguments, host);
+  return host;
+}
+
 std::vector<Option> settings_options(const std::vector<Option>& more) {
   std::vector<Option> options{data_option(false), split_option(),      model_option(),
                               device_option(),    image_size_option(), config_option()};
@@ -199,6 +208,8 @@ std::vector<Option> trainer_options(const std::vector<Option>& more, std::span<c
   }
   const std::vector<Option> flags = train_flags(left_out);
   options.insert(options.end() - 1, flags.begin(), flags.end());  // before --json
+  const std::vector<Option> host = host_flags();
+  options.insert(options.end() - 1, host.begin(), host.end());
   return options;
 }
 
@@ -207,6 +218,7 @@ Settings trainer_settings_from(const Arguments& arguments) {
   Settings settings = settings_from(arguments);
   TrainSettings& train = settings.train;
   apply_train_flags(arguments, train);
+  apply_host_flags(arguments, settings.host);
   train.seed =
       static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
   if (arguments.has("--seed")) settings.pipeline.order.seed = train.seed;

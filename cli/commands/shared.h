@@ -110,6 +110,10 @@ inline Option config_option() {
 // the data. Options of the command line override them. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
 
+// The host settings of --config or of a settings file given as DATA, with those of the command line; opens no data.
+// Throws Error.
+[[nodiscard]] HostSettings host_settings_from(const Arguments& arguments);
+
 // The options that settings_from() reads, with `more` options of the verb inserted after those of the data.
 [[nodiscard]] std::vector<Option> settings_options(const std::vector<Option>& more = {});
 

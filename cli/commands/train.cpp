@@ -170,6 +170,8 @@ Command train_command() {
   const auto batch = std::find_if(command.options.begin(), command.options.end(),
                                   [](const Option& option) { return std::string_view(option.name) == "--batch"; });
   command.options.insert(batch + 1, flags.begin(), flags.end());
+  const std::vector<Option> host = host_flags();
+  command.options.insert(command.options.end() - 1, host.begin(), host.end());  // before --json
   return command;
 }
 

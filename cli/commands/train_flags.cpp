@@ -72,13 +72,14 @@ struct FlagReader {
   }
 };
 
-}  // namespace
+// Appends an option per field with a flag. Texts live as long as the program: options point to them.
+struct FlagMaker {
+  std::span<const std::string_view> left_out;
+  std::vector<Option> options{};
 
-std::vector<Option> train_flags(std::span<const std::string_view> left_out) {
-  static std::deque<std::string> texts;  // the options point to them
-  std::vector<Option> options;
-  TrainSettings defaults;
-  visit_train_fields(defaults, [&]<class T>(const FieldInfo& field, const T& value) {
+  template <class T>
+  void operator()(const FieldInfo& field, const T& value) {
+    static std::deque<std::string> texts;
     const auto leads = [&](std::string_view word) { return std::string_view(field.path).starts_with(word); };
     if (field.flag[0] == '\0' || std::any_of(left_out.begin(), left_out.end(), leads)) return;
     const char* const fallback =
@@ -88,8 +89,27 @@ std::vector<Option> train_flags(std::span<const std::string_view> left_out) {
     if constexpr (std::is_enum_v<T>)
       help = texts.emplace_back(fmt::format("{}: {}", help, fmt::join(words_of<T>(), ", "))).c_str();
     options.push_back({field.flag, placeholder<T>(), fallback, help, false, Completes::kNothing, choices});
-  });
-  return options;
+  }
+};
+
+}  // namespace
+
+std::vector<Option> train_flags(std::span<const std::string_view> left_out) {
+  FlagMaker maker{left_out};
+  const TrainSettings defaults;
+  visit_train_fields(defaults, maker);
+  return std::move(maker.options);
+}
+
+std::vector<Option> host_flags() {
+  FlagMaker maker{};
+  const HostSettings defaults;
+  visit_host_fields(defaults, maker);
+  return std::move(maker.options);
+}
+
+void apply_host_flags(const Arguments& arguments, HostSettings& settings) {
+  visit_host_fields(settings, FlagReader{arguments});
 }
 
 void apply_train_flags(const Arguments& arguments, TrainSettings& settings) {

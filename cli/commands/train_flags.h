@@ -1,5 +1,6 @@
 #pragma once
-// The flags of `unstarve train` that set a field of TrainSettings, made from train/settings_fields.h.
+// The flags of `unstarve train` that set a field of TrainSettings (train/settings_fields.h) or HostSettings
+// (jobs/host/host_settings.h).
 //
 // Threads: one.
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "../command.h"
+#include "unstarve/jobs/host/host_settings.h"
 #include "unstarve/train/settings.h"
 
 namespace unstarve::cli {
@@ -18,5 +20,9 @@ namespace unstarve::cli {
 // Sets the fields whose flags are given. Throws Error(kArgument) with the flag, the value found and the values
 // expected; ranges are checked by check_settings().
 void apply_train_flags(const Arguments& arguments, TrainSettings& settings);
+
+// The same for host settings.
+[[nodiscard]] std::vector<Option> host_flags();
+void apply_host_flags(const Arguments& arguments, HostSettings& settings);
 
 }  // namespace unstarve::cli

@@ -11,6 +11,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -255,11 +256,24 @@ std::tuple<std::uint64_t, std::uint64_t> epoch_of(const std::string& spec, Sampl
   return {order.batches_per_epoch(), order.samples_per_epoch()};
 }
 
-int run_program_with(std::vector<std::string> arguments) {
+// As argv; borrows the texts.
+std::vector<char*> words_of_arguments(std::vector<std::string>& arguments) {
   std::vector<char*> words;
   for (std::string& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
-  return cli::run_program(static_cast<int>(arguments.size()), words.data());
+  return words;
+}
+
+int run_program_with(std::vector<std::string> arguments) {
+  return cli::run_program(static_cast<int>(arguments.size()), words_of_arguments(arguments).data());
+}
+
+// The exit code, the variables (None: the program is done) and whether the process has to start with them.
+std::tuple<int, std::optional<Environment>, bool> start_environment_of(std::vector<std::string> arguments) {
+  int code = 0;
+  auto start = cli::start_environment(static_cast<int>(arguments.size()), words_of_arguments(arguments).data(), code);
+  if (!start) return {code, std::nullopt, false};
+  return {code, std::move(start->variables), start->needs_start};
 }
 
 }  // namespace
@@ -300,6 +314,7 @@ NB_MODULE(_core, m) {
   m.def(
       "set_python_interpreter", [](const std::string& interpreter) { set_python_interpreter(interpreter); },
       "interpreter"_a);
+  m.def("start_environment", &start_environment_of, "arguments"_a);
   m.def("run_program", &run_program_with, "arguments"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("open", &open, "path"_a, "split"_a, "labels"_a, "next_to_data"_a);
   m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a, "labelled"_a);

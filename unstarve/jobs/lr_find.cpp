@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/common/json.h"
@@ -122,12 +123,18 @@ LrFindResult run_lr_find(const LrFindOptions& options, const Progress& progress)
   const auto dataset = open_sources(settings.pipeline);
   require_labels_to_train(settings.pipeline, *dataset);
   const auto device = open_device(settings.train.device);
+  const auto split = make_cpu_split(settings);
   const auto trainer = make_trainer(settings.train);
   if (!options.weights.empty()) load_starting_weights(*trainer, options.weights);
   Loader::Options loading;
   if (!device->is_host()) loading.consumer = Consumer::kNormalises;
-  LoaderSource source(std::make_unique<Loader>(with_full_batches(settings.pipeline, dataset->size()), dataset, *device,
-                                               std::move(loading)));
+  std::unique_ptr<Loader> loader;
+  {
+    const CpuSplit::LoaderScope cpus(split.get());
+    loader = std::make_unique<Loader>(with_full_batches(settings.pipeline, dataset->size()), dataset, *device,
+                                      std::move(loading));
+  }
+  LoaderSource source(std::move(loader));
 
   LrFindResult result;
   result.settings = settings;

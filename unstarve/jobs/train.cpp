@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "unstarve/core/cancel.h"
+#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/topology.h"
@@ -164,6 +165,15 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   const auto& validation = data.validation;
   const ProgressiveRun run = phases_to_train(settings, options, *dataset);
   const auto device = open_device(settings.train.device);
+  // Launchers bind ranks to cores themselves.
+  const std::unique_ptr<CpuSplit> split = options.ranks.several() ? nullptr : make_cpu_split(settings);
+  if (options.ranks.several() && settings.host.affinity != Affinity::kNone)
+    emit_notice("host.affinity: ignored with several ranks; the launcher binds them to cores");
+  const auto make_loader = [&](const PipelineSpec& spec, const std::shared_ptr<const Dataset>& of,
+                               Loader::Options loading) {
+    const CpuSplit::LoaderScope cpus(split.get());
+    return std::make_unique<Loader>(spec, of, *device, std::move(loading));
+  };
   const auto trainer = make_trainer(settings.train, options.ranks);
 
   TrainPlan plan;
@@ -181,8 +191,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
       resumed.string());
   const std::int64_t per_epoch = position.epoch_steps.full();
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
-  LoaderSource source(std::make_unique<Loader>(position.pipeline, dataset, *device,
-                                               Loader::Options{position.start, 0, false, position.basis, consumer}));
+  LoaderSource source(make_loader(position.pipeline, dataset, {position.start, 0, false, position.basis, consumer}));
   plan.start_step = done.step;
   plan.first_step = position.first_step;
   plan.epoch_steps = position.epoch_steps;
@@ -195,10 +204,9 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     const PipelineSpec spec = validation_spec(settings, options.validation);
     const OrderBasis basis{samples_of_sources(spec, *validation, read_topology().usable()), {}};
     plan.validation_batches = static_cast<std::int64_t>(Order(spec.order, spec.batch, basis).batches_per_epoch());
-    plan.validation = [spec, validation, basis, &device, consumer] {
-      return std::make_unique<LoaderSource>(
-          std::make_unique<Loader>(spec, validation, *device, Loader::Options{{}, 1, false, basis, consumer}),
-          LoaderSource::Samples::kOfRank);
+    plan.validation = [spec, validation, basis, &make_loader, consumer] {
+      return std::make_unique<LoaderSource>(make_loader(spec, validation, {{}, 1, false, basis, consumer}),
+                                            LoaderSource::Samples::kOfRank);
     };
   }
   nlohmann::json trace = nlohmann::json::array();

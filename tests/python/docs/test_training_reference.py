@@ -24,7 +24,7 @@ def paths(node, prefix=""):
 def test_every_setting_and_flag_is_listed():
     rows = [line.split("|")[1:5] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     table = {key.strip(" `"): flag.strip(" `") for key, flag, *_ in rows}
-    settings = json.loads(unstarve("explain", "synthetic:images=10,classes=2", "--json"))["settings"]["train"]
-    assert list(table) == list(paths(settings))
+    settings = json.loads(unstarve("explain", "synthetic:images=10,classes=2", "--json"))["settings"]
+    assert list(table) == [*paths(settings["train"]), *paths(settings["host"], "host.")]
     known = set(re.findall(r"^  (--[a-z0-9-]+)", unstarve("train", "--help"), re.M))
     assert {flag for flag in table.values() if flag.startswith("--")} <= known

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/observe/accelerator.h"
@@ -37,12 +38,14 @@ Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset
         std::make_unique<EmulatedAccelerator>(find_accelerator(target.accelerator()), settings_.pipeline.batch.size);
   } else {
     settings_.train.device = target.name;
+    split_ = make_cpu_split(settings_);
     trainer_ = make_trainer(settings_.train);
     if (!device_->is_host()) trainer_->enable_timing(true);  // use_device_times()
   }
   Loader::Options options;
   options.check_data = false;
   if (!device_->is_host()) options.consumer = Consumer::kNormalises;
+  const CpuSplit::LoaderScope cpus(split_.get());
   loader_ = std::make_unique<Loader>(with_full_batches(settings_.pipeline, dataset->size()), dataset, *device_,
                                      std::move(options));
 }

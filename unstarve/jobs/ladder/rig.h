@@ -18,6 +18,7 @@
 namespace unstarve {
 
 class Batch;
+class CpuSplit;
 class Device;
 class EmulatedAccelerator;
 class Loader;
@@ -73,7 +74,8 @@ class Rig {
   [[nodiscard]] HostBatch host_batch(const Batch& batch);
 
   Settings settings_;
-  std::unique_ptr<Device> device_;  // of the loader's slots; must outlive loader_
+  std::unique_ptr<CpuSplit> split_;  // null: none
+  std::unique_ptr<Device> device_;   // of the loader's slots; must outlive loader_
   std::unique_ptr<Loader> loader_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<EmulatedAccelerator> accelerator_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "unstarve/codecs/decoder.h"
+#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/device/device.h"
@@ -65,9 +66,10 @@ std::pair<std::string, std::string> group_and_key(const std::string& path) {
                                   : std::pair(path.substr(0, dot), path.substr(dot + 1));
 }
 
-class TrainReader {
+// Reads the fields of a section, such as train.
+class FieldReader {
  public:
-  explicit TrainReader(YamlMap map) : map_(std::move(map)) {}
+  explicit FieldReader(YamlMap map) : map_(std::move(map)) {}
 
   template <class T>
   void operator()(const FieldInfo& field, T& value) {
@@ -108,9 +110,9 @@ class TrainReader {
 };
 
 // Groups are written as nested mappings; the fields of a group follow each other.
-class TrainWriter {
+class FieldWriter {
  public:
-  explicit TrainWriter(YAML::Emitter& out) : out_(out) { out_ << YAML::BeginMap; }
+  explicit FieldWriter(YAML::Emitter& out) : out_(out) { out_ << YAML::BeginMap; }
 
   template <class T>
   void operator()(const FieldInfo& field, const T& value) {
@@ -147,15 +149,29 @@ class TrainWriter {
 };
 
 TrainSettings read_train(YamlMap map, TrainSettings train) {
-  TrainReader reader(std::move(map));
+  FieldReader reader(std::move(map));
   visit_train_fields(train, reader);
   reader.finish();
   return train;
 }
 
+HostSettings read_host(YamlMap map) {
+  HostSettings host;
+  FieldReader reader(std::move(map));
+  visit_host_fields(host, reader);
+  reader.finish();
+  return host;
+}
+
 void write_train(YAML::Emitter& out, const TrainSettings& train) {
-  TrainWriter writer(out);
+  FieldWriter writer(out);
   visit_train_fields(train, writer);
+  writer.finish();
+}
+
+void write_host(YAML::Emitter& out, const HostSettings& host) {
+  FieldWriter writer(out);
+  visit_host_fields(host, writer);
   writer.finish();
 }
 
@@ -170,6 +186,8 @@ std::string to_yaml(const Settings& settings, const std::string& comment) {
   write_yaml(out, settings.pipeline);
   out << YAML::Key << "train" << YAML::Value;
   write_train(out, settings.train);
+  out << YAML::Key << "host" << YAML::Value;
+  write_host(out, settings.host);
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }
@@ -196,6 +214,7 @@ Settings settings_from_yaml(const std::string& text, const std::string& name, co
     settings.train = read_train(map.map("train"), settings.train);
     check_node(map, [&] { check_settings(settings.train); });
   });
+  faults.collect([&] { settings.host = read_host(map.map("host")); });
   faults.collect([&] { map.finish(); });
   faults.throw_if_any();
   const std::string& requested = settings.pipeline.device.name;
@@ -207,6 +226,11 @@ Settings settings_from_yaml(const std::string& text, const std::string& name, co
 
 Settings load_settings(const std::filesystem::path& path, const std::string& recipe) {
   return settings_from_yaml(read_text_file(path), path.string(), recipe);
+}
+
+std::unique_ptr<CpuSplit> make_cpu_split(const Settings& settings) {
+  if (settings.host.affinity == Affinity::kNone || settings.train.device != "cpu") return nullptr;
+  return std::make_unique<CpuSplit>(settings.train.operator_threads);
 }
 
 Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {

@@ -5,6 +5,7 @@
 //   recipe: cifar-speed    # optional: what the other keys begin with, see recipes.h
 //   pipeline: {...}        # see pipeline/spec/spec_yaml.h
 //   train: {...}           # see train/settings.h; the same names
+//   host: {...}            # see jobs/host/host_settings.h; the same names
 //
 // train.device selects the device; pipeline.device.name must match it if given.
 //
@@ -12,20 +13,24 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "unstarve/core/image.h"
+#include "unstarve/jobs/host/host_settings.h"
 #include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/train/settings.h"
 
 namespace unstarve {
 
+class CpuSplit;
 class Dataset;
 
 struct Settings {
   PipelineSpec pipeline;
   TrainSettings train;
+  HostSettings host;
   std::string recipe;  // that the settings began with; "": none
   friend bool operator==(const Settings&, const Settings&) = default;
 };
@@ -36,6 +41,9 @@ struct Settings {
 [[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name,
                                           const std::string& recipe = "");
 [[nodiscard]] Settings load_settings(const std::filesystem::path& path, const std::string& recipe = "");
+
+// The split of CPUs that host.affinity requests for a network on the CPU; null: none. Throws as CpuSplit.
+[[nodiscard]] std::unique_ptr<CpuSplit> make_cpu_split(const Settings& settings);
 
 // Size of the first readable image with at most `max_pixels`. Throws Error(kInput) if none of the first 100 records is
 // such an image.

@@ -40,6 +40,7 @@ TEST_CASE("settings are unchanged after writing and reading") {
   settings.pipeline.operations = training_operations(32, {32, 32});
   settings.pipeline.batch.size = 96;
   visit_train_fields(settings.train, Other());
+  visit_host_fields(settings.host, Other());
   settings.train.optimiser.name = OptimiserName::kAdamw;  // fused, unlike the last two
   CHECK(settings_from_yaml(to_yaml(settings, "two\nlines of comment: with # marks"), "s") == settings);
 }
@@ -63,6 +64,7 @@ TEST_CASE("an error lists all faults of a file with their paths") {
       "  optimiser: {name: sdg, momentum: high, beta: 1}\n"
       "  schedule: linear\n"
       "  modle: resnet18\n"
+      "host: {allocator: malloc, huge_page: true}\n"
       "trian: {}\n";
   try {
     (void)settings_from_yaml(text, "f.yaml");
@@ -70,12 +72,13 @@ TEST_CASE("an error lists all faults of a file with their paths") {
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kInput);
     const std::string message = error.what();
-    for (const char* fault : {"f.yaml.pipeline.batch.sise: line 2", "f.yaml.train.classes: line 4",
-                              "f.yaml.train.optimiser.name: line 5", "f.yaml.train.optimiser.momentum: line 5",
-                              "f.yaml.train.optimiser.beta: line 5: unknown key", "f.yaml.train.schedule: line 6",
-                              "f.yaml.train.modle: line 7: unknown key", "f.yaml.trian: line 8: unknown key"})
+    for (const char* fault :
+         {"f.yaml.pipeline.batch.sise: line 2", "f.yaml.train.classes: line 4", "f.yaml.train.optimiser.name: line 5",
+          "f.yaml.train.optimiser.momentum: line 5", "f.yaml.train.optimiser.beta: line 5: unknown key",
+          "f.yaml.train.schedule: line 6", "f.yaml.train.modle: line 7: unknown key", "f.yaml.host.allocator: line 8",
+          "f.yaml.host.huge_page: line 8: unknown key", "f.yaml.trian: line 9: unknown key"})
       CHECK_THAT(message, Catch::Contains(fault));
-    CHECK(std::count(message.begin(), message.end(), '\n') == 7);
+    CHECK(std::count(message.begin(), message.end(), '\n') == 9);
   }
 }
 

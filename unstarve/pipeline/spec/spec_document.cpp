@@ -18,6 +18,7 @@ SpecDocument read_spec_document(const std::string& text, const std::string& name
     std::string recipe;
     map.get("recipe", recipe);
     (void)map.map("train");
+    (void)map.map("host");
     map.finish();
   }
   SpecDocument document{settings, read_pipeline_yaml(pipeline)};
