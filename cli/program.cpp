@@ -17,6 +17,7 @@
 #include "unknown_name.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
+#include "unstarve/jobs/ladder/subject.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/dataset/notice.h"
 
@@ -141,6 +142,7 @@ int run_program(int argc, char** argv, Start start) {
   // Exceeding a file size limit and writing to a closed pipe become errors of the write.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
+  if (argc == 2 && std::string_view(argv[1]) == kMeasureVerb) return serve_measurements(STDIN_FILENO, STDOUT_FILENO);
   return parse(argc, argv, [&](const Command& command, const Arguments& arguments, const std::string& command_line) {
     const auto host = start == Start::kApplyHostSettings ? host_settings_of(command, arguments) : std::nullopt;
     if (host) apply_host_settings(*host, argv);

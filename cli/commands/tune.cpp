@@ -1,5 +1,7 @@
 #include "unstarve/jobs/tune.h"
 
+#include <filesystem>
+
 #include "../terminal.h"
 #include "shared.h"
 #include "unstarve/core/file.h"
@@ -16,6 +18,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
   options.device = device_from(arguments, options.settings);
   if (arguments.has("--out")) check_utf8(options.settings.pipeline);  // fail before tuning, which may take hours
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
+  options.program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::vector<TuneResult> results;
   {
     ProgressBar bar;
@@ -38,12 +41,12 @@ Command tune_command() {
   return {
       "tune",
       "Try optimisations one by one and keep those that help",
-      "Starts from plain settings (one loader thread, no prefetch; for a network also batch 32, float32, NCHW; all "
-      "else is kept from the defaults or the spec) and tries one optimisation after another. Each is measured against "
-      "the best settings so far in an interleaved A/B run, and kept only if the 95 % confidence interval of the ratio "
-      "is above 1. At the end, the defaults with the kept optimisations are compared with the defaults, and written "
-      "only if they are faster; otherwise the defaults are written. For an emulated accelerator the file is a pipeline "
-      "spec without settings of a network.",
+      "Starts from plain settings (one loader thread, no prefetch; for a network also batch 32, float32, NCHW and "
+      "default host settings; all else is kept from the defaults or the spec) and tries one optimisation after "
+      "another. Each is measured against the best settings so far in an interleaved A/B run, and kept only if the 95 "
+      "% confidence interval of the ratio is above 1. At the end, the defaults with the kept optimisations are "
+      "compared with the defaults, and written only if they are faster; otherwise the defaults are written. For an "
+      "emulated accelerator the file is a pipeline spec without settings of a network.",
       "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
       "  unstarve train photos/ --config tuned.yaml",
       {data_option(),

@@ -102,7 +102,8 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   const Target target = parse_target(options.device);
   notify_done_on_host(options.settings.pipeline);
   const auto dataset = open_sources(options.settings.pipeline);
-  LadderResult tuned = run_ladder({options.settings, target, options.minutes * 60}, dataset, ladder_steps(), progress);
+  const LadderOptions ladder{options.settings, target, options.minutes * 60, options.program};
+  LadderResult tuned = run_ladder(ladder, dataset, ladder_steps(), progress);
 
   TuneResult result;
   result.ledger = std::move(tuned.ledger);

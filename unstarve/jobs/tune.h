@@ -21,6 +21,7 @@ struct TuneOptions {
   Settings settings;  // the defaults; tuning starts from base_of() of these
   std::string device = "cpu";
   double minutes = 3;
+  std::string program{};  // LadderOptions::program
 };
 
 struct TuneResult {

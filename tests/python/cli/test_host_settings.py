@@ -1,4 +1,4 @@
-"""Host settings of `unstarve train`: processes really have the allocator, the variables and the CPUs."""
+"""Host settings of `unstarve train` and `tune`: processes really have the allocator, the variables and the CPUs."""
 
 import contextlib
 import json
@@ -18,6 +18,7 @@ NETWORK = ["--model", "cifar_net", "--batch", "16", "--precision", "float32", "-
 ENVIRONMENT = {name: value for name, value in os.environ.items()
                if name not in ("LD_PRELOAD", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "THP_MEM_ALLOC_ENABLE",
                                "GLIBC_TUNABLES", "MALLOC_CONF")}
+HOST_STEPS = ["inter-operator threads", "wait policy", "affinity", "huge pages", "allocator"]
 
 
 def start(*arguments, program=(), environment=None):
@@ -165,3 +166,57 @@ def test_ranks_of_torchrun_start_with_them(tmp_path):
         assert ranks == [("passive", True)] * 2
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=120)
+
+
+def test_a_measuring_process_answers_until_its_input_is_closed():
+    settings = json.loads(finish(start("explain", DATA, "--json"))[1])["settings"]
+    process = subprocess.Popen([os.environ["UNSTARVE"], "measure-settings"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    request = {"settings": json.dumps(settings), "device": "emulated:h100-resnet50"}
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["step_s"] > 0
+    process.stdin.write('{"run": 0, "steps": 2}\n')
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["steps"] == 2
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+
+
+def test_tune_compares_host_settings_in_processes_of_their_own(tmp_path):
+    settings = json.loads(finish(start("explain", DATA, "--json"))[1])["settings"]
+    settings["host"].update(wait_policy="passive", allocator="jemalloc")
+    path = tmp_path / "settings.yaml"
+    path.write_text(json.dumps(settings))
+    process = start("tune", path, "--device", "emulated:h100-resnet50", "--minutes", "0.1", "--json")
+    hosted = set()
+    until = time.monotonic() + 200
+    while process.poll() is None and time.monotonic() < until:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"PPid:\t{process.pid}\n" in (folder / "status").read_text():
+                    policy = variables_of(folder.name).get("OMP_WAIT_POLICY")
+                    hosted.add((policy, "libjemalloc.so" in (folder / "maps").read_text()))
+        time.sleep(0.05)
+    code, out, errors = finish(process)
+    assert code == 0, errors
+    assert hosted == {("passive", True)}
+    result = json.loads(out)
+    assert result["final"] > 0 and result["after"]["batches"] > 0 and result["before"]["step"]
+
+
+def test_tune_has_a_step_for_each_host_setting(tmp_path):
+    path = tmp_path / "tuned.yaml"
+    code, out, errors = finish(start("tune", DATA, "--model", "cifar_net", "--minutes", "1", "--out", path, "--json"),
+                               timeout=500)
+    assert code == 0, errors
+    steps = {step["name"]: step for step in json.loads(out)["rungs"]}
+    assert steps["inter-operator threads"]["status"] == "not applicable"
+    for name in HOST_STEPS[1:]:
+        step = steps[name]
+        if step["status"] in ("kept", "reverted"):  # measured; else the time was not sufficient, or it does not apply
+            assert step["samples_per_s"] > 0 and step["low"] <= step["ratio"] <= step["high"], step
+            assert not step["reason"], step
+        assert step["status"] != "undecided" or "--minutes" in step["reason"] or step["samples_per_s"] > 0, step
+    assert "\nhost:\n" in path.read_text()
+    trained("--config", path, "--operator-threads", "1")

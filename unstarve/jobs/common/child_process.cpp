@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "unstarve/core/error.h"
 
@@ -27,42 +28,6 @@ File opened(std::FILE* file, const std::string& program) {
   return File(file);
 }
 
-// The running process; ends and awaits it if wait() was not called.
-class Process {
- public:
-  Process(const std::vector<std::string>& command, int output, int errors) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-    const int failed = posix_spawnp(&id_, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed) throw io_error("start", command[0], failed);
-  }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-  ~Process() {
-    if (id_ > 0) {
-      kill(id_, SIGTERM);
-      (void)wait();
-    }
-  }
-
-  int wait() {
-    int status = 0;
-    while (waitpid(id_, &status, 0) < 0 && errno == EINTR) continue;
-    id_ = 0;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  }
-
- private:
-  pid_t id_ = 0;
-};
-
 void for_each_line(std::FILE* file, const std::function<void(std::string_view)>& use) {
   char* line = nullptr;
   std::size_t capacity = 0;
@@ -76,13 +41,54 @@ void for_each_line(std::FILE* file, const std::function<void(std::string_view)>&
 
 }  // namespace
 
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildStreams& streams,
+                           const std::map<std::string, std::string>* environment) {
+  std::vector<char*> arguments, variables;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  std::vector<std::string> texts;
+  if (environment != nullptr)
+    for (const auto& [name, value] : *environment) texts.push_back(name + "=" + value);
+  for (std::string& text : texts) variables.push_back(text.data());
+  variables.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  const std::pair<int, int> given[]{
+      {streams.input, STDIN_FILENO}, {streams.output, STDOUT_FILENO}, {streams.errors, STDERR_FILENO}};
+  for (const auto& [from, to] : given)
+    if (from >= 0) posix_spawn_file_actions_adddup2(&actions, from, to);
+  const int failed = posix_spawnp(&id_, arguments[0], &actions, nullptr, arguments.data(),
+                                  environment != nullptr ? variables.data() : environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) {
+    id_ = 0;
+    throw io_error("start", command[0], failed);
+  }
+}
+
+ChildProcess::~ChildProcess() {
+  if (id_ == 0) return;
+  kill(id_, SIGTERM);
+  (void)wait();
+}
+
+int ChildProcess::wait() {
+  if (id_ == 0) return status_;
+  int status = 0;
+  while (waitpid(id_, &status, 0) < 0 && errno == EINTR) continue;
+  id_ = 0;
+  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return status_;
+}
+
 ChildResult run_child(const std::vector<std::string>& command, const std::function<void(std::string_view)>& line) {
   const File errors = opened(std::tmpfile(), command[0]);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw io_error("start", command[0], errno);
   const File output = opened(fdopen(ends[0], "r"), command[0]);
   File input = opened(fdopen(ends[1], "w"), command[0]);
-  Process process(command, ends[1], fileno(errors.get()));
+  const File nothing = opened(std::fopen("/dev/null", "re"), command[0]);
+  ChildProcess process(command, {fileno(nothing.get()), ends[1], fileno(errors.get())});
   input.reset();
   for_each_line(output.get(), line);
   ChildResult result;

@@ -8,8 +8,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder/rig.h"
-#include "unstarve/jobs/probe/memory_probe.h"
-#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/jobs/ladder/subject.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
@@ -23,31 +22,8 @@ constexpr double kScanShare = 0.25, kLossShare = 0.12;
 // The final comparisons, of the tuned settings with the defaults and of the winner with the base, take the time of this
 // many steps.
 constexpr int kFinalWeight = 2;
-// Seconds. Shorter blocks measure the scheduler of the OS rather than the settings.
-constexpr double kShortestBlock = 0.1;
 // If the loss after equal samples grows by this factor, learning is broken.
 constexpr double kBrokenLoss = 1.5;
-
-// A rig and its first measurements.
-struct Measured {
-  std::unique_ptr<Rig> rig;
-  std::size_t memory_bytes = 0;
-  double step_s = 0;  // estimate
-};
-
-Measured build(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target) {
-  const MemoryProbe probe;
-  Measured measured;
-  measured.rig = std::make_unique<Rig>(settings, dataset, target);
-  measured.rig->run(0, 1);  // warm-up: allocations, primitive caches, page faults
-  const Block block = measured.rig->run(kShortestBlock, 1);
-  measured.step_s = static_cast<double>(block.wall_ns) / 1e9 / static_cast<double>(block.steps);
-  if (target.cuda())
-    measured.memory_bytes = measured.rig->trainer()->peak_memory_bytes();
-  else if (probe.exact())  // else unknown: the lifetime peak of the process would be misleading
-    measured.memory_bytes = probe.peak_growth_bytes();
-  return measured;
-}
 
 // The mean of rates whose quotient is the ratio that ratio_interval() returns.
 double geometric_mean(const std::vector<double>& rates) {
@@ -65,30 +41,30 @@ struct Comparison {
 };
 
 // Time of a block of `seconds` without its untimed steps, which consume the prefetched batches (Rig::run).
-double untimed_cost(const Measured& side, double seconds) {
-  const double prefetched = side.step_s * (side.rig->settings().pipeline.execution.prefetch + 1);
-  return std::clamp(prefetched, side.step_s, side.step_s + seconds);
+double untimed_cost(const Subject& side, double seconds) {
+  const double step_s = side.first().step_s;
+  const double prefetched = step_s * (side.settings().pipeline.execution.prefetch + 1);
+  return std::clamp(prefetched, step_s, step_s + seconds);
 }
-double block_cost(const Measured& side, double seconds) {
-  return std::max(seconds, side.step_s) + untimed_cost(side, seconds);
+double block_cost(const Subject& side, double seconds) {
+  return std::max(seconds, side.first().step_s) + untimed_cost(side, seconds);
 }
 
 // Runs pairs of blocks for `budget` seconds, at least kMinPairs pairs.
-Comparison compare(Measured& a, Measured& b, double budget, std::vector<StepParts>* parts_a = nullptr,
-                   std::vector<StepParts>* parts_b = nullptr) {
+Comparison compare(Subject& a, Subject& b, double budget) {
   const double each = budget / kPairs / 2;
   const double block = std::max(kShortestBlock, each - std::max(untimed_cost(a, each), untimed_cost(b, each)));
   const double end = seconds_now() + budget;
   Comparison comparison;
   Block all_a, all_b;
-  const auto run = [&](Measured& side, std::vector<StepParts>* parts, std::vector<double>& rates, Block& all) {
-    const Block result = side.rig->run(block, 1, parts);
+  const auto run = [&](Subject& side, std::vector<double>& rates, Block& all) {
+    const Block result = side.run(block, 1);
     rates.push_back(result.samples_per_s());
     all.wall_ns += result.wall_ns;
     all.steps += result.steps;
   };
-  const auto run_a = [&] { run(a, parts_a, comparison.a, all_a); };
-  const auto run_b = [&] { run(b, parts_b, comparison.b, all_b); };
+  const auto run_a = [&] { run(a, comparison.a, all_a); };
+  const auto run_b = [&] { run(b, comparison.b, all_b); };
   for (int pair = 0; pair < kMinPairs || (pair < kPairs && seconds_now() < end); ++pair) {
     if (pair % 2 == 0) {
       run_a();
@@ -126,11 +102,13 @@ class LadderRun {
     context_.machine = read_machine_facts();
     context_.encoded = dataset_->field_index(FieldKind::kEncodedImage) >= 0;
     context_.samples = dataset_->size();
+    context_.host = read_host_facts();
+    context_.starts_processes = !options_.program.empty();
 
     report("base");
     base_ = base_of(options_.defaults, options_.target);
     tuned_ = options_.defaults;
-    current_ = build(base_, dataset_, options_.target);
+    current_ = build(base_, false);
     const double weight = static_cast<double>(steps.size()) + kFinalWeight;
     enter_base(std::min(2.0, options_.seconds / weight / 4));
 
@@ -138,7 +116,7 @@ class LadderRun {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       int left = kFinalWeight;
       for (std::size_t j = i; j < steps.size(); ++j)
-        left += steps[j].not_applicable(context_, current_.rig->settings()).empty();
+        left += steps[j].not_applicable(context_, current_->settings()).empty();
       try_step(steps[i], (options_.seconds - elapsed()) / left);
     }
     finish();
@@ -146,6 +124,13 @@ class LadderRun {
   }
 
  private:
+  // Host settings other than the defaults belong to a process of its own.
+  std::unique_ptr<Subject> build(const Settings& settings, bool in_process) {
+    if (!in_process) return measure_here(settings, dataset_, options_.target);
+    return measure_in_process(settings, options_.target, options_.program, context_.host);
+  }
+  [[nodiscard]] static bool needs_process(const Settings& settings) { return settings.host != HostSettings(); }
+
   [[nodiscard]] double elapsed() const { return seconds_now() - start_; }
   [[nodiscard]] double seconds_left() const { return std::max(0.0, options_.seconds - elapsed()); }
   void report(std::string_view what) {
@@ -153,12 +138,12 @@ class LadderRun {
   }
 
   void enter_base(double seconds) {
-    const Block block = current_.rig->run(seconds, 2);
+    const Block block = current_->run(seconds, 2);
     LedgerEntry entry;
     entry.name = "base";
     entry.verdict = Verdict::kBase;
     entry.batch = base_.pipeline.batch.size;
-    entry.memory_bytes = current_.memory_bytes;
+    entry.memory_bytes = current_->first().memory_bytes;
     entry.step_ms = block.step_ms();
     entry.samples_per_s = block.samples_per_s();
     result_.ledger.entries.push_back(entry);
@@ -166,7 +151,7 @@ class LadderRun {
 
   // Tries one step within about `budget` seconds.
   void try_step(const LadderStep& step, double budget) {
-    const Settings before = current_.rig->settings();
+    const Settings before = current_->settings();
     LedgerEntry entry;
     entry.name = step.name;
     entry.affects_learning = step.affects_learning;
@@ -191,7 +176,7 @@ class LadderRun {
 
   void measure(const LadderStep& step, double budget, const Settings& before, LedgerEntry& entry) {
     const double begin = seconds_now();
-    const double needed = 2 * kMinPairs * block_cost(current_, kShortestBlock);
+    const double needed = 2 * kMinPairs * block_cost(*current_, kShortestBlock);
     const double left = options_.seconds - elapsed() - kFinalWeight * needed;  // the final comparisons come after
     if (needed > left) {
       entry.verdict = Verdict::kUndecided;
@@ -199,14 +184,21 @@ class LadderRun {
                                  kMinPairs, needed, std::max(0.0, left));
       return;
     }
+    const std::vector<Candidate> candidates = step.candidates(context_, before);
+    // The two sides of a comparison differ in their settings only: both have processes of their own, or none.
+    in_process_ = in_process_ || needs_process(candidates.front().settings);
+    if (in_process_ && !current_in_process_) {
+      current_ = build(before, true);
+      current_in_process_ = true;
+    }
     Candidate best;
-    Measured other = fastest(step.candidates(context_, before), budget * kScanShare, best);
+    std::unique_ptr<Subject> other = fastest(candidates, budget * kScanShare, best);
     entry.change = best.change;
     entry.batch = best.settings.pipeline.batch.size;
-    entry.memory_bytes = other.memory_bytes;
+    entry.memory_bytes = other->first().memory_bytes;
 
     const double loss_time = step.affects_learning ? budget * kLossShare : 0;
-    const Comparison comparison = compare(current_, other, budget - (seconds_now() - begin) - loss_time);
+    const Comparison comparison = compare(*current_, *other, budget - (seconds_now() - begin) - loss_time);
     entry.ratio = comparison.interval();
     entry.step_ms = comparison.step_ms;
     entry.samples_per_s = comparison.rate();
@@ -220,19 +212,19 @@ class LadderRun {
   }
 
   // Runs a short block of each candidate and returns the fastest.
-  Measured fastest(const std::vector<Candidate>& candidates, double budget, Candidate& best) {
+  std::unique_ptr<Subject> fastest(const std::vector<Candidate>& candidates, double budget, Candidate& best) {
     if (candidates.size() == 1) {
       best = candidates[0];
-      return build(best.settings, dataset_, options_.target);
+      return build(best.settings, in_process_);
     }
     const double end = seconds_now() + budget;
-    Measured winner;
+    std::unique_ptr<Subject> winner;
     double winner_rate = 0;
     for (const Candidate& candidate : candidates) {
-      if (winner.rig && seconds_now() >= end) break;
-      Measured measured = build(candidate.settings, dataset_, options_.target);
+      if (winner && seconds_now() >= end) break;
+      std::unique_ptr<Subject> measured = build(candidate.settings, in_process_);
       const double block = std::max(kShortestBlock, budget / static_cast<double>(candidates.size()) / 2);
-      const double rate = measured.rig->run(block, 2).samples_per_s();
+      const double rate = measured->run(block, 2).samples_per_s();
       if (rate > winner_rate) {
         winner = std::move(measured);
         winner_rate = rate;
@@ -260,15 +252,14 @@ class LadderRun {
   void finish() {
     choose_winner();
     report("winner compared with base");
-    Measured base = build(base_, dataset_, options_.target);
-    Measured winner = build(result_.winner, dataset_, options_.target);
-    if (base.rig->trainer()) base.rig->trainer()->enable_timing(true);
-    if (winner.rig->trainer()) winner.rig->trainer()->enable_timing(true);
-    std::vector<StepParts> base_steps, winner_steps;
-    const Comparison comparison = compare(base, winner, seconds_left(), &base_steps, &winner_steps);
+    const bool in_process = needs_process(base_) || needs_process(result_.winner);
+    const std::unique_ptr<Subject> base = build(base_, in_process), winner = build(result_.winner, in_process);
+    base->record();
+    winner->record();
+    const Comparison comparison = compare(*base, *winner, seconds_left());
     result_.over_base = comparison.interval();
-    result_.before = profile_of(*base.rig, base_steps);
-    result_.after = profile_of(*winner.rig, winner_steps);
+    result_.before = base->profile();
+    result_.after = winner->profile();
     // The first and the last entry show this comparison, so that table, headline and profiles agree.
     LedgerEntry& first = result_.ledger.entries.front();
     first.samples_per_s = geometric_mean(comparison.a);
@@ -277,7 +268,7 @@ class LadderRun {
     last.name = result_.tuned ? "kept steps on the defaults" : "defaults";
     last.verdict = Verdict::kFinal;
     last.batch = result_.winner.pipeline.batch.size;
-    last.memory_bytes = winner.memory_bytes;
+    last.memory_bytes = winner->first().memory_bytes;
     last.samples_per_s = comparison.rate();
     last.step_ms = comparison.step_ms;
     last.ratio = result_.over_base;
@@ -288,25 +279,14 @@ class LadderRun {
   // The tuned settings win only if they are proven to be faster than the defaults.
   void choose_winner() {
     result_.winner = options_.defaults;
-    current_ = {};  // frees its memory before two other rigs are built
+    current_.reset();  // frees its memory before two others are built
     if (tuned_ == options_.defaults) return;
     report("tuned settings compared with defaults");
-    Measured defaults = build(options_.defaults, dataset_, options_.target);
-    Measured tuned = build(tuned_, dataset_, options_.target);
-    result_.over_defaults = compare(defaults, tuned, seconds_left() / kFinalWeight).interval();
+    const bool in_process = needs_process(options_.defaults) || needs_process(tuned_);
+    const std::unique_ptr<Subject> defaults = build(options_.defaults, in_process), tuned = build(tuned_, in_process);
+    result_.over_defaults = compare(*defaults, *tuned, seconds_left() / kFinalWeight).interval();
     result_.tuned = judge(result_.over_defaults) == Verdict::kKept;
     if (result_.tuned) result_.winner = tuned_;
-  }
-
-  [[nodiscard]] static Profile profile_of(Rig& rig, const std::vector<StepParts>& steps) {
-    Profile profile = rig.loader().profile();
-    profile.wall_ns = 0;
-    for (const StepParts& step : steps) profile.wall_ns += step.total_ns();
-    profile.batches = static_cast<std::int64_t>(steps.size());
-    profile.samples = profile.batches * rig.settings().pipeline.batch.size;
-    profile.step = summarise(steps);
-    profile.utilisation = utilisation_over_time(steps, rig.nominal_step_ns());
-    return profile;
   }
 
   const LadderOptions& options_;
@@ -316,7 +296,9 @@ class LadderRun {
   LadderContext context_;
   Settings base_;
   Settings tuned_;  // the defaults with what the kept steps changed
-  Measured current_;
+  std::unique_ptr<Subject> current_;
+  bool current_in_process_ = false;
+  bool in_process_ = false;  // the following comparisons run in processes of their own
   LadderResult result_;
 };
 
@@ -330,6 +312,7 @@ Settings base_of(Settings defaults, const Target& target) {
     base.train.channels_last = false;
     base.train.optimiser.form = UpdateForm::kEach;
     base.train.operator_threads = 0;
+    base.host = {};
     base.pipeline.output.type = ElementType::kFloat32;
     base.pipeline.output.layout = Layout::kNchw;
   }

@@ -10,6 +10,9 @@
 // loader of the other stops when its slots are full, and its prefetched batches are consumed untimed. Blocks run in the
 // order A B B A A B B A ..., so that a drift of the machine affects both sides; neighbouring A and B form one pair.
 //
+// Host settings belong to a process (jobs/host). The steps that change them come last: from the first one on, both
+// sides of each comparison have a process of their own (subject.h).
+//
 // Time:    `seconds` is divided among the remaining steps. A step without enough time for kMinPairs pairs is undecided.
 // Threads: one caller.
 // Failure: as Rig. A step whose rig cannot be built (out of memory, for example) is reverted with the reason, and the
@@ -17,6 +20,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "unstarve/core/profile.h"
 #include "unstarve/jobs/common/progress.h"
@@ -30,6 +34,7 @@ struct LadderOptions {
   Settings defaults;  // what the user would run without tuning
   Target target;
   double seconds = 180;
+  std::string program{};  // path of the program, for other processes; "": steps of host settings do not apply
 };
 
 struct LadderResult {
@@ -46,7 +51,8 @@ struct LadderResult {
                                       std::span<const LadderStep> steps, const Progress& progress = {});
 
 // The plain settings: one loader thread without prefetch, pageable memory, full decode; for a network also batch size
-// 32, float32, NCHW and one optimiser update per parameter. All other settings are those of `defaults`.
+// 32, float32, NCHW, one optimiser update per parameter and the default host settings. All other settings are those of
+// `defaults`.
 [[nodiscard]] Settings base_of(Settings defaults, const Target& target);
 
 }  // namespace unstarve

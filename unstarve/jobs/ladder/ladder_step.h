@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unstarve/jobs/host/start_environment.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/settings/target.h"
 #include "unstarve/observe/machine.h"
@@ -24,6 +25,8 @@ struct LadderContext {
   MachineFacts machine;
   bool encoded = false;       // samples are encoded images
   std::uint64_t samples = 0;  // in the dataset
+  HostFacts host;
+  bool starts_processes = false;  // host settings can be measured
   // False for an emulated accelerator, which computes nothing.
   [[nodiscard]] bool has_network() const { return !target.emulated(); }
 };

@@ -16,6 +16,7 @@ namespace {
 using Candidates = std::vector<Candidate>;
 
 constexpr const char* kNoNetwork = "no network runs on an emulated accelerator";
+constexpr const char* kOperatorsOnGpu = "operators run on the GPU";
 constexpr const char* kStoredPixels = "samples are stored as pixels";
 
 void copy_pass(const Settings& from, Settings& to, const std::string& pass) {
@@ -214,7 +215,7 @@ Candidates reduced_scale(const LadderContext&, const Settings& current) {
 // Fewer threads within operators leave cores to the loader, which can help if both run on the same CPU.
 std::string no_fewer_operator_threads(const LadderContext& context, const Settings&) {
   if (!context.has_network()) return kNoNetwork;
-  if (context.target.cuda()) return "operators run on the GPU";
+  if (context.target.cuda()) return kOperatorsOnGpu;
   return context.machine.topology.usable() < 2 ? "only one core" : "";
 }
 
@@ -230,12 +231,98 @@ Candidates fewer_operator_threads(const LadderContext& context, const Settings& 
   return list;
 }
 
+// Host settings belong to a process: each side is measured in a process of its own.
+std::string no_host_setting(const LadderContext& context, const std::string& of_user) {
+  if (!context.has_network()) return kNoNetwork;
+  if (!context.starts_processes) return "only unstarve tune can measure it, in processes of its own";
+  return of_user;
+}
+
+// What the threads of OpenMP do between operators: to wait in a loop starts the next operator sooner, to sleep leaves
+// the core to the loader and to other programs.
+std::string no_wait_policy(const LadderContext& context, const Settings&) {
+  if (context.target.cuda()) return kOperatorsOnGpu;
+  if (context.has_network() && context.machine.topology.usable() < 2) return "only one core";
+  return no_host_setting(context, wait_policy_of_user(context.host.user));
+}
+
+Candidates wait_policies(const LadderContext&, const Settings& current) {
+  Candidates list;
+  for (const WaitPolicy policy : {WaitPolicy::kPassive, WaitPolicy::kBrief, WaitPolicy::kActive}) {
+    if (policy == current.host.wait_policy) continue;
+    list.push_back({current, fmt::format("{} -> {}", word_of(current.host.wait_policy), word_of(policy))});
+    list.back().settings.host.wait_policy = policy;
+  }
+  return list;
+}
+
+// Operators wait for their slowest thread: a loader thread on the core of one delays all of them.
+std::string no_affinity(const LadderContext& context, const Settings& current) {
+  if (context.target.cuda()) return kOperatorsOnGpu;
+  if (current.host.affinity == Affinity::kSplit) return "already split";
+  if (context.has_network() && context.machine.topology.usable() < 2) return "only one core";
+  return no_host_setting(context, "");
+}
+
+Candidates affinities(const LadderContext& context, const Settings& current) {
+  const int usable = context.machine.topology.usable(), now = current.train.operator_threads;
+  const int operators = now > 0 && now < usable ? now : usable - 1;
+  return edited(current, fmt::format("{} of {} cores for operators, the others for the loader", operators, usable),
+                [&](Settings& s) {
+                  s.host.affinity = Affinity::kSplit;
+                  s.train.operator_threads = operators;
+                });
+}
+
+void copy_affinity(const Settings& from, Settings& to) {
+  to.host.affinity = from.host.affinity;
+  to.train.operator_threads = from.train.operator_threads;
+}
+
+// Threads for operators that run concurrently.
+std::string no_interop_threads(const LadderContext& context, const Settings&) {
+  if (!context.has_network()) return kNoNetwork;
+  return "the networks run one operator at a time; libtorch starts these threads for tasks of TorchScript";
+}
+
+// Fewer entries of the page tables for heap memory and tensors: fewer misses of the translation cache and page faults.
+std::string no_huge_pages(const LadderContext& context, const Settings& current) {
+  const std::string& pages = context.machine.transparent_huge_pages;
+  if (current.host.huge_pages) return "already requested";
+  if (context.has_network() && pages == "always") return "the system uses huge pages for all memory";
+  if (context.has_network() && pages != "madvise")
+    return "transparent huge pages are off; echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
+  return no_host_setting(context, huge_pages_of_user(context.host.user));
+}
+
+Candidates huge_pages(const LadderContext&, const Settings& current) {
+  return edited(current, "huge pages for heap and tensors", [](Settings& s) { s.host.huge_pages = true; });
+}
+
+// Allocators with caches per thread and less contention than that of the C library.
+std::string no_allocator(const LadderContext& context, const Settings& current) {
+  if (current.host.allocator != HeapAllocator::kSystem)
+    return fmt::format("already {}", word_of(current.host.allocator));
+  const std::string reason = no_host_setting(context, allocator_of_user(context.host.user));
+  if (!reason.empty() || !context.host.allocators.empty()) return reason;
+  return "found no jemalloc, tcmalloc or mimalloc; apt-get install libjemalloc2";
+}
+
+Candidates allocators(const LadderContext& context, const Settings& current) {
+  Candidates list;
+  for (const FoundAllocator& found : context.host.allocators) {
+    list.push_back({current, fmt::format("{} -> {}", word_of(current.host.allocator), word_of(found.name))});
+    list.back().settings.host.allocator = found.name;
+  }
+  return list;
+}
+
 void copy_layout(const Settings& from, Settings& to) {
   to.train.channels_last = from.train.channels_last;
   to.pipeline.output.layout = from.pipeline.output.layout;
 }
 
-// In the order of trial: first the consumer, then the loader, then the resources they share.
+// In the order of trial: first the consumer, then the loader, then the resources they share, host settings last.
 // name, affects learning, approximate, why it does not apply, what to try, what it changes
 constexpr LadderStep kLadderSteps[] = {
     {"batch size", true, false, no_larger_batch, larger_batches,
@@ -259,6 +346,16 @@ constexpr LadderStep kLadderSteps[] = {
      [](const Settings& from, Settings& to) { copy_pass(from, to, "scale_into_decode"); }},
     {"threads within operators", false, false, no_fewer_operator_threads, fewer_operator_threads,
      [](const Settings& from, Settings& to) { to.train.operator_threads = from.train.operator_threads; }},
+    {"inter-operator threads", false, false, no_interop_threads,
+     [](const LadderContext&, const Settings&) { return Candidates(); },
+     [](const Settings& from, Settings& to) { to.train.interop_threads = from.train.interop_threads; }},
+    {"wait policy", false, false, no_wait_policy, wait_policies,
+     [](const Settings& from, Settings& to) { to.host.wait_policy = from.host.wait_policy; }},
+    {"affinity", false, false, no_affinity, affinities, copy_affinity},
+    {"huge pages", false, false, no_huge_pages, huge_pages,
+     [](const Settings& from, Settings& to) { to.host.huge_pages = from.host.huge_pages; }},
+    {"allocator", false, false, no_allocator, allocators,
+     [](const Settings& from, Settings& to) { to.host.allocator = from.host.allocator; }},
 };
 
 }  // namespace

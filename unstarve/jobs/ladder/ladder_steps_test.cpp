@@ -19,6 +19,9 @@ LadderContext context(const std::string& device, bool encoded = true) {
   context.machine.topology.affinity = context.machine.topology.online = 8;
   context.encoded = encoded;
   context.samples = 50'000;
+  context.machine.transparent_huge_pages = "madvise";
+  context.host.allocators = {{HeapAllocator::kJemalloc, "/lib/libjemalloc.so.2"}};
+  context.starts_processes = true;
   return context;
 }
 
@@ -43,7 +46,8 @@ TEST_CASE("every step changes the settings and then no longer applies") {
           CHECK_FALSE(candidate.settings == settings);
           CHECK_FALSE(candidate.change.empty());
         }
-        if (one.name == "threads within operators") break;  // its candidates can alternate
+        // Their candidates can alternate.
+        if (one.name == "threads within operators" || one.name == "wait policy") break;
         settings = candidates.back().settings;
       }
     }
@@ -53,7 +57,7 @@ TEST_CASE("every step changes the settings and then no longer applies") {
 TEST_CASE("names are unique; steps that affect learning or pixels are marked") {
   std::set<std::string_view> names;
   for (const LadderStep& one : ladder_steps()) CHECK(names.insert(one.name).second);
-  CHECK(names.size() == 11);
+  CHECK(names.size() == 16);
   CHECK(step("batch size").affects_learning);
   CHECK(step("mixed precision").affects_learning);
   CHECK(step("reduced decode scale").approximate);
@@ -83,6 +87,49 @@ TEST_CASE("a step that does not apply gives the reason") {
   LadderContext few = cpu;
   few.samples = 300;
   CHECK_THAT(reason("batch size", few, base()), Catch::Contains("300 samples"));
+}
+
+TEST_CASE("a host setting that does not apply gives the reason") {
+  const auto reason = [](std::string_view name, const LadderContext& where, const Settings& settings) {
+    return step(name).not_applicable(where, settings);
+  };
+  const LadderContext cpu = context("cpu");
+  for (const char* const name : {"wait policy", "affinity", "huge pages", "allocator"}) {
+    INFO(name);
+    CHECK(reason(name, cpu, base()).empty());
+    CHECK_THAT(reason(name, context("emulated:h100-resnet50"), base()), Catch::Contains("no network"));
+    LadderContext alone = cpu;
+    alone.starts_processes = false;
+    CHECK_THAT(reason(name, alone, base()), Catch::Contains("unstarve tune"));
+  }
+  for (const char* const name : {"wait policy", "affinity"})
+    CHECK_THAT(reason(name, context("cuda"), base()), Catch::Contains("GPU"));
+  CHECK_THAT(reason("inter-operator threads", cpu, base()), Catch::Contains("TorchScript"));
+  LadderContext off = cpu, always = cpu, without = cpu;
+  off.machine.transparent_huge_pages = "never";
+  CHECK_THAT(reason("huge pages", off, base()), Catch::Contains("echo madvise"));
+  always.machine.transparent_huge_pages = "always";
+  CHECK_THAT(reason("huge pages", always, base()), Catch::Contains("all memory"));
+  without.host.allocators.clear();
+  CHECK_THAT(reason("allocator", without, base()), Catch::Contains("libjemalloc2"));
+  LadderContext of_user = cpu;
+  of_user.host.user = {
+      {"OMP_WAIT_POLICY", "active"}, {"LD_PRELOAD", "libmimalloc.so.2"}, {"THP_MEM_ALLOC_ENABLE", "1"}};
+  CHECK_THAT(reason("wait policy", of_user, base()), Catch::Contains("OMP_WAIT_POLICY=active"));
+  CHECK_THAT(reason("allocator", of_user, base()), Catch::Contains("LD_PRELOAD=libmimalloc.so.2"));
+  CHECK_THAT(reason("huge pages", of_user, base()), Catch::Contains("THP_MEM_ALLOC_ENABLE=1"));
+}
+
+TEST_CASE("the split of the CPUs keeps the number of operator threads if it leaves cores to the loader") {
+  Settings settings = base();
+  const auto operators = [&] {
+    return step("affinity").candidates(context("cpu"), settings).at(0).settings.train.operator_threads;
+  };
+  CHECK(operators() == 7);
+  settings.train.operator_threads = 5;
+  CHECK(operators() == 5);
+  settings.train.operator_threads = 8;
+  CHECK(operators() == 7);
 }
 
 TEST_CASE("larger batches leave at least eight per epoch and scale the learning rate") {

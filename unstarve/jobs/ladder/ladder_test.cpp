@@ -134,6 +134,7 @@ TEST_CASE("every step copies exactly what its candidates change") {
   context.machine = read_machine_facts();
   context.encoded = true;
   context.samples = 1 << 20;
+  context.host.allocators = {{HeapAllocator::kMimalloc, "/lib/libmimalloc.so.2"}};
   for (const LadderStep& step : ladder_steps()) {
     for (const Candidate& candidate : step.candidates(context, plain)) {
       Settings copied = plain;

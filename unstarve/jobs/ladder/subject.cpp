@@ -1,0 +1,222 @@
+#include "unstarve/jobs/ladder/subject.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/jobs/common/child_process.h"
+#include "unstarve/jobs/probe/memory_probe.h"
+#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/order/sources.h"
+
+namespace unstarve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class LocalSubject final : public Subject {
+ public:
+  LocalSubject(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target) {
+    const MemoryProbe probe;
+    rig_ = std::make_unique<Rig>(settings, dataset, target);
+    rig_->run(0, 1);  // warm-up: allocations, primitive caches, page faults
+    const Block block = rig_->run(kShortestBlock, 1);
+    first_.step_s = static_cast<double>(block.wall_ns) / 1e9 / static_cast<double>(block.steps);
+    if (target.cuda())
+      first_.memory_bytes = rig_->trainer()->peak_memory_bytes();
+    else if (probe.exact())  // else unknown: the lifetime peak of the process would be misleading
+      first_.memory_bytes = probe.peak_growth_bytes();
+  }
+
+  Block run(double seconds, int min_steps) override {
+    return rig_->run(seconds, min_steps, recording_ ? &steps_ : nullptr);
+  }
+  void record() override {
+    recording_ = true;
+    if (rig_->trainer() != nullptr) rig_->trainer()->enable_timing(true);
+  }
+  Profile profile() override {
+    Profile profile = rig_->loader().profile();
+    profile.wall_ns = 0;
+    for (const StepParts& step : steps_) profile.wall_ns += step.total_ns();
+    profile.batches = static_cast<std::int64_t>(steps_.size());
+    profile.samples = profile.batches * rig_->settings().pipeline.batch.size;
+    profile.step = summarise(steps_);
+    profile.utilisation = utilisation_over_time(steps_, rig_->nominal_step_ns());
+    return profile;
+  }
+  [[nodiscard]] const Settings& settings() const override { return rig_->settings(); }
+  [[nodiscard]] const FirstMeasurements& first() const override { return first_; }
+
+ private:
+  std::unique_ptr<Rig> rig_;
+  FirstMeasurements first_;
+  bool recording_ = false;
+  std::vector<StepParts> steps_;
+};
+
+// Lines over two descriptors.
+class Lines {
+ public:
+  Lines(int in, int out) : in_(::fdopen(in, "r")), out_(::fdopen(out, "w")) {
+    if (!in_ || !out_) throw io_error("open", "pipe", errno);
+  }
+  // False at the end.
+  bool read(std::string& line) {
+    line.clear();
+    for (int c = std::getc(in_.get()); c != EOF; c = std::getc(in_.get())) {
+      if (c == '\n') return true;
+      line += static_cast<char>(c);
+    }
+    return false;
+  }
+  bool write(const std::string& line) {
+    return std::fwrite(line.data(), 1, line.size(), out_.get()) == line.size() && std::fputc('\n', out_.get()) != EOF &&
+           std::fflush(out_.get()) == 0;
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> in_, out_;
+};
+
+// The ends of a pipe, which children do not inherit.
+class Pipe {
+ public:
+  Pipe() {
+    if (::pipe2(ends_, O_CLOEXEC) != 0) throw io_error("create", "pipe", errno);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    for (const int end : ends_)
+      if (end >= 0) ::close(end);
+  }
+  [[nodiscard]] int read_end() const { return ends_[0]; }
+  [[nodiscard]] int write_end() const { return ends_[1]; }
+  // The caller closes them.
+  int take_read_end() { return std::exchange(ends_[0], -1); }
+  int take_write_end() { return std::exchange(ends_[1], -1); }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+//   request                          answer
+//   {"settings": TEXT, "device": D}  {"memory_bytes": N, "step_s": S}      once, at first
+//   {"run": SECONDS, "steps": N}     the members of Block
+//   {"record": true}                 {}
+//   {"profile": true}                a Profile
+//   any                              {"error": MESSAGE}
+class RemoteSubject final : public Subject {
+ public:
+  RemoteSubject(const Settings& settings, const Target& target, const std::string& program, const HostFacts& facts)
+      : settings_(settings) {
+    Environment environment = facts.user;
+    for (const auto& [name, value] : environment_for(settings.host, facts).variables) environment[name] = value;
+    {
+      Pipe requests, answers;
+      process_ = std::make_unique<ChildProcess>(std::vector<std::string>{program, kMeasureVerb},
+                                                ChildStreams{requests.read_end(), answers.write_end()}, &environment);
+      lines_ = std::make_unique<Lines>(answers.take_read_end(), requests.take_write_end());
+    }
+    const Json answer = ask({{"settings", to_yaml(settings)}, {"device", target.name}});
+    first_ = {answer.at("memory_bytes").get<std::size_t>(), answer.at("step_s").get<double>()};
+  }
+
+  Block run(double seconds, int min_steps) override {
+    const Json answer = ask({{"run", seconds}, {"steps", min_steps}});
+    const auto number = [&](const char* name) { return answer.at(name).get<std::int64_t>(); };
+    return {number("steps"), number("samples"), number("wall_ns"), number("wait_ns"), number("nominal_ns")};
+  }
+  void record() override { (void)ask({{"record", true}}); }
+  Profile profile() override { return profile_from_json(ask({{"profile", true}}).dump()); }
+  [[nodiscard]] const Settings& settings() const override { return settings_; }
+  [[nodiscard]] const FirstMeasurements& first() const override { return first_; }
+
+ private:
+  Json ask(const Json& request) {
+    std::string line;
+    if (!lines_->write(request.dump()) || !lines_->read(line)) {
+      const int status = process_->wait();
+      throw Error(
+          ErrorKind::kInternal,
+          fmt::format("measuring in another process: it ended with {}; expected an answer",
+                      status > 128 ? fmt::format("signal {}", status - 128) : fmt::format("exit code {}", status)));
+    }
+    Json answer = Json::parse(line);
+    if (answer.contains("error")) throw Error(ErrorKind::kInternal, answer["error"].get<std::string>());
+    return answer;
+  }
+
+  Settings settings_;
+  FirstMeasurements first_;
+  std::unique_ptr<Lines> lines_;
+  std::unique_ptr<ChildProcess> process_;  // destroyed first, while its pipes are open
+};
+
+class Server {
+ public:
+  Json answer(const Json& request) {
+    if (request.contains("settings")) {
+      const Settings settings = settings_from_yaml(request["settings"].get<std::string>(), "settings");
+      subject_ = measure_here(settings, open_sources(settings.pipeline), parse_target(request["device"]));
+      return {{"memory_bytes", subject_->first().memory_bytes}, {"step_s", subject_->first().step_s}};
+    }
+    if (!subject_) throw Error(ErrorKind::kArgument, "measure: found a request before the settings; expected settings");
+    if (request.contains("run")) {
+      const Block block = subject_->run(request["run"].get<double>(), request.at("steps").get<int>());
+      return {{"steps", block.steps},
+              {"samples", block.samples},
+              {"wall_ns", block.wall_ns},
+              {"wait_ns", block.wait_ns},
+              {"nominal_ns", block.nominal_ns}};
+    }
+    if (request.contains("profile")) return Json::parse(to_json(subject_->profile()));
+    if (!request.contains("record")) throw Error(ErrorKind::kArgument, "measure: found an unknown request");
+    subject_->record();
+    return Json::object();
+  }
+
+ private:
+  std::unique_ptr<Subject> subject_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> measure_here(const Settings& settings, const std::shared_ptr<const Dataset>& dataset,
+                                      const Target& target) {
+  return std::make_unique<LocalSubject>(settings, dataset, target);
+}
+
+std::unique_ptr<Subject> measure_in_process(const Settings& settings, const Target& target, const std::string& program,
+                                            const HostFacts& facts) {
+  return std::make_unique<RemoteSubject>(settings, target, program, facts);
+}
+
+int serve_measurements(int in, int out) {
+  Lines lines(in, out);
+  Server server;
+  std::string line;
+  while (lines.read(line)) {
+    Json answer;
+    try {
+      answer = server.answer(Json::parse(line));
+    } catch (const std::exception& error) {
+      answer = {{"error", error.what()}};
+    }
+    if (!lines.write(answer.dump())) return 1;  // the other process has ended
+  }
+  return 0;
+}
+
+}  // namespace unstarve
