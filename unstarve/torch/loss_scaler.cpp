@@ -27,4 +27,9 @@ void LossScaler::update(const torch::Tensor& found_inf) {
   at::_amp_update_scale_(scale_, good_steps_, found_inf, kGrowth, kBackoff, kGrowthInterval);
 }
 
+void LossScaler::reset() {
+  scale_.fill_(kInitialScale);
+  good_steps_.zero_();
+}
+
 }  // namespace unstarve

@@ -14,10 +14,13 @@ class LossScaler {
   explicit LossScaler(torch::Device device);
 
   [[nodiscard]] torch::Tensor scale(const torch::Tensor& loss) const { return loss * scale_; }
-  // Divides the gradients in place and returns the flag for Sgd::step(): not 0 if any gradient was infinite or NaN.
+  // Divides the gradients in place and returns the flag for Optimiser::step(): not 0 if any gradient was infinite or
+  // NaN.
   [[nodiscard]] torch::Tensor unscale(const std::vector<torch::Tensor>& gradients);
   // Adapts the scale to the flag after the step.
   void update(const torch::Tensor& found_inf);
+  // As after construction, in the same memory.
+  void reset();
 
   // For checkpoints; shared with the scaler.
   [[nodiscard]] const torch::Tensor& scale_tensor() const { return scale_; }

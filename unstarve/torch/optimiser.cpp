@@ -1,9 +1,12 @@
 #include "unstarve/torch/optimiser.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
+
+#include "unstarve/core/error.h"
 
 namespace unstarve {
 namespace {
@@ -35,20 +38,23 @@ class Sgd final : public Optimiser {
       : Optimiser(network, settings, {"momentum"}) {}
 
  private:
-  void update(Group& group, double learning_rate, const torch::Tensor& found_inf) override {
+  void update(Group& group, const Rate& rate, const torch::Tensor& found_inf) override {
     Tensors &parameters = group.parameters, &gradients = group.gradients, &momentum = group.parts[0];
     if (fused()) {
       const bool plain = settings_.momentum == 0;  // the kernel then expects no state and no nesterov
-      return at::_fused_sgd_(parameters, gradients, plain ? Tensors() : momentum, decay_of(group), settings_.momentum,
-                             learning_rate, /*dampening=*/0, settings_.nesterov && !plain, /*maximize=*/false,
-                             /*is_first_step=*/false, /*grad_scale=*/std::nullopt, optional(found_inf));
+      const auto run = [&](const auto& learning_rate) {
+        at::_fused_sgd_(parameters, gradients, plain ? Tensors() : momentum, decay_of(group), settings_.momentum,
+                        learning_rate, /*dampening=*/0, settings_.nesterov && !plain, /*maximize=*/false,
+                        /*is_first_step=*/false, /*grad_scale=*/std::nullopt, optional(found_inf));
+      };
+      return rate.tensor.defined() ? run(rate.tensor) : run(rate.value);
     }
     if (decay_of(group) != 0) at::_foreach_add_(gradients, parameters, decay_of(group));
     at::_foreach_mul_(momentum, settings_.momentum);
     at::_foreach_add_(momentum, gradients);
-    if (!settings_.nesterov) return at::_foreach_add_(parameters, momentum, -learning_rate);
+    if (!settings_.nesterov) return at::_foreach_add_(parameters, momentum, -rate.value);
     at::_foreach_add_(gradients, momentum, settings_.momentum);
-    at::_foreach_add_(parameters, gradients, -learning_rate);
+    at::_foreach_add_(parameters, gradients, -rate.value);
   }
 };
 
@@ -78,16 +84,19 @@ class Adamw final : public AdaptiveOptimiser {
   Adamw(const torch::nn::Module& network, const OptimiserSettings& settings) : AdaptiveOptimiser(network, settings) {}
 
  private:
-  void update(Group& group, double learning_rate, const torch::Tensor& found_inf) override {
+  void update(Group& group, const Rate& rate, const torch::Tensor& found_inf) override {
     if (fused()) {
       const Tensors steps(group.parameters.size(), updates());
-      return at::_fused_adamw_(group.parameters, group.gradients, group.parts[0], group.parts[1], {}, steps,
-                               learning_rate, settings_.beta1, settings_.beta2, decay_of(group), settings_.epsilon,
-                               /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/std::nullopt, optional(found_inf));
+      const auto run = [&](const auto& learning_rate) {
+        at::_fused_adamw_(group.parameters, group.gradients, group.parts[0], group.parts[1], {}, steps, learning_rate,
+                          settings_.beta1, settings_.beta2, decay_of(group), settings_.epsilon, /*amsgrad=*/false,
+                          /*maximize=*/false, /*grad_scale=*/std::nullopt, optional(found_inf));
+      };
+      return rate.tensor.defined() ? run(rate.tensor) : run(rate.value);
     }
-    at::_foreach_mul_(group.parameters, 1 - learning_rate * decay_of(group));
+    at::_foreach_mul_(group.parameters, 1 - rate.value * decay_of(group));
     const Tensors denominators = update_means(group);
-    at::_foreach_addcdiv_(group.parameters, group.parts[0], denominators, -learning_rate / mean_correction());
+    at::_foreach_addcdiv_(group.parameters, group.parts[0], denominators, -rate.value / mean_correction());
   }
 };
 
@@ -96,7 +105,7 @@ class Lamb final : public AdaptiveOptimiser {
   Lamb(const torch::nn::Module& network, const OptimiserSettings& settings) : AdaptiveOptimiser(network, settings) {}
 
  private:
-  void update(Group& group, double learning_rate, const torch::Tensor&) override {
+  void update(Group& group, const Rate& rate, const torch::Tensor&) override {
     const Tensors denominators = update_means(group);
     Tensors change = at::_foreach_div(group.parts[0], denominators);
     at::_foreach_div_(change, mean_correction());
@@ -104,7 +113,7 @@ class Lamb final : public AdaptiveOptimiser {
       at::_foreach_add_(change, group.parameters, decay_of(group));
       at::_foreach_mul_(change, ratios(at::_foreach_norm(group.parameters), torch::stack(at::_foreach_norm(change))));
     }
-    at::_foreach_add_(group.parameters, change, -learning_rate);
+    at::_foreach_add_(group.parameters, change, -rate.value);
   }
 };
 
@@ -114,7 +123,7 @@ class Lars final : public Optimiser {
       : Optimiser(network, settings, {"momentum"}) {}
 
  private:
-  void update(Group& group, double learning_rate, const torch::Tensor&) override {
+  void update(Group& group, const Rate& rate, const torch::Tensor&) override {
     Tensors& momentum = group.parts[0];
     if (group.decayed) {
       const Tensors weights = at::_foreach_norm(group.parameters);
@@ -126,7 +135,7 @@ class Lars final : public Optimiser {
     }
     at::_foreach_mul_(momentum, settings_.momentum);
     at::_foreach_add_(momentum, group.gradients);
-    at::_foreach_add_(group.parameters, momentum, -learning_rate);
+    at::_foreach_add_(group.parameters, momentum, -rate.value);
   }
 };
 
@@ -164,12 +173,29 @@ Optimiser::Group& Optimiser::group_with(bool decayed, double rate) {
 void Optimiser::step(double learning_rate, const torch::Tensor& found_inf) {
   const torch::NoGradGuard no_grad;
   if (!fused() && found_inf.defined() && found_inf.item<float>() != 0) return;
+  update_all({learning_rate}, found_inf);
+}
+
+void Optimiser::set_rate(double learning_rate) {
+  // The kernels of a GPU read float32; those of the host convert to float64.
+  if (!rate_.defined()) rate_ = updates_.new_empty({}, updates_.is_cpu() ? torch::kFloat64 : torch::kFloat32);
+  rate_.fill_(learning_rate);
+}
+
+void Optimiser::step_at_rate(const torch::Tensor& found_inf) {
+  if (!fused() || !rate_.defined())
+    throw Error(ErrorKind::kArgument, "updating at a rate on the device: expected the fused form, after set_rate()");
+  const torch::NoGradGuard no_grad;
+  update_all({0, rate_}, found_inf);
+}
+
+void Optimiser::update_all(const Rate& rate, const torch::Tensor& found_inf) {
   updates_.add_(1);
   ++host_updates_;
   for (const Group& group : groups_) {
     Group used = group_like(group);
     const auto flush = [&] {
-      if (!used.parameters.empty()) update(used, learning_rate * group.rate, fused() ? found_inf : torch::Tensor());
+      if (!used.parameters.empty()) update(used, rate * group.rate, fused() ? found_inf : torch::Tensor());
     };
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
       if (!group.parameters[i].grad().defined()) continue;
@@ -186,9 +212,26 @@ void Optimiser::step(double learning_rate, const torch::Tensor& found_inf) {
   if (fused() && found_inf.defined()) updates_.sub_(found_inf.squeeze());
 }
 
+void Optimiser::keep_gradients() {
+  keeps_gradients_ = true;
+  for (Group& group : groups_)
+    for (torch::Tensor& parameter : group.parameters)
+      if (!parameter.grad().defined()) parameter.mutable_grad() = torch::zeros_like(parameter).detach();
+}
+
 void Optimiser::clear_gradients() {
+  if (keeps_gradients_) {
+    const torch::NoGradGuard no_grad;
+    return at::_foreach_zero_(gradients());
+  }
   for (Group& group : groups_)
     for (torch::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+}
+
+bool Optimiser::has_gradients() const {
+  return std::ranges::any_of(groups_, [](const Group& group) {
+    return std::ranges::any_of(group.parameters, [](const torch::Tensor& each) { return each.grad().defined(); });
+  });
 }
 
 std::vector<torch::Tensor> Optimiser::gradients() const {

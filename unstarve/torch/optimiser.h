@@ -40,8 +40,16 @@ class Optimiser {
   // of one float on the device: if it is not 0, nothing changes. The fused form reads it on the device, the others wait
   // for it.
   void step(double learning_rate, const torch::Tensor& found_inf = {});
+  // The two parts of step(), for updates that are recorded in a graph (step_graphs.h): the rate of the updates from now
+  // on, in the memory of the parameters' device, and an update that reads it there. Only the fused form.
+  void set_rate(double learning_rate);
+  void step_at_rate(const torch::Tensor& found_inf = {});
+  // Gives every parameter without a gradient one of zeros, in memory that stays the same. From then on,
+  // clear_gradients() writes zeros.
+  void keep_gradients();
   // Drops all gradients.
   void clear_gradients();
+  [[nodiscard]] bool has_gradients() const;                    // any
   [[nodiscard]] std::vector<torch::Tensor> gradients() const;  // the defined ones
 
   // What a checkpoint contains, "optimiser.updates" and "optimiser.<part>.<parameter>"; shares memory with the
@@ -66,8 +74,16 @@ class Optimiser {
   // `parts`: names of the tensors that are kept per parameter. All are zero at first.
   Optimiser(const torch::nn::Module& network, const OptimiserSettings& settings, std::vector<std::string> parts);
 
-  // `found_inf` is defined only in the fused form.
-  virtual void update(Group& group, double learning_rate, const torch::Tensor& found_inf) = 0;
+  struct Rate {
+    double value = 0;
+    torch::Tensor tensor{};  // replaces the value if it is defined
+    Rate operator*(double factor) const {
+      return {value * factor, tensor.defined() && factor != 1 ? tensor * factor : tensor};
+    }
+  };
+
+  // `found_inf` and the tensor of `rate` are defined only in the fused form.
+  virtual void update(Group& group, const Rate& rate, const torch::Tensor& found_inf) = 0;
   [[nodiscard]] double decay_of(const Group& group) const {
     return group.decayed ? settings_.weight_decay / group.rate : 0;
   }
@@ -81,10 +97,13 @@ class Optimiser {
  private:
   [[nodiscard]] Group group_like(const Group& other) const;  // without parameters
   Group& group_with(bool decayed, double rate);
+  void update_all(const Rate& rate, const torch::Tensor& found_inf);
 
   const std::vector<std::string> parts_;
   std::vector<Group> groups_;
   torch::Tensor updates_;
+  torch::Tensor rate_;  // of set_rate()
+  bool keeps_gradients_ = false;
   double host_updates_ = 0;
 };
 

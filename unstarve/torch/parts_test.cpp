@@ -140,6 +140,46 @@ TEST_CASE("every form of sgd and adamw matches PyTorch") {
   }
 }
 
+TEST_CASE("an update that reads its rate from a tensor has the bits of one with a number") {
+  for (const OptimiserName name : {OptimiserName::kSgd, OptimiserName::kAdamw}) {
+    OptimiserSettings settings;
+    settings.name = name;
+    settings.form = UpdateForm::kFused;
+    const Parameters by_number, by_tensor;
+    const auto first = make_optimiser(by_number, settings), second = make_optimiser(by_tensor, settings);
+    CHECK_THROWS_AS(second->step_at_rate(), Error);
+    for (int step = 0; step < kSteps; ++step) {
+      const double rate = 0.1 / (3 + step);
+      make_gradients(by_number, step);
+      make_gradients(by_tensor, step);
+      first->step(rate);
+      second->set_rate(rate);
+      second->step_at_rate();
+      first->clear_gradients();
+      second->clear_gradients();
+    }
+    for (std::size_t i = 0; i < 2; ++i) CHECK(torch::equal(by_number.at(i), by_tensor.at(i)));
+  }
+}
+
+TEST_CASE("gradients that are kept stay in the same memory") {
+  const Parameters network;
+  OptimiserSettings settings;
+  settings.form = UpdateForm::kFused;
+  const auto optimiser = make_optimiser(network, settings);
+  CHECK_FALSE(optimiser->has_gradients());
+  optimiser->keep_gradients();
+  CHECK(optimiser->has_gradients());
+  const void* const address = network.at(0).grad().const_data_ptr();
+  make_gradients(network, 0);
+  CHECK(network.at(0).grad().const_data_ptr() == address);
+  CHECK(network.at(0).grad().is_contiguous(torch::MemoryFormat::ChannelsLast));
+  CHECK(network.at(0).grad().abs().max().item<double>() > 0);
+  optimiser->clear_gradients();
+  CHECK(network.at(0).grad().const_data_ptr() == address);
+  CHECK(network.at(0).grad().abs().max().item<double>() == 0);
+}
+
 TEST_CASE("lars and lamb match their formulas") {
   for (const OptimiserName name : {OptimiserName::kLars, OptimiserName::kLamb}) {
     for (const UpdateForm form : {UpdateForm::kEach, UpdateForm::kForeach}) {
