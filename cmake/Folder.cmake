@@ -48,10 +48,12 @@ endfunction()
 # unstarve_folder(NAME [USES folders...] [LINK targets...] [TORCH] [CUDA])
 #
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
-# Files are found by glob, so no test is left out. TORCH links libtorch. CUDA adds the folder cuda/ if the build has CUDA.
+# Files are found by glob, so no test is left out. TORCH links libtorch. CUDA adds the folder cuda/ if the build has CUDA;
+# torch/cuda/ needs a CUDA package of libtorch too.
 #
 # Files named *_absent.cpp replace the files of a component that the build lacks: train/trainer_absent.cpp without
-# libtorch; device/cuda_absent.cpp and ops/gpu/launch_absent.cpp without CUDA; storage/remote/remote_absent.cpp instead
+# libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/batch_norm_device_absent.cpp without CUDA;
+# torch/graphs/recorder_absent.cpp without a CUDA package of libtorch; storage/remote/remote_absent.cpp instead
 # of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp and
 # parquet_module.cpp without Arrow. With Arrow, the files that include its headers are a module (cmake/Modules.cmake).
 function(unstarve_folder name)
@@ -104,7 +106,11 @@ function(unstarve_folder name)
       list(APPEND tests ${dir}/formats/parquet/arrow_absent_test.cpp)
     endif()
   endif()
-  if(arg_CUDA AND UNSTARVE_HAS_CUDA)
+  set(has_cuda ${UNSTARVE_HAS_CUDA})
+  if(name STREQUAL "torch")
+    set(has_cuda ${UNSTARVE_TORCH_HAS_CUDA})
+  endif()
+  if(arg_CUDA AND has_cuda)
     file(GLOB cuda_sources CONFIGURE_DEPENDS ${dir}/cuda/*.cu ${dir}/cuda/*.cpp)
     list(FILTER sources EXCLUDE REGEX "_absent\\.cpp$")
     list(APPEND sources ${cuda_sources})
@@ -120,7 +126,7 @@ function(unstarve_folder name)
   foreach(folder ${arg_USES})
     target_link_libraries(unstarve_${name} PUBLIC unstarve_${folder})
   endforeach()
-  if(arg_CUDA AND UNSTARVE_HAS_CUDA)
+  if(arg_CUDA AND UNSTARVE_HAS_CUDA AND NOT name STREQUAL "torch")  # libtorch has a runtime of its own
     target_link_libraries(unstarve_${name} PRIVATE CUDA::cudart_static)
   endif()
   if(name STREQUAL "storage" AND UNSTARVE_HAS_PARQUET)

@@ -82,8 +82,10 @@ if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_F
   endif()
 endif()
 
-# libtorch comes from the PyPI wheel in .venv (or wherever Torch_DIR points).
+# libtorch comes from the PyPI wheel in .venv (or wherever Torch_DIR points). UNSTARVE_TORCH_HAS_CUDA: it is a CUDA
+# package.
 set(UNSTARVE_HAS_TORCH FALSE)
+set(UNSTARVE_TORCH_HAS_CUDA FALSE)
 if(NOT UNSTARVE_TORCH STREQUAL "OFF")
   file(GLOB torch_configs ${PROJECT_SOURCE_DIR}/.venv/lib/python3.*/site-packages/torch/share/cmake/Torch)
   if(torch_configs AND NOT Torch_DIR)
@@ -91,6 +93,12 @@ if(NOT UNSTARVE_TORCH STREQUAL "OFF")
     set(Torch_DIR ${Torch_DIR} CACHE PATH "libtorch's CMake package")
   endif()
   if(UNSTARVE_HAS_CUDA AND NOT DEFINED TORCH_CUDA_ARCH_LIST)
+    # A CUDA package of libtorch searches the toolkit by a module of CMake that does not follow a wrapper of nvcc.
+    if(NOT CUDA_TOOLKIT_ROOT_DIR)
+      list(GET CUDAToolkit_INCLUDE_DIRS 0 toolkit)
+      get_filename_component(toolkit ${toolkit} DIRECTORY)
+      set(CUDA_TOOLKIT_ROOT_DIR ${toolkit} CACHE PATH "CUDA toolkit of libtorch's package")
+    endif()
     # Otherwise libtorch's package compiles a program that asks the GPU.
     # A toolkit may lack NVRTC, which the package links: torch's wheel depends on one that contains it.
     find_library(CUDA_nvrtc_LIBRARY NAMES nvrtc libnvrtc.so.13 HINTS ${CUDAToolkit_LIBRARY_DIR}
@@ -100,6 +108,9 @@ if(NOT UNSTARVE_TORCH STREQUAL "OFF")
   find_package(Torch QUIET)
   if(Torch_FOUND)
     set(UNSTARVE_HAS_TORCH TRUE)
+    if(TARGET torch_cuda)
+      set(UNSTARVE_TORCH_HAS_CUDA TRUE)
+    endif()
     # Without OpenMP, at::parallel_for is a plain loop. The library must be libtorch's own, if its package contains one.
     find_package(OpenMP REQUIRED COMPONENTS CXX)
     find_library(UNSTARVE_TORCH_OPENMP NAMES libgomp.so.1 PATHS ${TORCH_INSTALL_PREFIX}/lib NO_DEFAULT_PATH)

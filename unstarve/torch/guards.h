@@ -41,6 +41,22 @@ class AutocastScope {
   torch::ScalarType was_type_;
 };
 
+// Casts of weights by autocast are not cached during its lifetime, so that a recorded step contains them all. Affects
+// only the calling thread.
+class UncachedCasts {
+ public:
+  UncachedCasts() : was_cached_(at::autocast::is_autocast_cache_enabled()) {
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_cache_enabled(false);
+  }
+  ~UncachedCasts() { at::autocast::set_autocast_cache_enabled(was_cached_); }
+  UncachedCasts(const UncachedCasts&) = delete;
+  UncachedCasts& operator=(const UncachedCasts&) = delete;
+
+ private:
+  bool was_cached_;
+};
+
 // Runs `body` and converts exceptions of libtorch to Error, beginning with the operation. Failed exchanges with other
 // ranks are Error(kIo).
 template <class Body>

@@ -3,6 +3,8 @@
 //
 // value = pixel * scale[c] + bias[c], equal to the loader's store (ops/store/store.h) up to rounding.
 
+#include <vector>
+
 #include <torch/torch.h>
 
 #include "unstarve/ops/store/store.h"
@@ -14,6 +16,8 @@ class Normaliser {
   // Converts N x 3 x H x W in any memory format to a new float32 tensor in `format`.
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& pixels, const Normalisation& normalisation,
                                          torch::MemoryFormat format);
+  // What the latest call on a GPU read besides the pixels. Later calls may replace these tensors.
+  [[nodiscard]] std::vector<torch::Tensor> constants() const { return {scale_, bias_}; }
 
  private:
   void prepare(const Normalisation& normalisation, torch::Device device);

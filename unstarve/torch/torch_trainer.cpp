@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/foreign_network.h"
+#include "unstarve/torch/graphs/step_graphs.h"
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/layer_run.h"
 #include "unstarve/torch/lookahead.h"
@@ -64,7 +66,9 @@ class TorchSnapshot final : public TrainSnapshot {
 
 class TorchTrainer final : public Trainer {
  public:
-  TorchTrainer(const TrainSettings& settings, const ForeignNetwork* foreign, const Ranks& ranks)
+  // `recorder`: replaces that of the device; null: that of the device.
+  TorchTrainer(const TrainSettings& settings, const ForeignNetwork* foreign, const Ranks& ranks,
+               std::unique_ptr<StepRecorder> recorder = nullptr)
       : settings_(settings),
         foreign_(foreign != nullptr),
         rank_(ranks.rank),
@@ -90,6 +94,7 @@ class TorchTrainer final : public Trainer {
     if (settings.average > 0) average_.emplace(*network_, settings.average);
     if (settings.precision == Precision::kFloat16) scaler_.emplace(device_);
     if (ranks.several()) join(ranks);
+    record_steps(std::move(recorder));
   }
 
   void load(const HostBatch& batch) override {
@@ -114,16 +119,15 @@ class TorchTrainer final : public Trainer {
       if (exchanged_) exchange_->before_forward();
       const Staging::Current& batch = staging_.current();
       if (!prepared_) prepare_network(batch);
-      const torch::Tensor loss = network_->loss(forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
-                                                settings_.label_smoothing);
-      timer_.mark(1);
-      if (exchanged_) exchange_->before_backward();
-      const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
-      network_->backward(scaler_ ? scaler_->scale(share) : share);
-      timer_.mark(2);
-      if (update) change_weights(learning_rate, position);
-      loss_ = loss.detach();
-      timer_.mark(3);
+      // A recorded update expects that there are no gradients yet, or those that are kept between steps.
+      if (graphs_ && (settings_.accumulate > 1 || (update && !optimiser_->has_gradients()))) {
+        run_recorded(batch, learning_rate, update);
+      } else {
+        loss_ = compute_gradients(batch, [&](std::size_t index) { timer_.mark(index); });
+        if (update) change_weights([&](const torch::Tensor& found_inf) { optimiser_->step(learning_rate, found_inf); });
+      }
+      if (update) average_weights(position);
+      graphs_ ? timer_.mark_end() : timer_.mark(3);
       staging_.used();
     });
   }
@@ -161,6 +165,8 @@ class TorchTrainer final : public Trainer {
       return result;
     });
   }
+
+  std::string notice() override { return graphs_ ? graphs_->notice() : std::string(); }
 
   void evaluate(Evaluation& result) override {
     translate_errors("evaluation step", [&] {
@@ -397,20 +403,103 @@ class TorchTrainer final : public Trainer {
   // With several ranks only the gradient is dropped: the exchange expects one for every parameter.
   void freeze_whitening(bool frozen) {
     torch::Tensor bias = network_->whitening_bias();
-    frozen_ = frozen && bias.defined();
+    const bool was_frozen = std::exchange(frozen_, frozen && bias.defined());
+    if (graphs_ && was_frozen != frozen_) forget_graphs();
     if (bias.defined() && !exchange_) bias.set_requires_grad(!frozen);
   }
 
-  void change_weights(double learning_rate, const StepPosition& position) {
+  // Forward and backward pass; `mark` is called after each. Returns the loss.
+  template <class Mark>
+  torch::Tensor compute_gradients(const Staging::Current& batch, const Mark& mark) {
+    const torch::Tensor loss = network_->loss(forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
+                                              settings_.label_smoothing);
+    mark(1);
+    if (exchanged_) exchange_->before_backward();
+    const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
+    network_->backward(scaler_ ? scaler_->scale(share) : share);
+    mark(2);
+    return loss.detach();
+  }
+
+  // `update(found_inf)` updates the weights by the gradients.
+  template <class Update>
+  void change_weights(const Update& update) {
     if (frozen_) network_->whitening_bias().mutable_grad().reset();
     torch::Tensor found_inf;
     if (scaler_) found_inf = scaler_->unscale(optimiser_->gradients());
     if (settings_.clip_norm > 0) clip_gradients(optimiser_->gradients(), settings_.clip_norm);
-    optimiser_->step(learning_rate, found_inf);
+    update(found_inf);
     if (scaler_) scaler_->update(found_inf);
     optimiser_->clear_gradients();
+  }
+
+  // Lookahead and the moving average. Not recorded: their decays change, and a few kernels update all tensors.
+  void average_weights(const StepPosition& position) {
     if (lookahead_) lookahead_->update(position.share);
     if (average_) average_->update();
+  }
+
+  // Makes `graphs_` if the settings and the device permit it.
+  void record_steps(std::unique_ptr<StepRecorder> recorder) {
+    if (device_.is_cpu() && recorder == nullptr && settings_.graph != GraphUse::kOn) return;
+    std::string reason = why_not_recorded(settings_, foreign_, world_);
+    if (reason.empty() && recorder == nullptr) {
+      RecorderChoice choice = make_step_recorder(device_);
+      recorder = std::move(choice.recorder);
+      reason = std::move(choice.reason);
+    }
+    if (!reason.empty()) {
+      if (settings_.graph == GraphUse::kOn) {
+        throw Error(ErrorKind::kArgument,
+                    fmt::format("training: graph is on, but steps cannot be recorded: {}. Use graph: auto", reason));
+      }
+      return;
+    }
+    graphs_.emplace(std::move(recorder), settings_.graph);
+    forget_graphs();
+    // Kernels are chosen in the warm-ups, by measurement. For the whole process, as in PyTorch.
+    if (!device_.is_cpu()) at::globalContext().setBenchmarkCuDNN(true);
+  }
+
+  // Steps are recorded again from now on.
+  void forget_graphs() {
+    graphs_->clear();
+    if (settings_.accumulate > 1) optimiser_->keep_gradients();
+  }
+
+  void run_recorded(const Staging::Current& batch, double learning_rate, bool update) {
+    optimiser_->set_rate(learning_rate);
+    StepWork work;
+    work.run = [this, batch, update] {
+      const UncachedCasts uncached;
+      torch::Tensor loss = compute_gradients(batch, [](std::size_t) {});
+      if (update) change_weights([&](const torch::Tensor& found_inf) { optimiser_->step_at_rate(found_inf); });
+      return loss;
+    };
+    work.undo = [&] {
+      if (settings_.accumulate == 1) optimiser_->clear_gradients();
+      --steps_;
+      seed_step();
+    };
+    work.constants = [&] { return normalise_.constants(); };
+    loss_ = graphs_->run(key_of(batch, update), work);
+  }
+
+  // Everything that a recorded step cannot change.
+  static StepKey key_of(const Staging::Current& batch, bool update) {
+    StepKey key{update};
+    for (const torch::Tensor& tensor : {batch.pixels, batch.labels, batch.targets}) {
+      key.push_back(tensor.defined());
+      if (!tensor.defined()) continue;
+      key.push_back(reinterpret_cast<std::intptr_t>(tensor.const_data_ptr()));
+      key.push_back(static_cast<std::int64_t>(tensor.scalar_type()));
+      key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
+      key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+    }
+    for (const auto& values : {batch.normalisation.mean, batch.normalisation.std}) {
+      for (const float value : values) key.push_back(std::bit_cast<std::int32_t>(value));
+    }
+    return key;
   }
 
   // Lets the network have the averages, or the weights that are trained.
@@ -462,7 +551,7 @@ class TorchTrainer final : public Trainer {
   // After loading plain weights: the state of the optimiser belongs to other weights.
   void forget_progress() {
     optimiser_->reset();
-    if (scaler_) scaler_.emplace(device_);
+    if (scaler_) scaler_->reset();
     if (lookahead_) lookahead_->reset();
     if (average_) average_->reset();
   }
@@ -497,6 +586,7 @@ class TorchTrainer final : public Trainer {
   std::optional<WeightAverage> average_;
   bool averaged_ = false;  // whether the network has the averages
   std::optional<LossScaler> scaler_;
+  std::optional<StepGraphs> graphs_;  // of training steps; none: they are not recorded
   torch::Tensor loss_;
   int world_ = 1;
   SumOverRanks sum_over_ranks_;
@@ -512,6 +602,10 @@ std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const
   return translate_errors("creating a trainer for " + name, [&]() -> std::unique_ptr<Trainer> {
     return std::make_unique<TorchTrainer>(settings, network, ranks);
   });
+}
+
+std::unique_ptr<Trainer> make_recorded_trainer(const TrainSettings& settings, std::unique_ptr<StepRecorder> recorder) {
+  return std::make_unique<TorchTrainer>(settings, nullptr, Ranks{}, std::move(recorder));
 }
 
 }  // namespace unstarve

@@ -191,6 +191,8 @@ class TrainingRun {
     const double step_s = watch_.seconds() - begin_s;
     trainer_.step(rate_, updated_, position_in(total));
     ++step_;
+    if (const std::string text = trainer_.notice(); !text.empty() && plan_.notice && plan_.rank == 0)
+      plan_.notice(text);
     if (plan_.trace && number >= kWarmupSteps && number < kWarmupSteps + kTracedSteps)
       plan_.trace({step_, begin_s, wait_s, step_s, trainer_.spans()});
     if (plan_.trace && number + 1 == kWarmupSteps + kTracedSteps) trainer_.enable_timing(false);

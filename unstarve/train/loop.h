@@ -112,7 +112,7 @@ struct TrainPlan {
   std::function<void(const TrainHistory&)> report;
   // Called for each of 20 steps, from the 4th one on; may be empty. Their times are taken, which waits for the device.
   std::function<void(const TracedStep&)> trace;
-  std::function<void(const std::string&)> notice;  // messages about checkpoints that could not be written
+  std::function<void(const std::string&)> notice;  // messages: of the trainer, and about checkpoints that failed
   std::stop_token stop{};                          // ends the run after a checkpoint
   int rank = 0;                                    // of this process, and the number of ranks
   int world = 1;

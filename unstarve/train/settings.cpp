@@ -16,6 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kPrecisions{"float32", "bfloat16", "float16"};
 constexpr std::array<std::string_view, 4> kOptimisers{"sgd", "adamw", "lars", "lamb"};
 constexpr std::array<std::string_view, 3> kForms{"each", "foreach", "fused"};
+constexpr std::array<std::string_view, 3> kGraphUses{"auto", "on", "off"};
 constexpr std::array<std::string_view, 6> kSchedules{"constant", "linear", "cosine", "polynomial", "step", "one_cycle"};
 constexpr std::array<std::string_view, 3> kTestAugmentations{"none", "mirror", "mirror_translate"};
 
@@ -90,6 +91,10 @@ std::span<const std::string_view> words_of<UpdateForm>() noexcept {
 template <>
 std::span<const std::string_view> words_of<TestAugmentation>() noexcept {
   return kTestAugmentations;
+}
+template <>
+std::span<const std::string_view> words_of<GraphUse>() noexcept {
+  return kGraphUses;
 }
 template <>
 std::span<const std::string_view> words_of<ScheduleName>() noexcept {

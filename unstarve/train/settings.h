@@ -19,6 +19,8 @@ enum class OptimiserName { kSgd, kAdamw, kLars, kLamb };
 enum class UpdateForm { kEach, kForeach, kFused };
 // The views of an image in evaluations, whose logits are averaged: torch/views.h.
 enum class TestAugmentation { kNone, kMirror, kMirrorTranslate };
+// Recording of training steps as graphs (torch/graphs/step_graphs.h): if possible, always (else an error), or never.
+enum class GraphUse { kAuto, kOn, kOff };
 enum class ScheduleName { kConstant, kLinear, kCosine, kPolynomial, kStep, kOneCycle };
 
 // The words of an enumeration in the order of its values, as in files and on the command line.
@@ -94,9 +96,10 @@ struct TrainSettings {
   std::string device = "cpu";                 // "cpu", "cuda", "cuda:N"
   Precision precision = Precision::kFloat32;  // autocast; weights stay float32
   bool channels_last = false;
-  int operator_threads = 0;    // threads within operators; 0: all usable cores
-  int interop_threads = 0;     // threads for concurrent operators, of TorchScript only; 0: as libtorch
-  double learning_rate = 0.1;  // peak, at the given batch size
+  int operator_threads = 0;          // threads within operators; 0: all usable cores
+  int interop_threads = 0;           // threads for concurrent operators, of TorchScript only; 0: as libtorch
+  GraphUse graph = GraphUse::kAuto;  // on a GPU
+  double learning_rate = 0.1;        // peak, at the given batch size
   OptimiserSettings optimiser;
   ScheduleSettings schedule;
   double clip_norm = 0;  // largest norm of all gradients together; 0: no limit

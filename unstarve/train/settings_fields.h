@@ -73,6 +73,8 @@ void visit_train_fields(Settings& s, Visit&& visit) {
                   {0, 65536},
                   "threads for concurrent operators of TorchScript; 0: as libtorch"},
         s.interop_threads);
+  visit(FieldInfo{"graph", "--graph", {}, "whether a GPU runs each step as one CUDA graph; auto: if possible"},
+        s.graph);
   visit(FieldInfo{"learning_rate",
                   "--learning-rate",
                   {0, 1e3, true},

@@ -66,13 +66,14 @@ struct StepTimes {
   double forward_ms = 0;
   double backward_ms = 0;
   double optimiser_ms = 0;
-  double idle_ms = 0;  // GPU: from the end of the step to the begin of the next one
-  [[nodiscard]] double compute_ms() const { return forward_ms + backward_ms + optimiser_ms; }
+  double graph_ms = 0;  // these three together, where one graph executes them, and they are 0
+  double idle_ms = 0;   // GPU: from the end of the step to the begin of the next one
+  [[nodiscard]] double compute_ms() const { return forward_ms + backward_ms + optimiser_ms + graph_ms; }
 };
 
 // A part of a step, for traces.
 struct StepSpan {
-  std::string name;       // "forward", "backward", "exchange bucket 0", ...
+  std::string name;       // "forward", "backward", "step" if one graph executes it, "exchange bucket 0", ...
   bool exchange = false;  // concurrent with the others
   double begin_ms = 0;    // since the begin of step()
   double end_ms = 0;
@@ -163,6 +164,9 @@ class Trainer {
   [[nodiscard]] virtual StepTimes times() = 0;
   // The parts of the latest step(); empty unless timing is enabled. Waits for the device.
   [[nodiscard]] virtual std::vector<StepSpan> spans() = 0;
+
+  // A message for the user since the last call, for example that steps cannot be recorded as graphs; empty: none.
+  [[nodiscard]] virtual std::string notice() { return {}; }
 
   // Runs the current batch in evaluation mode, with the moving average if there is one, and adds to `result` (without
   // label smoothing, by the mean logits of all views); waits for the device.

@@ -1,0 +1,102 @@
+#include "unstarve/torch/graphs/step_graphs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+std::string message_of(const std::exception& error) {
+  const auto* const of_torch = dynamic_cast<const c10::Error*>(&error);
+  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+}
+
+}  // namespace
+
+std::string why_not_recorded(const TrainSettings& settings, bool foreign, int world) {
+  if (settings.graph == GraphUse::kOff) return "graph: off";
+  if (foreign) return "the network is a module of Python, whose code must run at every step";
+  if (world > 1) return "several ranks exchange their gradients during the step";
+  if (settings.optimiser.form != UpdateForm::kFused) {
+    return fmt::format(
+        "the update {} reads the learning rate on the host; only fused, of sgd and adamw, reads it on the "
+        "device",
+        word_of(settings.optimiser.form));
+  }
+  return {};
+}
+
+StepGraphs::StepGraphs(std::unique_ptr<StepRecorder> recorder, GraphUse use, GraphLimits limits)
+    : recorder_(std::move(recorder)), use_(use), limits_(limits) {}
+
+torch::Tensor StepGraphs::run(const StepKey& key, const StepWork& work) {
+  ++steps_;
+  if (!recorder_) return run_as_is(work);
+  Kind* const kind = kind_of(key);
+  if (kind == nullptr) return run_as_is(work);
+  kind->used = steps_;
+  if (kind->graph) return replay(*kind);
+  if (kind->warm_ups >= limits_.warm_ups) return record(*kind, work);
+  ++kind->warm_ups;
+  torch::Tensor loss;
+  recorder_->warm_up([&] { loss = run_as_is(work); });
+  return loss;
+}
+
+torch::Tensor StepGraphs::run_as_is(const StepWork& work) {
+  ++counts_.as_is;
+  return work.run();
+}
+
+torch::Tensor StepGraphs::replay(Kind& kind) {
+  kind.graph->replay();
+  ++counts_.replayed;
+  return *kind.loss;
+}
+
+torch::Tensor StepGraphs::record(Kind& kind, const StepWork& work) {
+  try {
+    kind.loss = std::make_shared<torch::Tensor>();
+    kind.graph = recorder_->record([run = work.run, loss = kind.loss] { *loss = run(); });
+  } catch (const std::exception& error) {
+    const std::string reason = message_of(error);
+    kinds_.clear();  // `kind` too
+    recorder_.reset();
+    work.undo();
+    if (use_ == GraphUse::kOn) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("recording the training step as a graph: {}. Continue without: graph: off", reason));
+    }
+    notice_ = fmt::format("training steps are not recorded as a graph, which may be slower: {}", reason);
+    return run_as_is(work);
+  }
+  ++counts_.recorded;
+  if (work.constants) kind.constants = work.constants();
+  return replay(kind);
+}
+
+StepGraphs::Kind* StepGraphs::kind_of(const StepKey& key) {
+  const auto found = std::ranges::find(kinds_, key, &Kind::key);
+  if (found != kinds_.end()) return &*found;
+  if (kinds_.size() >= limits_.graphs) {
+    const auto oldest = std::ranges::min_element(kinds_, {}, &Kind::used);
+    if (oldest == kinds_.end() || steps_ - oldest->used <= limits_.recent_steps) return nullptr;
+    kinds_.erase(oldest);
+  }
+  Kind& kind = kinds_.emplace_back();
+  kind.key = key;
+  return &kind;
+}
+
+std::string StepGraphs::notice() { return std::exchange(notice_, {}); }
+
+std::size_t StepGraphs::graphs() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(kinds_, [](const Kind& kind) { return kind.graph != nullptr; }));
+}
+
+}  // namespace unstarve

@@ -1,0 +1,130 @@
+#include "unstarve/torch/graphs/step_graphs.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/torch/graphs/host_recorder.h"
+
+#include "unstarve/models/testing/catch_after_torch.h"
+
+namespace unstarve {
+namespace {
+
+using testing::HostRecorder;
+using testing::HostRecorderCounts;
+
+// Counts its runs; the loss is their number.
+struct CountedWork {
+  int runs = 0;
+  int undone = 0;
+  StepWork work() {
+    return {.run = [this] { return torch::tensor(++runs); }, .undo = [this] { ++undone; }};
+  }
+};
+
+StepGraphs graphs_of(HostRecorderCounts& counts, GraphLimits limits, bool failing = false,
+                     GraphUse use = GraphUse::kAuto) {
+  return {std::make_unique<HostRecorder>(counts, failing), use, limits};
+}
+
+}  // namespace
+
+TEST_CASE("steps of a kind warm up, are recorded once and are replayed from then on") {
+  HostRecorderCounts counts;
+  CountedWork counted;
+  StepGraphs graphs = graphs_of(counts, {.warm_ups = 3});
+  for (int step = 1; step <= 10; ++step) CHECK(graphs.run({1}, counted.work()).item<int>() == step);
+  CHECK(counts.warm_ups == 3);
+  CHECK(counts.records == 1);
+  CHECK(counts.replays == 7);
+  CHECK(graphs.counts().as_is == 3);
+  CHECK(graphs.counts().recorded == 1);
+  CHECK(graphs.counts().replayed == 7);
+  CHECK(graphs.notice().empty());
+}
+
+TEST_CASE("every kind of step has a graph of its own") {
+  HostRecorderCounts counts;
+  CountedWork counted;
+  StepGraphs graphs = graphs_of(counts, {.warm_ups = 1});
+  for (int step = 0; step < 6; ++step) {
+    (void)graphs.run({224, 0}, counted.work());
+    (void)graphs.run({224, 1}, counted.work());
+  }
+  CHECK(graphs.graphs() == 2);
+  CHECK(counts.records == 2);
+  CHECK(counts.replays == 10);
+}
+
+TEST_CASE("the graph that was not used for the longest time makes room, unless it was used recently") {
+  HostRecorderCounts counts;
+  CountedWork counted;
+  StepGraphs graphs = graphs_of(counts, {.warm_ups = 0, .graphs = 2, .recent_steps = 5});
+  (void)graphs.run({1}, counted.work());
+  (void)graphs.run({2}, counted.work());
+  (void)graphs.run({3}, counted.work());  // no room
+  CHECK(graphs.graphs() == 2);
+  CHECK(graphs.counts().as_is == 1);
+  for (int step = 0; step < 6; ++step) (void)graphs.run({1}, counted.work());
+  (void)graphs.run({3}, counted.work());  // instead of 2
+  CHECK(counts.records == 3);
+  const int before = counts.replays;
+  (void)graphs.run({1}, counted.work());
+  (void)graphs.run({3}, counted.work());
+  CHECK(counts.replays == before + 2);
+  CHECK(graphs.graphs() == 2);
+}
+
+TEST_CASE("constants of a recorded step live as long as its graph") {
+  HostRecorderCounts counts;
+  torch::Tensor constant = torch::ones({1});
+  StepWork work{.run = [] { return torch::tensor(1); },
+                .undo = [] {},
+                .constants = [&] { return std::vector<torch::Tensor>{constant}; }};
+  {
+    StepGraphs graphs = graphs_of(counts, {.warm_ups = 1});
+    (void)graphs.run({1}, work);
+    CHECK(constant.use_count() == 1);
+    (void)graphs.run({1}, work);
+    CHECK(constant.use_count() == 2);
+  }
+  CHECK(constant.use_count() == 1);
+}
+
+TEST_CASE("after a failed recording, auto runs all steps as they are and says so once") {
+  HostRecorderCounts counts;
+  CountedWork counted;
+  StepGraphs graphs = graphs_of(counts, {.warm_ups = 1}, /*failing=*/true);
+  for (int step = 1; step <= 4; ++step) CHECK(graphs.run({1}, counted.work()).item<int>() == step);
+  CHECK(counts.records == 1);
+  CHECK(counted.undone == 1);
+  CHECK(graphs.counts().as_is == 4);
+  CHECK_THAT(graphs.notice(), Catch::Contains("not recorded") && Catch::Contains("not permitted"));
+  CHECK(graphs.notice().empty());
+}
+
+TEST_CASE("after a failed recording, on is an error") {
+  HostRecorderCounts counts;
+  CountedWork counted;
+  StepGraphs graphs = graphs_of(counts, {.warm_ups = 0}, /*failing=*/true, GraphUse::kOn);
+  CHECK_THROWS_WITH(graphs.run({1}, counted.work()), Catch::Contains("graph: off"));
+  CHECK(counted.undone == 1);
+}
+
+TEST_CASE("settings whose steps cannot be recorded have a reason") {
+  TrainSettings settings;
+  settings.optimiser.form = UpdateForm::kFused;
+  CHECK(why_not_recorded(settings, /*foreign=*/false, /*world=*/1).empty());
+  CHECK_THAT(why_not_recorded(settings, true, 1), Catch::Contains("Python"));
+  CHECK_THAT(why_not_recorded(settings, false, 2), Catch::Contains("ranks"));
+  settings.optimiser.form = UpdateForm::kForeach;
+  CHECK_THAT(why_not_recorded(settings, false, 1), Catch::Contains("foreach"));
+  settings.graph = GraphUse::kOff;
+  CHECK_THAT(why_not_recorded(settings, false, 1), Catch::Contains("off"));
+  CHECK(make_step_recorder(torch::kCPU).recorder == nullptr);
+}
+
+}  // namespace unstarve
