@@ -311,6 +311,7 @@ Settings base_of(Settings defaults, const Target& target) {
     base.train.precision = Precision::kFloat32;
     base.train.channels_last = false;
     base.train.optimiser.form = UpdateForm::kEach;
+    base.train.graph = GraphUse::kOff;
     base.train.operator_threads = 0;
     base.host = {};
     base.pipeline.output.type = ElementType::kFloat32;

@@ -123,6 +123,21 @@ Candidates fused_optimiser(const LadderContext&, const Settings& current) {
   return list;
 }
 
+// All kernels of a step are launched by one call, so that small networks do not wait for the host.
+std::string no_graph(const LadderContext& context, const Settings& current) {
+  if (!context.has_network()) return kNoNetwork;
+  if (!context.target.cuda()) return "only the steps of a GPU can be recorded as a graph";
+  if (current.train.graph != GraphUse::kOff) return "already recorded as a graph";
+  if (current.train.optimiser.form != UpdateForm::kFused)
+    return "only the fused optimiser reads the learning rate on the device";
+  return "";
+}
+
+Candidates graph(const LadderContext&, const Settings& current) {
+  return edited(current, "one launch per kernel -> one launch per step",
+                [](Settings& s) { s.train.graph = GraphUse::kAuto; });
+}
+
 // A quarter of the bytes of float32; the device casts and normalises.
 std::string no_uint8(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return "an emulated accelerator accepts any type; a real one may not";
@@ -332,6 +347,8 @@ constexpr LadderStep kLadderSteps[] = {
     {"channels last", false, false, no_channels_last, channels_last, copy_layout},
     {"fused optimiser", false, false, no_fused_optimiser, fused_optimiser,
      [](const Settings& from, Settings& to) { to.train.optimiser.form = from.train.optimiser.form; }},
+    {"step as one graph", false, false, no_graph, graph,
+     [](const Settings& from, Settings& to) { to.train.graph = from.train.graph; }},
     {"uint8 over the bus", false, false, no_uint8, uint8,
      [](const Settings& from, Settings& to) { to.pipeline.output.type = from.pipeline.output.type; }},
     {"loader threads", false, false, no_more_threads, more_threads,

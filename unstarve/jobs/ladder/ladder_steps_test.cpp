@@ -57,7 +57,7 @@ TEST_CASE("every step changes the settings and then no longer applies") {
 TEST_CASE("names are unique; steps that affect learning or pixels are marked") {
   std::set<std::string_view> names;
   for (const LadderStep& one : ladder_steps()) CHECK(names.insert(one.name).second);
-  CHECK(names.size() == 16);
+  CHECK(names.size() == 17);
   CHECK(step("batch size").affects_learning);
   CHECK(step("mixed precision").affects_learning);
   CHECK(step("reduced decode scale").approximate);
@@ -130,6 +130,18 @@ TEST_CASE("the split of the CPUs keeps the number of operator threads if it leav
   CHECK(operators() == 5);
   settings.train.operator_threads = 8;
   CHECK(operators() == 7);
+}
+
+TEST_CASE("steps are recorded as a graph on a GPU, with the fused optimiser") {
+  const LadderStep& graph = step("step as one graph");
+  Settings settings = base();
+  CHECK_THAT(graph.not_applicable(context("cpu"), settings), Catch::Contains("GPU"));
+  CHECK_THAT(graph.not_applicable(context("cuda"), settings), Catch::Contains("fused"));
+  settings.train.optimiser.form = UpdateForm::kFused;
+  CHECK(graph.not_applicable(context("cuda"), settings).empty());
+  settings = graph.candidates(context("cuda"), settings).at(0).settings;
+  CHECK(settings.train.graph == GraphUse::kAuto);
+  CHECK_THAT(graph.not_applicable(context("cuda"), settings), Catch::Contains("already"));
 }
 
 TEST_CASE("larger batches leave at least eight per epoch and scale the learning rate") {
