@@ -1,7 +1,6 @@
 #include "unstarve/models/batch_norm_rows.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "unstarve/core/simd_targets.h"
 
@@ -59,24 +58,15 @@ HWY_INLINE void for_channels(D d, std::size_t channels, const Body& body, std::s
   }
 }
 
-// Values at or beyond a bound are clamped and have no gradient. NaN: no bound, because comparisons with it are false.
-struct Bounds {
-  float lower, upper;
-};
-Bounds bounds_of(Activation activation) {
-  constexpr float kNoBound = std::numeric_limits<float>::quiet_NaN();
-  if (activation == Activation::kNone) return {kNoBound, kNoBound};
-  return {0, activation == Activation::kRelu ? kNoBound : 6};
-}
 template <class D>
-HWY_INLINE V<D> clamp(D d, V<D> value, const Bounds& bounds) {
+HWY_INLINE V<D> clamp(D d, V<D> value, const ActivationBounds& bounds) {
   const auto lower = hn::Set(d, bounds.lower), upper = hn::Set(d, bounds.upper);
   value = hn::IfThenElse(hn::Lt(value, lower), lower, value);
   return hn::IfThenElse(hn::Gt(value, upper), upper, value);
 }
 // `gradient` where `value` is between the bounds.
 template <class D>
-HWY_INLINE V<D> masked(D d, V<D> gradient, V<D> value, const Bounds& bounds) {
+HWY_INLINE V<D> masked(D d, V<D> gradient, V<D> value, const ActivationBounds& bounds) {
   const auto outside = hn::Or(hn::Le(value, hn::Set(d, bounds.lower)), hn::Ge(value, hn::Set(d, bounds.upper)));
   return hn::IfThenZeroElse(outside, gradient);
 }
@@ -119,7 +109,7 @@ enum class Added { kNothing, kInner, kOuter };
 
 template <class T, Added kAdded>
 void normalise_of(const RowBlock& block, const NormForward& pass) {
-  const Bounds bounds = bounds_of(pass.activation);
+  const ActivationBounds bounds = bounds_of(pass.activation);
   const auto* x = static_cast<const T*>(pass.x);
   const auto* added = static_cast<const T*>(kAdded == Added::kInner ? pass.inner : pass.outer);
   auto* y = static_cast<T*>(pass.y);
@@ -155,7 +145,7 @@ struct Gradient {
   const T* y;
   T* g_out;
   NormCoefficients coefficients;
-  Bounds bounds;
+  ActivationBounds bounds;
 
   Gradient(const NormBackward& pass)
       : x(static_cast<const T*>(pass.x)),

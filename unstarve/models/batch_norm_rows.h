@@ -16,11 +16,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace unstarve {
 
 // Precondition of the passes: one of the first three.
 enum class Activation : std::uint8_t { kNone, kRelu, kRelu6, kHardswish, kSilu, kGelu };
+
+// Values at or beyond a bound are clamped and have no gradient. NaN: no bound, because comparisons with it are false.
+struct ActivationBounds {
+  float lower, upper;
+};
+[[nodiscard]] inline ActivationBounds bounds_of(Activation activation) {
+  constexpr float kNoBound = std::numeric_limits<float>::quiet_NaN();
+  if (activation == Activation::kNone) return {kNoBound, kNoBound};
+  return {0, activation == Activation::kRelu ? kNoBound : 6};
+}
 
 // Contiguous rows of a tensor.
 struct RowBlock {

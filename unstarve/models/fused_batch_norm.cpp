@@ -8,8 +8,12 @@
 
 #include <ATen/Parallel.h>
 
+#include "unstarve/models/fused_batch_norm_passes.h"
+
 namespace unstarve {
 namespace {
+
+using namespace fused_norm;
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -104,9 +108,6 @@ void update_running(const BatchNormState& state, const BlockMoments& moments) {
   }
 }
 
-// Rows of a table with a column per channel.
-enum TableRow : std::int64_t { kMean, kInverse, kScale, kShift, kTableRows };
-
 torch::Tensor make_table(const BlockMoments& moments, const BatchNormState& state) {
   const std::size_t channels = moments.mean.size();
   torch::Tensor table = torch::empty({kTableRows, static_cast<std::int64_t>(channels)}, torch::kFloat32);
@@ -124,31 +125,6 @@ torch::Tensor make_table(const BlockMoments& moments, const BatchNormState& stat
   return table;
 }
 
-const float* row_of(const torch::Tensor& table, TableRow row) {
-  return table.const_data_ptr<float>() + row * table.size(1);
-}
-NormCoefficients coefficients_of(const torch::Tensor& table) {
-  return {.scale = row_of(table, kScale), .shift = row_of(table, kShift), .mean = row_of(table, kMean)};
-}
-
-struct Plan {
-  Activation activation;
-  bool inner;  // whether the residual is added before the activation
-  double epsilon;
-};
-
-// What the backward pass needs. `y` is undefined unless a residual was added before the activation.
-struct Saved {
-  torch::Tensor x, weight, table, y;
-  Activation activation;
-  double epsilon;
-};
-
-struct Gradients {
-  torch::Tensor dx, dweight, dbias;
-  torch::Tensor g;  // of the activation's input
-};
-
 Gradients fused_gradients(const Saved& saved, const torch::Tensor& gradient) {
   const torch::Tensor &x = saved.x, &y = saved.y, dy = gradient.contiguous(kChannelsLast);
   const Blocks blocks(x);
@@ -156,6 +132,10 @@ Gradients fused_gradients(const Saved& saved, const torch::Tensor& gradient) {
   Gradients result{torch::empty_like(x, torch::TensorOptions(), kChannelsLast), torch::empty_like(saved.weight),
                    torch::empty_like(saved.weight), gradient};
   if (y.defined()) result.g = torch::empty_like(y);
+  if (x.is_cuda()) {
+    gpu_gradients(saved, dy, result);
+    return result;
+  }
   NormCoefficients coefficients = coefficients_of(saved.table);
 
   std::vector<float> parts(2 * channels * static_cast<std::size_t>(blocks.count()));
@@ -216,6 +196,19 @@ Gradients differentiable_gradients(const Saved& saved, const torch::Tensor& grad
   return {dx.to(saved.x.scalar_type()), (g * u).sum(dims), g.sum(dims), g.to(gradient.scalar_type())};
 }
 
+void cpu_normalise(const torch::Tensor& x, const torch::Tensor& residual, const torch::Tensor& table, const Plan& plan,
+                   torch::Tensor& y) {
+  Blocks(x).for_each([&](const RowBlock& block, std::int64_t, std::int64_t offset) {
+    const void* const added = at_offset(residual, offset);
+    normalise(block, {.x = at_offset(x, offset),
+                      .inner = plan.inner ? added : nullptr,
+                      .outer = plan.inner ? nullptr : added,
+                      .y = mutable_at_offset(y, offset),
+                      .coefficients = coefficients_of(table),
+                      .activation = plan.activation});
+  });
+}
+
 class FusedBatchNorm final : public torch::autograd::Function<FusedBatchNorm> {
  public:
   // `variables`: x, weight, bias and, if there is one, the residual.
@@ -224,15 +217,11 @@ class FusedBatchNorm final : public torch::autograd::Function<FusedBatchNorm> {
     const torch::Tensor& x = variables[0];
     const torch::Tensor residual = variables.size() > 3 ? variables[3] : torch::Tensor();
     torch::Tensor y = torch::empty_like(x, torch::TensorOptions(), kChannelsLast);
-    Blocks(x).for_each([&](const RowBlock& block, std::int64_t, std::int64_t offset) {
-      const void* const added = at_offset(residual, offset);
-      normalise(block, {.x = at_offset(x, offset),
-                        .inner = plan.inner ? added : nullptr,
-                        .outer = plan.inner ? nullptr : added,
-                        .y = mutable_at_offset(y, offset),
-                        .coefficients = coefficients_of(table),
-                        .activation = plan.activation});
-    });
+    if (x.is_cuda()) {
+      gpu_normalise(x, residual, table, plan, y);
+    } else {
+      cpu_normalise(x, residual, table, plan, y);
+    }
     const bool keep_y = plan.inner && plan.activation != Activation::kNone;
     context->save_for_backward({x, variables[1], table, keep_y ? y : torch::Tensor()});
     context->saved_data["activation"] = static_cast<std::int64_t>(plan.activation);
@@ -260,17 +249,27 @@ class FusedBatchNorm final : public torch::autograd::Function<FusedBatchNorm> {
   }
 };
 
+// Also updates the running statistics. Undefined if a value is not finite: torch's operations then determine which
+// values are infinite and which are NaN.
+torch::Tensor cpu_table(const torch::Tensor& x, const BatchNormState& state) {
+  const BlockMoments moments = moments_of(x);
+  if (!moments.finite()) return {};
+  update_running(state, moments);
+  return make_table(moments, state);
+}
+
 bool is_fusable(const torch::Tensor& x) {
-  const bool type = x.scalar_type() == torch::kFloat32 || x.scalar_type() == torch::kBFloat16;
-  return x.is_cpu() && type && x.dim() == 4 && x.numel() > 0 && x.is_contiguous(kChannelsLast);
+  const bool on_cpu = x.is_cpu() && (x.scalar_type() == torch::kFloat32 || x.scalar_type() == torch::kBFloat16);
+  return (on_cpu || gpu_supports(x)) && x.dim() == 4 && x.numel() > 0 && x.is_contiguous(kChannelsLast);
 }
 bool is_fusable(const torch::Tensor& x, const BatchNormState& state, const torch::Tensor& residual) {
   if (!is_fusable(x)) return false;
-  if (residual.defined() &&
-      (!is_fusable(residual) || residual.scalar_type() != x.scalar_type() || residual.sizes() != x.sizes()))
+  if (residual.defined() && (!is_fusable(residual) || residual.scalar_type() != x.scalar_type() ||
+                             residual.device() != x.device() || residual.sizes() != x.sizes()))
     return false;
   for (const torch::Tensor& values : {state.weight, state.bias, state.running_mean, state.running_var}) {
-    if (!values.is_cpu() || values.scalar_type() != torch::kFloat32 || !values.is_contiguous()) return false;
+    if (values.device() != x.device() || values.scalar_type() != torch::kFloat32 || !values.is_contiguous())
+      return false;
   }
   return true;
 }
@@ -295,14 +294,11 @@ torch::Tensor fused_batch_norm(const torch::Tensor& x, const BatchNormState& sta
   const bool inner = after.inner.defined();
   const torch::Tensor& residual = inner ? after.inner : after.outer;
   if (is_fusable(x, state, residual)) {
-    const BlockMoments moments = moments_of(x);
-    // Otherwise torch's operations determine which values are infinite and which are NaN.
-    if (moments.finite()) {
-      update_running(state, moments);
+    const torch::Tensor table = x.is_cuda() ? gpu_table(x, state) : cpu_table(x, state);
+    if (table.defined()) {
       std::vector<torch::Tensor> variables{x, state.weight, state.bias};
       if (residual.defined()) variables.push_back(residual);
-      return FusedBatchNorm::apply(torch::TensorList(variables), make_table(moments, state),
-                                   Plan{after.activation, inner, state.epsilon});
+      return FusedBatchNorm::apply(torch::TensorList(variables), table, Plan{after.activation, inner, state.epsilon});
     }
   }
   return apply_after_norm(after,
