@@ -18,10 +18,10 @@ endif
 configure = @test -f build/build.ninja || cmake --preset release
 
 .PHONY: help setup setup-build build wheel demo test test-wheel test-long test-frameworks bench sanitize fuzz arm64 \
-  format lint clean
+  check-cuda-torch format lint clean
 
 help:  ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install the packages for building and testing (prints the download size first)
 	$(call setup_for,build test)
@@ -71,6 +71,10 @@ fuzz:  ## run libFuzzer for a minute per target: make fuzz [ONLY=regex] [SECONDS
 	$(call setup_for,build dev)
 	@JOBS=$(JOBS) ONLY='$(ONLY)' MODE='$(MODE)' tools/fuzz.sh $(or $(SECONDS_EACH),60)
 
+check-cuda-torch:  ## compile and link with torch 2.11.0 for CUDA 13 in an environment of its own (6 GB)
+	$(call setup_for,build)
+	@JOBS=$(JOBS) tools/check_cuda_torch.sh
+
 arm64:  ## compile the SIMD folders for 64-bit ARM and run their tests under emulation
 	$(call setup_for,build dev)
 	@JOBS=$(JOBS) tools/arm64.sh
@@ -84,5 +88,5 @@ lint:  ## check layers, words, line lengths, format and clang-tidy without chang
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 
 clean:  ## remove all build folders, but not .venv
-	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64 \
+	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64 build-cuda-torch \
 	  build-wheel* dist
