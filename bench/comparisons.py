@@ -37,6 +37,11 @@ TINY_BATCHES = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=8", 
 SCHEDULING = {"job": "trivial", "source": "sleep:ms=0,images=1000000,size=1", "batch": 1024, "seed": 0}
 STRAGGLERS = {"job": "stragglers", "batch": 128, "threads": 32, "order": "relaxed", "seed": 0}
 OVERLAP = {"job": "overlap", "batch": 32, "seed": 0}
+# Kernels as small as possible, so that most of a step is the work of the host between them.
+LAUNCH = RESNET18 | {"model": "mobilenet_v2", "classes": 10, "image_size": 32, "batch": 2, "host_time": True}
+GPU = {"device": "cuda", "precision": "bfloat16"}
+LAUNCH_GPU = RESNET18 | GPU | {"host_time": True}
+RESNET50_GPU = RESNET18 | GPU | {"model": "resnet50", "batch": 256}
 RESNET50 = RESNET18 | {"model": "resnet50", "batch": 16}
 MOBILENET = RESNET18 | {"model": "mobilenet_v2"}
 CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
@@ -167,6 +172,12 @@ COMPARISONS = (
       for name, job in (("resnet18-224", RESNET18), ("resnet50-224", RESNET50), ("mobilenet_v2-224", MOBILENET),
                         ("cifar-32", CIFAR_NET))
       for peer in ("eager", "compile")),
+    *(Comparison(f"train-resnet50-224-gpu/{peer}", RESNET50_GPU, _python("eager"), ours="train",
+                 peer_options=(("compile", True),) if peer == "compile" else ())
+      for peer in ("eager", "compile")),
+    Comparison("launch-cost/torch", LAUNCH, _python("eager"), ours="train", unit="steps/s of host time"),
+    *(Comparison(f"launch-cost-gpu/{peer}", LAUNCH_GPU | {"graph": graph}, _python("eager"), ours="train",
+                 unit="steps/s of host time") for peer, graph in (("torch", "off"), ("torch-graph", "on"))),
     Comparison("checkpoint-cost", CIFAR_NET | {"checkpoint_seconds": 1}, ("ours", "train"), ours="train",
                peer_options=(("checkpoint_seconds", 0),)),
 )

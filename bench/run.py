@@ -30,6 +30,7 @@ from bench.peers.child import Child, ChildGroup, Failed  # noqa: E402
 # Comparisons with their own servers, search or processes: scripts that accept --pairs, --seconds and --build.
 STANDALONE = {"remote-50ms/link": [ROOT / "bench" / "remote_link.py"],
               "memory/torch": [ROOT / "bench" / "memory.py"],
+              "train-memory/eager": [ROOT / "bench" / "train_memory.py"],
               "ranks-2": [ROOT / "bench" / "ranks.py"]} | {
     f"autotune/{name}": [ROOT / "bench" / "autotune.py", name] for name in autotune.PIPELINES}
 
@@ -95,7 +96,7 @@ class Bench:
         folder, _ = self.folder(comparison.data)
         if folder is not None:
             job["data"] = str(folder)
-        if job["job"] == "train":
+        if job["job"] == "train" and "device" not in job:
             job["precision"] = "bfloat16" if bfloat16_is_native() else "float32"
         return job
 

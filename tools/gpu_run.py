@@ -182,6 +182,9 @@ def main() -> int:
             program, "bench", data, "--device", device, "--model", "resnet50", "--seconds", "30", "--json"], 90),
         run.measure("training of ResNet-18", [
             program, "train", data, "--device", device, "--model", "resnet18", "--minutes", "0.5", "--json"], 90),
+        run.measure("training of ResNet-18, kernels launched one by one", [
+            program, "train", data, "--device", device, "--model", "resnet18", "--minutes", "0.3", "--graph", "off",
+            "--json"], 90),
         run.measure("tuning of ResNet-18", [
             program, "tune", data, "--device", device, "--model", "resnet18", "--minutes", "1.5", "--json"], 150),
     ]

@@ -1,5 +1,7 @@
 // Training steps of our trainer with the settings of the Python peer: channels-last, fused optimiser, the precision of
-// the job, one thread per core.
+// the job, one thread per core. "device": "cuda" trains on a GPU; "graph": "on" records its steps as graphs. With
+// "host_time", steps are counted instead of samples, and only the time until step() returns, with an idle device at its
+// begin.
 #include <stdlib.h>
 
 #include <cerrno>
@@ -18,6 +20,8 @@ namespace unstarve::bench {
 namespace {
 
 constexpr double kLearningRate = 0.01;
+constexpr int kFirstStepsOfGpu = 5;  // kernels are chosen, and the step is recorded
+constexpr int kQueuedSteps = 16;     // then a GPU is waited for, so that a block has the time of its steps
 
 TrainSettings settings_of(const Job& job) {
   TrainSettings settings;
@@ -28,6 +32,9 @@ TrainSettings settings_of(const Job& job) {
   settings.channels_last = true;
   settings.optimiser.form = UpdateForm::kFused;
   settings.operator_threads = job.at("cores");
+  settings.device = job.value("device", "cpu");
+  const std::string graph = job.value("graph", "auto");
+  settings.graph = graph == "on" ? GraphUse::kOn : graph == "off" ? GraphUse::kOff : GraphUse::kAuto;
   settings.seed = job.at("seed");
   return settings;
 }
@@ -48,7 +55,10 @@ class TrainSide final : public Side {
     batch.size = {size, size};
     batch.format.layout = Layout::kNhwc;
     trainer_->load(batch);
-    trainer_->step(kLearningRate);
+    host_time_ = job.value("host_time", false);
+    const int first_steps = job.contains("device") ? kFirstStepsOfGpu : 1;
+    for (int i = 0; i < first_steps; ++i) trainer_->step(kLearningRate);
+    trainer_->synchronise();
     checkpoint_s_ = job.value("checkpoint_seconds", 0.0);
     if (checkpoint_s_ <= 0) return;
     std::string name = (std::filesystem::temp_directory_path() / "unstarve-bench-XXXXXX").string();
@@ -65,11 +75,20 @@ class TrainSide final : public Side {
   Block run(double seconds) override {
     using Clock = std::chrono::steady_clock;
     Block block;
+    while (host_time_ && block.seconds < seconds) {
+      trainer_->synchronise();
+      const auto before = Clock::now();
+      trainer_->step(kLearningRate);
+      block.seconds += std::chrono::duration<double>(Clock::now() - before).count();
+      ++block.samples;
+    }
+    if (host_time_) return block;
     const auto start = Clock::now();
     double next_checkpoint_s = checkpoint_s_;
     while (block.seconds < seconds) {
       trainer_->step(kLearningRate);
       block.samples += samples_;
+      if (++queued_ % kQueuedSteps == 0) trainer_->synchronise();
       block.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       if (checkpoints_ && block.seconds >= next_checkpoint_s) {
         next_checkpoint_s += checkpoint_s_;
@@ -94,6 +113,8 @@ class TrainSide final : public Side {
   std::filesystem::path folder_;
   std::optional<Checkpoints> checkpoints_;
   std::int64_t written_ = 0;
+  bool host_time_ = false;
+  int queued_ = 0;
 };
 
 }  // namespace

@@ -1,16 +1,22 @@
 """The training step in Python with PyTorch: the same networks, settings and resident batch as our trainer.
 
 Channels-last, autocast to the precision of the job, fused SGD with Nesterov momentum, one thread per core, gradients
-set to None; eager, or with torch.compile if the job has "compile". ResNet and MobileNetV2 equal those of torchvision,
-which does not load with a CPU build of torch; the CIFAR network equals that of unstarve/models/cifar_net.h.
+set to None; eager, or with torch.compile if the job has "compile", on the "device" of the job. With "host_time" the
+time of a step ends when its work is queued on the device, and steps are counted instead of images. ResNet and
+MobileNetV2 equal those of torchvision, which does not load with a CPU build of torch; the CIFAR network equals that of
+unstarve/models/cifar_net.h.
 """
+
+import itertools
+import time
 
 ENVIRONMENT = ""  # the interpreter that runs the harness
 JOBS = ["train"]
 
 
 def candidates(job):
-    return [{"threads": job["cores"]}]
+    modes = ["default", "max-autotune"] if job.get("compile") and job.get("device") else ["default"]
+    return [{"threads": job["cores"]} | ({"mode": mode} if mode != "default" else {}) for mode in modes]
 
 
 def _conv_bn_relu(cin, cout, kernel=3, stride=1, relu=True):
@@ -110,30 +116,69 @@ def cifar_net(classes):
     )
 
 
+class _TimedSteps:
+    """An iterator whose items are steps; `seconds` is the time until the latest one was queued."""
+
+    def __init__(self, step, synchronise, batch):
+        self.step, self.synchronise, self.batch, self.seconds = step, synchronise, batch, 0.0
+
+    def __next__(self):
+        self.synchronise()
+        start = time.perf_counter()
+        self.step()
+        self.seconds = time.perf_counter() - start
+        return self.batch
+
+
+# As in bench/ours/train_side.cpp.
+QUEUED_STEPS = 16
+
+
 def batches(job, settings):
     import torch
 
+    device = job.get("device", "cpu")
+    on_gpu = device != "cpu"
+    torch.backends.cudnn.benchmark = on_gpu
     torch.set_num_threads(settings["threads"])
     torch.manual_seed(job["seed"])
     networks = {"resnet18": resnet18, "resnet50": resnet50, "mobilenet_v2": mobilenet_v2, "cifar_net": cifar_net}
     network = networks[job["model"]](job["classes"])
-    network = network.to(memory_format=torch.channels_last).train()
+    network = network.to(device, memory_format=torch.channels_last).train()
     images = torch.empty(job["batch"], 3, job["image_size"], job["image_size"]).uniform_(-2, 2)
-    images = images.to(memory_format=torch.channels_last)
-    labels = torch.randint(job["classes"], (job["batch"],))
+    images = images.to(device, memory_format=torch.channels_last)
+    labels = torch.randint(job["classes"], (job["batch"],)).to(device)
     optimiser = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9, nesterov=True, weight_decay=5e-4,
                                 fused=True)
     mixed = job["precision"] != "float32"
     precision = getattr(torch, job["precision"])
 
     def forward(inputs, targets):
-        with torch.autocast("cpu", dtype=precision if mixed else torch.bfloat16, enabled=mixed):
+        with torch.autocast(device, dtype=precision if mixed else torch.bfloat16, enabled=mixed):
             return torch.nn.functional.cross_entropy(network(inputs), targets)
 
     if job.get("compile"):
-        forward = torch.compile(forward)
-    while True:
+        forward = torch.compile(forward, mode=settings.get("mode", "default"))
+
+    def step():
         forward(images, labels).backward()
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
-        yield images, labels
+
+    def synchronise():
+        if on_gpu:
+            torch.cuda.synchronize()
+
+    if job.get("host_time"):
+        for _ in range(5):
+            step()
+        return _TimedSteps(step, synchronise, (images, labels))
+    return _steps(step, synchronise, (images, labels))
+
+
+def _steps(step, synchronise, batch):
+    for number in itertools.count(1):
+        step()
+        if number % QUEUED_STEPS == 0:
+            synchronise()
+        yield batch

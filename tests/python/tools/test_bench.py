@@ -163,6 +163,8 @@ def test_every_documented_comparison_exists_with_its_peer():
     promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "checkpoint-cost"}
     promised |= {f"train-{network}/{peer}" for peer in ("eager", "compile")
                  for network in ("resnet18-224", "resnet50-224", "mobilenet_v2-224", "cifar-32")}
+    promised |= {f"train-resnet50-224-gpu/{peer}" for peer in ("eager", "compile")}
+    promised |= {"launch-cost/torch", "launch-cost-gpu/torch", "launch-cost-gpu/torch-graph"}
     promised |= {f"pass/{name}" for name in ("crop_into_decode", "crop_into_resize", "resize_into_decode", "scan_index",
                                              "scale_into_decode", "operation_fusion")}
     promised |= {f"{side}{kind}/libjpeg-turbo-{what}" for side, what in (("decode-crop", "full"), ("entropy", "skip"))
@@ -173,7 +175,7 @@ def test_every_documented_comparison_exists_with_its_peer():
                  "resize/pillow-simd", "randaugment/torchvision"}
     promised |= {f"operation/{row.name}" for row in OPERATIONS}
     assert {comparison.name for comparison in COMPARISONS} == promised
-    assert set(STANDALONE) == {"remote-50ms/link", "memory/torch", "ranks-2"} | {
+    assert set(STANDALONE) == {"remote-50ms/link", "memory/torch", "train-memory/eager", "ranks-2"} | {
         f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound",
                                         "remote",
                                         "straggling", "sleeping", "slow-consumer")}
