@@ -13,6 +13,7 @@ Precision: TypeAlias = Literal["float32", "bfloat16", "float16"]
 Optimiser: TypeAlias = Literal["sgd", "adamw", "lars", "lamb"]
 Update: TypeAlias = Literal["each", "foreach", "fused"]
 Schedule: TypeAlias = Literal["constant", "linear", "cosine", "polynomial", "step", "one_cycle"]
+TestAugmentation: TypeAlias = Literal["none", "mirror", "mirror_translate"]
 
 # What to use instead of an argument of torch's optimisers and of other trainers.
 _INSTEAD = {"lr": "learning_rate", "optimizer": "optimiser", "betas": "beta1 and beta2", "eps": "epsilon",
@@ -38,6 +39,7 @@ class Settings(TypedDict, total=False):
     decay_all: bool
     schedule: Schedule
     warmup: float
+    initial_share: float
     final_share: float
     power: float
     step_at: Sequence[float]
@@ -45,7 +47,10 @@ class Settings(TypedDict, total=False):
     clip_norm: float
     accumulate: int
     average: float
+    lookahead: int
+    lookahead_decay: float
     label_smoothing: float
+    test_augmentation: TestAugmentation
     precision: Precision
     channels_last: bool
     operator_threads: int

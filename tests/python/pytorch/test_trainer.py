@@ -91,6 +91,30 @@ def test_the_losses_of_a_twin_are_those_of_the_network_of_the_program(tmp_path):
     assert all(torch.equal(tensor, last[name]) for name, tensor in twin.state_dict().items())
 
 
+def test_lookahead_and_test_augmentation():
+    ours, theirs = support.Small(), support.Small()
+    data, (images, labels), steps = support.batches(), support.samples(seed=5), 20
+    history = trainer(ours, data, support.batches(seed=5), schedule="constant", warmup=0, lookahead=5,
+                      lookahead_decay=0.5, test_augmentation="mirror", **PLAIN).fit()
+    optimiser = torch.optim.SGD(theirs.parameters(), 0.05, momentum=0.9)
+    slow = {name: tensor.clone() for name, tensor in theirs.state_dict().items()}
+    for step, (batch, of_batch) in enumerate(data * 2, 1):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(theirs(batch), of_batch).backward()
+        optimiser.step()
+        if step % 5 == 0:
+            for name, tensor in theirs.state_dict().items():
+                if tensor.is_floating_point():
+                    slow[name].lerp_(tensor, 1 - 0.5 * (step / steps) ** 3)
+                    tensor.copy_(slow[name])
+    for name, tensor in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], tensor, rtol=1e-3, atol=1e-5)
+    theirs.eval()
+    with torch.no_grad():
+        logits = (theirs(images) + theirs(images.flip(3))) / 2
+    assert history["val_loss"] == pytest.approx(torch.nn.functional.cross_entropy(logits, labels).item(), rel=1e-3)
+
+
 def test_a_loss_function_of_the_user():
     smoothed = trainer(support.Small(), support.batches(), support.batches(seed=5), label_smoothing=0.1).fit()
     own = trainer(support.Small(), support.batches(), support.batches(seed=5),
