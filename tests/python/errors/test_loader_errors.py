@@ -343,7 +343,7 @@ def test_nan_and_infinity_in_yaml_are_rejected_with_their_node(text, message):
     ("unstarve: 1\npipeline:\n  batch: {size: 0}", "settings.pipeline.batch.size: line 3: 0, expected 1 or more"),
     ("unstarve: 2\npipeline: {}", "settings.unstarve: line 1: found version 2, expected 1"),
     ("unstarve: 1\npipeline: {}\ntrian: {}",
-     "settings.trian: line 3: unknown key; known keys: pipeline, recipe, train, unstarve"),
+     "settings.trian: line 3: unknown key; known keys: host, pipeline, recipe, train, unstarve"),
 ])
 def test_errors_in_yaml_name_node_and_line(text, message):
     with pytest.raises(un.Error, match=message):
