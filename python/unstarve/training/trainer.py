@@ -85,9 +85,9 @@ class Trainer:
             the time), samples_per_s, and accuracy and val_loss of the last evaluation or None.
         settings: Training settings by name: learning_rate, optimiser, momentum, weight_decay, schedule, warmup,
             accumulate, clip_norm, average, lookahead, label_smoothing, test_augmentation, precision, ... They are the
-            flags of `unstarve train`; docs/reference/training.md has all of them with their defaults. Defaults that
-            differ: learning_rate 0.1 for every batch size, precision "float32", label_smoothing 0, operator_threads as
-            torch.
+            flags of `unstarve train`; docs/reference/training.md has all of them with their defaults. Other
+            defaults here: learning_rate 0.1 for every batch size, precision "float32", label_smoothing 0,
+            operator_threads as torch.
 
     Raises:
         ArgumentError: An argument is invalid; the message names it.
