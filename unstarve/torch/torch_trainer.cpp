@@ -316,6 +316,8 @@ class TorchTrainer final : public Trainer {
     world_ = ranks.world;
     exchange_ = make_exchange(ranks, *network_, device_);
     exchange_->send_weights();
+    if (lookahead_) lookahead_->reset();
+    if (average_) average_->reset();
     sum_over_ranks_ = [this](torch::Tensor& values) { exchange_->sum(values); };
     if (!settings_.sync_batch_norm) return;
     for (const auto& module : network_->modules()) {

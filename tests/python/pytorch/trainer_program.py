@@ -43,7 +43,7 @@ def rank(folder):
     data = un.open(support.DATA).shuffle(3).shard().normalize(*un.CIFAR10).batch(8, last="pad")
     module = support.Small(seed=number)  # rank 0 sends its weights to the others
     history = un.Trainer(module, data, data, epochs=2, learning_rate=0.05, operator_threads=1,
-                         checkpoint_dir=folder / "run", classes=support.CLASSES).fit()
+                         lookahead=5, average=0.9, checkpoint_dir=folder / "run", classes=support.CLASSES).fit()
     torch.save({"state": support.state_of(module), "history": history}, folder / f"rank-{number}.pt")
     torch.distributed.destroy_process_group()
 
