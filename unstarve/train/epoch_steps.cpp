@@ -14,7 +14,9 @@ std::int64_t EpochSteps::before(std::int64_t epoch) const {
 std::int64_t EpochSteps::steps_of(double epochs) const {
   const double whole = std::floor(epochs);
   const auto epoch = static_cast<std::int64_t>(whole);
-  return before(epoch) + std::llround(std::ceil((epochs - whole) * static_cast<double>(of_epoch(epoch))));
+  const auto length = static_cast<double>(of_epoch(epoch));
+  const double rounding = 1e-12 * std::max(1.0, epochs) * length;  // 2.2 - 2 is a little more than 0.2
+  return before(epoch) + std::llround(std::ceil((epochs - whole) * length - rounding));
 }
 
 EpochSteps::Position EpochSteps::at(std::int64_t steps) const {

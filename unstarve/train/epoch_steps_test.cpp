@@ -17,6 +17,17 @@ TEST_CASE("epochs of equal length") {
   CHECK(steps.full_steps_at(-3) == -3);
 }
 
+TEST_CASE("decimal fractions of an epoch have no additional step") {
+  for (const std::int64_t length : {5, 10, 20, 100, 1000, 5005, 40'040}) {
+    for (std::int64_t tenths = 1; tenths < 2000; ++tenths) {
+      if (tenths * length % 10 != 0) continue;
+      CAPTURE(length, tenths);
+      REQUIRE(EpochSteps(length).steps_of(static_cast<double>(tenths) / 10) == tenths * length / 10);
+    }
+  }
+  CHECK(EpochSteps(40'040).steps_of(2 + 1.5 / 40'040) == 2 * 40'040 + 2);
+}
+
 TEST_CASE("the first epochs have fewer steps") {
   const EpochSteps steps(8, {2, 4});
   CHECK(steps.of_epoch(0) == 2);
