@@ -53,9 +53,8 @@ void check_run(const Settings& settings, double epochs, double minutes) {
   const ProgressiveSettings& progressive = settings.train.progressive;
   if (progressive.any()) add(faults_of_length(epochs, minutes));
   if (progressive.samples < 1) add(faults_of_order(settings.pipeline.order));
-  if (progressive.image_size > 0 && settings.pipeline.batch.pad.to == PadTo::kLargest)
-    faults.emplace_back(
-        "pipeline.batch.pad.to: found largest; expected none or a size with train.progressive.image_size");
+  if (progressive.image_size > 0 && settings.pipeline.batch.pad.to != PadTo::kNothing)
+    faults.emplace_back("pipeline.batch.pad: found padding; expected none with train.progressive.image_size");
   collect([&] { check_spec(settings.pipeline); });
   if (!faults.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(faults, "\n")));
 }

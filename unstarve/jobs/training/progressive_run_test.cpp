@@ -67,7 +67,7 @@ TEST_CASE("all faults of settings, pipeline and length are listed together") {
          {"train.classes: found 1",
           "train.progressive.image_size: found 256; expected 0, or at least 8 and at most 224",
           "train.progressive: found a run that is limited by minutes only", "pipeline.order.shuffle: found false",
-          "pipeline.batch.pad.to: found largest", "flip"})
+          "pipeline.batch.pad: found padding", "flip"})
       CHECK_THAT(error.what(), Catch::Contains(fault));
   }
   settings = progressive_settings();
