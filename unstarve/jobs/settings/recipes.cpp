@@ -122,11 +122,14 @@ void apply_recipe(const Recipe& recipe, Settings& settings) {
 Settings settings_of(const Recipe& recipe) {
   Settings settings;
   apply_recipe(recipe, settings);
-  settings.train.image_size = recipe.image_size;
-  settings.pipeline.operations =
-      training_operations(recipe.image_size, {recipe.image_size, recipe.image_size}, recipe.augmentation);
-  settings.pipeline.output = output_for(recipe.image_size);
+  set_image_size(recipe, recipe.image_size, settings);
   return settings;
+}
+
+void set_image_size(const Recipe& recipe, int image_size, Settings& settings) {
+  settings.train.image_size = image_size;
+  settings.pipeline.operations = training_operations(image_size, {image_size, image_size}, recipe.augmentation);
+  settings.pipeline.output = output_for(image_size);
 }
 
 }  // namespace unstarve

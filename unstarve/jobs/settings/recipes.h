@@ -37,5 +37,7 @@ struct Recipe {
 void apply_recipe(const Recipe& recipe, Settings& settings);
 // What a settings file with the recipe begins with.
 [[nodiscard]] Settings settings_of(const Recipe& recipe);
+// Replaces size, operations and output of settings_of(). Precondition: a size that check_settings() accepts.
+void set_image_size(const Recipe& recipe, int image_size, Settings& settings);
 
 }  // namespace unstarve

@@ -111,6 +111,19 @@ TEST_CASE("a recipe replaces defaults of the data, and choices replace those of 
   CHECK_THROWS_WITH(chosen(kThumbnails, {"", "cpu", 0, {}, "none"}), Catch::Contains("cifar-speed"));
 }
 
+TEST_CASE("the image size of a settings file changes the operations of its recipe") {
+  const auto read = [](const std::string& keys) {
+    return settings_from_yaml("unstarve: 1\npipeline: {source: {path: p}}\n" + keys, "f.yaml");
+  };
+  const Settings large = read("recipe: cifar-speed\ntrain: {image_size: 64}\n");
+  CHECK(large.train.image_size == 64);
+  CHECK(large.pipeline.operations == training_operations(64, {64, 64}, Augmentation::kAlternating));
+  const Settings imagenet = read("recipe: imagenet\ntrain: {image_size: 224}\n");
+  CHECK(imagenet.train.image_size == 224);
+  CHECK(imagenet.pipeline.operations == training_operations(224, {224, 224}, Augmentation::kStandard));
+  CHECK_THROWS_WITH(read("recipe: imagenet\ntrain: {image_size: 4}\n"), Catch::Contains("image_size"));
+}
+
 TEST_CASE("keys of a settings file replace those of its recipe") {
   const Settings settings = settings_from_yaml(
       "unstarve: 1\n"

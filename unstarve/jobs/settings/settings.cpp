@@ -205,6 +205,11 @@ Settings settings_from_yaml(const std::string& text, const std::string& name, co
   if (!recipe.empty()) named = recipe;
   const Recipe* const begin = recipe_named(named);
   Settings settings = begin != nullptr ? settings_of(*begin) : Settings();
+  if (begin != nullptr) {
+    int size = begin->image_size;
+    faults.collect([&] { map.map("train").get("image_size", size); });
+    if (size >= kLeastSide && size <= kLargestSide) set_image_size(*begin, size, settings);
+  }
   const YamlMap pipeline = map.map("pipeline");
   faults.collect([&] {
     settings.pipeline = read_pipeline_yaml(pipeline, settings.pipeline);
