@@ -30,23 +30,11 @@ constexpr const char* kStarted = "UNSTARVE_STARTED";
   throw io_error("start", program, errno);
 }
 
-// Throws if the system has not loaded the allocator of LD_PRELOAD.
-void require_loaded(const HostSettings& settings, const HostFacts& facts) {
-  for (const FoundAllocator& each : facts.allocators) {
-    if (each.name != settings.allocator || is_loaded(each.path)) continue;
-    const auto preloaded = facts.user.find("LD_PRELOAD");
-    if (preloaded == facts.user.end() || preloaded->second.find(each.path) == std::string::npos) continue;
-    throw Error(ErrorKind::kMissing,
-                fmt::format("allocator {}: {} is not loaded; expected a library for this system. Install it again, or "
-                            "use --allocator system",
-                            word_of(settings.allocator), each.path));
-  }
-}
-
 }  // namespace
 
 std::optional<HostSettings> host_settings_of(const Command& command, const Arguments& arguments) {
   const auto is_config = [](const Option& option) { return std::string_view(option.name) == "--config"; };
+  if (std::string_view(command.name) == "explain") return std::nullopt;
   if (std::any_of(command.options.begin(), command.options.end(), is_config)) return host_settings_from(arguments);
   // `tune` measures other host settings in processes of their own.
   if (std::string_view(command.name) == "tune") return HostSettings();

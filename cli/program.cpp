@@ -1,5 +1,6 @@
 #include "program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -142,7 +143,12 @@ int run_program(int argc, char** argv, Start start) {
   // Exceeding a file size limit and writing to a closed pipe become errors of the write.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  if (argc == 2 && std::string_view(argv[1]) == kMeasureVerb) return serve_measurements(STDIN_FILENO, STDOUT_FILENO);
+  if (argc == 2 && std::string_view(argv[1]) == kMeasureVerb) {
+    // Libraries may print to the standard output, for example with ONEDNN_VERBOSE.
+    const int answers = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (answers < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return kCheckFailed;
+    return serve_measurements(STDIN_FILENO, answers);
+  }
   return parse(argc, argv, [&](const Command& command, const Arguments& arguments, const std::string& command_line) {
     const auto host = start == Start::kApplyHostSettings ? host_settings_of(command, arguments) : std::nullopt;
     if (host) apply_host_settings(*host, argv);

@@ -183,6 +183,28 @@ def test_a_measuring_process_answers_until_its_input_is_closed():
     assert process.wait(timeout=60) == 0
 
 
+def test_answers_are_separate_from_what_libraries_print():
+    settings = json.loads(finish(start("explain", DATA, "--model", "cifar_net", "--json"))[1])["settings"]
+    requests = [{"settings": json.dumps(settings), "device": "cpu"}, {"run": 0, "steps": 1}]
+    done = subprocess.run([os.environ["UNSTARVE"], "measure-settings"], text=True, capture_output=True, timeout=120,
+                          input="".join(json.dumps(request) + "\n" for request in requests),
+                          env={**ENVIRONMENT, "ONEDNN_VERBOSE": "1"})
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert answers[0]["step_s"] > 0 and answers[1]["steps"] == 1
+    assert "onednn_verbose" in done.stderr
+
+
+def test_explain_shows_settings_whose_allocator_is_missing(tmp_path):
+    settings = json.loads(finish(start("explain", DATA, "--json"))[1])["settings"]
+    settings["host"].update(allocator="mimalloc")
+    path = tmp_path / "settings.yaml"
+    path.write_text(json.dumps(settings))
+    code, out, errors = finish(start("explain", "--config", path, "--json"))
+    assert code == 0, errors
+    assert json.loads(out)["settings"]["host"]["allocator"] == "mimalloc"
+
+
 def test_tune_compares_host_settings_in_processes_of_their_own(tmp_path):
     settings = json.loads(finish(start("explain", DATA, "--json"))[1])["settings"]
     settings["host"].update(wait_policy="passive", allocator="jemalloc")

@@ -216,4 +216,16 @@ bool is_loaded(const std::string& path) {
   return true;
 }
 
+void require_loaded(const HostSettings& settings, const HostFacts& facts) {
+  for (const FoundAllocator& each : facts.allocators) {
+    if (each.name != settings.allocator || is_loaded(each.path)) continue;
+    const auto preloaded = facts.user.find("LD_PRELOAD");
+    if (preloaded == facts.user.end() || preloaded->second.find(each.path) == std::string::npos) continue;
+    throw Error(ErrorKind::kMissing,
+                fmt::format("allocator {}: {} is not loaded; expected a library for this system. Install it again, or "
+                            "use --allocator system",
+                            word_of(settings.allocator), each.path));
+  }
+}
+
 }  // namespace unstarve

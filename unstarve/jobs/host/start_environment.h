@@ -56,5 +56,8 @@ struct StartEnvironment {
 
 // Whether the library at `path` is loaded into this process.
 [[nodiscard]] bool is_loaded(const std::string& path);
+// Throws Error(kMissing) if LD_PRELOAD has the allocator of `settings`, but the system has not loaded it. `facts`: of
+// this process.
+void require_loaded(const HostSettings& settings, const HostFacts& facts);
 
 }  // namespace unstarve

@@ -153,9 +153,18 @@ class RemoteSubject final : public Subject {
           fmt::format("measuring in another process: it ended with {}; expected an answer",
                       status > 128 ? fmt::format("signal {}", status - 128) : fmt::format("exit code {}", status)));
     }
-    Json answer = Json::parse(line);
+    Json answer = parse_answer(line);
     if (answer.contains("error")) throw Error(ErrorKind::kInternal, answer["error"].get<std::string>());
     return answer;
+  }
+
+  static Json parse_answer(const std::string& line) {
+    try {
+      return Json::parse(line);
+    } catch (const Json::exception& error) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("measuring in another process: found {}; expected an answer in JSON", error.what()));
+    }
   }
 
   Settings settings_;
@@ -169,6 +178,7 @@ class Server {
   Json answer(const Json& request) {
     if (request.contains("settings")) {
       const Settings settings = settings_from_yaml(request["settings"].get<std::string>(), "settings");
+      require_loaded(settings.host, read_host_facts());
       subject_ = measure_here(settings, open_sources(settings.pipeline), parse_target(request["device"]));
       return {{"memory_bytes", subject_->first().memory_bytes}, {"step_s", subject_->first().step_s}};
     }
