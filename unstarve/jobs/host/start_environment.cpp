@@ -117,13 +117,24 @@ void add_huge_pages(HeapAllocator allocator, const Environment& user, StartEnvir
     ignore("huge_pages", true, reason, start);
   if (allocator == HeapAllocator::kSystem) {
     const std::string_view tunables = value_of(user, kTunables);
-    if (tunables.find(kTunable) != std::string_view::npos) return;
-    variables[kTunables] = appended(tunables, fmt::format("{}=1", kTunable), ':');
+    const std::string request = fmt::format("{}=1", kTunable);
+    if (tunables.find(kTunable) != std::string_view::npos) {
+      if (tunables.find(request) == std::string_view::npos)
+        ignore("huge_pages of the heap", true, fmt::format("the environment has {}={}", kTunables, tunables), start);
+      return;
+    }
+    variables[kTunables] = appended(tunables, request, ':');
     start.needs_start = true;
     return;
   }
   const AllocatorLibrary& library = library_of(allocator);
-  if (library.variable == nullptr || user.contains(library.variable)) return;
+  if (library.variable == nullptr)
+    return ignore("huge_pages of the heap", true, fmt::format("{} has no such setting", word_of(allocator)), start);
+  if (const std::string_view value = value_of(user, library.variable); !value.empty()) {
+    if (value != library.request)
+      ignore("huge_pages of the heap", true, fmt::format("the environment has {}={}", library.variable, value), start);
+    return;
+  }
   variables[library.variable] = library.request;
   start.needs_start = true;
 }

@@ -2,6 +2,8 @@
 
 #include "unstarve/jobs/host/start_environment.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -67,12 +69,12 @@ TEST_CASE("huge pages are requested from libtorch and from the heap's allocator"
 }
 
 TEST_CASE("variables of the user win, and a notice names the setting that they replace") {
-  const auto ignored = [](const HostSettings& settings, Environment user) {
+  const auto ignored = [](const HostSettings& settings, Environment user, std::size_t notices = 1) {
     const StartEnvironment start = environment_for(settings, facts(std::move(user)));
     CHECK(start.variables.empty());
     CHECK_FALSE(start.needs_start);
-    REQUIRE(start.ignored.size() == 1);
-    return start.ignored[0];
+    REQUIRE(start.ignored.size() == notices);
+    return fmt::format("{}", fmt::join(start.ignored, "\n"));
   };
   CHECK_THAT(ignored(with(WaitPolicy::kBrief), {{"GOMP_SPINCOUNT", "7"}}),
              Catch::Contains("wait_policy brief") && Catch::Contains("GOMP_SPINCOUNT=7"));
@@ -83,8 +85,24 @@ TEST_CASE("variables of the user win, and a notice names the setting that they r
   HostSettings pages;
   pages.wait_policy = WaitPolicy::kActive;
   pages.huge_pages = true;
-  CHECK_THAT(ignored(pages, {{"THP_MEM_ALLOC_ENABLE", "0"}, {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=0"}}),
-             Catch::Contains("THP_MEM_ALLOC_ENABLE=0"));
+  CHECK_THAT(ignored(pages, {{"THP_MEM_ALLOC_ENABLE", "0"}, {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=0"}}, 2),
+             Catch::Contains("THP_MEM_ALLOC_ENABLE=0") && Catch::Contains("GLIBC_TUNABLES=glibc.malloc.hugetlb=0"));
+}
+
+TEST_CASE("huge pages that an allocator cannot be asked for are reported") {
+  const auto ignored = [](HeapAllocator allocator, Environment user) {
+    const StartEnvironment start = environment_for(with(allocator, true), facts(std::move(user)));
+    return fmt::format("{}", fmt::join(start.ignored, "\n"));
+  };
+  CHECK_THAT(ignored(HeapAllocator::kJemalloc, {{"MALLOC_CONF", "narenas:2"}}),
+             Catch::Contains("huge_pages of the heap") && Catch::Contains("MALLOC_CONF=narenas:2"));
+  CHECK(ignored(HeapAllocator::kJemalloc, {{"MALLOC_CONF", "thp:always"}}).empty());
+  CHECK(ignored(HeapAllocator::kSystem, {{"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}}).empty());
+  HostFacts with_tcmalloc = facts();
+  with_tcmalloc.allocators.push_back({HeapAllocator::kTcmalloc, "/lib/libtcmalloc_minimal.so.4"});
+  const auto notices = environment_for(with(HeapAllocator::kTcmalloc, true), with_tcmalloc).ignored;
+  REQUIRE(notices.size() == 1);
+  CHECK_THAT(notices[0], Catch::Contains("tcmalloc has no such setting"));
 }
 
 TEST_CASE("a process that was started with an environment needs nothing more") {
