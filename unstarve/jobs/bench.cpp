@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/topology.h"
@@ -128,6 +129,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   notify_done_on_host(settings.pipeline);
   report("opening the data", 0);
   const auto dataset = open_sources(settings.pipeline);
+  const int usable_cores = read_topology().usable();  // before `rig` divides them
   Rig rig(settings, dataset, options.target);
 
   BenchResult result;
@@ -137,7 +139,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   result.settings.pipeline.execution.threads = rig.loader().threads();
   result.target = options.target;
   BenchFigures& figures = result.figures;
-  figures.usable_cores = read_topology().usable();
+  figures.usable_cores = usable_cores;
 
   report("warming up", 0.02);
   const double begin = seconds_now();
@@ -153,7 +155,10 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
     report("storage alone", done);
     storage.push_back(storage_rate(*dataset, rig.loader(), slice * kStorageShare));
     report("loader alone", done + kStorageShare * part);
-    LoaderRate alone = loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
+    LoaderRate alone = [&] {
+      const CpuSplit::LoaderScope cpus(rig.cpu_split());
+      return loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
+    }();
     loader.push_back(alone.samples_per_s);
     cores.push_back(alone.cores_busy);
     figures.stages = std::move(alone.stages);

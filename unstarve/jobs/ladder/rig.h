@@ -64,6 +64,7 @@ class Rig {
   [[nodiscard]] Loader& loader() { return *loader_; }
   [[nodiscard]] Device& device() { return *device_; }
   [[nodiscard]] Trainer* trainer() { return trainer_.get(); }
+  [[nodiscard]] const CpuSplit* cpu_split() const { return split_.get(); }  // null: none
   [[nodiscard]] const Settings& settings() const { return settings_; }
   // Nominal compute time of a step on an emulated accelerator, 0 on a network.
   [[nodiscard]] std::int64_t nominal_step_ns() const;
