@@ -20,7 +20,7 @@ enum class HeapAllocator { kSystem, kJemalloc, kTcmalloc, kMimalloc };
 enum class Affinity { kNone, kSplit };
 
 struct HostSettings {
-  WaitPolicy wait_policy = WaitPolicy::kPassive;
+  WaitPolicy wait_policy = WaitPolicy::kActive;
   Affinity affinity = Affinity::kNone;
   bool huge_pages = false;  // requested for the heap and for tensors
   HeapAllocator allocator = HeapAllocator::kSystem;

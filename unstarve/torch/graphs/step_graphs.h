@@ -6,10 +6,10 @@
 // A kind (StepKey) is everything that a recorded step cannot change: shape and address of the batch, whether the
 // weights are updated, ... Each kind has its own graph. Their number is limited: the graph that has not been used for
 // the longest time is dropped for a new one, but not if it was used recently, so that data of many shapes do not record
-// all the time. Further kinds then run as they are.
+// all the time. Further kinds then run without recording.
 //
 // Ownership: owns the recorder and the graphs. Threads: one at a time.
-// Failure:   if recording fails, no step is recorded from then on. With GraphUse::kAuto the steps run as they are and
+// Failure:   if recording fails, no step is recorded from then on. With GraphUse::kAuto all steps run without it and
 //            notice() has the reason; with kOn, run() throws Error(kInternal).
 
 #include <cstddef>

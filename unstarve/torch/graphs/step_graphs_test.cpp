@@ -94,7 +94,7 @@ TEST_CASE("constants of a recorded step live as long as its graph") {
   CHECK(constant.use_count() == 1);
 }
 
-TEST_CASE("after a failed recording, auto runs all steps as they are and says so once") {
+TEST_CASE("after a failed recording, auto runs all steps without recording and says so once") {
   HostRecorderCounts counts;
   CountedWork counted;
   StepGraphs graphs = graphs_of(counts, {.warm_ups = 1}, /*failing=*/true);
