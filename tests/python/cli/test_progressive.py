@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from train_support import finish
+from train_support import finish, start_training, trained
 
 THUMBNAILS = "synthetic:classes=4,images=192,size=32,seed=2"
 FIXED = ["--precision", "float32", "--operator-threads", "1", "--seed", "3", "--threads", "1"]
@@ -18,17 +18,6 @@ SCHEDULES = ["--progressive-size", "16", "--progressive-augmentation", "0.2", "-
              "--progressive-samples-ramp", "0.5,1"]
 STEPS = [2, 2, 2, 3, 4]
 EPOCHS = ["--epochs", "5"]
-
-
-def start(*arguments):
-    return subprocess.Popen([os.environ["UNSTARVE"], "train", *map(str, arguments)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
-
-
-def trained(*arguments):
-    code, out, errors = finish(start(*arguments, "--json"))
-    assert code == 0, errors
-    return json.loads(out)
 
 
 def losses(result):
@@ -162,14 +151,14 @@ def test_ranks_follow_the_same_phases(tmp_path, whole):
 
 
 def test_one_epoch_has_the_full_values_with_a_notice():
-    code, out, errors = finish(start(THUMBNAILS, *SHORT, *SCHEDULES, "--epochs", "1", "--json"))
+    code, out, errors = finish(start_training(THUMBNAILS, *SHORT, *SCHEDULES, "--epochs", "1", "--json"))
     assert code == 0, errors
     assert json.loads(out)["progressive"]["phases"][0]["image_size"] == 32
     assert "progressive settings have no effect: every epoch of this run has the full values" in errors
 
 
 def test_the_start_of_a_run_announces_the_phases():
-    code, out, errors = finish(start(THUMBNAILS, *SHORT, *SCHEDULES, *EPOCHS))
+    code, out, errors = finish(start_training(THUMBNAILS, *SHORT, *SCHEDULES, *EPOCHS))
     assert code == 0, errors
     assert ("unstarve: progressive training: epochs 1 to 3: 16 px, augmentation 0.2, 50 % of the samples; epoch 4: "
             "28 px, augmentation 0.85, 75 % of the samples; epoch 5: 32 px") in errors.replace("\n", " ")
@@ -178,7 +167,7 @@ def test_the_start_of_a_run_announces_the_phases():
 
 def test_all_faults_are_listed_before_the_data_is_opened():
     """Faults of settings, of their combination with the pipeline, and of the length."""
-    code, _, errors = finish(start(THUMBNAILS, *SHORT, "--minutes", "1", "--progressive-size", "64",
+    code, _, errors = finish(start_training(THUMBNAILS, *SHORT, "--minutes", "1", "--progressive-size", "64",
                                    "--progressive-augmentation", "2", "--progressive-samples-ramp", "0.9,0.1",
                                    "--evaluation-size", "3"))
     assert code == 2
@@ -196,11 +185,11 @@ def test_a_settings_file_lists_its_faults_with_their_lines(tmp_path):
     file = tmp_path / "s.yaml"
     file.write_text("unstarve: 1\npipeline: {source: {path: x}}\ntrain:\n  image_size: 32\n  progressive:\n"
                     "    image_size: 64\n    samples: 0\n    size: 3\n")
-    code, _, errors = finish(start("--config", file))
+    code, _, errors = finish(start_training("--config", file))
     assert code == 3
     assert "s.yaml.train.progressive.size: line 8: unknown key" in errors
     file.write_text(file.read_text().replace("    size: 3\n", ""))
-    code, _, errors = finish(start("--config", file))
+    code, _, errors = finish(start_training("--config", file))
     assert code == 3
     assert "s.yaml.train.progressive.image_size: line 6: " in errors
     assert "found 64; expected 0, or at least 8 and at most 32" in errors
@@ -209,7 +198,7 @@ def test_a_settings_file_lists_its_faults_with_their_lines(tmp_path):
 
 def test_operations_of_another_size_are_an_error(tmp_path):
     file = write_settings(tmp_path / "s.yaml", [{"random_resized_crop": {"size": [24, 32]}}])
-    code, _, errors = finish(start("--config", file, *FIXED, "--progressive-size", "16", *EPOCHS))
+    code, _, errors = finish(start_training("--config", file, *FIXED, "--progressive-size", "16", *EPOCHS))
     assert code == 2
     assert "the operations make images of 16x12 px in epoch 1; expected 16x16" in errors.replace("\n", " ")
 

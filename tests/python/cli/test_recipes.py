@@ -1,25 +1,10 @@
 """`unstarve train --recipe`: settings, what overrides them, and resumed runs."""
 
-import json
-import os
-import subprocess
-
 import pytest
-from train_support import finish
+from train_support import finish, start_training, trained
 
 DATA = "synthetic:classes=4,images=192,size=32,seed=2"
 SHORT = ["--batch", "48", "--precision", "float32", "--operator-threads", "1", "--seed", "3"]
-
-
-def start(*arguments):
-    return subprocess.Popen([os.environ["UNSTARVE"], "train", *map(str, arguments)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
-
-
-def trained(*arguments):
-    code, out, errors = finish(start(*arguments, "--json"))
-    assert code == 0, errors
-    return json.loads(out)
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +46,13 @@ def test_a_settings_file_may_begin_with_a_recipe(tmp_path, whole):
     assert result["loss_last"] == whole["loss_last"]
     assert result["evaluations"][-1]["loss"] == whole["evaluations"][-1]["loss"]
     file.write_text("unstarve: 1\nrecipe: cifar-sped\npipeline: {source: {path: x}}\n")
-    code, _, errors = finish(start("--config", file))
+    code, _, errors = finish(start_training("--config", file))
     assert code == 3
     assert 'fast.yaml.recipe: line 2: found "cifar-sped", expected one of cifar-speed' in errors
 
 
 def test_an_unknown_recipe_is_rejected_with_the_known_ones():
-    code, _, errors = finish(start("no/such/data", "--recipe", "cifar-sped"))
+    code, _, errors = finish(start_training("no/such/data", "--recipe", "cifar-sped"))
     assert code == 2
     assert 'unknown recipe "cifar-sped"; expected one of cifar-speed' in errors
 
@@ -75,7 +60,8 @@ def test_an_unknown_recipe_is_rejected_with_the_known_ones():
 @pytest.mark.parametrize("epochs", ["0.5", "1.25"])
 def test_a_run_with_a_recipe_resumes_bit_equal(tmp_path, whole, epochs):
     """Across the first batch of the whitening layer, averages of lookahead and the epochs of the alternating flip."""
-    process = start(DATA, "--recipe", "cifar-speed", *SHORT, "--epochs", 2, "--checkpoint-dir", tmp_path / "run",
+    process = start_training(DATA, "--recipe", "cifar-speed", *SHORT, "--epochs", 2, "--checkpoint-dir",
+                             tmp_path / "run",
                     "--checkpoint-every", "0.1s", "--keep-checkpoints", 100)
     code, _, errors = finish(process)
     assert code == 0, errors

@@ -1,8 +1,23 @@
 """Processes of `unstarve train`."""
 
+import json
+import os
 import subprocess
 
 import pytest
+
+
+def start_training(*arguments):
+    """Starts `unstarve train` with pipes for its text."""
+    return subprocess.Popen([os.environ["UNSTARVE"], "train", *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def trained(*arguments):
+    """The result of a training that succeeds, from its JSON."""
+    code, out, errors = finish(start_training(*arguments, "--json"))
+    assert code == 0, errors
+    return json.loads(out)
 
 
 def finish(process, timeout=300):
