@@ -168,8 +168,8 @@ def test_the_start_of_a_run_announces_the_phases():
 def test_all_faults_are_listed_before_the_data_is_opened():
     """Faults of settings, of their combination with the pipeline, and of the length."""
     code, _, errors = finish(start_training(THUMBNAILS, *SHORT, "--minutes", "1", "--progressive-size", "64",
-                                   "--progressive-augmentation", "2", "--progressive-samples-ramp", "0.9,0.1",
-                                   "--evaluation-size", "3"))
+                                            "--progressive-augmentation", "2", "--progressive-samples-ramp", "0.9,0.1",
+                                            "--evaluation-size", "3"))
     assert code == 2
     for fault in ("train.evaluation_size: found 3; expected 0, or at least 8 and at most 65536",
                   "train.progressive.image_size: found 64; expected 0, or at least 8 and at most 32",

@@ -61,8 +61,7 @@ def test_an_unknown_recipe_is_rejected_with_the_known_ones():
 def test_a_run_with_a_recipe_resumes_bit_equal(tmp_path, whole, epochs):
     """Across the first batch of the whitening layer, averages of lookahead and the epochs of the alternating flip."""
     process = start_training(DATA, "--recipe", "cifar-speed", *SHORT, "--epochs", 2, "--checkpoint-dir",
-                             tmp_path / "run",
-                    "--checkpoint-every", "0.1s", "--keep-checkpoints", 100)
+                             tmp_path / "run", "--checkpoint-every", "0.1s", "--keep-checkpoints", 100)
     code, _, errors = finish(process)
     assert code == 0, errors
     step = round(float(epochs) * 4)
