@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,54 +13,24 @@
 #include <c10/core/DeviceGuard.h>
 #include <fmt/format.h>
 
-#include "unstarve/core/file.h"
 #include "unstarve/core/random.h"
 #include "unstarve/models/layers.h"
-#include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/foreign_network.h"
 #include "unstarve/torch/graphs/step_graphs.h"
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/layer_run.h"
-#include "unstarve/torch/lookahead.h"
-#include "unstarve/torch/loss_scaler.h"
 #include "unstarve/torch/normalise.h"
-#include "unstarve/torch/optimiser.h"
 #include "unstarve/torch/ranks/exchange.h"
 #include "unstarve/torch/staging.h"
 #include "unstarve/torch/step_memory.h"
 #include "unstarve/torch/step_timer.h"
 #include "unstarve/torch/torch_device.h"
+#include "unstarve/torch/training_state.h"
 #include "unstarve/torch/views.h"
-#include "unstarve/torch/weight_average.h"
 
 namespace unstarve {
 namespace {
-
-constexpr const char* kStepKey = "unstarve.step";
-constexpr const char* kDataKey = "unstarve.data";
-constexpr const char* kOptimiserKey = "unstarve.optimiser";
-constexpr const char* kWeightsPrefix = "training.";  // of the weights if the plain names refer to their average
-constexpr const char* kAverageUpdates = "average.updates";
-constexpr const char* kScaleName = "loss_scaler.scale";
-constexpr const char* kGoodStepsName = "loss_scaler.good_steps";
-
-class TorchSnapshot final : public TrainSnapshot {
- public:
-  // `steps` done determine the random numbers of the next one.
-  TorchSnapshot(std::span<const StateEntry> entries, std::map<std::string, std::string> metadata, std::int64_t steps)
-      : copy_(entries, std::move(metadata)), steps_(steps) {}
-  // False if it is a snapshot of other state.
-  [[nodiscard]] bool load(std::span<const StateEntry> entries) const { return copy_.load(entries); }
-  [[nodiscard]] std::int64_t steps() const { return steps_; }
-  void write(const std::filesystem::path& path) const override {
-    translate_errors("saving " + path.string(), [&] { copy_.write(path); });
-  }
-
- private:
-  StateCopy copy_;
-  std::int64_t steps_;
-};
 
 class TorchTrainer final : public Trainer {
  public:
@@ -83,16 +51,13 @@ class TorchTrainer final : public Trainer {
     if (device_.is_cpu()) memory_.emplace();
     reset_peak_memory(device_);
     torch::manual_seed(settings.seed);
-    network_ = foreign_ ? take_network(*foreign) : find_model(settings.model).make(settings.classes);
-    network_->to(device_);
-    for (torch::Tensor& parameter : network_->parameters()) {
+    NetworkPtr network = foreign_ ? take_network(*foreign) : find_model(settings.model).make(settings.classes);
+    network->to(device_);
+    for (torch::Tensor& parameter : network->parameters()) {
       if (parameter.dim() == 4) parameter.set_data(parameter.detach().contiguous(format_));
     }
-    prepared_ = network_->prepared();
-    optimiser_ = make_optimiser(*network_, settings.optimiser);
-    if (settings.lookahead.every > 0) lookahead_.emplace(*network_, settings.lookahead);
-    if (settings.average > 0) average_.emplace(*network_, settings.average);
-    if (settings.precision == Precision::kFloat16) scaler_.emplace(device_);
+    prepared_ = network->prepared();
+    state_.emplace(std::move(network), settings, device_);
     if (ranks.several()) join(ranks);
     record_steps(std::move(recorder));
   }
@@ -110,8 +75,8 @@ class TorchTrainer final : public Trainer {
     translate_errors("training step", [&] {
       use_device();
       const StepMemory::Scope memory_scope;
-      network_->train();
-      use_averages(false);
+      network().train();
+      state_->use_average(false);
       timer_.mark(0);
       seed_step();
       freeze_whitening(settings_.whitening_epochs > 0 && position.epochs >= settings_.whitening_epochs);
@@ -120,13 +85,15 @@ class TorchTrainer final : public Trainer {
       const Staging::Current& batch = staging_.current();
       if (!prepared_) prepare_network(batch);
       // A recorded update expects that there are no gradients yet, or those that are kept between steps.
-      if (graphs_ && (settings_.accumulate > 1 || (update && !optimiser_->has_gradients()))) {
+      if (graphs_ && (settings_.accumulate > 1 || (update && !state_->optimiser().has_gradients()))) {
         run_recorded(batch, learning_rate, update);
       } else {
         loss_ = compute_gradients(batch, [&](std::size_t index) { timer_.mark(index); });
-        if (update) change_weights([&](const torch::Tensor& found_inf) { optimiser_->step(learning_rate, found_inf); });
+        if (update)
+          change_weights([&](const torch::Tensor& found_inf) { state_->optimiser().step(learning_rate, found_inf); });
       }
-      if (update) average_weights(position);
+      // Not recorded: the decays of the averages change, and a few kernels update all tensors.
+      if (update) state_->update_averages(position.share);
       graphs_ ? timer_.mark_end() : timer_.mark(3);
       staging_.used();
     });
@@ -173,12 +140,12 @@ class TorchTrainer final : public Trainer {
       use_device();
       const StepMemory::Scope memory_scope;
       const torch::NoGradGuard no_grad;
-      network_->eval();
-      use_averages(true);
+      network().eval();
+      state_->use_average(true);
       const Staging::Current& batch = staging_.current();
       const torch::Tensor logits = forward_views(batch);
       const torch::Tensor correct = logits.argmax(1).eq(batch.labels).sum();
-      const torch::Tensor loss = network_->loss(logits, batch.targets.defined() ? batch.targets : batch.labels, 0);
+      const torch::Tensor loss = network().loss(logits, batch.targets.defined() ? batch.targets : batch.labels, 0);
       const std::int64_t samples = batch.labels.size(0);
       staging_.used();
       result.samples += samples;
@@ -200,71 +167,35 @@ class TorchTrainer final : public Trainer {
   std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) override {
     return translate_errors("copying the state of the training", [&] {
       if (exchange_) exchange_->average_statistics();
-      std::map<std::string, std::string> metadata{
-          {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
-      if (!progress.data.empty()) metadata[kDataKey] = progress.data;
-      return std::make_unique<TorchSnapshot>(checkpoint_state(), std::move(metadata), steps_);
+      return state_->snapshot(progress, steps_);
     });
   }
 
   TrainProgress restore(const std::filesystem::path& path) override {
     return translate_errors("restoring " + path.string(), [&] {
-      use_averages(false);
-      const MappedFile file(path);
-      const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
-      const auto step = header.metadata.find(kStepKey);
-      const bool checkpoint = step != header.metadata.end();
-      TrainProgress progress;
-      if (checkpoint) {
-        progress.step = step_number(step->second, path);
-        check_optimiser(header, path.string());
-      }
-      if (const auto data = header.metadata.find(kDataKey); checkpoint && data != header.metadata.end())
-        progress.data = data->second;
-      load_state(checkpoint ? checkpoint_state() : network_state(*network_), {header, file.bytes(), path.string()});
-      prepared_ = network_->prepared();
+      TrainProgress progress = state_->restore(path);
+      prepared_ = network().prepared();
       steps_ = progress.step;
-      if (checkpoint)
-        state_restored();
-      else
-        forget_progress();
       if (exchange_) exchange_->send_weights();
       return progress;
     });
   }
 
   void restore(const TrainSnapshot& snapshot) override {
-    translate_errors("restoring the state of the training", [&] {
-      const auto* const copy = dynamic_cast<const TorchSnapshot*>(&snapshot);
-      if (copy == nullptr || !copy->load(checkpoint_state()))
-        throw Error(ErrorKind::kArgument,
-                    "restoring the state of the training: found a snapshot of another trainer; expected one of this");
-      steps_ = copy->steps();
-      state_restored();
-      optimiser_->clear_gradients();
-    });
+    translate_errors("restoring the state of the training", [&] { steps_ = state_->restore(snapshot); });
   }
 
   LoadedWeights load_weights(const std::filesystem::path& path) override {
     return translate_errors("loading weights " + path.string(), [&] {
-      const MappedFile file(path);
-      const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
-      use_averages(false);
-      const std::vector<StateEntry> entries = network_state(*network_);
-      LoadedWeights result;
-      result.initialised =
-          load_state(entries, {header, file.bytes(), path.string()},
-                     {head_of(*network_), {"optimiser.", "loss_scaler.", "lookahead.", "average.", kWeightsPrefix}});
-      result.loaded = entries.size() - result.initialised.size();
-      prepared_ = network_->prepared();
-      forget_progress();
+      LoadedWeights result = state_->load_weights(path);
+      prepared_ = network().prepared();
       if (exchange_) exchange_->send_weights();
       return result;
     });
   }
 
   void use_average() override {
-    translate_errors("averaging the weights", [&] { use_averages(true); });
+    translate_errors("averaging the weights", [&] { state_->use_average(true); });
   }
 
   void largest_of_ranks(std::span<double> values) override {
@@ -279,15 +210,15 @@ class TorchTrainer final : public Trainer {
   std::size_t peak_memory_bytes() override {
     return translate_errors("reading the device's memory", [&] { return peak_memory(device_); });
   }
-  std::int64_t parameters() const override { return count_parameters(*network_); }
+  std::int64_t parameters() const override { return count_parameters(network()); }
   double macs() const override {
     if (foreign_) return 0;
-    return translate_errors("counting multiply-adds", [&] { return count_macs(*network_, settings_.image_size); });
+    return translate_errors("counting multiply-adds", [&] { return count_macs(network(), settings_.image_size); });
   }
   std::vector<LayerShape> layer_shapes() const override {
     (void)macs();  // records the size of each layer's input
     std::vector<LayerShape> shapes;
-    for (const auto& item : network_->named_modules()) {
+    for (const auto& item : network().named_modules()) {
       if (const auto* const conv = dynamic_cast<const Conv*>(item.value().get())) {
         const ConvShape& of = conv->shape();
         shapes.push_back(
@@ -306,6 +237,8 @@ class TorchTrainer final : public Trainer {
   }
 
  private:
+  [[nodiscard]] Network& network() const { return state_->network(); }
+
   // The GPU "cuda" of a rank is that of its number on the machine.
   static torch::Device device_of_rank(torch::Device device, const Ranks& ranks) {
     if (device.is_cpu() || device.has_index() || !ranks.several()) return device;
@@ -314,13 +247,12 @@ class TorchTrainer final : public Trainer {
 
   void join(const Ranks& ranks) {
     world_ = ranks.world;
-    exchange_ = make_exchange(ranks, *network_, device_);
+    exchange_ = make_exchange(ranks, network(), device_);
     exchange_->send_weights();
-    if (lookahead_) lookahead_->reset();
-    if (average_) average_->reset();
+    state_->restart_averages();
     sum_over_ranks_ = [this](torch::Tensor& values) { exchange_->sum(values); };
     if (!settings_.sync_batch_norm) return;
-    for (const auto& module : network_->modules()) {
+    for (const auto& module : network().modules()) {
       if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->synchronise(&sum_over_ranks_);
     }
   }
@@ -376,10 +308,9 @@ class TorchTrainer final : public Trainer {
   // with the new ones.
   void prepare_network(const Staging::Current& batch) {
     const torch::NoGradGuard no_grad;
-    network_->prepare(images_of(batch).to(torch::kFloat32), exchange_ ? &sum_over_ranks_ : nullptr);
+    network().prepare(images_of(batch).to(torch::kFloat32), exchange_ ? &sum_over_ranks_ : nullptr);
     if (exchange_) exchange_->send_weights();  // the ranks may compute with different rounding
-    if (lookahead_) lookahead_->reset();
-    if (average_) average_->reset();
+    state_->restart_averages();
     prepared_ = true;
   }
 
@@ -392,19 +323,19 @@ class TorchTrainer final : public Trainer {
   // Logits in float32.
   torch::Tensor forward(const Staging::Current& batch) {
     const AutocastScope autocast(device_.type(), type_);
-    return network_->forward(images_of(batch)).to(torch::kFloat32);
+    return network().forward(images_of(batch)).to(torch::kFloat32);
   }
 
   // The mean of the logits over the views of test-time augmentation.
   torch::Tensor forward_views(const Staging::Current& batch) {
     const AutocastScope autocast(device_.type(), type_);
     return mean_logits(images_of(batch), settings_.test_augmentation, format_,
-                       [&](const torch::Tensor& view) { return network_->forward(view).to(torch::kFloat32); });
+                       [&](const torch::Tensor& view) { return network().forward(view).to(torch::kFloat32); });
   }
 
   // With several ranks only the gradient is dropped: the exchange expects one for every parameter.
   void freeze_whitening(bool frozen) {
-    torch::Tensor bias = network_->whitening_bias();
+    torch::Tensor bias = network().whitening_bias();
     const bool was_frozen = std::exchange(frozen_, frozen && bias.defined());
     if (graphs_ && was_frozen != frozen_) forget_graphs();
     if (bias.defined() && !exchange_) bias.set_requires_grad(!frozen);
@@ -413,12 +344,13 @@ class TorchTrainer final : public Trainer {
   // Forward and backward pass; `mark` is called after each. Returns the loss.
   template <class Mark>
   torch::Tensor compute_gradients(const Staging::Current& batch, const Mark& mark) {
-    const torch::Tensor loss = network_->loss(forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
+    const torch::Tensor loss = network().loss(forward(batch), batch.targets.defined() ? batch.targets : batch.labels,
                                               settings_.label_smoothing);
     mark(1);
     if (exchanged_) exchange_->before_backward();
     const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
-    network_->backward(scaler_ ? scaler_->scale(share) : share);
+    const LossScaler* const scaler = state_->scaler();
+    network().backward(scaler != nullptr ? scaler->scale(share) : share);
     mark(2);
     return loss.detach();
   }
@@ -426,19 +358,14 @@ class TorchTrainer final : public Trainer {
   // `update(found_inf)` updates the weights by the gradients.
   template <class Update>
   void change_weights(const Update& update) {
-    if (frozen_) network_->whitening_bias().mutable_grad().reset();
+    if (frozen_) network().whitening_bias().mutable_grad().reset();
+    LossScaler* const scaler = state_->scaler();
     torch::Tensor found_inf;
-    if (scaler_) found_inf = scaler_->unscale(optimiser_->gradients());
-    if (settings_.clip_norm > 0) clip_gradients(optimiser_->gradients(), settings_.clip_norm);
+    if (scaler != nullptr) found_inf = scaler->unscale(state_->optimiser().gradients());
+    if (settings_.clip_norm > 0) clip_gradients(state_->optimiser().gradients(), settings_.clip_norm);
     update(found_inf);
-    if (scaler_) scaler_->update(found_inf);
-    optimiser_->clear_gradients();
-  }
-
-  // Lookahead and the moving average. Not recorded: their decays change, and a few kernels update all tensors.
-  void average_weights(const StepPosition& position) {
-    if (lookahead_) lookahead_->update(position.share);
-    if (average_) average_->update();
+    if (scaler != nullptr) scaler->update(found_inf);
+    state_->optimiser().clear_gradients();
   }
 
   // Makes `graphs_` if the settings and the device permit it.
@@ -466,20 +393,20 @@ class TorchTrainer final : public Trainer {
   // Steps are recorded again from now on.
   void forget_graphs() {
     graphs_->clear();
-    if (settings_.accumulate > 1) optimiser_->keep_gradients();
+    if (settings_.accumulate > 1) state_->optimiser().keep_gradients();
   }
 
   void run_recorded(const Staging::Current& batch, double learning_rate, bool update) {
-    optimiser_->set_rate(learning_rate);
+    state_->optimiser().set_rate(learning_rate);
     StepWork work;
     work.run = [this, batch, update] {
       const UncachedCasts uncached;
       torch::Tensor loss = compute_gradients(batch, [](std::size_t) {});
-      if (update) change_weights([&](const torch::Tensor& found_inf) { optimiser_->step_at_rate(found_inf); });
+      if (update) change_weights([&](const torch::Tensor& found_inf) { state_->optimiser().step_at_rate(found_inf); });
       return loss;
     };
     work.undo = [&] {
-      if (settings_.accumulate == 1) optimiser_->clear_gradients();
+      if (settings_.accumulate == 1) state_->optimiser().clear_gradients();
       --steps_;
       seed_step();
     };
@@ -504,70 +431,6 @@ class TorchTrainer final : public Trainer {
     return key;
   }
 
-  // Lets the network have the averages, or the weights that are trained.
-  void use_averages(bool on) {
-    if (!average_ || averaged_ == on) return;
-    average_->swap();
-    averaged_ = on;
-  }
-
-  // The weights for use, under torchvision's names, and everything else that a run needs to continue.
-  std::vector<StateEntry> checkpoint_state() {
-    use_averages(false);
-    std::vector<StateEntry> entries = network_state(*network_);
-    if (average_) {
-      for (StateEntry& entry : entries) entry.name = kWeightsPrefix + entry.name;
-      entries.insert(entries.begin(), average_->averages().begin(), average_->averages().end());
-      entries.push_back({kAverageUpdates, average_->updates()});
-    }
-    for (StateEntry& entry : optimiser_->state()) entries.push_back(std::move(entry));
-    if (lookahead_) {
-      for (StateEntry& entry : lookahead_->state()) entries.push_back(std::move(entry));
-    }
-    if (scaler_) {
-      entries.push_back({kScaleName, scaler_->scale_tensor()});
-      entries.push_back({kGoodStepsName, scaler_->growth_tensor()});
-    }
-    return entries;
-  }
-
-  // After checkpoint_state() was overwritten.
-  void state_restored() {
-    optimiser_->restored();
-    if (lookahead_) lookahead_->restored();
-    if (average_) average_->restored();
-  }
-
-  // A checkpoint of another optimiser would be rejected for its first tensor; this message is clearer.
-  void check_optimiser(const SafetensorsHeader& header, const std::string& origin) const {
-    const auto stored = header.metadata.find(kOptimiserKey);
-    const std::string expected = optimiser_word();
-    if (stored != header.metadata.end() && stored->second != expected)
-      throw Error(ErrorKind::kInput,
-                  fmt::format("loading weights {}: the checkpoint has the state of the optimiser {}; expected {}. "
-                              "Continue with --optimiser {}, or load only the weights with --weights",
-                              origin, stored->second, expected, stored->second));
-  }
-  [[nodiscard]] std::string optimiser_word() const { return std::string(word_of(settings_.optimiser.name)); }
-
-  // After loading plain weights: the state of the optimiser belongs to other weights.
-  void forget_progress() {
-    optimiser_->reset();
-    if (scaler_) scaler_->reset();
-    if (lookahead_) lookahead_->reset();
-    if (average_) average_->reset();
-  }
-
-  static std::int64_t step_number(const std::string& text, const std::filesystem::path& path) {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || number < 0) {
-      throw Error(ErrorKind::kInput, fmt::format("loading weights {}: {} is \"{}\", expected a step number",
-                                                 path.string(), kStepKey, text));
-    }
-    return number;
-  }
-
   TrainSettings settings_;
   bool foreign_;
   int rank_;
@@ -580,15 +443,10 @@ class TorchTrainer final : public Trainer {
   Staging staging_;
   StepTimer timer_;
   Normaliser normalise_;
-  NetworkPtr network_;
-  bool prepared_ = false;  // Network::prepared()
-  bool frozen_ = false;    // whether the bias of the whitening layer keeps its value
-  std::unique_ptr<Optimiser> optimiser_;
-  std::optional<Lookahead> lookahead_;
-  std::optional<WeightAverage> average_;
-  bool averaged_ = false;  // whether the network has the averages
-  std::optional<LossScaler> scaler_;
-  std::optional<StepGraphs> graphs_;  // of training steps; none: they are not recorded
+  std::optional<TrainingState> state_;  // always there after construction
+  bool prepared_ = false;               // Network::prepared()
+  bool frozen_ = false;                 // whether the bias of the whitening layer keeps its value
+  std::optional<StepGraphs> graphs_;    // of training steps; none: they are not recorded
   torch::Tensor loss_;
   int world_ = 1;
   SumOverRanks sum_over_ranks_;

@@ -35,20 +35,20 @@ StepGraphs::StepGraphs(std::unique_ptr<StepRecorder> recorder, GraphUse use, Gra
 
 torch::Tensor StepGraphs::run(const StepKey& key, const StepWork& work) {
   ++steps_;
-  if (!recorder_) return run_as_is(work);
+  if (!recorder_) return run_unrecorded(work);
   Kind* const kind = kind_of(key);
-  if (kind == nullptr) return run_as_is(work);
+  if (kind == nullptr) return run_unrecorded(work);
   kind->used = steps_;
   if (kind->graph) return replay(*kind);
   if (kind->warm_ups >= limits_.warm_ups) return record(*kind, work);
   ++kind->warm_ups;
   torch::Tensor loss;
-  recorder_->warm_up([&] { loss = run_as_is(work); });
+  recorder_->warm_up([&] { loss = run_unrecorded(work); });
   return loss;
 }
 
-torch::Tensor StepGraphs::run_as_is(const StepWork& work) {
-  ++counts_.as_is;
+torch::Tensor StepGraphs::run_unrecorded(const StepWork& work) {
+  ++counts_.unrecorded;
   return work.run();
 }
 
@@ -72,7 +72,7 @@ torch::Tensor StepGraphs::record(Kind& kind, const StepWork& work) {
                   fmt::format("recording the training step as a graph: {}. Continue without: graph: off", reason));
     }
     notice_ = fmt::format("training steps are not recorded as a graph, which may be slower: {}", reason);
-    return run_as_is(work);
+    return run_unrecorded(work);
   }
   ++counts_.recorded;
   if (work.constants) kind.constants = work.constants();

@@ -1,5 +1,5 @@
 #pragma once
-// Decides for every training step whether it runs as it is, warms up, is recorded or is replayed (step_recorder.h).
+// Decides for every training step whether it runs unrecorded, warms up, is recorded or is replayed (step_recorder.h).
 //
 //   steps of one kind:   warm-up, warm-up, warm-up, recorded and replayed, replayed, replayed, ...
 //
@@ -60,7 +60,7 @@ class StepGraphs {
 
   // Steps so far.
   struct Counts {
-    std::int64_t as_is = 0;  // including warm-ups
+    std::int64_t unrecorded = 0;  // including warm-ups
     std::int64_t recorded = 0;
     std::int64_t replayed = 0;  // including the first one after a recording
   };
@@ -78,7 +78,7 @@ class StepGraphs {
   };
   // Null if there is no room for a new one.
   Kind* kind_of(const StepKey& key);
-  torch::Tensor run_as_is(const StepWork& work);
+  torch::Tensor run_unrecorded(const StepWork& work);
   torch::Tensor record(Kind& kind, const StepWork& work);
   torch::Tensor replay(Kind& kind);
 

@@ -40,7 +40,7 @@ TEST_CASE("steps of a kind warm up, are recorded once and are replayed from then
   CHECK(counts.warm_ups == 3);
   CHECK(counts.records == 1);
   CHECK(counts.replays == 7);
-  CHECK(graphs.counts().as_is == 3);
+  CHECK(graphs.counts().unrecorded == 3);
   CHECK(graphs.counts().recorded == 1);
   CHECK(graphs.counts().replayed == 7);
   CHECK(graphs.notice().empty());
@@ -67,7 +67,7 @@ TEST_CASE("the graph that was not used for the longest time makes room, unless i
   (void)graphs.run({2}, counted.work());
   (void)graphs.run({3}, counted.work());  // no room
   CHECK(graphs.graphs() == 2);
-  CHECK(graphs.counts().as_is == 1);
+  CHECK(graphs.counts().unrecorded == 1);
   for (int step = 0; step < 6; ++step) (void)graphs.run({1}, counted.work());
   (void)graphs.run({3}, counted.work());  // instead of 2
   CHECK(counts.records == 3);
@@ -101,7 +101,7 @@ TEST_CASE("after a failed recording, auto runs all steps without recording and s
   for (int step = 1; step <= 4; ++step) CHECK(graphs.run({1}, counted.work()).item<int>() == step);
   CHECK(counts.records == 1);
   CHECK(counted.undone == 1);
-  CHECK(graphs.counts().as_is == 4);
+  CHECK(graphs.counts().unrecorded == 4);
   CHECK_THAT(graphs.notice(), Catch::Contains("not recorded") && Catch::Contains("not permitted"));
   CHECK(graphs.notice().empty());
 }

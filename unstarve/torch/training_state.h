@@ -1,0 +1,72 @@
+#pragma once
+// Everything that training changes: weights, their averages, the optimiser's tensors and the scale of the loss. It is
+// saved, restored and reset as one.
+//
+// The network has either the weights that are trained or their average (use_average()). A checkpoint contains the
+// weights for use under torchvision's names: the averages if there are any, and then the trained weights with the
+// prefix "training.".
+//
+// Ownership: owns the network and all parts. Threads: one at a time.
+// Failure:   Error(kInput) for a file with the first entry that does not fit; nothing is changed then.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "unstarve/models/layers.h"
+#include "unstarve/models/weights.h"
+#include "unstarve/torch/lookahead.h"
+#include "unstarve/torch/loss_scaler.h"
+#include "unstarve/torch/optimiser.h"
+#include "unstarve/torch/weight_average.h"
+#include "unstarve/train/trainer.h"
+
+namespace unstarve {
+
+class TrainingState {
+ public:
+  // The network is on `device` already.
+  TrainingState(NetworkPtr network, const TrainSettings& settings, torch::Device device);
+
+  [[nodiscard]] Network& network() const { return *network_; }
+  [[nodiscard]] Optimiser& optimiser() const { return *optimiser_; }
+  [[nodiscard]] LossScaler* scaler() { return scaler_ ? &*scaler_ : nullptr; }  // null except with float16
+
+  // Lets the network have the averages, or the weights that are trained. Without averages it does nothing.
+  void use_average(bool on);
+  // After an update of the weights at `share` of the run: updates lookahead and moving average.
+  void update_averages(double share);
+  // Averages begin again with the present weights.
+  void restart_averages();
+
+  // `steps` done determine the random numbers of the next one.
+  [[nodiscard]] std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress, std::int64_t steps);
+  // Returns the steps done. Error(kArgument) for a snapshot of another trainer.
+  std::int64_t restore(const TrainSnapshot& snapshot);
+  // A checkpoint, or plain weights: then everything else is as after construction and the progress is zero.
+  TrainProgress restore(const std::filesystem::path& path);
+  // Plain weights or those of a checkpoint, of a network with any number of classes.
+  LoadedWeights load_weights(const std::filesystem::path& path);
+
+ private:
+  [[nodiscard]] std::vector<StateEntry> entries();
+  void restored();  // after entries() were overwritten
+  void forget();    // after loading plain weights: the rest belongs to other weights
+  [[nodiscard]] std::string optimiser_word() const;
+  void check_optimiser(const SafetensorsHeader& header, const std::string& origin) const;
+
+  NetworkPtr network_;
+  OptimiserName optimiser_name_;
+  std::unique_ptr<Optimiser> optimiser_;
+  std::optional<Lookahead> lookahead_;
+  std::optional<WeightAverage> average_;
+  bool averaged_ = false;  // whether the network has the averages
+  std::optional<LossScaler> scaler_;
+};
+
+}  // namespace unstarve
