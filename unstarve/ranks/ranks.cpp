@@ -51,6 +51,16 @@ Ranks torchrun_ranks() {
   return ranks;
 }
 
+// Without PMIx or PMI, MPI would end the process with a message about its build.
+void check_srun() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"})
+    if (!variable(name).empty()) return;
+  throw Error(ErrorKind::kArgument,
+              fmt::format("train: srun started {} processes without MPI; expected all of them in one MPI world. Start "
+                          "with srun --mpi=pmix, or mpirun",
+                          variable("SLURM_STEP_NUM_TASKS")));
+}
+
 }  // namespace
 
 Launcher launcher_of_environment() {
@@ -66,12 +76,13 @@ Ranks join_ranks() {
     case Launcher::kNone: break;
     case Launcher::kTorchrun: return torchrun_ranks();
     case Launcher::kMpi: {
+      check_srun();
       const std::shared_ptr<MpiWorld> mpi = open_mpi();
       const MpiPlace place = mpi->place();
       if (place.world == 1)
         throw Error(ErrorKind::kArgument,
                     fmt::format("train: MPI found one process, but the launcher started several; expected all of them "
-                                "in one MPI world. Start with mpirun, or srun --mpi=pmix"));
+                                "in one MPI world. Start with srun --mpi=pmix, or mpirun"));
       return {Launcher::kMpi, place.rank, place.world, place.local_rank, place.sharing, "", mpi};
     }
   }
