@@ -11,6 +11,8 @@
 namespace unstarve::cli {
 namespace {
 
+constexpr std::size_t kListed = 30;  // names in a message; of more, only similar ones
+
 // The names at the least distance from `word`; none if that is more than a third of its letters.
 std::vector<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& names) {
   std::size_t least = std::max<std::size_t>(word.size() / 3, 1);
@@ -28,6 +30,7 @@ std::vector<std::string_view> nearest(std::string_view word, const std::vector<s
 std::string describe(std::string_view what, std::string_view word, const std::vector<std::string_view>& names) {
   const std::vector<std::string_view> meant = nearest(word, names);
   if (!meant.empty()) return fmt::format("{} {}; did you mean {}?", what, word, fmt::join(meant, " or "));
+  if (names.size() > kListed) return fmt::format("{} {}", what, word);
   return fmt::format("{} {}; expected one of {}", what, word, fmt::join(names, ", "));
 }
 
