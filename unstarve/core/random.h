@@ -1,5 +1,5 @@
 #pragma once
-// Counter-based random numbers: the n-th draw of a stream is a pure function of the stream's name and n.
+// Counter-based random numbers: the n-th number of a stream is a pure function of the stream's name and n.
 //
 // A stream is named by (seed, draw, sample, operation), so augmentation does not depend on the thread, the processing
 // order or the resume position. The generator is Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random

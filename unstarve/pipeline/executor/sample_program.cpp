@@ -27,7 +27,7 @@ bool is_error(const std::exception& error) { return dynamic_cast<const Error*>(&
 
 SampleProgram::SampleProgram(const Plan& plan, const Resources& resources, Decoding decoding)
     : plan_(plan), resources_(resources), decoding_(decoding), storer_(plan.output) {
-  draws_.resize(plan.spec.operations.size(), Random(0, 0, 0, 0));
+  streams_.resize(plan.spec.operations.size(), Random(0, 0, 0, 0));
   begin_epoch(0);
 }
 
@@ -37,7 +37,7 @@ void SampleProgram::begin_epoch(std::uint32_t epoch) {
 }
 
 template <class Work>
-void SampleProgram::locate_image(const Work& work) {
+void SampleProgram::with_image_location(const Work& work) {
   const std::span<const std::uint8_t> bytes = image().bytes;
   try {
     work();
@@ -49,7 +49,7 @@ void SampleProgram::locate_image(const Work& work) {
 }
 
 template <class Work>
-void SampleProgram::locate_operation(OpIndex op, const Work& work) {
+void SampleProgram::with_operation_location(OpIndex op, const Work& work) {
   try {
     work();
   } catch (const std::bad_alloc&) {
@@ -103,22 +103,22 @@ StepIndex SampleProgram::run(const UsePixelsStep&, StepIndex at) {
 }
 
 StepIndex SampleProgram::run(const OpenStep&, StepIndex at) {
-  locate_image([&] { current_.header = buffers_.decoder.open(image().bytes, plan_.spec.decode.max_pixels); });
+  with_image_location([&] { current_.header = buffers_.decoder.open(image().bytes, plan_.spec.decode.max_pixels); });
   current_.selection = select_all(current_.header.size);
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
-  Random& random = draws_[step.op] = draws_of(step.op);
-  locate_operation(
+  Random& random = streams_[step.op] = stream_of(step.op);
+  with_operation_location(
       step.op, [&] { current_.selection = select_for(*stage_->operations[step.op], current_.header.size, random); });
   current_.selected_ops = step.op + 1;
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
-  Random& random = draws_[step.op] = draws_of(step.op);
-  locate_operation(step.op, [&] {
+  Random& random = streams_[step.op] = stream_of(step.op);
+  with_operation_location(step.op, [&] {
     if (select_through({step, stage_->operations}, current_.header, current_.selection, random, buffers_.scratch))
       current_.selected_ops = step.op + 1;
   });
@@ -179,7 +179,7 @@ StepIndex SampleProgram::run(const DecodeStep& step, StepIndex at) {
   const DecodePlan how = plan_decode(current_.header, decode_hint(step, current_.selection));
   if (leave_to_device(how)) return last();
   const std::int64_t start_ns = decoding_.balance != nullptr ? steady_clock().now_ns() : 0;
-  locate_image([&] { decode(how, nullptr); });
+  with_image_location([&] { decode(how, nullptr); });
   use_decoded(how);
   measure_decoding(how, start_ns);
   clock_->lap(WorkStage::kDecode, buffers_.decoded.bytes());
@@ -202,7 +202,7 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
   };
   ResizeRows rows(target, current_.header.orientation, buffers_.scratch, clock_->timed());
   bool resized = false;
-  locate_image([&] { resized = decode(how, &rows); });
+  with_image_location([&] { resized = decode(how, &rows); });
   measure_decoding(how, start_ns);
   if (resized) {
     current_.frame.reset(rows.pixels());
@@ -216,15 +216,15 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
 
 StepIndex SampleProgram::run(const ApplyStep& step, StepIndex at) {
   const Operation& operation = *stage_->operations[step.op];
-  locate_operation(step.op, [&] {
+  with_operation_location(step.op, [&] {
     if (step.op >= current_.selected_ops) {
-      Random random = draws_of(step.op);
+      Random random = stream_of(step.op);
       current_.frame.crop(operation.select(current_.frame.size(), random));
       operation.apply(current_.frame, random, buffers_.scratch);
     } else if (step.op == 0 && current_.selection.part) {  // the resize, narrowed by SelectThroughStep
       resize_part(current_.frame, *current_.selection.part, buffers_.scratch);
     } else {
-      operation.apply(current_.frame, draws_[step.op], buffers_.scratch);
+      operation.apply(current_.frame, streams_[step.op], buffers_.scratch);
     }
   });
   return at + 1;

@@ -47,7 +47,8 @@ class SampleProgram {
   // Executes all steps except the last, and returns the label. Only `timed` samples read the clock. `is_read`: record()
   // holds the record already.
   std::int64_t make(Sample sample, StageTotals& totals, bool timed, bool is_read = false);
-  // Executes StoreStep for the sample of make(), and returns its size. `pixels` has output_bytes().
+  // Executes StoreStep for the sample of make(), and returns its size. `pixels` has room for output_bytes(), or, if
+  // file() is set, for the bytes of the file.
   Size store(std::uint8_t* pixels, StageTotals& totals, bool timed);
 
   // The file that store() copies instead of pixels; bytes are 0 unless the sample of make() is left to a device.
@@ -101,7 +102,7 @@ class SampleProgram {
   }
   [[nodiscard]] StepIndex last() const { return static_cast<StepIndex>(plan_.steps.size()) - 1; }
   // The random numbers of an operation, from the first on.
-  [[nodiscard]] Random draws_of(OpIndex op) const {
+  [[nodiscard]] Random stream_of(OpIndex op) const {
     return {plan_.spec.order.seed, current_.sample.draw, current_.sample.id, op};
   }
   // Decodes to `rows` if that is possible, otherwise to buffers_.decoded; returns whether to `rows`.
@@ -112,9 +113,9 @@ class SampleProgram {
   void measure_decoding(const DecodePlan& how, std::int64_t start_ns);
   // Runs `work`, which concerns the image or an operation; its errors name the location, and the operation.
   template <class Work>
-  void locate_image(const Work& work);
+  void with_image_location(const Work& work);
   template <class Work>
-  void locate_operation(OpIndex op, const Work& work);
+  void with_operation_location(OpIndex op, const Work& work);
   void check_size() const;
   // Borrows what decoding and the operations need beyond the worker's share. give_back() returns it, and frees the
   // buffers.
@@ -130,7 +131,7 @@ class SampleProgram {
   CacheFetch fetch_;
   Buffers buffers_;
   std::uint64_t borrowed_ = 0;
-  std::vector<Random> draws_;  // by operation; of those that are selected before decoding
+  std::vector<Random> streams_;  // by operation; of those that are selected before decoding
   Current current_;
   std::optional<StageClock> clock_;  // of the current sample
 };

@@ -21,7 +21,7 @@ std::string about_first(const ImageHeader& header) {
 Rewrite pass_resize_into_decode(Plan plan, const RunOptions&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   if (!plan.stages[0].operations[0]->only_resizes(plan.facts.first.header.size))
-    return {std::move(plan), false, "the first operation is not a plain resize"};
+    return {std::move(plan), false, "the first operation does more than resize the region that it selects"};
   const DecodeStep decode = insert_select(plan);
   plan.steps[index_of(plan, decode)] = DecodeResizeStep{decode, 0};
   erase_steps(plan, [](const Step& step) { return step == Step(ApplyStep{0}); });
