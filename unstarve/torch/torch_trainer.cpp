@@ -54,7 +54,10 @@ class TorchTrainer final : public Trainer {
     NetworkPtr network = foreign_ ? take_network(*foreign) : find_model(settings.model).make(settings.classes);
     network->to(device_);
     for (torch::Tensor& parameter : network->parameters()) {
-      if (parameter.dim() == 4) parameter.set_data(parameter.detach().contiguous(format_));
+      if (parameter.dim() != 4) continue;
+      // A weight of 1 x 1 is contiguous in both formats, but its gradient has the strides of `format_`. The exchange
+      // compares strides and warns.
+      parameter.set_data(ranks.several() ? parameter.detach().clone(format_) : parameter.detach().contiguous(format_));
     }
     prepared_ = network->prepared();
     state_.emplace(std::move(network), settings, device_);

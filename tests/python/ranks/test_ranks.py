@@ -51,6 +51,7 @@ def start(launcher, ranks, *arguments):
 def trained(launcher, ranks, *arguments):
     code, out, errors = finish(start(launcher, ranks, *arguments, "--json"))
     assert code == 0, errors
+    assert "Warning" not in errors
     return json.loads(out)
 
 
