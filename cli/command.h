@@ -28,6 +28,7 @@ struct Option {
   bool required = false;
   Completes completes = Completes::kNothing;
   const char* choices = "";  // all accepted values, separated by blanks; the shell completes them
+  bool rest = false;         // positional: all words after "--", the command line of another program
   [[nodiscard]] bool positional() const { return name[0] != '-'; }
   [[nodiscard]] bool flag() const { return !positional() && value[0] == '\0'; }
 };
@@ -35,7 +36,9 @@ struct Option {
 // The values on the command line, by option name, with typed access.
 class Arguments {
  public:
-  explicit Arguments(std::map<std::string, std::string> values) : values_(std::move(values)) {}
+  explicit Arguments(std::map<std::string, std::string> values, std::vector<std::string> rest = {})
+      : values_(std::move(values)), rest_(std::move(rest)) {}
+  [[nodiscard]] const std::vector<std::string>& rest() const { return rest_; }  // the words after "--"
   [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   [[nodiscard]] std::string text(const std::string& name, const std::string& fallback = "") const;
   // Throws Error(kArgument) if the value is not a number in [low, high].
@@ -53,6 +56,7 @@ class Arguments {
 
  private:
   std::map<std::string, std::string> values_;
+  std::vector<std::string> rest_;
 };
 
 struct Command {
@@ -82,6 +86,7 @@ struct Command {
 [[nodiscard]] Command prepare_command();
 [[nodiscard]] Command synth_command();
 [[nodiscard]] Command doctor_command();
+[[nodiscard]] Command watch_command();
 [[nodiscard]] Command demo_command();
 [[nodiscard]] Command help_command();
 [[nodiscard]] Command completion_command();

@@ -123,7 +123,9 @@ std::string zsh_completion() {
       const std::string values = values_of(option);
       const bool file = values.empty() && (option.positional() || option.completes == Completes::kPath);
       const std::string action = file ? "_files" : values.empty() ? " " : "(" + escaped(values, ":") + ")";
-      if (option.positional())
+      if (option.rest)
+        text += " \\\n        '*::command:_normal'";
+      else if (option.positional())
         text += " \\\n        " + in_quotes(fmt::format("{}::{}:{}", ++position, option.name, action));
       else
         text +=

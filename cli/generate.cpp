@@ -43,9 +43,14 @@ std::string man_page() {
       kVersion);
   for (const Command& command : commands()) {
     text += fmt::format(".SS unstarve {}", command.name);
-    for (const Option& option : command.options)
-      if (option.positional()) text += fmt::format(fmt::runtime(option.required ? " {}" : " [{}]"), option.name);
-    text += fmt::format(" [options]\n{}\n.PP\n{}\n", paragraph(command.summary), paragraph(command.description));
+    std::string rest;
+    for (const Option& option : command.options) {
+      if (option.rest) rest = fmt::format(" -- {}", option.name);
+      if (option.positional() && !option.rest)
+        text += fmt::format(fmt::runtime(option.required ? " {}" : " [{}]"), option.name);
+    }
+    text +=
+        fmt::format(" [options]{}\n{}\n.PP\n{}\n", rest, paragraph(command.summary), paragraph(command.description));
     for (const Option& option : command.options) {
       std::string help = option.help;
       if (option.fallback[0]) help += fmt::format(". Default: {}.", option.fallback);

@@ -29,13 +29,16 @@ std::string text_of(const Option& option) {
 
 std::string usage_of(const Command& command) {
   std::string usage = fmt::format("unstarve {}", command.name);
+  std::string rest;
   for (const Option& option : command.options) {
-    if (option.positional())
+    if (option.rest)
+      rest = fmt::format(" -- {}", option.name);
+    else if (option.positional())
       usage += fmt::format(fmt::runtime(option.required ? " {}" : " [{}]"), option.name);
     else if (option.required)
       usage += " " + term_of(option);
   }
-  return usage + " [OPTIONS]";
+  return usage + " [OPTIONS]" + rest;
 }
 
 std::string entries(const Command& command, const std::string& title, bool positional) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -74,11 +75,31 @@ void bind(CLI::App& root, Binding& binding) {
       binding.given[option.name] = app->add_flag(option.name, binding.flags[option.name]);
       continue;
     }
+    if (option.rest) continue;  // split_rest()
     CLI::Option* added = app->add_option(option.name, binding.values[option.name]);
     if (option.required) added->required();
     binding.given[option.name] = added;
   }
   binding.app = app;
+}
+
+bool has_rest(const Command& command) {
+  return std::any_of(command.options.begin(), command.options.end(), [](const Option& one) { return one.rest; });
+}
+
+// Removes "--" and the words after it from the command line of a command that accepts another one, and returns these
+// words: CLI11 would interpret some of them.
+std::vector<std::string> split_rest(int& argc, char** argv) {
+  std::vector<std::string> rest;
+  for (const Command& command : commands()) {
+    if (argc < 2 || command.name != std::string_view(argv[1]) || !has_rest(command)) continue;
+    for (int i = 2; i < argc; ++i) {
+      if (std::string_view(argv[i]) != "--") continue;
+      rest.assign(argv + i + 1, argv + argc);
+      argc = i;
+    }
+  }
+  return rest;
 }
 
 // What to do with a parsed command line; returns the exit code.
@@ -97,6 +118,10 @@ int parse(int argc, char** argv, const Use& use) {
     bind(app, bindings[i]);
   }
 
+  std::string command_line = "unstarve";
+  for (int i = 1; i < argc; ++i) command_line += " " + shell_quoted(argv[i]);
+  const std::vector<std::string> rest = split_rest(argc, argv);
+
   bool json = false;
   for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
   try {
@@ -105,15 +130,15 @@ int parse(int argc, char** argv, const Use& use) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string_view> words(argv + 1, argv + argc);
-    const std::string wrong = unknown_name(words);
-    return report(
-        json, "argument",
-        fmt::format("{}\nRun unstarve --help, or unstarve COMMAND --help.", wrong.empty() ? error.what() : wrong),
-        kWrongUsage);
+    std::string wrong = unknown_name(words);
+    if (wrong.empty()) wrong = error.what();
+    for (const Binding& binding : bindings)
+      if (rest.empty() && binding.app->parsed() && has_rest(*binding.command))
+        wrong += fmt::format("; put -- before another command: unstarve {} -- COMMAND", binding.command->name);
+    return report(json, "argument", fmt::format("{}\nRun unstarve --help, or unstarve COMMAND --help.", wrong),
+                  kWrongUsage);
   }
 
-  std::string command_line = "unstarve";
-  for (int i = 1; i < argc; ++i) command_line += " " + shell_quoted(argv[i]);
   const Notices notices;
   try {
     for (Binding& binding : bindings) {
@@ -121,7 +146,7 @@ int parse(int argc, char** argv, const Use& use) {
       std::map<std::string, std::string> given;
       for (const auto& [name, option] : binding.given)
         if (option->count() > 0) given[name] = binding.values.contains(name) ? binding.values[name] : "true";
-      return use(*binding.command, Arguments(std::move(given)), command_line);
+      return use(*binding.command, Arguments(std::move(given), rest), command_line);
     }
     return kWrongUsage;
   } catch (const Interrupted& error) {

@@ -1,8 +1,9 @@
 # unstarve_unity(TARGET): compiles the sources of each subfolder together, so that shared headers are parsed once per
 # subfolder. Names in unnamed namespaces are therefore unique within a subfolder. -DCMAKE_UNITY_BUILD=OFF compiles every
 # file alone. Always compiled alone are files that use Highway (they include themselves once per instruction set), the
-# files of tables (passes, verbs), which use the same names on purpose, and core/aligned.cpp, which fuzz/ replaces.
-set(unstarve_tables unstarve/pipeline/passes cli/commands)
+# files of tables (passes, rules, verbs), which use the same names on purpose, and core/aligned.cpp, which fuzz/
+# replaces.
+set(unstarve_tables unstarve/pipeline/passes unstarve/diagnose/rules cli/commands)
 function(unstarve_unity target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})

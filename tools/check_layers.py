@@ -25,7 +25,7 @@ RANK = {
     "observe": 1, "codecs": 1, "device": 1,
     "storage": 2, "ops": 2, "models": 2, "ranks": 2,
     "pipeline": 3,
-    "train": 4,
+    "train": 4, "diagnose": 4,
     "infer": 5,
     "jobs": 6,
     "cli": 7, "python": 7, "torch": 7,
@@ -34,6 +34,7 @@ RANK = {
 SUBFOLDERS = {
     "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
     "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), "index"],
+    "diagnose": ["profile", "probes", "rules"],
     "pipeline": [("spec", "autotune", "functions"), "order", "plan", ("passes", "device", "read_ahead"), "delivery",
                  "executor"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],

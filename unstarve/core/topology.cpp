@@ -43,8 +43,13 @@ std::string first_line(const fs::path& path) {
 // "/sys/..." below the root under test.
 fs::path under(const fs::path& root, const fs::path& absolute) { return root / absolute.relative_path(); }
 
-int affinity_of_status(const fs::path& root) {
-  std::ifstream file(under(root, "/proc/self/status"));
+// A file of the process in /proc; `process` is its number or "self".
+fs::path of_process(const fs::path& root, const std::string& process, const char* file) {
+  return under(root, "/proc") / process / file;
+}
+
+int affinity_of_status(const fs::path& root, const std::string& process) {
+  std::ifstream file(of_process(root, process, "status"));
   constexpr std::string_view kKey = "Cpus_allowed_list:";
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with(kKey)) return count_of_list(line.substr(kKey.size()));
@@ -89,8 +94,8 @@ std::optional<Mount> find_mount(const fs::path& root, bool v2) {
 }
 
 // The process's folder in the hierarchy: "0::PATH" in v2, "N:...,cpu,...:PATH" in v1 (cgroups(7)).
-std::optional<std::string> find_group(const fs::path& root, bool v2) {
-  std::ifstream file(under(root, "/proc/self/cgroup"));
+std::optional<std::string> find_group(const fs::path& root, const std::string& process, bool v2) {
+  std::ifstream file(of_process(root, process, "cgroup"));
   for (std::string line; std::getline(file, line);) {
     const auto first = line.find(':');
     const auto second = first == std::string::npos ? first : line.find(':', first + 1);
@@ -114,23 +119,19 @@ double quota_of_folder(const fs::path& folder, bool v2) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-// The minimum quota from the process's folder up to the mount: a parent's limit applies to its children.
-double quota_of_hierarchy(const fs::path& root, bool v2) {
+// The process's folder and those above it, up to the mount: a parent's limit applies to its children.
+void add_groups(std::vector<CpuGroup>& groups, const fs::path& root, const std::string& process, bool v2) {
   const auto mount = find_mount(root, v2);
-  const auto group = find_group(root, v2);
-  if (!mount || !group) return 0;
+  const auto group = find_group(root, process, v2);
+  if (!mount || !group) return;
   std::string inside = *group;
   // The path is relative to the root of the hierarchy or of our namespace. Folders above the mount are not visible.
   if (mount->top != "/" && inside.starts_with(mount->top)) inside.erase(0, mount->top.size());
   if (inside.find("..") != std::string::npos) inside.clear();
   const fs::path top = under(root, mount->point);
-  fs::path relative = fs::path(inside).relative_path();
-  double least = 0;
-  while (true) {
-    const double quota = quota_of_folder(top / relative, v2);
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-    if (relative.empty()) return least;
-    relative = relative.parent_path();
+  for (fs::path relative = fs::path(inside).relative_path();; relative = relative.parent_path()) {
+    groups.push_back({top / relative, v2});
+    if (relative.empty()) return;
   }
 }
 
@@ -141,18 +142,24 @@ int Topology::usable() const {
   return std::max(1, std::min(affinity, whole));
 }
 
-Topology read_topology(const fs::path& root) {
+std::vector<CpuGroup> cpu_groups(const fs::path& root, const std::string& process) {
+  std::vector<CpuGroup> groups;
+  for (const bool v2 : {true, false}) add_groups(groups, root, process, v2);
+  return groups;
+}
+
+Topology read_topology(const fs::path& root, const std::string& process) {
   Topology topology;
-  const bool live = root == "/";
-  const int affinity = live ? static_cast<int>(cpus_of_thread().size()) : affinity_of_status(root);
+  const bool live = root == "/" && process == "self";
+  const int affinity = live ? static_cast<int>(cpus_of_thread().size()) : affinity_of_status(root, process);
   const int online = count_of_list(first_line(under(root, "/sys/devices/system/cpu/online")));
   topology.online = std::max({1, online, online == 0 ? affinity : 0});
   topology.affinity = affinity > 0 ? affinity : topology.online;
   topology.numa_nodes = std::max(1, count_of_list(first_line(under(root, "/sys/devices/system/node/online"))));
   topology.threads_per_core =
       std::max(1, count_of_list(first_line(under(root, "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list"))));
-  for (const bool v2 : {true, false}) {
-    const double quota = quota_of_hierarchy(root, v2);
+  for (const CpuGroup& group : cpu_groups(root, process)) {
+    const double quota = quota_of_folder(group.folder, group.v2);
     if (quota > 0 && (topology.quota == 0 || quota < topology.quota)) topology.quota = quota;
   }
   return topology;

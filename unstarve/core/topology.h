@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace unstarve {
 
@@ -19,8 +20,16 @@ struct Topology {
   [[nodiscard]] int usable() const;
 };
 
-// `root` is prepended to /proc and /sys, for tests on recorded trees. The affinity mask comes from the kernel if root
-// is "/", else from <root>/proc/self/status.
-[[nodiscard]] Topology read_topology(const std::filesystem::path& root = "/");
+// `root` is prepended to /proc and /sys, for tests on recorded trees. `process`: its number, or "self". The affinity
+// mask of this thread comes from the kernel, others from <root>/proc/<process>/status.
+[[nodiscard]] Topology read_topology(const std::filesystem::path& root = "/", const std::string& process = "self");
+
+// A cgroup that may limit the CPU time of a process.
+struct CpuGroup {
+  std::filesystem::path folder;
+  bool v2 = true;
+};
+// That of the process and those above it, as far as they are mounted.
+[[nodiscard]] std::vector<CpuGroup> cpu_groups(const std::filesystem::path& root, const std::string& process);
 
 }  // namespace unstarve

@@ -1,0 +1,89 @@
+#include "unstarve/jobs/watch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "shared.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+
+namespace unstarve::cli {
+namespace {
+
+constexpr int kOursFailed = 125;  // as env, nohup and timeout do
+
+// Fails before the program runs, not after it.
+void check_folder(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.parent_path();
+  if (!folder.empty() && ::access(folder.c_str(), W_OK) != 0) throw io_error("write", file.string(), errno);
+}
+
+WatchOptions options_of(const Arguments& arguments) {
+  WatchOptions options;
+  options.command = arguments.rest();
+  const bool started = !options.command.empty();
+  if (started == arguments.has("--pid"))
+    throw Error(ErrorKind::kArgument, "watch: expected either -- COMMAND or --pid N");
+  if (started && arguments.has("--json")) {
+    throw Error(ErrorKind::kArgument,
+                "watch: standard output is that of the command; use --out FILE instead of --json");
+  }
+  options.pid = static_cast<int>(arguments.integer("--pid", 0, 1, 1 << 30));
+  options.seconds = arguments.seconds("--seconds", 0);
+  check_folder(arguments.text("--out"));
+  return options;
+}
+
+int watch(const Arguments& arguments, const WatchOptions& options) {
+  const WatchResult result = run_watch(options);
+  const bool started = !options.command.empty();
+  if (started)
+    std::fputs(("\nunstarve: " + to_text(result)).c_str(), stderr);  // it may be closed
+  else
+    print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(result) + "\n");
+  return started ? result.profile.exit_code : kDone;
+}
+
+int run(const Arguments& arguments, const std::string&) {
+  const bool started = !arguments.rest().empty();
+  WatchOptions options;
+  try {
+    options = options_of(arguments);
+    return watch(arguments, options);
+  } catch (const CommandFailed& error) {
+    fmt::print(stderr, "unstarve: {}\n", error.what());
+    return error.exit_code();
+  } catch (const Error& error) {
+    if (!started || error.kind() == ErrorKind::kArgument) throw;
+    fmt::print(stderr, "unstarve: {}\n", error.what());
+    return kOursFailed;
+  }
+}
+
+}  // namespace
+
+Command watch_command() {
+  return {
+      "watch",
+      "Explain why a program that trains is slow, without changing it",
+      "Starts a command, or attaches to a running process, of any framework. Reads what its processes and threads "
+      "use while it runs, ranks the causes of lost time, and names the change and the predicted gain for each. "
+      "Output and exit code of the command are passed on. Exit codes of unstarve: 125 it failed, 126 the command "
+      "cannot be executed, 127 it was not found.",
+      "  unstarve watch -- python train.py --epochs 1\n"
+      "  unstarve watch --out profile.json -- torchrun --nproc-per-node 2 train.py\n"
+      "  unstarve watch --pid 4711 --seconds 20",
+      {{.name = "COMMAND", .value = "", .fallback = "", .help = "program to start, with its arguments", .rest = true},
+       {"--pid", "N", "", "watch this running process and those that it started"},
+       {"--seconds", "S", "until the program ends", "watch for this time, such as 20s; the command runs on"},
+       {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
+       json_option()},
+      run};
+}
+
+}  // namespace unstarve::cli

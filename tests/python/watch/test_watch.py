@@ -1,0 +1,192 @@
+"""`unstarve watch`: real programs, their output, exit codes and signals, and what is found."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from processes_support import alive, gone
+
+# One worker computes all the time; the main process waits for it.
+ONE_WORKER = """
+    import time, torch
+    class Slow(torch.utils.data.Dataset):
+        def __len__(self):
+            return 10**9
+        def __getitem__(self, index):
+            until = time.perf_counter() + 0.01
+            while time.perf_counter() < until:
+                pass
+            return torch.zeros(1)
+    until = time.monotonic() + 5
+    for batch in torch.utils.data.DataLoader(Slow(), batch_size=8, num_workers=1):
+        if time.monotonic() > until:
+            break
+    print("trained")
+"""
+
+
+def watch(*arguments, **options):
+    return subprocess.run([os.environ["UNSTARVE"], "watch", *map(str, arguments)], capture_output=True, text=True,
+                          timeout=120, check=False, **options)
+
+
+def python(script):
+    return [sys.executable, "-c", textwrap.dedent(script)]
+
+
+def test_output_and_exit_code_are_those_of_the_command():
+    run = watch("--", "sh", "-c", "read line; echo \"got $line\"; echo problem >&2; exit 7", input="a line\n")
+    assert (run.returncode, run.stdout) == (7, "got a line\n")
+    assert run.stderr.startswith("problem\n")
+    assert "too short for conclusions" in run.stderr
+
+
+def test_a_command_that_is_killed():
+    assert watch("--", "sh", "-c", "kill -9 $$").returncode == 128 + signal.SIGKILL
+
+
+def test_a_command_that_cannot_be_started():
+    run = watch("--", "/no/such/program", "--flag")
+    assert run.returncode == 127
+    assert "/no/such/program" in run.stderr
+    assert watch("--", "/").returncode == 126
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ([], "either -- COMMAND or --pid N"),
+    (["--pid", 1, "--", "true"], "either -- COMMAND or --pid N"),
+    (["--json", "--", "true"], "use --out FILE"),
+    (["sleep", "--verbose"], "put -- before another command: unstarve watch -- COMMAND"),
+    (["--pid", 0], "--pid"),
+])
+def test_wrong_usage(arguments, message):
+    run = watch(*arguments)
+    assert run.returncode == 2
+    assert message in run.stderr
+
+
+def test_a_process_that_does_not_exist():
+    run = watch("--pid", 2**22 + 1, "--seconds", "1s")
+    assert run.returncode == 3
+    assert "no process" in run.stderr
+
+
+def test_a_worker_that_limits_the_main_process(tmp_path):
+    out = tmp_path / "out.json"
+    run = watch("--out", out, "--", *python(ONE_WORKER))
+    assert (run.returncode, run.stdout) == (0, "trained\n"), run.stderr
+    result = json.loads(out.read_text())
+    profile = result["profile"]
+    roles = {role: [one for one in profile["processes"] if one["role"] == role] for role in ("main", "loader")}
+    assert len(roles["main"]) == len(roles["loader"]) == 1
+    worker = roles["loader"][0]
+    assert worker["parent"] == roles["main"][0]["pid"]
+    assert worker["cpu_s"] > 2
+    rules = {finding["rule"]: finding for finding in result["findings"]}
+    main = roles["main"][0]
+    free = profile["machine"]["affinity_cores"] - profile["machine"]["busy_cores"]
+    busy = (worker["cpu_s"] + worker["run_delay_s"]) / (worker["end_s"] - worker["begin_s"])
+    if busy > 0.92 and free > 0.55 and main["busiest_thread_s"] < 0.5 * (main["end_s"] - main["begin_s"]):
+        assert "few-workers" in rules  # nothing else ran on the machine
+        assert re.search(r"num_workers=\d", rules["few-workers"]["change"])
+        assert rules["few-workers"]["gain"] > 1.1
+        assert "the main process waits for the workers of its loader" in run.stderr
+    if busy < 0.88 or free < 0.45:
+        assert "few-workers" not in rules
+    assert profile["exit_code"] == 0
+    assert profile["watching"]["cpu_s"] < 0.02 * profile["watching"]["seconds"]
+
+
+def test_a_running_process_is_watched_for_a_time():
+    command = subprocess.Popen(python("while True: pass"))
+    try:
+        run = watch("--pid", command.pid, "--seconds", "3.5s", "--json")
+        assert run.returncode == 0, run.stderr
+        profile = json.loads(run.stdout)["profile"]
+        assert alive(command.pid)
+        assert 3.4 < profile["watching"]["seconds"] < 10
+        assert profile["watching"]["stopped"] == "after the time of --seconds"
+        main = profile["processes"][0]
+        assert main["pid"] == command.pid
+        assert main["role"] == "main"
+        assert 0 < main["cpu_s"] <= profile["watching"]["seconds"] + 0.1
+    finally:
+        command.kill()
+        command.wait()
+
+
+def test_a_command_runs_on_after_the_time(tmp_path):
+    out = tmp_path / "out.json"
+    run = watch("--seconds", "0.5s", "--out", out, "--", "sh", "-c", "sleep 1.5; echo end; exit 3")
+    assert (run.returncode, run.stdout) == (3, "end\n")
+    profile = json.loads(out.read_text())["profile"]
+    assert profile["watching"]["seconds"] < 1.4
+    assert profile["exit_code"] == 3
+
+
+def test_the_command_has_the_signal_settings_of_the_caller():
+    """A program that ignores SIGPIPE would print an error here."""
+    run = watch("--", "bash", "-c", "yes | head -1; echo ${PIPESTATUS[0]}")
+    assert run.stdout == f"y\n{128 + signal.SIGPIPE}\n"
+    assert "yes:" not in run.stderr
+
+
+def test_arguments_are_passed_on_unchanged():
+    arguments = ["[0,1]", "[]", "--json", "--", "", "a b", "--help"]
+    run = watch("--", sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *arguments)
+    assert json.loads(run.stdout) == arguments
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_are_passed_on(number):
+    script = ("import signal, time\nfor n in (2, 10, 15): signal.signal(n, lambda *_: exit(9))\n"
+              "print('ready', flush=True)\n")
+    process = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--", *python(script + "time.sleep(60)")],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 9, errors
+
+
+def test_a_command_goes_on_if_watching_is_killed(tmp_path):
+    done = tmp_path / "done"
+    script = f"echo $$; sleep 1; echo still running > {done}"
+    process = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--", "sh", "-c", script], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)
+    command = int(process.stdout.readline())
+    process.kill()
+    process.wait()
+    assert alive(command)
+    assert gone([command])
+    assert done.read_text() == "still running\n"
+
+
+def test_many_short_processes(tmp_path):
+    out = tmp_path / "out.json"
+    run = watch("--out", out, "--", "sh", "-c", "for i in $(seq 1500); do /bin/true; done")
+    assert run.returncode == 0
+    profile = json.loads(out.read_text())["profile"]
+    assert len(profile["processes"]) < 250
+    assert profile["watching"]["seconds"] < 60
+
+
+def test_another_user(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root can start a process of another user")
+    out = tmp_path / "out.json"
+    run = watch("--out", out, "--", sys.executable, "-c", "import os, time\nos.setgid(65534); os.setuid(65534)\n"
+                "end = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nos._exit(4)")
+    assert run.returncode == 4
+    assert json.loads(out.read_text())["profile"]["processes"][0]["cpu_s"] > 0.3
+
+
+def test_the_profile_cannot_be_written():
+    run = watch("--out", "/no/such/folder/out.json", "--", "true")
+    assert run.returncode == 125
+    assert "/no/such/folder" in run.stderr

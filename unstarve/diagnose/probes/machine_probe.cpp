@@ -1,0 +1,93 @@
+#include "unstarve/diagnose/probes/machine_probe.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+double share(std::int64_t microseconds, double seconds) {
+  return seconds > 0 ? std::clamp(1e-6 * static_cast<double>(microseconds) / seconds, 0.0, 1.0) : 0;
+}
+
+}  // namespace
+
+MachineProbe::MachineProbe(int process, std::filesystem::path root)
+    : root_(std::move(root)), process_(std::to_string(process)), groups_(cpu_groups(root_, process_)) {
+  look();
+  first_ = last_;
+}
+
+MachineProbe::Counts MachineProbe::counts() const {
+  Counts counts;
+  counts.cpu = parse_cpu_ticks(text_of(root_ / "proc/stat"), cpus_).value_or(CpuTicks{});
+  // The pressure on the cgroup if it has one: that on the machine includes other containers.
+  const auto pressure = [&](const std::string& resource) {
+    std::optional<std::int64_t> microseconds;
+    if (!groups_.empty() && groups_[0].v2)
+      microseconds = parse_pressure_us(text_of(groups_[0].folder / (resource + ".pressure")));
+    if (!microseconds) microseconds = parse_pressure_us(text_of(root_ / "proc/pressure" / resource));
+    return microseconds.value_or(0);
+  };
+  counts.cpu_us = pressure("cpu");
+  counts.io_us = pressure("io");
+  counts.memory_us = pressure("memory");
+  for (const CpuGroup& group : groups_)
+    counts.quotas.push_back(parse_quota_periods(text_of(group.folder / "cpu.stat")).value_or(QuotaPeriods{}));
+  counts.received_bytes = parse_received_bytes(text_of(root_ / "proc/net/dev")).value_or(0);
+  return counts;
+}
+
+void MachineProbe::look() {
+  // A program may be bound to CPUs after its start (taskset). When it has ended, the latest mask remains.
+  std::set<int> cpus = parse_allowed_cpus(text_of(root_ / "proc" / process_ / "status"));
+  if (!cpus.empty() && cpus != cpus_) {
+    cpus_ = std::move(cpus);
+    first_.cpu = counts().cpu;
+  }
+  if (const Topology topology = read_topology(root_, process_); topology.quota > 0) quota_cores_ = topology.quota;
+  Counts now = counts();
+  if (now.cpu.busy > 0) last_ = std::move(now);
+  struct statvfs shm {};
+  if (::statvfs((root_ / "dev/shm").c_str(), &shm) != 0) return;
+  const auto block = static_cast<std::int64_t>(shm.f_frsize);
+  shm_bytes_ = block * static_cast<std::int64_t>(shm.f_blocks);
+  shm_used_bytes_ = std::max(shm_used_bytes_, block * static_cast<std::int64_t>(shm.f_blocks - shm.f_bfree));
+}
+
+MachineUse MachineProbe::use(double seconds) const {
+  MachineUse use;
+  use.affinity_cores = std::max<int>(1, static_cast<int>(cpus_.size()));
+  use.quota_cores = quota_cores_;
+  const CpuTicks &first = first_.cpu, &last = last_.cpu;
+  const auto all = static_cast<double>(last.busy - first.busy + last.idle - first.idle + last.stolen - first.stolen);
+  if (all > 0) {
+    use.stolen_share = static_cast<double>(last.stolen - first.stolen) / all;
+    use.busy_cores = use.affinity_cores * static_cast<double>(last.busy - first.busy) / all;
+  }
+  if (seconds > 0)
+    use.received_bytes_per_s = static_cast<double>(last_.received_bytes - first_.received_bytes) / seconds;
+  for (std::size_t i = 0; i < std::min(first_.quotas.size(), last_.quotas.size()); ++i) {
+    const auto periods = static_cast<double>(last_.quotas[i].all - first_.quotas[i].all);
+    const auto stopped = static_cast<double>(last_.quotas[i].stopped - first_.quotas[i].stopped);
+    if (periods > 0) use.throttled_share = std::max(use.throttled_share, stopped / periods);
+  }
+  use.cpu_pressure = share(last_.cpu_us - first_.cpu_us, seconds);
+  use.io_pressure = share(last_.io_us - first_.io_us, seconds);
+  use.memory_pressure = share(last_.memory_us - first_.memory_us, seconds);
+  use.shm_bytes = shm_bytes_;
+  use.shm_used_bytes = shm_used_bytes_;
+  return use;
+}
+
+}  // namespace unstarve

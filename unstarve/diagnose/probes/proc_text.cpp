@@ -1,0 +1,176 @@
+#include "unstarve/diagnose/probes/proc_text.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace unstarve {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\n";
+
+// Removes the first word of `text` and returns it; "" at the end.
+std::string_view take_word(std::string_view& text) {
+  const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  const std::size_t end = std::min(text.find_first_of(kBlanks, begin), text.size());
+  const std::string_view word = text.substr(begin, end - begin);
+  text.remove_prefix(end);
+  return word;
+}
+
+// Larger ones do not occur, and their sums could overflow.
+constexpr std::int64_t kLargest = std::int64_t{1} << 52;
+
+std::optional<std::int64_t> number(std::string_view word) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return value >= -kLargest && value <= kLargest ? std::optional(value) : std::nullopt;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+// The number after the word `key` at the beginning of a line.
+std::optional<std::int64_t> value_of(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    if (take_word(line) == key) return number(take_word(line));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TaskStat> parse_task_stat(std::string_view text) {
+  // The name is in parentheses and may contain both blanks and parentheses.
+  const std::size_t open = text.find('('), close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+  TaskStat stat;
+  stat.name = text.substr(open + 1, close - open - 1);
+  text.remove_prefix(close + 1);
+  const std::string_view state = take_word(text);
+  if (state.size() != 1) return std::nullopt;
+  stat.state = state[0];
+  std::int64_t fields[21];  // fields 4 to 24 of proc(5)
+  for (std::int64_t& field : fields) {
+    const std::optional<std::int64_t> value = number(take_word(text));
+    if (!value) return std::nullopt;
+    field = *value;
+  }
+  stat.parent = static_cast<int>(fields[0]);
+  stat.minor_faults = fields[6];
+  stat.major_faults = fields[8];
+  stat.cpu_ticks = fields[10] + fields[11];
+  stat.ended_ticks = fields[12] + fields[13];
+  stat.threads = static_cast<int>(fields[16]);
+  stat.start_ticks = fields[18];
+  stat.resident_pages = fields[20];
+  return stat;
+}
+
+std::optional<RunTimes> parse_run_times(std::string_view text) {
+  const std::optional<std::int64_t> running = number(take_word(text)), waiting = number(take_word(text));
+  if (!running || !waiting) return std::nullopt;
+  return RunTimes{*running, *waiting};
+}
+
+std::optional<IoCounts> parse_io_counts(std::string_view text) {
+  const auto bytes = value_of(text, "rchar:"), calls = value_of(text, "syscr:");
+  const auto from_storage = value_of(text, "read_bytes:"), written = value_of(text, "write_bytes:");
+  if (!bytes || !calls || !from_storage || !written) return std::nullopt;
+  return IoCounts{*calls, *bytes, *from_storage, *written};
+}
+
+std::optional<std::int64_t> parse_pressure_us(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    if (take_word(line) != "some") continue;
+    constexpr std::string_view kKey = "total=";
+    for (std::string_view word = take_word(line); !word.empty(); word = take_word(line))
+      if (word.starts_with(kKey)) return number(word.substr(kKey.size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<CpuTicks> parse_cpu_ticks(std::string_view text, const std::set<int>& cpus) {
+  CpuTicks sum;
+  bool found = false;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    const std::string_view name = take_word(line);
+    if (!name.starts_with("cpu") || name.size() == 3) continue;
+    const std::optional<std::int64_t> cpu = number(name.substr(3));
+    if (!cpu || !cpus.contains(static_cast<int>(*cpu))) continue;
+    std::int64_t fields[8];  // user, nice, system, idle, iowait, irq, softirq, steal
+    for (std::int64_t& field : fields) {
+      const std::optional<std::int64_t> value = number(take_word(line));
+      if (!value) return std::nullopt;
+      field = *value;
+    }
+    sum.busy += fields[0] + fields[1] + fields[2] + fields[5] + fields[6];
+    sum.idle += fields[3] + fields[4];
+    sum.stolen += fields[7];
+    found = true;
+  }
+  return found ? std::optional(sum) : std::nullopt;
+}
+
+std::set<int> parse_allowed_cpus(std::string_view text) {
+  constexpr std::int64_t kMost = 1 << 16;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    if (take_word(line) != "Cpus_allowed_list:") continue;
+    std::set<int> cpus;
+    std::string_view list = take_word(line);  // such as 0-3,8,10-11
+    while (!list.empty()) {
+      const std::string_view range = list.substr(0, list.find(','));
+      list.remove_prefix(std::min(range.size() + 1, list.size()));
+      const std::size_t dash = range.find('-');
+      const auto first = number(range.substr(0, dash));
+      const auto last = dash == std::string_view::npos ? first : number(range.substr(dash + 1));
+      if (!first || !last || *first < 0 || *last < *first || *last >= kMost) return {};
+      for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.insert(static_cast<int>(cpu));
+    }
+    return cpus;
+  }
+  return {};
+}
+
+std::optional<QuotaPeriods> parse_quota_periods(std::string_view text) {
+  const auto all = value_of(text, "nr_periods"), stopped = value_of(text, "nr_throttled");
+  if (!all || !stopped) return std::nullopt;
+  return QuotaPeriods{*all, *stopped};
+}
+
+std::optional<std::int64_t> parse_received_bytes(std::string_view text) {
+  std::int64_t sum = 0;
+  bool found = false;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;  // the two lines of headings
+    std::string_view name = line.substr(0, colon);
+    line.remove_prefix(colon + 1);
+    const std::optional<std::int64_t> bytes = number(take_word(line));
+    if (!bytes) return std::nullopt;
+    found = true;
+    if (take_word(name) != "lo") sum += *bytes;
+  }
+  return found ? std::optional(sum) : std::nullopt;
+}
+
+std::vector<std::string> parse_command_line(std::string_view text) {
+  std::vector<std::string> arguments;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    arguments.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return arguments;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,74 @@
+#pragma once
+// Parsers of files in /proc and of cgroups. Fields that a kernel does not have are 0.
+//
+// Source:  proc(5), Documentation/accounting/psi.rst, Documentation/admin-guide/cgroup-v2.rst of Linux.
+// Failure: std::nullopt for text of another form. Threads: pure functions.
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unstarve {
+
+// /proc/PID/stat
+struct TaskStat {
+  std::string name;  // of the program file or the thread, 15 bytes at most
+  char state = '?';  // R running, S sleeping, D waiting for a device, Z ended, ...
+  int parent = 0;
+  int threads = 0;
+  std::int64_t minor_faults = 0;
+  std::int64_t major_faults = 0;  // that waited for a device
+  std::int64_t cpu_ticks = 0;     // user and system time of all threads
+  std::int64_t ended_ticks = 0;   // of children that have ended and were waited for
+  std::int64_t start_ticks = 0;   // since the machine started
+  std::int64_t resident_pages = 0;
+};
+[[nodiscard]] std::optional<TaskStat> parse_task_stat(std::string_view text);
+
+// /proc/PID/task/TID/schedstat
+struct RunTimes {
+  std::int64_t running_ns = 0;
+  std::int64_t waiting_ns = 0;  // ready to run, without a CPU
+};
+[[nodiscard]] std::optional<RunTimes> parse_run_times(std::string_view text);
+
+// /proc/PID/io
+struct IoCounts {
+  std::int64_t read_calls = 0;
+  std::int64_t read_bytes = 0;     // by read(), also from the page cache and pipes
+  std::int64_t storage_bytes = 0;  // that came from a device
+  std::int64_t written_bytes = 0;  // to a device
+};
+[[nodiscard]] std::optional<IoCounts> parse_io_counts(std::string_view text);
+
+// /proc/pressure/*: microseconds in which some task waited for the resource.
+[[nodiscard]] std::optional<std::int64_t> parse_pressure_us(std::string_view text);
+
+// /proc/stat: ticks of the CPUs in `cpus` together.
+struct CpuTicks {
+  std::int64_t busy = 0;    // user, nice, system, interrupts
+  std::int64_t idle = 0;    // also waiting for devices
+  std::int64_t stolen = 0;  // by the hypervisor
+};
+[[nodiscard]] std::optional<CpuTicks> parse_cpu_ticks(std::string_view text, const std::set<int>& cpus);
+
+// Cpus_allowed_list of /proc/PID/status; empty: unknown.
+[[nodiscard]] std::set<int> parse_allowed_cpus(std::string_view text);
+
+// cpu.stat of a cgroup with a CPU quota: its periods, and those in which tasks were stopped.
+struct QuotaPeriods {
+  std::int64_t all = 0;
+  std::int64_t stopped = 0;
+};
+[[nodiscard]] std::optional<QuotaPeriods> parse_quota_periods(std::string_view text);
+
+// /proc/net/dev: received bytes of all interfaces except the loopback.
+[[nodiscard]] std::optional<std::int64_t> parse_received_bytes(std::string_view text);
+
+// /proc/PID/cmdline: the arguments.
+[[nodiscard]] std::vector<std::string> parse_command_line(std::string_view text);
+
+}  // namespace unstarve

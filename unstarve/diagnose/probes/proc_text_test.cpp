@@ -1,0 +1,81 @@
+#include "unstarve/diagnose/probes/proc_text.h"
+
+#include <catch2/catch.hpp>
+
+namespace unstarve {
+namespace {
+
+TEST_CASE("stat of a task whose name contains blanks and parentheses") {
+  const auto stat = parse_task_stat(
+      "4711 (a) (b c) S 12 4711 4711 0 -1 4194304 155 44 7 9 250 130 30 12 20 0 3 0 76152 18026496 1330 "
+      "18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0\n");
+  REQUIRE(stat);
+  CHECK(stat->name == "a) (b c");
+  CHECK(stat->state == 'S');
+  CHECK(stat->parent == 12);
+  CHECK(stat->minor_faults == 155);
+  CHECK(stat->major_faults == 7);
+  CHECK(stat->cpu_ticks == 380);
+  CHECK(stat->ended_ticks == 42);
+  CHECK(stat->threads == 3);
+  CHECK(stat->start_ticks == 76152);
+  CHECK(stat->resident_pages == 1330);
+}
+
+TEST_CASE("every prefix of stat is rejected or complete") {
+  const std::string_view whole = "1 (x) R 0 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 9 10 11 ";
+  REQUIRE(parse_task_stat(whole));
+  const std::size_t complete = whole.rfind("11") + 1;  // "1" is a number, too
+  for (std::size_t size = 0; size < complete; ++size) CHECK_FALSE(parse_task_stat(whole.substr(0, size)));
+}
+
+TEST_CASE("times and counts of a task") {
+  const auto times = parse_run_times("186008180 9003322 356\n");
+  REQUIRE(times);
+  CHECK(times->running_ns == 186008180);
+  CHECK(times->waiting_ns == 9003322);
+  CHECK_FALSE(parse_run_times(""));
+  const auto io = parse_io_counts(
+      "rchar: 6998\nwchar: 22\nsyscr: 12\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 0\n");
+  REQUIRE(io);
+  CHECK(io->read_bytes == 6998);
+  CHECK(io->read_calls == 12);
+  CHECK(io->storage_bytes == 4096);
+  CHECK(io->written_bytes == 8192);
+  CHECK_FALSE(parse_io_counts("rchar: 1\n"));
+  CHECK(parse_command_line(std::string_view("python\0-c\0\0x y", 15)) ==
+        std::vector<std::string>{"python", "-c", "", "x y"});
+}
+
+TEST_CASE("counts of the machine") {
+  CHECK(parse_pressure_us("some avg10=1.88 avg60=1.69 avg300=14.13 total=417282083\n"
+                          "full avg10=0.00 avg60=0.00 avg300=0.00 total=1\n") == 417282083);
+  CHECK_FALSE(parse_pressure_us("full avg10=0.00 total=1\n"));
+  const std::string_view stat =
+      "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 10 20 30 400 50 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\ncpu12 1 0 0 2 0 0 0 3 0 0\n"
+      "intr 1 2\n";
+  const auto ticks = parse_cpu_ticks(stat, {0, 12});
+  REQUIRE(ticks);
+  CHECK(ticks->busy == 74);
+  CHECK(ticks->idle == 452);
+  CHECK(ticks->stolen == 11);
+  CHECK_FALSE(parse_cpu_ticks(stat, {7}));
+  CHECK_FALSE(parse_cpu_ticks("cpu0 1 2 3\n", {0}));
+  CHECK(parse_allowed_cpus("Name:\tx\nCpus_allowed_list:\t0-2,8,10-11\n") == std::set<int>{0, 1, 2, 8, 10, 11});
+  CHECK(parse_allowed_cpus("Cpus_allowed_list:\t5\n") == std::set<int>{5});
+  for (const char* const text :
+       {"", "Cpus_allowed_list:\n", "Cpus_allowed_list: 3-1\n", "Cpus_allowed_list: 0-99999999\n",
+        "Cpus_allowed_list: a\n", "Cpus_allowed_list: 1,,2\n"})
+    CHECK(parse_allowed_cpus(text).empty());
+  const auto periods = parse_quota_periods("usage_usec 5\nnr_periods 30\nnr_throttled 3\nthrottled_usec 1234\n");
+  REQUIRE(periods);
+  CHECK(periods->all == 30);
+  CHECK(periods->stopped == 3);
+  CHECK_FALSE(parse_quota_periods("usage_usec 5\n"));
+  CHECK(parse_received_bytes("Inter-|   Receive\n face |bytes packets\n    lo: 500 1\n  eth0: 1000 3\n  eth1:24 1\n") ==
+        1024);
+  CHECK_FALSE(parse_received_bytes("Inter-|   Receive\n"));
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,137 @@
+#include "unstarve/diagnose/probes/sampler.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "unstarve/core/error.h"
+#include "unstarve/diagnose/probes/machine_probe.h"
+#include "unstarve/diagnose/probes/task_tree.h"
+#include "unstarve/diagnose/probes/timeline_recorder.h"
+#include "unstarve/diagnose/profile/roles.h"
+
+namespace unstarve {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock;
+
+double thread_cpu_s() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// When to do something again whose cost is limited.
+struct Interval {
+  double shortest_s, longest_s;
+  double next_s = 0;
+  void done(double now_s, double cost_s, double share) {
+    next_s = now_s + std::clamp(cost_s / share, shortest_s, longest_s);
+  }
+};
+
+}  // namespace
+
+class Sampler::Thread {
+ public:
+  Thread(int process, const SamplerOptions& options)
+      : options_(options),
+        begin_(SteadyTime::now()),
+        tree_(process, {.adopter = options.adopter}),
+        machine_(process),
+        thread_([this] { run(); }) {}
+  ~Thread() { stop(); }
+
+  RunProfile finish() {
+    stop();
+    if (!failure_.empty()) throw Error(ErrorKind::kInternal, "watching failed: " + failure_);
+    const double seconds = now();
+    tree_.find(seconds);
+    tree_.look(seconds);
+    machine_.look();
+    RunProfile profile;
+    profile.watching = {seconds, looks_ + 1, cpu_s_, ""};
+    profile.machine = machine_.use(seconds);
+    profile.processes = with_roles();
+    timeline_.add(seconds, profile.processes);
+    profile.timeline = timeline_.timeline();
+    return profile;
+  }
+
+ private:
+  [[nodiscard]] double now() const { return std::chrono::duration<double>(SteadyTime::now() - begin_).count(); }
+  [[nodiscard]] std::vector<ProcessUse> with_roles() const {
+    std::vector<ProcessUse> processes = tree_.use();
+    set_roles(processes);
+    return processes;
+  }
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void run() {
+    try {
+      sample();
+    } catch (const std::exception& error) {
+      failure_ = error.what();
+    }
+  }
+
+  void sample() {
+    Interval look{0.02, 10}, find{1, 60};
+    const double begin_cpu = thread_cpu_s();
+    while (true) {
+      const double seconds = now();
+      if (seconds >= find.next_s) {
+        const double before = thread_cpu_s();
+        tree_.find(seconds);
+        machine_.look();
+        timeline_.add(seconds, with_roles());
+        find.done(seconds, thread_cpu_s() - before, options_.cpu_share);
+      }
+      if (seconds >= look.next_s) {
+        const double before = thread_cpu_s();
+        tree_.look(seconds);
+        ++looks_;
+        look.done(seconds, thread_cpu_s() - before, options_.cpu_share);
+      }
+      cpu_s_ = thread_cpu_s() - begin_cpu;
+      const double wait = std::max(std::min(look.next_s, find.next_s) - now(), 0.001);
+      std::unique_lock lock(mutex_);
+      if (changed_.wait_for(lock, std::chrono::duration<double>(wait), [this] { return stop_; })) return;
+    }
+  }
+
+  const SamplerOptions options_;
+  const SteadyTime::time_point begin_;
+  TaskTree tree_;
+  MachineProbe machine_;
+  TimelineRecorder timeline_;
+  std::int64_t looks_ = 0;
+  double cpu_s_ = 0;
+  std::string failure_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread thread_;  // last: uses the others
+};
+
+Sampler::Sampler(int process, const SamplerOptions& options) : thread_(std::make_unique<Thread>(process, options)) {}
+Sampler::~Sampler() = default;
+RunProfile Sampler::finish() { return thread_->finish(); }
+
+}  // namespace unstarve

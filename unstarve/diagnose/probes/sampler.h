@@ -1,0 +1,39 @@
+#pragma once
+// Watches a process and those below it from a thread of its own, and makes the RunProfile.
+//
+//   20 ms to 10 s apart    counters of the tree's threads
+//   1 s to 60 s apart      new processes, counters of the machine, timeline
+//
+// Cost:    both intervals are chosen so that the work takes less than `cpu_share` of one core each.
+// Memory:  limited: timelines have at most 600 points, and two points become one when they are full; see TaskTree.
+// Threads: one caller. Failure: Error(kInternal) by finish() if watching failed; nothing ends the process that is
+//          watched.
+
+#include <memory>
+
+#include "unstarve/diagnose/profile/run_profile.h"
+
+namespace unstarve {
+
+struct SamplerOptions {
+  int adopter = 0;           // TaskTreeOptions
+  double cpu_share = 0.004;  // of one core
+};
+
+class Sampler {
+ public:
+  explicit Sampler(int process, const SamplerOptions& options = {});
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  // Takes a last look and stops. Everything but the command and its exit code is set. Call it once, before the process
+  // is waited for: then its final times are still known.
+  [[nodiscard]] RunProfile finish();
+
+ private:
+  class Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,287 @@
+#include "unstarve/diagnose/probes/task_tree.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kEndedProcesses = 200;
+constexpr std::size_t kNames = 64;
+constexpr std::size_t kShownCommand = 200;  // characters
+constexpr double kNamed = 10;               // seconds in which libraries name their threads
+constexpr std::size_t kLargestFile = 1 << 16;
+constexpr const char* kOtherNames = "others";
+
+// The numbers that name entries of a folder of /proc.
+std::vector<int> numbers_in(const std::filesystem::path& folder) {
+  std::vector<int> numbers;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    int number = 0;
+    const auto [last, status] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (status == std::errc() && last == name.data() + name.size() && number > 0) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::string printable(std::string_view text) {
+  std::string result(text);
+  for (char& character : result)
+    if (static_cast<unsigned char>(character) < ' ' || character == 0x7f) character = ' ';
+  return result;
+}
+
+// "pt_autograd_12" -> "pt_autograd", "Thread-3 (run)" -> "Thread"
+std::string group_of(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789", kSeparators = "-_/:# ";
+  std::size_t end = name.size();
+  for (std::size_t i = 1; i < name.size(); ++i) {
+    if (kDigits.find(name[i]) == std::string_view::npos || kSeparators.find(name[i - 1]) == std::string_view::npos)
+      continue;
+    end = i - 1;
+    break;
+  }
+  const std::string_view words = name.substr(0, end);
+  const std::size_t last = words.find_last_not_of(end < name.size() ? kSeparators : kDigits);
+  return printable(last == std::string_view::npos ? name : words.substr(0, last + 1));
+}
+
+std::string shown(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) text += (text.empty() ? "" : " ") + word;
+  if (text.size() > kShownCommand) text = text.substr(0, kShownCommand) + "...";
+  return printable(text);
+}
+
+double ticks_per_s() { return static_cast<double>(::sysconf(_SC_CLK_TCK)); }
+
+double since_boot_s() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// The entry of `name`, or of all further names if there are too many.
+template <class Value>
+Value& entry_of(std::map<std::string, Value>& entries, const std::string& name) {
+  const bool full = entries.size() >= kNames && !entries.contains(name);
+  Value& entry = entries[full ? kOtherNames : name];
+  if (entry.name.empty()) entry.name = full ? kOtherNames : name;
+  return entry;
+}
+
+double running_s(const RunTimes& first, const RunTimes& last) {
+  return 1e-9 * static_cast<double>(last.running_ns - first.running_ns);
+}
+double waiting_s(const RunTimes& first, const RunTimes& last) {
+  return 1e-9 * static_cast<double>(last.waiting_ns - first.waiting_ns);
+}
+
+}  // namespace
+
+TaskTree::TaskTree(int root, TaskTreeOptions options)
+    : options_(std::move(options)), root_(root), boot_s_(since_boot_s()) {
+  buffer_.resize(kLargestFile);
+  if (const auto stat = stat_of(root)) add(root, *stat, 0);
+}
+
+// Valid until the next call.
+std::string_view TaskTree::read(const std::string& path) const {
+  const int file = ::open((options_.proc / path).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t size = ::read(file, buffer_.data(), buffer_.size());
+  ::close(file);
+  return {buffer_.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
+std::optional<TaskStat> TaskTree::stat_of(int pid) const {
+  return parse_task_stat(read(std::to_string(pid) + "/stat"));
+}
+
+void TaskTree::add(int pid, const TaskStat& stat, double seconds) {
+  Process process;
+  process.use.pid = pid;
+  process.use.parent = stat.parent;
+  process.start_ticks = stat.start_ticks;
+  const double started_s = static_cast<double>(stat.start_ticks) / ticks_per_s() - boot_s_;
+  process.use.begin_s = std::clamp(started_s, 0.0, seconds);
+  process.use.end_s = seconds;
+  if (first_find_) {  // it was running before: only what it uses from now on counts
+    process.first = stat;
+    if (const auto io = parse_io_counts(read(std::to_string(pid) + "/io"))) process.first_io = process.last_io = *io;
+  }
+  process.last = stat;
+  Process& added = alive_.insert_or_assign(pid, std::move(process)).first->second;
+  read_names(added);
+  look_at(added, seconds);
+}
+
+// A process has the name and the arguments of its parent until it executes its own program.
+void TaskTree::read_names(Process& process) const {
+  process.use.name = printable(process.last.name);
+  std::string command = shown(parse_command_line(read(std::to_string(process.use.pid) + "/cmdline")));
+  if (!command.empty()) process.use.command = std::move(command);  // a zombie has none
+}
+
+void TaskTree::find(double seconds) {
+  std::map<int, TaskStat> others;
+  for (const int pid : numbers_in(options_.proc)) {
+    if (const auto known = alive_.find(pid); known != alive_.end()) {
+      read_names(known->second);
+      continue;
+    }
+    if (pid == options_.adopter) continue;
+    if (const auto stat = stat_of(pid)) others.emplace(pid, *stat);
+  }
+  for (bool found = true; found;) {  // children of new processes
+    found = false;
+    for (auto other = others.begin(); other != others.end();) {
+      const int parent = other->second.parent;
+      if (!alive_.contains(parent) && (parent != options_.adopter || parent == 0)) {
+        ++other;
+        continue;
+      }
+      add(other->first, other->second, seconds);
+      other = others.erase(other);
+      found = true;
+    }
+  }
+  first_find_ = false;
+}
+
+void TaskTree::look(double seconds) {
+  for (auto entry = alive_.begin(); entry != alive_.end();) {
+    Process& process = entry->second;
+    const std::optional<TaskStat> stat = stat_of(entry->first);
+    const bool same = stat && stat->start_ticks == process.start_ticks;
+    if (same) process.last = *stat;  // a zombie has its final times
+    if (same && stat->state != 'Z' && stat->state != 'X') {
+      look_at(process, seconds);
+      ++entry;
+      continue;
+    }
+    if (same) process.use.end_s = seconds;
+    for (const auto& [id, thread] : process.threads) end_thread(process, thread);
+    process.threads.clear();
+    end(process);
+    entry = alive_.erase(entry);
+  }
+}
+
+void TaskTree::look_at(Process& process, double seconds) {
+  process.use.end_s = seconds;
+  process.use.peak_resident_bytes =
+      std::max(process.use.peak_resident_bytes, process.last.resident_pages * ::sysconf(_SC_PAGESIZE));
+  if (const auto io = parse_io_counts(read(std::to_string(process.use.pid) + "/io"))) {
+    process.last_io = *io;
+    process.use.has_io = true;
+  }
+  look_at_threads(process, seconds);
+}
+
+void TaskTree::look_at_threads(Process& process, double seconds) {
+  const std::string folder = std::to_string(process.use.pid) + "/task";
+  for (auto& [id, thread] : process.threads) thread.seen = false;
+  for (const int id : numbers_in(options_.proc / folder)) {
+    const std::string task = folder + "/" + std::to_string(id);
+    // Some kernels have no such file: then only the time of the process is known.
+    const RunTimes times = parse_run_times(read(task + "/schedstat")).value_or(RunTimes{});
+    const auto [entry, is_new] = process.threads.try_emplace(id);
+    Thread& thread = entry->second;
+    if (is_new) thread.begin_s = seconds;
+    if (is_new && first_find_) thread.first = times;
+    if (is_new || seconds - thread.begin_s < kNamed) {
+      std::string_view name = read(task + "/comm");
+      if (name.ends_with('\n')) name.remove_suffix(1);
+      if (!name.empty()) thread.group = group_of(name);
+    }
+    thread.last = times;
+    thread.seen = true;
+  }
+  for (auto entry = process.threads.begin(); entry != process.threads.end();) {
+    if (entry->second.seen) {
+      ++entry;
+      continue;
+    }
+    end_thread(process, entry->second);
+    entry = process.threads.erase(entry);
+  }
+}
+
+void TaskTree::end_thread(Process& process, const Thread& thread) {
+  ThreadUse& group = entry_of(process.ended, thread.group);
+  const double cpu_s = running_s(thread.first, thread.last);
+  group.cpu_s += cpu_s;
+  group.run_delay_s += waiting_s(thread.first, thread.last);
+  group.threads = std::max(group.threads, 1);
+  process.use.busiest_thread_s = std::max(process.use.busiest_thread_s, cpu_s);
+}
+
+ProcessUse TaskTree::summary(const Process& process) {
+  ProcessUse use = process.use;
+  use.cpu_s = static_cast<double>(process.last.cpu_ticks - process.first.cpu_ticks) / ticks_per_s();
+  use.ended_children_s = static_cast<double>(process.last.ended_ticks - process.first.ended_ticks) / ticks_per_s();
+  use.minor_faults = process.last.minor_faults - process.first.minor_faults;
+  use.major_faults = process.last.major_faults - process.first.major_faults;
+  use.read_calls = process.last_io.read_calls - process.first_io.read_calls;
+  use.read_bytes = process.last_io.read_bytes - process.first_io.read_bytes;
+  use.storage_bytes = process.last_io.storage_bytes - process.first_io.storage_bytes;
+  use.written_bytes = process.last_io.written_bytes - process.first_io.written_bytes;
+  std::map<std::string, ThreadUse> groups = process.ended;
+  std::map<std::string, int> alive;
+  for (const auto& [id, thread] : process.threads) {
+    ThreadUse& group = entry_of(groups, thread.group);
+    const double cpu_s = running_s(thread.first, thread.last);
+    group.cpu_s += cpu_s;
+    group.run_delay_s += waiting_s(thread.first, thread.last);
+    group.threads = std::max(group.threads, ++alive[group.name]);
+    use.busiest_thread_s = std::max(use.busiest_thread_s, cpu_s);
+  }
+  for (auto& [name, group] : groups) {
+    use.run_delay_s += group.run_delay_s;
+    use.threads.push_back(std::move(group));
+  }
+  std::sort(use.threads.begin(), use.threads.end(),
+            [](const ThreadUse& a, const ThreadUse& b) { return a.cpu_s > b.cpu_s; });
+  return use;
+}
+
+void TaskTree::end(const Process& process) {
+  ended_.push_back(summary(process));
+  ended_.back().ended = true;
+  if (ended_.size() <= kEndedProcesses) return;
+  const auto least = std::min_element(ended_.begin(), ended_.end(),
+                                      [](const ProcessUse& a, const ProcessUse& b) { return a.cpu_s < b.cpu_s; });
+  ProcessUse& sum = entry_of(merged_, least->name);
+  sum.ended = true;
+  sum.command = sum.name + ", several processes";
+  sum.cpu_s += least->cpu_s;
+  sum.run_delay_s += least->run_delay_s;
+  sum.minor_faults += least->minor_faults;
+  sum.major_faults += least->major_faults;
+  sum.peak_resident_bytes = std::max(sum.peak_resident_bytes, least->peak_resident_bytes);
+  sum.has_io = sum.has_io || least->has_io;
+  sum.read_calls += least->read_calls;
+  sum.read_bytes += least->read_bytes;
+  sum.storage_bytes += least->storage_bytes;
+  sum.written_bytes += least->written_bytes;
+  sum.end_s = std::max(sum.end_s, least->end_s);
+  ended_.erase(least);
+}
+
+std::vector<ProcessUse> TaskTree::use() const {
+  std::vector<ProcessUse> result = ended_;
+  for (const auto& [name, use] : merged_) result.push_back(use);
+  for (const auto& [pid, process] : alive_) result.push_back(summary(process));
+  std::sort(result.begin(), result.end(), [](const ProcessUse& a, const ProcessUse& b) { return a.cpu_s > b.cpu_s; });
+  return result;
+}
+
+}  // namespace unstarve

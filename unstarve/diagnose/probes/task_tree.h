@@ -1,0 +1,84 @@
+#pragma once
+// The processes below one process, with their threads: what they use while it is watched.
+//
+//   find()   new processes, and names that have changed: reads the parent of every process of the machine; rarely
+//   look()   counters of all threads that are known, and new threads; often
+//
+// A process remains in the tree if its parent ends. One that starts and ends between two calls of find() is seen only
+// in ended_children_s of its parent.
+//
+// Memory:  limited: of processes that have ended, the 200 with the most CPU time are kept and the others are added up
+//          by name; a process has at most 64 names of threads, a tree 64 names of sums.
+// Failure: never throws except std::bad_alloc. Files of other users that cannot be read leave their counts at 0.
+// Threads: one at a time.
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/diagnose/probes/proc_text.h"
+#include "unstarve/diagnose/profile/run_profile.h"
+
+namespace unstarve {
+
+struct TaskTreeOptions {
+  // A process that adopts those whose parents end (PR_SET_CHILD_SUBREAPER): its new children belong to the tree.
+  // 0: none.
+  int adopter = 0;
+  std::filesystem::path proc = "/proc";
+};
+
+class TaskTree {
+ public:
+  // `root` is a process. Processes that exist now count from now on; those that start later count from their start.
+  explicit TaskTree(int root, TaskTreeOptions options = {});
+
+  // `seconds`: since the beginning.
+  void find(double seconds);
+  void look(double seconds);
+
+  [[nodiscard]] bool root_alive() const { return alive_.contains(root_); }
+
+  // Roles are not set.
+  [[nodiscard]] std::vector<ProcessUse> use() const;
+
+ private:
+  struct Thread {
+    std::string group;  // its name without numbers
+    RunTimes first, last;
+    double begin_s = 0;
+    bool seen = false;  // in the present look
+  };
+  struct Process {
+    ProcessUse use;
+    TaskStat first, last;
+    IoCounts first_io, last_io;
+    std::map<int, Thread> threads;           // alive, by id
+    std::map<std::string, ThreadUse> ended;  // by group
+    std::int64_t start_ticks = 0;
+  };
+
+  void add(int pid, const TaskStat& stat, double seconds);
+  void look_at(Process& process, double seconds);
+  void look_at_threads(Process& process, double seconds);
+  void read_names(Process& process) const;
+  static void end_thread(Process& process, const Thread& thread);
+  void end(const Process& process);
+  [[nodiscard]] static ProcessUse summary(const Process& process);
+  [[nodiscard]] std::optional<TaskStat> stat_of(int pid) const;
+  [[nodiscard]] std::string_view read(const std::string& path) const;
+
+  TaskTreeOptions options_;
+  int root_;
+  double boot_s_;  // from the start of the machine to the beginning
+  bool first_find_ = true;
+  std::map<int, Process> alive_;
+  std::vector<ProcessUse> ended_;
+  std::map<std::string, ProcessUse> merged_;  // processes that have ended, by name
+  mutable std::string buffer_;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,146 @@
+#include "unstarve/diagnose/probes/task_tree.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+namespace unstarve {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock;
+
+// A process that runs `script` by sh, in a group of its own that the destructor ends.
+class Shell {
+ public:
+  explicit Shell(const char* script) : pid_(fork()) {
+    REQUIRE(pid_ >= 0);
+    if (pid_ != 0) return;
+    setpgid(0, 0);
+    execlp("sh", "sh", "-c", script, nullptr);
+    _exit(127);
+  }
+  ~Shell() {
+    kill(-pid_, SIGKILL);
+    kill(pid_, SIGKILL);
+    while (waitpid(-pid_, nullptr, 0) > 0) continue;
+    waitpid(pid_, nullptr, 0);
+  }
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
+  [[nodiscard]] int pid() const { return pid_; }
+
+ private:
+  int pid_;
+};
+
+// Processes whose parents end become children of this one during its lifetime.
+class Adoption {
+ public:
+  Adoption() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~Adoption() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  Adoption(const Adoption&) = delete;
+  Adoption& operator=(const Adoption&) = delete;
+};
+
+// Looks at the tree every 20 ms until `done`.
+template <class Done>
+std::vector<ProcessUse> watch(TaskTree& tree, const Done& done) {
+  const SteadyTime::time_point begin = SteadyTime::now();
+  while (true) {
+    const double seconds = std::chrono::duration<double>(SteadyTime::now() - begin).count();
+    REQUIRE(seconds < 60);
+    tree.find(seconds);
+    tree.look(seconds);
+    std::vector<ProcessUse> use = tree.use();
+    if (done(use)) return use;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+const ProcessUse* named(const std::vector<ProcessUse>& use, const std::string& name) {
+  const auto found = std::find_if(use.begin(), use.end(), [&](const ProcessUse& one) { return one.name == name; });
+  return found == use.end() ? nullptr : &*found;
+}
+
+TEST_CASE("CPU time of a busy descendant, and a process that outlives its parent") {
+  // The sleeping process is a child of a subshell that ends at once.
+  const Adoption adoption;
+  const Shell shell("(sleep 50 & ) ; md5sum /dev/zero & wait");
+  TaskTree tree(shell.pid(), {.adopter = getpid()});
+  const auto use = watch(tree, [](const std::vector<ProcessUse>& now) {
+    const ProcessUse* const busy = named(now, "md5sum");
+    return busy != nullptr && busy->cpu_s >= 0.3 && named(now, "sleep") != nullptr;
+  });
+  const ProcessUse& busy = *named(use, "md5sum");
+  CHECK(&busy == &use.front());
+  CHECK(busy.command == "md5sum /dev/zero");
+  CHECK(busy.parent == shell.pid());
+  REQUIRE(busy.threads.size() == 1);
+  CHECK(busy.threads[0].name == "md5sum");
+  CHECK(busy.threads[0].cpu_s == Approx(busy.cpu_s).margin(0.1));
+  CHECK(busy.busiest_thread_s == busy.threads[0].cpu_s);
+  CHECK(busy.has_io);
+  CHECK(busy.read_bytes > 1'000'000);
+  CHECK(busy.peak_resident_bytes > 100'000);
+  CHECK(named(use, "sleep")->cpu_s < 0.1);
+  CHECK(tree.root_alive());
+}
+
+TEST_CASE("processes that have ended are kept, and short ones are counted with their parent") {
+  const Shell shell(
+      "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do head -c 20000000 /dev/zero | md5sum; done "
+      ">/dev/null; exec sleep 50");
+  TaskTree tree(shell.pid());
+  const auto use = watch(tree, [](const std::vector<ProcessUse>& now) {
+    const ProcessUse* const sleeping = named(now, "sleep");
+    return sleeping != nullptr && sleeping->parent != 0;
+  });
+  const ProcessUse& root = *named(use, "sleep");
+  CHECK(root.pid == shell.pid());
+  CHECK(root.ended_children_s > 0.1);  // 400 MB through md5sum
+  for (const ProcessUse& process : use) CHECK(process.ended == (process.pid != shell.pid()));
+}
+
+TEST_CASE("a process that has ended does not count as alive, and its number may be used again") {
+  TaskTree tree(0);
+  CHECK_FALSE(tree.root_alive());
+  CHECK(tree.use().empty());
+  const auto folder = std::filesystem::temp_directory_path() / ("unstarve-task-tree-" + std::to_string(getpid()));
+  const auto write = [&](const char* name, const std::string& text) {
+    std::filesystem::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name) << text;
+  };
+  const auto stat = [](int parent, int ticks, int start) {
+    return "7 (x) S " + std::to_string(parent) + " 1 1 0 -1 0 0 0 0 0 " + std::to_string(ticks) + " 0 0 0 20 0 1 0 " +
+           std::to_string(start) + " 4096 10 0\n";
+  };
+  write("1/stat", stat(0, 5, 1));
+  write("7/stat", stat(1, 100, 50));
+  TaskTree recorded(1, {.proc = folder});
+  recorded.find(0);
+  write("7/stat", stat(1, 150, 50));
+  recorded.look(1);
+  write("7/stat", stat(1, 3, 99));  // another process
+  recorded.look(2);
+  recorded.find(2);
+  recorded.look(3);
+  const auto use = recorded.use();
+  REQUIRE(use.size() == 3);
+  const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  CHECK(use[0].cpu_s == Approx(50 / ticks));  // since the first look
+  CHECK(use[0].ended);
+  CHECK(use[1].cpu_s == Approx(3 / ticks));  // since its start
+  CHECK_FALSE(use[1].ended);
+  CHECK(use[2].cpu_s == 0);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace unstarve

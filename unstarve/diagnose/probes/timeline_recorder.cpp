@@ -1,0 +1,48 @@
+#include "unstarve/diagnose/probes/timeline_recorder.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kPoints = 600;
+
+}  // namespace
+
+void TimelineRecorder::add(double seconds, std::span<const ProcessUse> processes) {
+  double main = 0, loader = 0, other = 0, storage = 0;
+  std::map<int, ProcessUse> now;
+  for (const ProcessUse& process : processes) {
+    if (process.pid == 0) continue;
+    ProcessUse& use = now[process.pid];
+    use.cpu_s = process.cpu_s;
+    use.storage_bytes = process.storage_bytes;
+    const auto known = before_.find(process.pid);
+    const ProcessUse before = known == before_.end() ? ProcessUse{} : known->second;
+    (process.role == ProcessRole::kMain     ? main
+     : process.role == ProcessRole::kLoader ? loader
+                                            : other) += std::max(process.cpu_s - before.cpu_s, 0.0);
+    storage += static_cast<double>(std::max<std::int64_t>(process.storage_bytes - before.storage_bytes, 0));
+  }
+  before_ = std::move(now);
+  const double before_s = std::exchange(seconds_, seconds);
+  const double elapsed = seconds - before_s;
+  if (before_s < 0 || elapsed <= 0) return;  // the beginning
+  // The points that end between the latest call and this one.
+  while (static_cast<double>(timeline_.main.size() + 1) * timeline_.interval_s <= seconds) {
+    timeline_.main.push_back(main / elapsed);
+    timeline_.loader.push_back(loader / elapsed);
+    timeline_.other.push_back(other / elapsed);
+    timeline_.storage_bytes_per_s.push_back(storage / elapsed);
+    if (timeline_.main.size() < kPoints) continue;
+    for (auto* list : {&timeline_.main, &timeline_.loader, &timeline_.other, &timeline_.storage_bytes_per_s}) {
+      for (std::size_t i = 0; i < list->size() / 2; ++i) (*list)[i] = ((*list)[2 * i] + (*list)[2 * i + 1]) / 2;
+      list->resize(list->size() / 2);
+    }
+    timeline_.interval_s *= 2;
+  }
+}
+
+}  // namespace unstarve

@@ -1,0 +1,47 @@
+#include "unstarve/diagnose/probes/timeline_recorder.h"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+namespace unstarve {
+namespace {
+
+ProcessUse process(int pid, ProcessRole role, double cpu_s, std::int64_t bytes) {
+  ProcessUse use;
+  use.pid = pid;
+  use.role = role;
+  use.cpu_s = cpu_s;
+  use.storage_bytes = bytes;
+  return use;
+}
+
+TEST_CASE("busy cores over a day, in a limited list") {
+  TimelineRecorder recorder;
+  double seconds = 0;
+  for (int i = 0; i < 50'000; ++i, seconds += 1.7) {
+    const double cpu_s = 0.5 * seconds;
+    recorder.add(seconds, std::vector{process(1, ProcessRole::kMain, cpu_s, 0),
+                                      process(2, ProcessRole::kLoader, 2 * cpu_s, std::int64_t(1000 * seconds))});
+  }
+  const RunTimeline& timeline = recorder.timeline();
+  CHECK(timeline.main.size() < 600);
+  CHECK(timeline.interval_s * static_cast<double>(timeline.main.size()) == Approx(seconds).epsilon(0.01));
+  for (std::size_t i = 0; i < timeline.main.size(); ++i) {
+    CHECK(timeline.main[i] == Approx(0.5));
+    CHECK(timeline.loader[i] == Approx(1));
+    CHECK(timeline.other[i] == 0);
+    CHECK(timeline.storage_bytes_per_s[i] == Approx(1000).epsilon(0.01));
+  }
+}
+
+TEST_CASE("a process that changes its role does not move the time that it has used") {
+  TimelineRecorder recorder;
+  recorder.add(0, std::vector{process(1, ProcessRole::kOther, 0, 0)});
+  recorder.add(1, std::vector{process(1, ProcessRole::kOther, 1, 0)});
+  recorder.add(2, std::vector{process(1, ProcessRole::kMain, 1.5, 0)});
+  CHECK(recorder.timeline().other == std::vector<double>{1, 0});
+  CHECK(recorder.timeline().main == std::vector<double>{0, 0.5});
+}
+
+}  // namespace
+}  // namespace unstarve

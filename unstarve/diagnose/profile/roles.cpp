@@ -1,0 +1,83 @@
+#include "unstarve/diagnose/profile/roles.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+namespace unstarve {
+namespace {
+
+// They start the programs that train.
+constexpr std::array<std::string_view, 17> kLaunchers{"sh",      "bash",  "dash",       "zsh",     "fish",   "env",
+                                                      "time",    "nice",  "timeout",    "sudo",    "srun",   "mpirun",
+                                                      "mpiexec", "orted", "slurmstepd", "prterun", "numactl"};
+constexpr double kWorks = 0.05;  // CPU time / wall time of a process that does not only wait for its children
+
+bool contains(const ProcessUse& process, std::string_view text) {
+  return process.command.find(text) != std::string::npos;
+}
+
+bool is_launcher(const ProcessUse& process) {
+  if (std::find(kLaunchers.begin(), kLaunchers.end(), process.name) != kLaunchers.end()) return true;
+  for (const std::string_view text : {"torch.distributed.run", "torchrun ", "torch.distributed.launch",
+                                      "accelerate launch", "multiprocessing.resource_tracker"})
+    if (contains(process, text)) return true;
+  return false;
+}
+
+bool is_worker_of_torch(const ProcessUse& process) {
+  constexpr std::string_view kName = "pt_data_worker";
+  return process.name.starts_with(kName) ||
+         std::any_of(process.threads.begin(), process.threads.end(),
+                     [&](const ThreadUse& thread) { return thread.name.starts_with(kName); });
+}
+
+class Roles {
+ public:
+  explicit Roles(std::span<const ProcessUse> processes) {
+    for (const ProcessUse& process : processes)
+      if (process.pid != 0) by_pid_[process.pid] = &process;
+  }
+
+  [[nodiscard]] bool is_server(const ProcessUse& process) const {
+    const ProcessUse* const parent = find(process.parent);
+    return contains(process, "multiprocessing.forkserver") && (parent == nullptr || parent->command != process.command);
+  }
+  [[nodiscard]] bool is_loader(const ProcessUse& process) const {
+    if (process.pid == 0 || is_launcher(process) || is_server(process)) return false;
+    if (is_worker_of_torch(process)) return true;
+    const ProcessUse* parent = find(process.parent);
+    if (parent == nullptr || is_launcher(*parent)) return false;
+    const bool is_fork = !process.command.empty() && process.command == parent->command;
+    if (!is_fork && !contains(process, "multiprocessing.spawn")) return false;
+    if (is_server(*parent)) parent = find(parent->parent);
+    return parent != nullptr && parent->cpu_s >= kWorks * (parent->end_s - parent->begin_s);
+  }
+
+ private:
+  [[nodiscard]] const ProcessUse* find(int pid) const {
+    const auto found = by_pid_.find(pid);
+    return found == by_pid_.end() ? nullptr : found->second;
+  }
+  std::map<int, const ProcessUse*> by_pid_;
+};
+
+}  // namespace
+
+void set_roles(std::span<ProcessUse> processes) {
+  const Roles roles(processes);
+  const auto may_be_main = [&](const ProcessUse& process) {
+    return process.pid != 0 && process.role != ProcessRole::kLoader && !is_launcher(process) &&
+           !roles.is_server(process);
+  };
+  double most = 0;
+  for (ProcessUse& process : processes) {
+    process.role = roles.is_loader(process) ? ProcessRole::kLoader : ProcessRole::kOther;
+    if (may_be_main(process)) most = std::max(most, process.cpu_s);
+  }
+  for (ProcessUse& process : processes)
+    if (most > 0 && may_be_main(process) && process.cpu_s >= most / 2) process.role = ProcessRole::kMain;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,61 @@
+#include "unstarve/diagnose/profile/run_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+
+// The names of the fields in JSON are those of the members.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadUse, name, threads, cpu_s, run_delay_s)
+NLOHMANN_JSON_SERIALIZE_ENUM(ProcessRole, {{ProcessRole::kOther, "other"},
+                                           {ProcessRole::kMain, "main"},
+                                           {ProcessRole::kLoader, "loader"}})
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command, begin_s, end_s, ended, cpu_s,
+                                   run_delay_s, busiest_thread_s, ended_children_s, minor_faults, major_faults,
+                                   peak_resident_bytes, has_io, read_calls, read_bytes, storage_bytes, written_bytes,
+                                   threads)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
+                                   cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, shm_bytes,
+                                   shm_used_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watching, seconds, looks, cpu_s, stopped)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeline, interval_s, main, loader, other, storage_bytes_per_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunProfile, version, command, exit_code, watching, machine, processes, timeline)
+
+double usable_cores(const MachineUse& machine) {
+  const auto affinity = static_cast<double>(machine.affinity_cores);
+  return machine.quota_cores > 0 ? std::min(machine.quota_cores, affinity) : affinity;
+}
+
+const char* to_string(ProcessRole role) noexcept {
+  switch (role) {
+    case ProcessRole::kMain: return "main";
+    case ProcessRole::kLoader: return "loader";
+    case ProcessRole::kOther: break;
+  }
+  return "other";
+}
+
+std::string to_json(const RunProfile& profile) {
+  // Names and arguments of processes may contain any bytes.
+  return nlohmann::json(profile).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+RunProfile run_profile_from_json(const std::string& text, const std::string& origin) {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    if (const int version = json.at("version").get<int>(); version != kRunProfileVersion) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: found version {} of the profile; expected {}", origin, version, kRunProfileVersion));
+    }
+    return json.get<RunProfile>();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: expected the profile of a run: {}", origin, error.what()));
+  }
+}
+
+}  // namespace unstarve

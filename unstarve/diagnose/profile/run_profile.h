@@ -1,0 +1,102 @@
+#pragma once
+// RunProfile: what a watched program did and used, as plain data. All that `watch` and `diagnose` measure or read from
+// traces is reduced to it; rules and predictions are pure functions of it.
+//
+// The JSON form has a `version`. Readers reject unknown versions and ignore unknown fields. Times are seconds; those of
+// several threads are summed.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace unstarve {
+
+inline constexpr int kRunProfileVersion = 1;
+
+// The threads of one name in one process; numbers at the end of names are left out.
+struct ThreadUse {
+  std::string name;
+  int threads = 0;  // at the same time, at most
+  double cpu_s = 0;
+  double run_delay_s = 0;  // ready to run, without a CPU
+};
+
+enum class ProcessRole {
+  kMain,    // trains: the one with the most CPU time that is not a loader
+  kLoader,  // prepares data for it: a worker of a DataLoader or of multiprocessing
+  kOther,
+};
+
+struct ProcessUse {
+  int pid = 0;  // 0: several processes that have ended, with the sum of what they used
+  int parent = 0;
+  ProcessRole role = ProcessRole::kOther;
+  std::string name;
+  std::string command;  // with arguments, shortened
+  double begin_s = 0;   // its start, or 0 if it was running already
+  double end_s = 0;     // when it was last seen
+  bool ended = false;
+  double cpu_s = 0;
+  double run_delay_s = 0;
+  double busiest_thread_s = 0;  // CPU time of its busiest thread
+  double ended_children_s = 0;  // CPU time of children that have ended, including those that were never seen
+  std::int64_t minor_faults = 0;
+  std::int64_t major_faults = 0;
+  std::int64_t peak_resident_bytes = 0;
+  bool has_io = false;  // the following four are known: the process belongs to this user
+  std::int64_t read_calls = 0;
+  std::int64_t read_bytes = 0;     // by read(), also from the page cache and pipes
+  std::int64_t storage_bytes = 0;  // that came from a device
+  std::int64_t written_bytes = 0;
+  std::vector<ThreadUse> threads;  // most CPU time first
+};
+
+// The machine, or the container, while the program ran. Shares are of wall time, 0..1.
+struct MachineUse {
+  int affinity_cores = 1;      // in the affinity mask of the program
+  double quota_cores = 0;      // CPU quota of its cgroups; 0: none
+  double busy_cores = 0;       // mean, of all programs on the CPUs of the affinity mask
+  double stolen_share = 0;     // by the hypervisor, of the time of these CPUs
+  double throttled_share = 0;  // of the quota's periods in which tasks were stopped
+  double cpu_pressure = 0;     // some task waited for a CPU
+  double io_pressure = 0;      // ... for a device
+  double memory_pressure = 0;  // ... for memory
+  double received_bytes_per_s = 0;
+  std::int64_t shm_bytes = 0;       // size of /dev/shm
+  std::int64_t shm_used_bytes = 0;  // at most
+};
+
+// How the program was watched.
+struct Watching {
+  double seconds = 0;  // of wall time
+  std::int64_t looks = 0;
+  double cpu_s = 0;     // that watching used
+  std::string stopped;  // why watching ended before the program; empty: it did not
+};
+
+// Busy cores of the roles over time; all lists have the same length.
+struct RunTimeline {
+  double interval_s = 0;
+  std::vector<double> main, loader, other;
+  std::vector<double> storage_bytes_per_s;
+};
+
+struct RunProfile {
+  int version = kRunProfileVersion;
+  std::string command;  // as given; of the process if it was running already
+  int exit_code = -1;   // -1: unknown
+  Watching watching;
+  MachineUse machine;
+  std::vector<ProcessUse> processes;  // most CPU time first
+  RunTimeline timeline;
+};
+
+// Cores that the program may use at the same time.
+[[nodiscard]] double usable_cores(const MachineUse& machine);
+[[nodiscard]] const char* to_string(ProcessRole role) noexcept;
+
+[[nodiscard]] std::string to_json(const RunProfile& profile);
+// Throws Error(kInput) on malformed JSON, a missing field, or an unknown version; `origin` names it in messages.
+[[nodiscard]] RunProfile run_profile_from_json(const std::string& text, const std::string& origin);
+
+}  // namespace unstarve

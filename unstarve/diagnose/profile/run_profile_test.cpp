@@ -1,0 +1,101 @@
+#include "unstarve/diagnose/profile/run_profile.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/diagnose/profile/roles.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Contains;
+
+TEST_CASE("a profile is the same after JSON") {
+  RunProfile profile;
+  profile.command = "python train.py \xff";
+  profile.exit_code = 3;
+  profile.watching = {12.5, 100, 0.01, "by a signal"};
+  profile.machine.affinity_cores = 4;
+  profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}};
+  ProcessUse use;
+  use.pid = 7;
+  use.role = ProcessRole::kLoader;
+  use.name = "python";
+  use.threads = {{"pt_data_worker", 1, 2.5, 0.5}};
+  profile.processes = {use};
+  const std::string json = to_json(profile);
+  const RunProfile read = run_profile_from_json(json, "x.json");
+  CHECK(to_json(read) == json);
+  CHECK(read.command == "python train.py \xef\xbf\xbd");  // not UTF-8
+  CHECK(read.processes[0].role == ProcessRole::kLoader);
+  CHECK(read.processes[0].threads[0].cpu_s == 2.5);
+  CHECK_THROWS_WITH(run_profile_from_json("{\"version\": 99}", "x.json"), Contains("x.json: found version 99"));
+  CHECK_THROWS_AS(run_profile_from_json("{\"version\": 1}", "x.json"), Error);
+  for (std::size_t size = 0; size < json.size(); size += 7)
+    CHECK_THROWS_AS(run_profile_from_json(json.substr(0, size), "x.json"), Error);
+}
+
+ProcessUse process(int pid, int parent, const char* name, const char* command, double cpu_s) {
+  ProcessUse use;
+  use.pid = pid;
+  use.parent = parent;
+  use.name = name;
+  use.command = command;
+  use.cpu_s = cpu_s;
+  use.end_s = 10;
+  return use;
+}
+
+TEST_CASE("a quota limits the cores that are usable") {
+  MachineUse machine;
+  machine.affinity_cores = 8;
+  CHECK(usable_cores(machine) == 8);
+  machine.quota_cores = 2.5;
+  CHECK(usable_cores(machine) == 2.5);
+  machine.quota_cores = 16;
+  CHECK(usable_cores(machine) == 8);
+}
+
+std::vector<ProcessRole> roles_of(std::vector<ProcessUse> all) {
+  set_roles(all);
+  std::vector<ProcessRole> roles;
+  for (const ProcessUse& use : all) roles.push_back(use.role);
+  return roles;
+}
+using R = ProcessRole;
+
+TEST_CASE("roles under torchrun, with forked workers") {
+  std::vector<ProcessUse> all{
+      process(1, 0, "bash", "bash run.sh", 0.1),
+      process(9, 1, "bash", "bash run.sh", 0.1),  // a subshell
+      process(2, 1, "python", "python -m torch.distributed.run train.py", 5),
+      process(3, 2, "python", "python train.py", 40),
+      process(4, 2, "python", "python train.py", 41),
+      process(5, 3, "pt_data_worker", "python train.py", 60),
+      process(7, 3, "python", "python train.py --other", 60),
+      process(8, 3, "nvidia-smi", "nvidia-smi", 0.2),
+      process(0, 0, "python", "python, several processes", 500),
+  };
+  all[6].threads = {{"pt_data_worker", 1, 1, 0}};
+  CHECK(roles_of(all) == std::vector<R>{R::kOther, R::kOther, R::kOther, R::kMain, R::kMain, R::kLoader, R::kLoader,
+                                        R::kOther, R::kOther});
+}
+
+TEST_CASE("children of multiprocessing are workers of a busy parent, and ranks of an idle one") {
+  const char* const spawned = "python -c from multiprocessing.spawn import spawn_main";
+  CHECK(roles_of({process(1, 0, "python", "python train.py", 8), process(2, 1, "python", spawned, 9),
+                  process(3, 1, "python", "python train.py", 9)}) == std::vector<R>{R::kMain, R::kLoader, R::kLoader});
+  CHECK(roles_of({process(1, 0, "python", "python train.py", 0.1), process(2, 1, "python", spawned, 9),
+                  process(3, 1, "python", spawned, 9), process(4, 2, "pt_data_worker", spawned, 9)}) ==
+        std::vector<R>{R::kOther, R::kMain, R::kMain, R::kLoader});
+}
+
+TEST_CASE("the server of multiprocessing has no role; its children work for its parent") {
+  const char* const server = "python -c from multiprocessing.forkserver import main; main(...)";
+  CHECK(roles_of({process(1, 0, "python", "python train.py", 8), process(2, 1, "python", server, 0.1),
+                  process(3, 2, "python", server, 9), process(4, 2, "pt_data_worker", server, 9)}) ==
+        std::vector<R>{R::kMain, R::kOther, R::kLoader, R::kLoader});
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,30 @@
+// The CPU quota of the container stops the program.
+
+#include <fmt/format.h>
+
+#include "unstarve/diagnose/rules/rule.h"
+
+namespace unstarve {
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const MachineUse& machine = profile.machine;
+  if (machine.throttled_share < 0.05) return std::nullopt;
+  RunFinding finding;
+  finding.title = "the CPU quota of the container stops the program";
+  finding.evidence = fmt::format("tasks were stopped in {:.0f} % of the quota's periods; the quota is {:.1f} cores",
+                                 100 * machine.throttled_share, machine.quota_cores);
+  finding.change =
+      "raise the quota (docker run --cpus, limits.cpu of Kubernetes), or use as many workers and operator "
+      "threads together as the quota has cores";
+  finding.lost = machine.throttled_share;
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kCpuQuota;
+const Rule kCpuQuota{"cpu-quota", "tasks of the cgroup, or of one above it, were stopped in 5 % of the quota's periods",
+                     find};
+
+}  // namespace unstarve

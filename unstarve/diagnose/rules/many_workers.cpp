@@ -1,0 +1,40 @@
+// More workers than cores: they take CPU time from each other and from the main process.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
+  const double cores = usable_cores(profile.machine);
+  if (main.processes == 0 || loader.processes <= std::ceil(cores)) return std::nullopt;
+  const bool delays_main = main.delayed() >= 0.05;
+  if (!delays_main && !(loader_limits(loader, main) && loader.delayed() >= 0.3)) return std::nullopt;
+  const int fitting = std::max(1, static_cast<int>(cores) / main.processes);
+  RunFinding finding;
+  finding.title = fmt::format("{} workers share {:.1f} cores", loader.processes, cores);
+  finding.evidence = fmt::format(
+      "of the time in which they could run, workers waited for a core for {:.0f} %, the main process for {:.0f} %",
+      100 * loader.delayed(), 100 * main.delayed());
+  finding.change = fmt::format(
+      "use {} workers for each main process (num_workers={}): more cannot run at the same time", fitting, fitting);
+  finding.lost = std::min(main.run_delay_s / main.lived_s, 1.0);
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kManyWorkers;
+const Rule kManyWorkers{"many-workers",
+                        "more workers than usable cores (affinity and quota), and of the time in which it could run, "
+                        "the main process waited for a core for 5 %, or the workers limit it and waited for 30 %",
+                        find};
+
+}  // namespace unstarve

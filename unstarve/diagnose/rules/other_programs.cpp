@@ -1,0 +1,47 @@
+// Other programs, or other virtual machines, use the cores.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const RoleSum main = sum_of(profile, ProcessRole::kMain), loader = sum_of(profile, ProcessRole::kLoader);
+  const double cores = profile.machine.affinity_cores, stolen = profile.machine.stolen_share;
+  const double delayed = loader_limits(loader, main) ? loader.delayed() : main.delayed();
+  RunFinding finding;
+  if (stolen >= 0.05) {
+    finding.title = "other virtual machines use the cores";
+    finding.evidence = fmt::format("the hypervisor took {:.0f} % of the time of {:.0f} cores", 100 * stolen, cores);
+    finding.change = "use a machine with cores of its own";
+    finding.gain = 1 / std::max(1 - stolen, 0.1);
+    finding.lost = stolen;
+    return finding;
+  }
+  const double foreign = foreign_cores(profile);
+  if (delayed < 0.1 || foreign < 0.2 * cores) return std::nullopt;
+  finding.title = "other programs use the cores";
+  finding.evidence = fmt::format(
+      "other programs use {:.1f} of {:.0f} cores; of the time in which it could run, {} waited for a core for {:.0f} %",
+      foreign, cores, loader_limits(loader, main) ? "the loader" : "the main process", 100 * delayed);
+  finding.change = "end the other programs, or give this one cores of its own (taskset, cpusets)";
+  finding.gain = std::min(1 / std::max(1 - delayed, 0.1), cores / std::max(cores - foreign, 0.1));
+  finding.lost = 1 - 1 / finding.gain;
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kOtherPrograms;
+const Rule kOtherPrograms{"other-programs",
+                          "of the time in which it could run, the main process, or the loader that limits it, waited "
+                          "for a core for 10 %, and others use a fifth of the cores; or the hypervisor took 5 % of the "
+                          "time",
+                          find};
+
+}  // namespace unstarve

@@ -1,0 +1,36 @@
+#pragma once
+// Rules find causes of lost time in the profile of a run. Each is one file and one row of the table in table.cpp.
+//
+// A rule without evidence returns nothing. Thresholds are relative to the run.
+// Threads: pure functions. Failure: none.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unstarve/diagnose/profile/run_profile.h"
+
+namespace unstarve {
+
+struct RunFinding {
+  std::string rule;      // its name in the table
+  std::string title;     // the cause, in one sentence
+  std::string evidence;  // the figures that show it
+  std::string change;    // what to do
+  double lost = 0;       // share of the run that the cause takes at most, 0..1: the order of the findings
+  double gain = 0;       // predicted throughput after the change, relative to now; 0: unknown
+};
+
+struct Rule {
+  const char* name;
+  const char* threshold;  // when it finds something, for the reference
+  std::optional<RunFinding> (*find)(const RunProfile& profile);
+};
+
+[[nodiscard]] std::span<const Rule> rules();
+
+// The findings of all rules, most lost time first.
+[[nodiscard]] std::vector<RunFinding> findings_of(const RunProfile& profile);
+
+}  // namespace unstarve

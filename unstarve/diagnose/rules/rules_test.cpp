@@ -1,0 +1,188 @@
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+ProcessUse process(ProcessRole role, double cpu_s) {
+  static int number = 100;
+  ProcessUse use;
+  use.pid = ++number;
+  use.parent = 1;
+  use.role = role;
+  use.end_s = 10;
+  use.cpu_s = use.busiest_thread_s = cpu_s;
+  return use;
+}
+
+// A program that ran for 10 s on 8 cores; `main_s` and `loader_s`: CPU time of its processes.
+RunProfile run(double main_s, const std::vector<double>& loader_s) {
+  RunProfile profile;
+  profile.watching.seconds = 10;
+  profile.machine.affinity_cores = 8;
+  profile.processes.push_back(process(ProcessRole::kMain, main_s));
+  for (const double cpu_s : loader_s) profile.processes.push_back(process(ProcessRole::kLoader, cpu_s));
+  for (const ProcessUse& use : profile.processes) profile.machine.busy_cores += use.cpu_s / 10;
+  return profile;
+}
+
+void delay_all(RunProfile& profile, double run_delay_s) {
+  for (ProcessUse& use : profile.processes) use.run_delay_s = run_delay_s;
+}
+
+std::set<std::string> found(const RunProfile& profile) {
+  std::set<std::string> names;
+  double lost = 1;
+  for (const RunFinding& finding : findings_of(profile)) {
+    CHECK_FALSE(finding.title.empty());
+    CHECK_FALSE(finding.evidence.empty());
+    CHECK_FALSE(finding.change.empty());
+    CHECK(finding.lost >= 0);
+    CHECK(finding.lost <= lost);  // most lost time first
+    CHECK((finding.gain == 0 || finding.gain >= 1));
+    lost = finding.lost;
+    names.insert(finding.rule);
+  }
+  return names;
+}
+
+using Names = std::set<std::string>;
+
+TEST_CASE("a healthy program has no findings") {
+  CHECK(found(run(9.8, {4, 4, 4, 4})) == Names{});
+  CHECK(found(run(5, {})) == Names{});
+  CHECK(found(RunProfile{}) == Names{});
+  // It uses all cores, but its main process works.
+  RunProfile profile = run(9.8, std::vector<double>(7, 9.9));
+  delay_all(profile, 0.2);
+  CHECK(found(profile) == Names{});
+  profile.machine.io_pressure = 0.9;  // of readers that work ahead
+  profile.processes[1].storage_bytes = profile.processes[1].read_bytes = 5'000'000'000;
+  CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("few workers") {
+  RunProfile profile = run(4, {9.7, 9.8});
+  CHECK(found(profile) == Names{"few-workers"});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.gain == Approx(2.5));  // until the main process works all the time; the cores permit 3.4
+  CHECK(finding.lost == Approx(0.6));
+  CHECK(finding.change.find("num_workers=5") != std::string::npos);
+  profile.machine.affinity_cores = 3;  // 0.65 of them are free
+  CHECK(findings_of(profile)[0].gain == Approx(1 + 0.65 / 2.35));
+  CHECK(findings_of(profile)[0].change.find("num_workers=3") != std::string::npos);
+  CHECK(found(run(4, {5, 5})) == Names{});        // they wait, too
+  CHECK(found(run(9.5, {9.7, 9.8})) == Names{});  // the main process is the limit
+  profile.machine.affinity_cores = 2;
+  CHECK(found(profile) == Names{});  // no core is free
+  // Two ranks, each with a worker.
+  profile = run(2, {9.8, 9.8});
+  profile.processes.push_back(process(ProcessRole::kMain, 2));
+  profile.machine.busy_cores += 0.2;
+  finding = findings_of(profile)[0];
+  CHECK(finding.gain == Approx(1 + 5.64 / 2.36));
+  CHECK(finding.change.find("num_workers=4") != std::string::npos);
+  // Operators of the main process run on several cores while it works.
+  profile = run(30, {9.8});
+  profile.processes[0].busiest_thread_s = 6;
+  CHECK(found(profile) == Names{"few-workers"});
+}
+
+TEST_CASE("workers that are started in every epoch count once") {
+  RunProfile profile = run(4, {});
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    for (int worker = 0; worker < 2; ++worker) {
+      profile.processes.push_back(process(ProcessRole::kLoader, 0.49));
+      profile.processes.back().begin_s = 0.5 * epoch;
+      profile.processes.back().end_s = 0.5 * epoch + 0.5;
+    }
+  }
+  profile.machine.busy_cores = 2.36;
+  CHECK(sum_of(profile, ProcessRole::kLoader).processes == 2);
+  CHECK(found(profile) == Names{"few-workers"});
+  CHECK(findings_of(profile)[0].change.find("num_workers=5") != std::string::npos);
+}
+
+TEST_CASE("many workers") {
+  RunProfile profile = run(5, std::vector<double>(12, 6));
+  profile.machine.busy_cores = 7.7;
+  delay_all(profile, 3);
+  CHECK(found(profile) == Names{"many-workers"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.3));
+  delay_all(profile, 0.1);
+  CHECK(found(profile) == Names{});
+  delay_all(profile, 3);
+  profile.machine.affinity_cores = 16;
+  profile.machine.busy_cores = 15.8;
+  CHECK(found(profile) == Names{"other-programs"});
+  profile.machine.busy_cores = 7.7;
+  profile.machine.quota_cores = 2.5;
+  CHECK(found(profile) == Names{"many-workers"});
+  CHECK(findings_of(profile)[0].change.find("num_workers=2") != std::string::npos);
+}
+
+TEST_CASE("uneven workers") {
+  CHECK(found(run(4, {9.5, 2, 3, 2})) == Names{"uneven-workers"});
+  CHECK(findings_of(run(4, {9.5, 2, 3, 2}))[0].gain == Approx(9.5 * 4 / 16.5));
+  CHECK(found(run(4, {9.5, 9, 9, 9.5})) == Names{"few-workers"});
+  CHECK(found(run(9.5, {9.5, 2, 3, 2})) == Names{});
+  // The workers of another loader, for validation.
+  RunProfile profile = run(9, {9.5, 9.4, 0.3, 0.3});
+  CHECK(found(profile) == Names{});
+  profile = run(4, {9.5, 9.4, 0.01, 0.01, 0.01});
+  CHECK(found(profile) == Names{});
+  profile = run(4, {9.5, 0.5});
+  profile.processes[2].begin_s = 3;
+  CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("a quota that stops the program") {
+  RunProfile profile = run(9, {});
+  profile.machine.throttled_share = 0.3;
+  CHECK(found(profile) == Names{"cpu-quota"});
+}
+
+TEST_CASE("other programs") {
+  RunProfile profile = run(6, {});
+  profile.processes[0].run_delay_s = 4;
+  CHECK(found(profile) == Names{});  // no other program runs
+  profile.machine.busy_cores = 7.9;
+  CHECK(foreign_cores(profile) == Approx(7.3));
+  CHECK(found(profile) == Names{"other-programs"});
+  CHECK(findings_of(profile)[0].gain == Approx(1 / 0.6));
+  profile.machine.busy_cores = 2.6;  // they use 2 of 8 cores: most of the delay is its own
+  CHECK(findings_of(profile)[0].gain == Approx(8.0 / 6));
+  // Processes that were too short to be seen are its own.
+  profile.machine.busy_cores = 7.9;
+  profile.processes[0].ended_children_s = 70;
+  CHECK(found(profile) == Names{});
+  profile.machine.stolen_share = 0.2;
+  CHECK(found(profile) == Names{"other-programs"});
+}
+
+TEST_CASE("storage") {
+  RunProfile profile = run(2, {1, 1});
+  profile.machine.io_pressure = 0.6;
+  CHECK(found(profile) == Names{});  // the data came from memory
+  profile.processes[1].storage_bytes = 1'000'000'000;
+  profile.processes[1].read_bytes = 2'000'000'000;
+  profile.processes[1].read_calls = 20'000;
+  CHECK(found(profile) == Names{"storage-wait"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.6));
+  profile.processes[1].read_bytes = 20'000'000'000;
+  CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("names of rules differ") {
+  Names names;
+  for (const Rule& rule : rules()) {
+    CHECK(names.insert(rule.name).second);
+    CHECK(std::string(rule.threshold).size() > 10);
+  }
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,46 @@
+// The program waits for storage, because its files are not in the page cache.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  double storage = 0, read = 0, calls = 0;
+  for (const ProcessUse& process : profile.processes) {
+    storage += static_cast<double>(process.storage_bytes);
+    read += static_cast<double>(process.read_bytes);
+    calls += static_cast<double>(process.read_calls);
+  }
+  const RoleSum main = sum_of(profile, ProcessRole::kMain);
+  const double waits = std::min(profile.machine.io_pressure, 1 - main.thread_busy());
+  if (waits < 0.2 || profile.watching.seconds <= 0) return std::nullopt;
+  if (storage < 1e6 * profile.watching.seconds || storage < 0.1 * read) return std::nullopt;
+  RunFinding finding;
+  finding.title = "the program waits for storage";
+  finding.evidence = fmt::format(
+      "tasks waited for a device for {:.0f} % of the time; the main process is busy for {:.0f} %; storage delivered "
+      "{:.1f} MB/s; the mean size of a read is {:.0f} kB",
+      100 * profile.machine.io_pressure, 100 * main.thread_busy(), 1e-6 * storage / profile.watching.seconds,
+      calls > 0 ? 1e-3 * read / calls : 0);
+  finding.change =
+      "read ahead with more concurrent reads, pack small files into shards (unstarve pack), or cache the "
+      "data in memory or on a local disk";
+  finding.lost = waits;
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kStorageWait;
+const Rule kStorageWait{"storage-wait",
+                        "some task waited for a device for 20 % of the time, the main process waited as long, and "
+                        "storage delivered 1 MB/s and a tenth of the bytes that were read",
+                        find};
+
+}  // namespace unstarve

@@ -1,0 +1,69 @@
+#include "unstarve/diagnose/rules/summary.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace unstarve {
+namespace {
+
+// The largest number of intervals (begin, end) that contain one time.
+int most_at_once(const std::vector<std::pair<double, double>>& intervals) {
+  std::vector<std::pair<double, int>> changes;
+  for (const auto& [begin, end] : intervals) {
+    changes.emplace_back(begin, +1);
+    changes.emplace_back(end, -1);
+  }
+  std::sort(changes.begin(), changes.end());  // ends before beginnings
+  int now = 0, most = 0;
+  for (const auto& [seconds, change] : changes) most = std::max(most, now += change);
+  return most;
+}
+
+// CPU time of the program, also of processes that were too short to be seen.
+double own_cpu_s(const RunProfile& profile) {
+  double seen = 0, ended = 0, ended_of_parents = 0;
+  for (const ProcessUse& process : profile.processes) {
+    seen += process.cpu_s;
+    if (process.ended) ended += process.cpu_s;
+    ended_of_parents = std::max(ended_of_parents, process.ended_children_s);
+  }
+  return seen + std::max(ended_of_parents - ended, 0.0);
+}
+
+}  // namespace
+
+RoleSum sum_of(const RunProfile& profile, ProcessRole role) {
+  RoleSum sum;
+  std::vector<std::pair<double, double>> intervals;
+  for (const ProcessUse& process : profile.processes) {
+    const double lived = process.end_s - process.begin_s;
+    if (process.role != role || process.pid == 0 || lived <= 0) continue;
+    intervals.emplace_back(process.begin_s, process.end_s);
+    sum.lived_s += lived;
+    sum.cpu_s += process.cpu_s;
+    sum.run_delay_s += process.run_delay_s;
+    sum.thread_s += process.busiest_thread_s;
+  }
+  if (sum.lived_s < profile.watching.seconds / 10) return {};
+  sum.processes = most_at_once(intervals);
+  return sum;
+}
+
+bool loader_limits(const RoleSum& loader, const RoleSum& main) {
+  if (loader.processes == 0 || main.processes == 0) return false;
+  return (loader.cpu_s + loader.run_delay_s) / loader.lived_s >= 0.9 && main.thread_busy() < 0.8;
+}
+
+double free_cores(const RunProfile& profile) {
+  const double own = profile.watching.seconds > 0 ? own_cpu_s(profile) / profile.watching.seconds : 0;
+  return std::max(usable_cores(profile.machine) - std::max(profile.machine.busy_cores, own), 0.0);
+}
+
+double foreign_cores(const RunProfile& profile) {
+  if (profile.watching.seconds <= 0) return 0;
+  const double own = (own_cpu_s(profile) + profile.watching.cpu_s) / profile.watching.seconds;
+  return std::max(profile.machine.busy_cores - own, 0.0);
+}
+
+}  // namespace unstarve

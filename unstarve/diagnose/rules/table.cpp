@@ -1,0 +1,30 @@
+#include <algorithm>
+#include <array>
+
+#include "unstarve/diagnose/rules/rule.h"
+
+namespace unstarve {
+
+// Each is defined in its own file.
+extern const Rule kFewWorkers, kManyWorkers, kUnevenWorkers, kCpuQuota, kOtherPrograms, kStorageWait;
+
+std::span<const Rule> rules() {
+  static const std::array<Rule, 6> kRules{kFewWorkers, kManyWorkers,   kUnevenWorkers,
+                                          kCpuQuota,   kOtherPrograms, kStorageWait};
+  return kRules;
+}
+
+std::vector<RunFinding> findings_of(const RunProfile& profile) {
+  std::vector<RunFinding> findings;
+  for (const Rule& rule : rules()) {
+    if (std::optional<RunFinding> finding = rule.find(profile)) {
+      finding->rule = rule.name;
+      findings.push_back(std::move(*finding));
+    }
+  }
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const RunFinding& a, const RunFinding& b) { return a.lost > b.lost; });
+  return findings;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,289 @@
+#include "unstarve/jobs/watch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <optional>
+
+#include "unstarve/diagnose/probes/sampler.h"
+#include "unstarve/jobs/common/json.h"
+
+namespace unstarve {
+namespace {
+
+constexpr double kShortest = 3;  // seconds; shorter runs permit no conclusion
+constexpr double kPoll = 0.2;    // seconds between two checks of the time
+constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+
+// Signals wait in this process, so that it can pass them on. The destructor restores the mask.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&signals_);
+    for (const int signal : kPassedOn) sigaddset(&signals_, signal);
+    sigaddset(&signals_, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &signals_, &before_);
+    child_before_ = std::signal(SIGCHLD, SIG_DFL);  // if it is ignored, children cannot be waited for
+  }
+  ~HeldSignals() {
+    std::signal(SIGCHLD, child_before_);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  struct Arrived {
+    int signal = 0;  // 0: none
+    bool from_terminal = false;
+  };
+  // Waits for a signal at most `seconds`, which are less than 1.
+  [[nodiscard]] Arrived wait(double seconds) const {
+    const timespec time{0, static_cast<long>(seconds * 1e9)};
+    siginfo_t info{};
+    const int signal = sigtimedwait(&signals_, &info, &time);
+    return signal > 0 ? Arrived{signal, info.si_code == SI_KERNEL} : Arrived{};
+  }
+  [[nodiscard]] const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t signals_{}, before_{};
+  void (*child_before_)(int) = SIG_DFL;
+};
+
+using SteadyTime = std::chrono::steady_clock;
+double since(SteadyTime::time_point begin) { return std::chrono::duration<double>(SteadyTime::now() - begin).count(); }
+
+// Starts the command with the signal mask of `signals.before()`.
+pid_t start(const std::vector<std::string>& command, const HeldSignals& signals) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  int report[2];  // the child writes errno if it cannot execute the command
+  if (pipe2(report, O_CLOEXEC) != 0) throw io_error("start", command[0], errno);
+  const pid_t child = fork();
+  if (child == 0) {
+    // This program ignores both (cli/program.cpp), and ignored signals remain ignored.
+    std::signal(SIGPIPE, SIG_DFL);
+    std::signal(SIGXFSZ, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &signals.before(), nullptr);
+    execvp(words[0], words.data());
+    const int error = errno;
+    (void)!write(report[1], &error, sizeof error);
+    _exit(127);
+  }
+  int error = child < 0 ? errno : 0;
+  close(report[1]);
+  int reported = 0;
+  if (child > 0 && read(report[0], &reported, sizeof reported) == sizeof reported) error = reported;
+  close(report[0]);
+  if (error == 0) return child;
+  if (child > 0) waitpid(child, nullptr, 0);
+  throw CommandFailed(io_error("start", command[0], error), error == ENOENT ? 127 : 126);
+}
+
+int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+std::string joined(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// A sampler whose failure does not end the caller: the profile then has the reason.
+class CarefulSampler {
+ public:
+  CarefulSampler(int process, int adopter) {
+    guarded([&] { sampler_ = std::make_unique<Sampler>(process, SamplerOptions{.adopter = adopter}); });
+  }
+  // Does nothing after the first call. `stopped`: why the program still runs; empty: it has ended.
+  void finish(const std::string& stopped) {
+    if (!sampler_) return;
+    guarded([&] {
+      profile_ = sampler_->finish();
+      profile_.watching.stopped = stopped;
+    });
+    sampler_.reset();
+  }
+  [[nodiscard]] RunProfile& profile() { return profile_; }
+
+ private:
+  template <class Work>
+  void guarded(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      profile_.watching.stopped = fmt::format("by an error: {}", error.what());
+    }
+  }
+  std::unique_ptr<Sampler> sampler_;
+  RunProfile profile_;
+};
+
+constexpr const char* kTimeIsOver = "after the time of --seconds";
+
+// Waits for the children that were adopted.
+void reap_others(pid_t command) {
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && info.si_pid != command) {
+    waitpid(info.si_pid, nullptr, WNOHANG);
+    info.si_pid = 0;
+  }
+}
+
+bool has_ended(pid_t child) {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+    throw io_error("wait for", "the command", errno);
+  return info.si_pid == child;
+}
+
+RunProfile watch_command(const WatchOptions& options) {
+  const HeldSignals signals;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t child = start(options.command, signals);
+  const SteadyTime::time_point begin = SteadyTime::now();
+  CarefulSampler sampler(child, getpid());
+  while (!has_ended(child)) {
+    const HeldSignals::Arrived arrived = signals.wait(kPoll);
+    if (arrived.signal != 0 && arrived.signal != SIGCHLD && !arrived.from_terminal) kill(child, arrived.signal);
+    reap_others(child);
+    if (options.seconds > 0 && since(begin) >= options.seconds) sampler.finish(kTimeIsOver);
+  }
+  sampler.finish("");  // before the command is waited for, while its final times are known
+  int status = 0;
+  waitpid(child, &status, 0);
+  sampler.profile().exit_code = exit_code_of(status);
+  sampler.profile().command = joined(options.command);
+  return sampler.profile();
+}
+
+// A process that is not a child. Remains valid if its number is used again.
+class OtherProcess {
+ public:
+  explicit OtherProcess(int pid) : file_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {
+    if (file_ >= 0) return;
+    if (errno == ESRCH || errno == EINVAL)
+      throw Error(ErrorKind::kInput, fmt::format("watch: found no process {}; expected one that is running", pid));
+    throw io_error("watch", fmt::format("process {}", pid), errno);
+  }
+  ~OtherProcess() { close(file_); }
+  OtherProcess(const OtherProcess&) = delete;
+  OtherProcess& operator=(const OtherProcess&) = delete;
+  [[nodiscard]] bool has_ended() const {
+    pollfd poll_file{file_, POLLIN, 0};
+    return poll(&poll_file, 1, 0) > 0;
+  }
+
+ private:
+  int file_;
+};
+
+RunProfile watch_process(const WatchOptions& options) {
+  const HeldSignals signals;
+  const OtherProcess process(options.pid);
+  const SteadyTime::time_point begin = SteadyTime::now();
+  CarefulSampler sampler(options.pid, 0);
+  std::string stopped;
+  while (stopped.empty() && !process.has_ended()) {
+    const HeldSignals::Arrived arrived = signals.wait(kPoll);
+    if (arrived.signal == SIGINT || arrived.signal == SIGTERM || arrived.signal == SIGHUP || arrived.signal == SIGQUIT)
+      stopped = "by a signal";
+    else if (options.seconds > 0 && since(begin) >= options.seconds)
+      stopped = kTimeIsOver;
+  }
+  sampler.finish(stopped);
+  for (const ProcessUse& use : sampler.profile().processes)
+    if (use.pid == options.pid) sampler.profile().command = use.command;
+  return sampler.profile();
+}
+
+std::string verdict_of(const WatchResult& result) {
+  const RunProfile& profile = result.profile;
+  if (profile.processes.empty()) return "nothing was measured: watching ended " + profile.watching.stopped;
+  if (profile.watching.seconds < kShortest) {
+    return fmt::format("the program ran for {:.1f} s: too short for conclusions, which require {:.0f} s",
+                       profile.watching.seconds, kShortest);
+  }
+  if (result.findings.empty()) return "no known cause of lost time was found";
+  return result.findings[0].title;
+}
+
+std::string bytes_text(double bytes) {
+  if (bytes >= 1e9) return fmt::format("{:.1f} GB", 1e-9 * bytes);
+  if (bytes >= 1e6) return fmt::format("{:.0f} MB", 1e-6 * bytes);
+  return fmt::format("{:.0f} kB", 1e-3 * bytes);
+}
+
+}  // namespace
+
+WatchResult run_watch(const WatchOptions& options) {
+  WatchResult result;
+  result.profile = options.command.empty() ? watch_process(options) : watch_command(options);
+  if (result.profile.watching.seconds >= kShortest) result.findings = findings_of(result.profile);
+  return result;
+}
+
+std::string to_text(const WatchResult& result) {
+  const RunProfile& profile = result.profile;
+  const MachineUse& machine = profile.machine;
+  std::string text = fmt::format("{}\n", verdict_of(result));
+  int number = 0;
+  for (const RunFinding& finding : result.findings) {
+    text += fmt::format("\n{}. {}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, finding.evidence,
+                        finding.change);
+    if (finding.gain > 1) text += fmt::format("   gain:     up to {:.2f} times the throughput\n", finding.gain);
+  }
+  if (profile.processes.empty()) return text;
+  text += fmt::format("\n{:<24} {:>7} {:>8} {:>9} {:>9} {:>9}\n", "process", "role", "cores", "no core", "memory",
+                      "storage");
+  int shown = 0;
+  for (const ProcessUse& process : profile.processes) {
+    if (++shown > 12) {
+      text += fmt::format("{} more processes\n", profile.processes.size() - 12);
+      break;
+    }
+    const double lived = std::max(process.end_s - process.begin_s, 1e-3);
+    text += fmt::format("{:<24} {:>7} {:>8.2f} {:>8.0f}% {:>9} {:>9}\n",
+                        fmt::format("{} {}", process.pid, process.name), to_string(process.role), process.cpu_s / lived,
+                        100 * process.run_delay_s / lived, bytes_text(static_cast<double>(process.peak_resident_bytes)),
+                        process.has_io ? bytes_text(static_cast<double>(process.storage_bytes)) : "unknown");
+  }
+  text += fmt::format(
+      "\nwatched {:.1f} s, {} times, using {:.2f} % of a core; {:.1f} of {} cores were busy; pressure: "
+      "CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
+      profile.watching.seconds, profile.watching.looks,
+      100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), machine.busy_cores,
+      machine.affinity_cores, 100 * machine.cpu_pressure, 100 * machine.io_pressure, 100 * machine.memory_pressure);
+  if (!profile.watching.stopped.empty()) text += fmt::format("watching ended {}\n", profile.watching.stopped);
+  return text;
+}
+
+std::string to_json(const WatchResult& result) {
+  Json findings = Json::array();
+  for (const RunFinding& finding : result.findings) {
+    findings.push_back({{"rule", finding.rule},
+                        {"title", finding.title},
+                        {"evidence", finding.evidence},
+                        {"change", finding.change},
+                        {"lost", finding.lost},
+                        {"gain", finding.gain > 0 ? Json(finding.gain) : Json(nullptr)}});
+  }
+  const Json json{{"verdict", verdict_of(result)},
+                  {"findings", std::move(findings)},
+                  {"profile", Json::parse(to_json(result.profile))}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace unstarve
