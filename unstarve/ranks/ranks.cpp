@@ -55,6 +55,8 @@ Ranks torchrun_ranks() {
 void check_srun() {
   for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"})
     if (!variable(name).empty()) return;
+  const std::string_view task = variable("SLURM_PROCID");
+  if (!task.empty() && task != "0") throw Error(ErrorKind::kArgument, "");  // the first task reports the error
   throw Error(ErrorKind::kArgument,
               fmt::format("train: srun started {} processes without MPI; expected all of them in one MPI world. Start "
                           "with srun --mpi=pmix, or mpirun",

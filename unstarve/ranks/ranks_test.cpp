@@ -22,8 +22,9 @@ class Environment {
 
  private:
   static void clear() {
-    for (const char* const name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE",
-                                   "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", kTorchGroupVariable})
+    for (const char* const name :
+         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK",
+          "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", kTorchGroupVariable})
       ::unsetenv(name);
   }
 };
@@ -52,6 +53,10 @@ TEST_CASE("launchers are recognised by their variables") {
     const Environment srun({{"SLURM_STEP_NUM_TASKS", "8"}});
     CHECK(launcher_of_environment() == Launcher::kMpi);
     CHECK_THROWS_WITH(join_ranks(), Contains("srun started 8 processes without MPI") && Contains("srun --mpi=pmix"));
+  }
+  {
+    const Environment other({{"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_PROCID", "3"}});
+    CHECK_THROWS_WITH(join_ranks(), "");
   }
   {  // torchrun within a Slurm job
     const Environment both({{"SLURM_STEP_NUM_TASKS", "2"}, {"WORLD_SIZE", "16"}});
