@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 
@@ -60,6 +60,8 @@ ENVIRONMENTS = {
          "packaging==26.3", "psutil==7.2.2", "pyzmq==27.3.0", "setuptools==69.5.1", "six==1.17.0"),
         80, dependencies=False,
     ),
+    # The published recipe of CIFAR-10 by its own code. The version of torchvision is that of the installed torch.
+    "airbench": Environment(("airbench==0.1.8", "torchvision==0.28.0"), 10, base=True, dependencies=False),
     "dali": Environment(("nvidia-dali-cuda120==2.4.0", "numpy==2.4.6"), 600),
     # FFCV 1.0.2 generates code that does not work with newer versions of NumPy and numba.
     "ffcv": Environment(
@@ -83,8 +85,17 @@ OPENCV_HEADER = """#pragma once
 """
 
 
+# By version of torch.
+TORCHVISION = {"2.11": "0.26.0", "2.13": "0.28.0"}
+
+
 def _recipe(name):
     environment = ENVIRONMENTS[name]
+    if name == "airbench":
+        torch = ".".join(_base_torch().split(".")[:2])
+        if torch not in TORCHVISION:
+            raise Unavailable(f"found torch {torch}; expected {' or '.join(TORCHVISION)}, whose torchvision is known")
+        return replace(environment, requirements=(environment.requirements[0], f"torchvision=={TORCHVISION[torch]}"))
     if name == "torchvision" and "+cpu" not in _base_torch():
         environment = TORCHVISION_WITH_BASE
     return environment

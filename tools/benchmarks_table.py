@@ -34,7 +34,7 @@ AREAS = (
     ("packing", r"pack-.*"),
     ("loader", r"(loader-overhead|scheduling|overlap-90|stragglers|python-iteration|two-threads|memory|warm)\b.*"),
     ("autotune", r"autotune/.*"),
-    ("training", r"(train-.*|launch-cost.*|checkpoint-cost|ranks-2)"),
+    ("training", r"(train-.*|launch-cost.*|cifar94-gpu/published|checkpoint-cost|ranks-2)"),
 )
 
 START = re.compile(r"<!-- table:([a-z-]+) -->")

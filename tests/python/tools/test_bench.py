@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -175,7 +176,8 @@ def test_every_documented_comparison_exists_with_its_peer():
                  "resize/pillow-simd", "randaugment/torchvision"}
     promised |= {f"operation/{row.name}" for row in OPERATIONS}
     assert {comparison.name for comparison in COMPARISONS} == promised
-    assert set(STANDALONE) == {"remote-50ms/link", "memory/torch", "train-memory/eager", "ranks-2"} | {
+    assert set(STANDALONE) == {"remote-50ms/link", "memory/torch", "train-memory/eager", "ranks-2",
+                               "cifar94-gpu/published"} | {
         f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound",
                                         "remote",
                                         "straggling", "sleeping", "slow-consumer")}
@@ -291,3 +293,27 @@ def test_an_unavailable_peer_is_reported_by_name(tmp_path):
     assert line["status"] == "unavailable"
     assert "not installed" in line["reason"]
     assert line["ratio"] is None
+
+
+def test_the_published_recipe_reads_the_images_of_the_binary_files(tmp_path):
+    torch = pytest.importorskip("torch")
+    from bench.peers.airbench94 import load
+
+    planes = np.arange(2 * 3 * 32 * 32, dtype=np.uint32).astype(np.uint8).reshape(2, 3, 32, 32)
+    for number in (1, 2):
+        record = bytes([number + 3]) + planes[number - 1].tobytes()
+        (tmp_path / f"data_batch_{number}.bin").write_bytes(record)
+    images, labels = load(sorted(tmp_path.glob("data_batch_*.bin")))
+    assert labels.tolist() == [4, 5]
+    assert labels.dtype == torch.int64
+    assert np.array_equal(images.numpy(), planes.transpose(0, 2, 3, 1))
+
+
+def test_times_to_an_accuracy_are_compared_only_at_equal_accuracy():
+    from bench.cifar94 import line_of
+
+    line = line_of([(2.0, 0.94), (2.2, 0.942)], [(4.0, 0.941), (4.4, 0.941)])
+    assert line["status"] == "measured"
+    assert line["ratio"] == pytest.approx(2)
+    assert line["accuracy"]["ours"] == pytest.approx(0.941)
+    assert line_of([(2.0, 0.90), (2.2, 0.91)], [(4.0, 0.94), (4.4, 0.94)])["status"] == "unavailable"
