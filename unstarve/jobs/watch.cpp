@@ -256,8 +256,9 @@ std::string to_text(const WatchResult& result) {
     }
     const double lived = std::max(process.end_s - process.begin_s, 1e-3);
     text += fmt::format("{:<24} {:>7} {:>8.2f} {:>8.0f}% {:>9} {:>9}\n",
-                        fmt::format("{} {}", process.pid, process.name), to_string(process.role), process.cpu_s / lived,
-                        100 * process.run_delay_s / lived, bytes_text(static_cast<double>(process.peak_resident_bytes)),
+                        process.pid == 0 ? process.name + ", others" : fmt::format("{} {}", process.pid, process.name),
+                        to_string(process.role), process.cpu_s / lived, 100 * process.run_delay_s / lived,
+                        bytes_text(static_cast<double>(process.peak_resident_bytes)),
                         process.has_io ? bytes_text(static_cast<double>(process.storage_bytes)) : "unknown");
   }
   text += fmt::format(
