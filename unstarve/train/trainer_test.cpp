@@ -187,14 +187,17 @@ TEST_CASE("the same seed and batches give the same losses, another seed differen
 
 TEST_CASE("memory format, fused optimiser and batch layout do not change the losses") {
   TrainSettings settings = small_settings();
-  const auto plain = losses(settings, 5);
+  // Differences of rounding grow with the size of the steps, and with their number: an element of a maximum or of ReLU
+  // changes its side.
+  settings.learning_rate /= 10;
+  const auto plain = losses(settings, 4);
   settings.channels_last = true;
-  const auto channels_last = losses(settings, 5);
+  const auto channels_last = losses(settings, 4);
   settings.optimiser.form = UpdateForm::kFused;
-  const auto fused = losses(settings, 5);
+  const auto fused = losses(settings, 4);
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    CHECK(channels_last[i] == Approx(plain[i]).epsilon(2e-3));
-    CHECK(fused[i] == Approx(plain[i]).epsilon(2e-3));
+    CHECK(channels_last[i] == Approx(plain[i]).epsilon(1e-4));
+    CHECK(fused[i] == Approx(plain[i]).epsilon(1e-4));
   }
 }
 
