@@ -63,7 +63,8 @@ std::string program_help() {
          "  unstarve inspect photos/                 # can all of the data be read?\n"
          "  unstarve bench photos/                   # what is the bottleneck?\n"
          "  unstarve tune photos/ --out tuned.yaml   # which optimisations help?\n"
-         "  unstarve train photos/ --config tuned.yaml\n\n" +
+         "  unstarve train photos/ --config tuned.yaml\n"
+         "  unstarve watch -- python train.py        # why is another program slow?\n\n" +
          wrap("Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 missing component.", kHelpColumns) +
          "\n";
 }
