@@ -53,7 +53,7 @@ Ranks torchrun_ranks() {
 
 // Without PMIx or PMI, MPI would end the process with a message about its build.
 void check_srun() {
-  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"})
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"})
     if (!variable(name).empty()) return;
   const std::string_view task = variable("SLURM_PROCID");
   if (!task.empty() && task != "0") throw Error(ErrorKind::kArgument, "");  // the first task reports the error
