@@ -1,6 +1,7 @@
-"""Training reaches 70 % accuracy on CIFAR-10 within ten minutes, and 93 % by the recipe cifar-speed.
+"""Training reaches 70 % accuracy on CIFAR-10 within ten minutes, and 90 % by the recipe cifar-speed.
 
-The published accuracy of the recipe is 94 %, as the mean of many runs.
+The published accuracy of the recipe is 94 %, as the mean of many runs on the original images. On these JPEG files, of
+quality 75 and with halved chroma, its settings in PyTorch reached 90.65 %, and this program 90.78 %.
 
 Requires cifar10-jpeg.tar.zst in $UNSTARVE_DATA or ../shared/data; skipped otherwise.
 """
@@ -37,7 +38,7 @@ def test_train_reaches_70_percent_on_cifar10_within_ten_minutes(tmp_path):
 
 
 @pytest.mark.long
-def test_the_recipe_cifar_speed_reaches_93_percent(tmp_path):
+def test_the_recipe_cifar_speed_reaches_90_percent_on_jpeg_files(tmp_path):
     result = trained(tmp_path, "--recipe", "cifar-speed", timeout=7200)
     assert result["epochs"] == 10
-    assert result["accuracy"] >= 0.93, result
+    assert result["accuracy"] >= 0.90, result
