@@ -33,7 +33,7 @@ WatchOptions options_of(const Arguments& arguments) {
                 "watch: standard output is that of the command; use --out FILE instead of --json");
   }
   options.pid = static_cast<int>(arguments.integer("--pid", 0, 1, 1 << 30));
-  options.seconds = arguments.seconds("--seconds", 0);
+  options.seconds = arguments.number("--seconds", 0, 0.1, 1e9);
   check_folder(arguments.text("--out"));
   return options;
 }
@@ -80,7 +80,7 @@ Command watch_command() {
       "  unstarve watch --pid 4711 --seconds 20",
       {{.name = "COMMAND", .value = "", .fallback = "", .help = "program to start, with its arguments", .rest = true},
        {"--pid", "N", "", "watch this running process and those that it started"},
-       {"--seconds", "S", "until the program ends", "watch for this time, such as 20s; the command runs on"},
+       {"--seconds", "S", "until the program ends", "duration in seconds; the command runs on"},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
        json_option()},
       run};

@@ -29,7 +29,7 @@ struct CpuGroup {
   std::filesystem::path folder;
   bool v2 = true;
 };
-// That of the process and those above it, as far as they are mounted.
+// The group of the process and those above it, up to the mount point.
 [[nodiscard]] std::vector<CpuGroup> cpu_groups(const std::filesystem::path& root, const std::string& process);
 
 }  // namespace unstarve

@@ -11,14 +11,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <memory>
 #include <optional>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/diagnose/probes/sampler.h"
 #include "unstarve/jobs/common/json.h"
+#include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
@@ -61,9 +62,6 @@ class HeldSignals {
   sigset_t signals_{}, before_{};
   void (*child_before_)(int) = SIG_DFL;
 };
-
-using SteadyTime = std::chrono::steady_clock;
-double since(SteadyTime::time_point begin) { return std::chrono::duration<double>(SteadyTime::now() - begin).count(); }
 
 // Starts the command with the signal mask of `signals.before()`.
 pid_t start(const std::vector<std::string>& command, const HeldSignals& signals) {
@@ -153,13 +151,13 @@ RunProfile watch_command(const WatchOptions& options) {
   const HeldSignals signals;
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = start(options.command, signals);
-  const SteadyTime::time_point begin = SteadyTime::now();
+  const double begin = seconds_now();
   CarefulSampler sampler(child, getpid());
   while (!has_ended(child)) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
     if (arrived.signal != 0 && arrived.signal != SIGCHLD && !arrived.from_terminal) kill(child, arrived.signal);
     reap_others(child);
-    if (options.seconds > 0 && since(begin) >= options.seconds) sampler.finish(kTimeIsOver);
+    if (options.seconds > 0 && seconds_now() - begin >= options.seconds) sampler.finish(kTimeIsOver);
   }
   sampler.finish("");  // before the command is waited for, while its final times are known
   int status = 0;
@@ -193,14 +191,14 @@ class OtherProcess {
 RunProfile watch_process(const WatchOptions& options) {
   const HeldSignals signals;
   const OtherProcess process(options.pid);
-  const SteadyTime::time_point begin = SteadyTime::now();
+  const double begin = seconds_now();
   CarefulSampler sampler(options.pid, 0);
   std::string stopped;
   while (stopped.empty() && !process.has_ended()) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
     if (arrived.signal == SIGINT || arrived.signal == SIGTERM || arrived.signal == SIGHUP || arrived.signal == SIGQUIT)
       stopped = "by a signal";
-    else if (options.seconds > 0 && since(begin) >= options.seconds)
+    else if (options.seconds > 0 && seconds_now() - begin >= options.seconds)
       stopped = kTimeIsOver;
   }
   sampler.finish(stopped);
@@ -218,12 +216,6 @@ std::string verdict_of(const WatchResult& result) {
   }
   if (result.findings.empty()) return "no known cause of lost time was found";
   return result.findings[0].title;
-}
-
-std::string bytes_text(double bytes) {
-  if (bytes >= 1e9) return fmt::format("{:.1f} GB", 1e-9 * bytes);
-  if (bytes >= 1e6) return fmt::format("{:.0f} MB", 1e-6 * bytes);
-  return fmt::format("{:.0f} kB", 1e-3 * bytes);
 }
 
 }  // namespace
@@ -258,8 +250,8 @@ std::string to_text(const WatchResult& result) {
     text += fmt::format("{:<24} {:>7} {:>8.2f} {:>8.0f}% {:>9} {:>9}\n",
                         process.pid == 0 ? process.name + ", others" : fmt::format("{} {}", process.pid, process.name),
                         to_string(process.role), process.cpu_s / lived, 100 * process.run_delay_s / lived,
-                        bytes_text(static_cast<double>(process.peak_resident_bytes)),
-                        process.has_io ? bytes_text(static_cast<double>(process.storage_bytes)) : "unknown");
+                        format_bytes(static_cast<std::uint64_t>(process.peak_resident_bytes)),
+                        process.has_io ? format_bytes(static_cast<std::uint64_t>(process.storage_bytes)) : "unknown");
   }
   text += fmt::format(
       "\nwatched {:.1f} s, {} times, using {:.2f} % of a core; {:.1f} of {} cores were busy; pressure: "

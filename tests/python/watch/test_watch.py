@@ -71,7 +71,7 @@ def test_wrong_usage(arguments, message):
 
 
 def test_a_process_that_does_not_exist():
-    run = watch("--pid", 2**22 + 1, "--seconds", "1s")
+    run = watch("--pid", 2**22 + 1, "--seconds", 1)
     assert run.returncode == 3
     assert "no process" in run.stderr
 
@@ -105,7 +105,7 @@ def test_a_worker_that_limits_the_main_process(tmp_path):
 def test_a_running_process_is_watched_for_a_time():
     command = subprocess.Popen(python("while True: pass"))
     try:
-        run = watch("--pid", command.pid, "--seconds", "3.5s", "--json")
+        run = watch("--pid", command.pid, "--seconds", 3.5, "--json")
         assert run.returncode == 0, run.stderr
         profile = json.loads(run.stdout)["profile"]
         assert alive(command.pid)
@@ -122,7 +122,7 @@ def test_a_running_process_is_watched_for_a_time():
 
 def test_a_command_runs_on_after_the_time(tmp_path):
     out = tmp_path / "out.json"
-    run = watch("--seconds", "0.5s", "--out", out, "--", "sh", "-c", "sleep 1.5; echo end; exit 3")
+    run = watch("--seconds", 0.5, "--out", out, "--", "sh", "-c", "sleep 1.5; echo end; exit 3")
     assert (run.returncode, run.stdout) == (3, "end\n")
     profile = json.loads(out.read_text())["profile"]
     assert profile["watching"]["seconds"] < 1.4

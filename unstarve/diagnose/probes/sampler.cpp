@@ -1,7 +1,6 @@
 #include "unstarve/diagnose/probes/sampler.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +10,9 @@
 #include <string>
 #include <thread>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/thread_time.h"
 #include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/diagnose/probes/task_tree.h"
 #include "unstarve/diagnose/probes/timeline_recorder.h"
@@ -20,13 +21,7 @@
 namespace unstarve {
 namespace {
 
-using SteadyTime = std::chrono::steady_clock;
-
-double thread_cpu_s() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
+double thread_cpu_s() { return 1e-9 * static_cast<double>(thread_cpu_ns()); }
 
 // When to do something again whose cost is limited.
 struct Interval {
@@ -43,7 +38,7 @@ class Sampler::Thread {
  public:
   Thread(int process, const SamplerOptions& options)
       : options_(options),
-        begin_(SteadyTime::now()),
+        begin_(seconds_now()),
         tree_(process, {.adopter = options.adopter}),
         machine_(process),
         thread_([this] { run(); }) {}
@@ -66,7 +61,7 @@ class Sampler::Thread {
   }
 
  private:
-  [[nodiscard]] double now() const { return std::chrono::duration<double>(SteadyTime::now() - begin_).count(); }
+  [[nodiscard]] double now() const { return seconds_now() - begin_; }
   [[nodiscard]] std::vector<ProcessUse> with_roles() const {
     std::vector<ProcessUse> processes = tree_.use();
     set_roles(processes);
@@ -117,7 +112,7 @@ class Sampler::Thread {
   }
 
   const SamplerOptions options_;
-  const SteadyTime::time_point begin_;
+  const double begin_;
   TaskTree tree_;
   MachineProbe machine_;
   TimelineRecorder timeline_;

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <utility>
 
+#include "unstarve/observe/format.h"
+
 namespace unstarve {
 namespace {
 
@@ -29,13 +31,6 @@ std::vector<int> numbers_in(const std::filesystem::path& folder) {
     if (status == std::errc() && last == name.data() + name.size() && number > 0) numbers.push_back(number);
   }
   return numbers;
-}
-
-std::string printable(std::string_view text) {
-  std::string result(text);
-  for (char& character : result)
-    if (static_cast<unsigned char>(character) < ' ' || character == 0x7f) character = ' ';
-  return result;
 }
 
 // "pt_autograd_12" -> "pt_autograd", "Thread-3 (run)" -> "Thread"
