@@ -15,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   (void)parse_task_stat(text);
   (void)parse_run_times(text);
+  (void)parse_system_call(text);
   (void)parse_io_counts(text);
   (void)parse_pressure_us(text);
   (void)parse_cpu_ticks(text, {0, 1, 7});

@@ -14,6 +14,7 @@
 | load a torch dataset                           | `un.from_torch`, or `un.DataLoader` in place of torch's |
 | decode or change single images                 | `un.decode`, `un.resize`, ...: unstarve.functions       |
 | train a torch.nn.Module                        | `un.Trainer`                                            |
+| mark steps for `unstarve watch`                | `un.step`                                               |
 | handle failures                                | unstarve.errors                                         |
 
 Importing unstarve imports NumPy but no framework.
@@ -37,6 +38,7 @@ from unstarve.functions import operations as operation_functions
 from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
 from unstarve.schedules import schedule
+from unstarve.step_log import step
 from unstarve.steps.suggestions import suggestion
 
 if TYPE_CHECKING:
@@ -67,4 +69,4 @@ def __dir__() -> list[str]:
 
 __all__ = ["CIFAR10", "IMAGENET", "DataWarning", "Error", "ImageInfo", "Loader", "Pipeline", "__version__",
            "batch_operations", "decode", "encode_jpeg", "errors", "from_source", "from_yaml", "functions", "image_info",
-           "mix", "open", "operations", "schedule", "schema"]
+           "mix", "open", "operations", "schedule", "schema", "step"]

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
+#include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/common/child_process.h"
 
 namespace unstarve {
 namespace {

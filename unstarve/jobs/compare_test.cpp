@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/common/child_process.h"
 
 namespace unstarve {
 namespace {

@@ -17,7 +17,9 @@
 #include <optional>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/probes/sampler.h"
+#include "unstarve/diagnose/probes/step_log.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
 
@@ -76,6 +78,7 @@ pid_t start(const std::vector<std::string>& command, const HeldSignals& signals)
     std::signal(SIGPIPE, SIG_DFL);
     std::signal(SIGXFSZ, SIG_DFL);
     sigprocmask(SIG_SETMASK, &signals.before(), nullptr);
+    prctl(PR_SET_PTRACER, getppid());  // permits this process, and py-spy, to read its stacks
     execvp(words[0], words.data());
     const int error = errno;
     (void)!write(report[1], &error, sizeof error);
@@ -102,8 +105,8 @@ std::string joined(const std::vector<std::string>& command) {
 // A sampler whose failure does not end the caller: the profile then has the reason.
 class CarefulSampler {
  public:
-  CarefulSampler(int process, int adopter) {
-    guarded([&] { sampler_ = std::make_unique<Sampler>(process, SamplerOptions{.adopter = adopter}); });
+  CarefulSampler(int process, const SamplerOptions& options) {
+    guarded([&] { sampler_ = std::make_unique<Sampler>(process, options); });
   }
   // Does nothing after the first call. `stopped`: why the program still runs; empty: it has ended.
   void finish(const std::string& stopped) {
@@ -115,6 +118,7 @@ class CarefulSampler {
     sampler_.reset();
   }
   [[nodiscard]] RunProfile& profile() { return profile_; }
+  [[nodiscard]] int recorder() const { return sampler_ ? sampler_->recorder() : 0; }
 
  private:
   template <class Work>
@@ -131,10 +135,11 @@ class CarefulSampler {
 
 constexpr const char* kTimeIsOver = "after the time of --seconds";
 
-// Waits for the children that were adopted.
-void reap_others(pid_t command) {
+// Waits for the children that were adopted. `recorder`: the sampler waits for it.
+void reap_others(pid_t command, pid_t recorder) {
   siginfo_t info{};
-  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && info.si_pid != command) {
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && info.si_pid != command &&
+         info.si_pid != recorder) {
     waitpid(info.si_pid, nullptr, WNOHANG);
     info.si_pid = 0;
   }
@@ -150,13 +155,15 @@ bool has_ended(pid_t child) {
 RunProfile watch_command(const WatchOptions& options) {
   const HeldSignals signals;
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const StepLogFolder steps;
+  if (!steps.path().empty()) setenv(kStepsVariable, steps.path().c_str(), 1);
   const pid_t child = start(options.command, signals);
   const double begin = seconds_now();
-  CarefulSampler sampler(child, getpid());
+  CarefulSampler sampler(child, {.adopter = getpid(), .steps = steps.path()});
   while (!has_ended(child)) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
     if (arrived.signal != 0 && arrived.signal != SIGCHLD && !arrived.from_terminal) kill(child, arrived.signal);
-    reap_others(child);
+    reap_others(child, sampler.recorder());
     if (options.seconds > 0 && seconds_now() - begin >= options.seconds) sampler.finish(kTimeIsOver);
   }
   sampler.finish("");  // before the command is waited for, while its final times are known
@@ -192,7 +199,7 @@ RunProfile watch_process(const WatchOptions& options) {
   const HeldSignals signals;
   const OtherProcess process(options.pid);
   const double begin = seconds_now();
-  CarefulSampler sampler(options.pid, 0);
+  CarefulSampler sampler(options.pid, {});
   std::string stopped;
   while (stopped.empty() && !process.has_ended()) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
@@ -254,11 +261,19 @@ std::string to_text(const WatchResult& result) {
                         process.has_io ? format_bytes(static_cast<std::uint64_t>(process.storage_bytes)) : "unknown");
   }
   text += fmt::format(
-      "\nwatched {:.1f} s, {} times, using {:.2f} % of a core; {:.1f} of {} cores were busy; pressure: "
+      "\nwatched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks; {:.1f} of {} cores "
+      "were busy; pressure: "
       "CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
       profile.watching.seconds, profile.watching.looks,
-      100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), machine.busy_cores,
-      machine.affinity_cores, 100 * machine.cpu_pressure, 100 * machine.io_pressure, 100 * machine.memory_pressure);
+      100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
+      machine.busy_cores, machine.affinity_cores, 100 * machine.cpu_pressure, 100 * machine.io_pressure,
+      100 * machine.memory_pressure);
+  if (!profile.steps.source.empty()) {
+    text += fmt::format("steps: {:.2f} per second, median {:.3f} s, slowest tenth {:.3f} s and more, by {}\n",
+                        profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
+                        profile.steps.source);
+  }
+  if (!profile.stacks.missing.empty()) text += fmt::format("no stacks: {}\n", profile.stacks.missing);
   if (!profile.watching.stopped.empty()) text += fmt::format("watching ended {}\n", profile.watching.stopped);
   return text;
 }

@@ -100,6 +100,7 @@ def test_a_worker_that_limits_the_main_process(tmp_path):
         assert "few-workers" not in rules
     assert profile["exit_code"] == 0
     assert profile["watching"]["cpu_s"] < 0.02 * profile["watching"]["seconds"]
+    assert profile["watching"]["stacks_cpu_s"] < 1.5  # of two windows
 
 
 def test_a_running_process_is_watched_for_a_time():

@@ -78,6 +78,19 @@ std::optional<RunTimes> parse_run_times(std::string_view text) {
   return RunTimes{*running, *waiting};
 }
 
+std::optional<SystemCall> parse_system_call(std::string_view text) {
+  const std::string_view word = take_word(text);
+  if (word == "running") return SystemCall{};
+  const std::optional<std::int64_t> call = number(word);
+  std::string_view argument = take_word(text);
+  if (!call || *call < SystemCall::kNone || !argument.starts_with("0x")) return std::nullopt;
+  argument.remove_prefix(2);
+  SystemCall result{*call, 0};
+  const auto [end, error] = std::from_chars(argument.data(), argument.data() + argument.size(), result.argument, 16);
+  if (error != std::errc() || end != argument.data() + argument.size()) return std::nullopt;
+  return result;
+}
+
 std::optional<IoCounts> parse_io_counts(std::string_view text) {
   const auto bytes = value_of(text, "rchar:"), calls = value_of(text, "syscr:");
   const auto from_storage = value_of(text, "read_bytes:"), written = value_of(text, "write_bytes:");

@@ -35,6 +35,14 @@ struct RunTimes {
 };
 [[nodiscard]] std::optional<RunTimes> parse_run_times(std::string_view text);
 
+// /proc/PID/task/TID/syscall: the system call in which a thread is.
+struct SystemCall {
+  static constexpr std::int64_t kNone = -1;  // it runs, or waits outside of system calls
+  std::int64_t number = kNone;               // SYS_read, ...
+  std::uint64_t argument = 0;                // the first one
+};
+[[nodiscard]] std::optional<SystemCall> parse_system_call(std::string_view text);
+
 // /proc/PID/io
 struct IoCounts {
   std::int64_t read_calls = 0;

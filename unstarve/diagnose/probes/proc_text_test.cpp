@@ -47,6 +47,20 @@ TEST_CASE("times and counts of a task") {
         std::vector<std::string>{"python", "-c", "", "x y"});
 }
 
+TEST_CASE("the system call of a thread") {
+  const auto call =
+      parse_system_call("202 0x7f6d5c0a1b20 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd9a8a4d40 0x7f6d66c8ce36\n");
+  REQUIRE(call);
+  CHECK(call->number == 202);
+  CHECK(call->argument == 0x7f6d5c0a1b20);
+  const auto running = parse_system_call("running\n");
+  REQUIRE(running);
+  CHECK(running->number == SystemCall::kNone);
+  REQUIRE(parse_system_call("-1 0x7ffd9a8a4d40 0x7f6d66c8ce36\n"));  // waits outside of a system call
+  for (const char* text : {"", "x", "3", "3 5", "3 0xg", "-2 0x1", "3 0x11111111111111111"})
+    CHECK_FALSE(parse_system_call(text));
+}
+
 TEST_CASE("counts of the machine") {
   CHECK(parse_pressure_us("some avg10=1.88 avg60=1.69 avg300=14.13 total=417282083\n"
                           "full avg10=0.00 avg60=0.00 avg300=0.00 total=1\n") == 417282083);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -14,6 +15,8 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/thread_time.h"
 #include "unstarve/diagnose/probes/machine_probe.h"
+#include "unstarve/diagnose/probes/stack_probe.h"
+#include "unstarve/diagnose/probes/step_log.h"
 #include "unstarve/diagnose/probes/task_tree.h"
 #include "unstarve/diagnose/probes/timeline_recorder.h"
 #include "unstarve/diagnose/profile/roles.h"
@@ -48,17 +51,22 @@ class Sampler::Thread {
     stop();
     if (!failure_.empty()) throw Error(ErrorKind::kInternal, "watching failed: " + failure_);
     const double seconds = now();
-    tree_.find(seconds);
+    tree_.find(seconds, stacks_.recorder());
     tree_.look(seconds);
     machine_.look();
     RunProfile profile;
-    profile.watching = {seconds, looks_ + 1, cpu_s_, ""};
     profile.machine = machine_.use(seconds);
     profile.processes = with_roles();
     timeline_.add(seconds, profile.processes);
     profile.timeline = timeline_.timeline();
+    profile.stacks = stacks_.finish();
+    profile.steps = read_step_logs(options_.steps);
+    if (profile.steps.source.empty()) profile.steps = stacks_.steps();
+    profile.watching = {seconds, looks_ + 1, cpu_s_, stacks_.cpu_s(), ""};
     return profile;
   }
+
+  [[nodiscard]] int recorder() const { return recorder_; }
 
  private:
   [[nodiscard]] double now() const { return seconds_now() - begin_; }
@@ -93,9 +101,12 @@ class Sampler::Thread {
       const double seconds = now();
       if (seconds >= find.next_s) {
         const double before = thread_cpu_s();
-        tree_.find(seconds);
+        tree_.find(seconds, stacks_.recorder());
         machine_.look();
-        timeline_.add(seconds, with_roles());
+        const std::vector<ProcessUse> processes = with_roles();
+        timeline_.add(seconds, processes);
+        stacks_.look(seconds, processes);
+        recorder_ = stacks_.recorder();
         find.done(seconds, thread_cpu_s() - before, options_.cpu_share);
       }
       if (seconds >= look.next_s) {
@@ -116,6 +127,8 @@ class Sampler::Thread {
   TaskTree tree_;
   MachineProbe machine_;
   TimelineRecorder timeline_;
+  StackProbe stacks_;
+  std::atomic<int> recorder_ = 0;
   std::int64_t looks_ = 0;
   double cpu_s_ = 0;
   std::string failure_;
@@ -128,5 +141,6 @@ class Sampler::Thread {
 Sampler::Sampler(int process, const SamplerOptions& options) : thread_(std::make_unique<Thread>(process, options)) {}
 Sampler::~Sampler() = default;
 RunProfile Sampler::finish() { return thread_->finish(); }
+int Sampler::recorder() const { return thread_->recorder(); }
 
 }  // namespace unstarve

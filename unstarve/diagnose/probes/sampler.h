@@ -2,13 +2,15 @@
 // Watches a process and those below it from a thread of its own, and makes the RunProfile.
 //
 //   20 ms to 10 s apart    counters of the tree's threads
-//   1 s to 60 s apart      new processes, counters of the machine, timeline
+//   1 s to 60 s apart      new processes, counters of the machine, timeline; stacks of Python, see StackProbe
 //
-// Cost:    both intervals are chosen so that the work takes less than `cpu_share` of one core each.
+// Cost:    both intervals are chosen so that the work takes less than `cpu_share` of one core each, and so are the
+//          distances of windows in which stacks are recorded.
 // Memory:  limited: timelines have at most 600 points, and two points become one when they are full; see TaskTree.
 // Threads: one caller. Failure: Error(kInternal) by finish() if watching failed; nothing ends the process that is
 //          watched.
 
+#include <filesystem>
 #include <memory>
 
 #include "unstarve/diagnose/profile/run_profile.h"
@@ -16,8 +18,9 @@
 namespace unstarve {
 
 struct SamplerOptions {
-  int adopter = 0;           // TaskTreeOptions
-  double cpu_share = 0.004;  // of one core
+  int adopter = 0;              // TaskTreeOptions
+  std::filesystem::path steps;  // folder of step logs, see step_log.h; empty: none
+  double cpu_share = 0.004;     // of one core
 };
 
 class Sampler {
@@ -30,6 +33,9 @@ class Sampler {
   // Takes a last look and stops. Everything but the command and its exit code is set. Call it once, before the process
   // is waited for: then its final times are still known.
   [[nodiscard]] RunProfile finish();
+
+  // A child of this process that records stacks; 0: none. The caller must not wait for it. Any thread.
+  [[nodiscard]] int recorder() const;
 
  private:
   class Thread;

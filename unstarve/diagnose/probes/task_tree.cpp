@@ -72,11 +72,17 @@ Value& entry_of(std::map<std::string, Value>& entries, const std::string& name) 
   return entry;
 }
 
-double running_s(const RunTimes& first, const RunTimes& last) {
-  return 1e-9 * static_cast<double>(last.running_ns - first.running_ns);
+// What a thread has used between two times.
+ThreadUse use_of(const std::string& name, const RunTimes& first, const RunTimes& last, const ThreadWaits& waits) {
+  return {name, 1, 1e-9 * static_cast<double>(last.running_ns - first.running_ns),
+          1e-9 * static_cast<double>(last.waiting_ns - first.waiting_ns), waits};
 }
-double waiting_s(const RunTimes& first, const RunTimes& last) {
-  return 1e-9 * static_cast<double>(last.waiting_ns - first.waiting_ns);
+
+// Adds times.
+void add_use(ThreadUse& sum, const ThreadUse& use) {
+  sum.cpu_s += use.cpu_s;
+  sum.run_delay_s += use.run_delay_s;
+  add_waits(sum.waits, use.waits, 1);
 }
 
 }  // namespace
@@ -125,15 +131,16 @@ void TaskTree::read_names(Process& process) const {
   if (!command.empty()) process.use.command = std::move(command);  // a zombie has none
 }
 
-void TaskTree::find(double seconds) {
+void TaskTree::find(double seconds, int ignored) {
   std::map<int, TaskStat> others;
   for (const int pid : numbers_in(options_.proc)) {
     if (const auto known = alive_.find(pid); known != alive_.end()) {
       read_names(known->second);
       continue;
     }
-    if (pid == options_.adopter) continue;
-    if (const auto stat = stat_of(pid)) others.emplace(pid, *stat);
+    if (pid == options_.adopter || pid == ignored) continue;
+    const auto stat = stat_of(pid);
+    if (stat && stat->state != 'Z' && stat->state != 'X') others.emplace(pid, *stat);
   }
   for (bool found = true; found;) {  // children of new processes
     found = false;
@@ -163,7 +170,7 @@ void TaskTree::look(double seconds) {
       continue;
     }
     if (same) process.use.end_s = seconds;
-    for (const auto& [id, thread] : process.threads) end_thread(process, thread);
+    for (const auto& [id, thread] : process.threads) end_thread(process, id, thread);
     process.threads.clear();
     end(process);
     entry = alive_.erase(entry);
@@ -172,8 +179,8 @@ void TaskTree::look(double seconds) {
 
 void TaskTree::look_at(Process& process, double seconds) {
   process.use.end_s = seconds;
-  process.use.peak_resident_bytes =
-      std::max(process.use.peak_resident_bytes, process.last.resident_pages * ::sysconf(_SC_PAGESIZE));
+  process.use.resident_bytes = process.last.resident_pages * ::sysconf(_SC_PAGESIZE);
+  process.use.peak_resident_bytes = std::max(process.use.peak_resident_bytes, process.use.resident_bytes);
   if (const auto io = parse_io_counts(read(std::to_string(process.use.pid) + "/io"))) {
     process.last_io = *io;
     process.use.has_io = true;
@@ -190,8 +197,13 @@ void TaskTree::look_at_threads(Process& process, double seconds) {
     const RunTimes times = parse_run_times(read(task + "/schedstat")).value_or(RunTimes{});
     const auto [entry, is_new] = process.threads.try_emplace(id);
     Thread& thread = entry->second;
-    if (is_new) thread.begin_s = seconds;
+    if (is_new) thread.begin_s = thread.last_s = seconds;
     if (is_new && first_find_) thread.first = times;
+    // A thread that has not run since the last look is still in the same system call.
+    const bool has_run = is_new || times.running_ns != thread.last.running_ns;
+    if (has_run) thread.wait = wait_of_thread(process.use.pid, task);
+    add_wait(thread.waits, thread.wait, seconds - thread.last_s);
+    thread.last_s = seconds;
     if (is_new || seconds - thread.begin_s < kNamed) {
       std::string_view name = read(task + "/comm");
       if (name.ends_with('\n')) name.remove_suffix(1);
@@ -205,18 +217,31 @@ void TaskTree::look_at_threads(Process& process, double seconds) {
       ++entry;
       continue;
     }
-    end_thread(process, entry->second);
+    end_thread(process, entry->first, entry->second);
     entry = process.threads.erase(entry);
   }
 }
 
-void TaskTree::end_thread(Process& process, const Thread& thread) {
+Wait TaskTree::wait_of_thread(int pid, const std::string& task) const {
+  const std::optional<SystemCall> call = parse_system_call(read(task + "/syscall"));
+  if (!call) return Wait::kNone;
+  std::string target;
+  if (has_descriptor(*call)) {
+    std::error_code error;  // another thread may have closed it
+    target = std::filesystem::read_symlink(options_.proc / std::to_string(pid) / "fd" / std::to_string(call->argument),
+                                           error)
+                 .string();
+  }
+  return wait_of(*call, target);
+}
+
+void TaskTree::end_thread(Process& process, int id, const Thread& thread) {
   ThreadUse& group = entry_of(process.ended, thread.group);
-  const double cpu_s = running_s(thread.first, thread.last);
-  group.cpu_s += cpu_s;
-  group.run_delay_s += waiting_s(thread.first, thread.last);
+  const ThreadUse use = use_of(thread.group, thread.first, thread.last, thread.waits);
+  add_use(group, use);
   group.threads = std::max(group.threads, 1);
-  process.use.busiest_thread_s = std::max(process.use.busiest_thread_s, cpu_s);
+  process.use.busiest_thread_s = std::max(process.use.busiest_thread_s, use.cpu_s);
+  if (id == process.use.pid) process.ended_main_thread = use;
 }
 
 ProcessUse TaskTree::summary(const Process& process) {
@@ -230,14 +255,15 @@ ProcessUse TaskTree::summary(const Process& process) {
   use.storage_bytes = process.last_io.storage_bytes - process.first_io.storage_bytes;
   use.written_bytes = process.last_io.written_bytes - process.first_io.written_bytes;
   std::map<std::string, ThreadUse> groups = process.ended;
+  use.main_thread = process.ended_main_thread;
   std::map<std::string, int> alive;
   for (const auto& [id, thread] : process.threads) {
     ThreadUse& group = entry_of(groups, thread.group);
-    const double cpu_s = running_s(thread.first, thread.last);
-    group.cpu_s += cpu_s;
-    group.run_delay_s += waiting_s(thread.first, thread.last);
+    const ThreadUse one = use_of(thread.group, thread.first, thread.last, thread.waits);
+    add_use(group, one);
     group.threads = std::max(group.threads, ++alive[group.name]);
-    use.busiest_thread_s = std::max(use.busiest_thread_s, cpu_s);
+    use.busiest_thread_s = std::max(use.busiest_thread_s, one.cpu_s);
+    if (id == process.use.pid) use.main_thread = one;
   }
   for (auto& [name, group] : groups) {
     use.run_delay_s += group.run_delay_s;

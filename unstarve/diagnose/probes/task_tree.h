@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "unstarve/diagnose/probes/proc_text.h"
+#include "unstarve/diagnose/probes/thread_waits.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 
 namespace unstarve {
@@ -36,8 +37,8 @@ class TaskTree {
   // `root` is a process. Processes that exist now count from now on; those that start later count from their start.
   explicit TaskTree(int root, TaskTreeOptions options = {});
 
-  // `seconds`: since the beginning.
-  void find(double seconds);
+  // `seconds`: since the beginning. `ignored`: a child of the adopter that does not belong to the tree; 0: none.
+  void find(double seconds, int ignored = 0);
   void look(double seconds);
 
   [[nodiscard]] bool root_alive() const { return alive_.contains(root_); }
@@ -49,14 +50,17 @@ class TaskTree {
   struct Thread {
     std::string group;  // its name without numbers
     RunTimes first, last;
-    double begin_s = 0;
+    ThreadWaits waits;
+    Wait wait = Wait::kNone;  // in the look at last_s
+    double begin_s = 0, last_s = 0;
     bool seen = false;  // in the present look
   };
   struct Process {
     ProcessUse use;
     TaskStat first, last;
     IoCounts first_io, last_io;
-    std::map<int, Thread> threads;           // alive, by id
+    std::map<int, Thread> threads;  // alive, by id
+    ThreadUse ended_main_thread;
     std::map<std::string, ThreadUse> ended;  // by group
     std::int64_t start_ticks = 0;
   };
@@ -65,7 +69,8 @@ class TaskTree {
   void look_at(Process& process, double seconds);
   void look_at_threads(Process& process, double seconds);
   void read_names(Process& process) const;
-  static void end_thread(Process& process, const Thread& thread);
+  [[nodiscard]] Wait wait_of_thread(int pid, const std::string& task) const;
+  static void end_thread(Process& process, int id, const Thread& thread);
   void end(const Process& process);
   [[nodiscard]] static ProcessUse summary(const Process& process);
   [[nodiscard]] std::optional<TaskStat> stat_of(int pid) const;

@@ -108,6 +108,22 @@ TEST_CASE("processes that have ended are kept, and short ones are counted with t
   for (const ProcessUse& process : use) CHECK(process.ended == (process.pid != shell.pid()));
 }
 
+TEST_CASE("what threads wait for") {
+  const Shell shell("sleep 50 | cat & md5sum /dev/zero & wait");
+  TaskTree tree(shell.pid());
+  const auto use = watch(tree, [](const std::vector<ProcessUse>& now) {
+    return named(now, "sleep") != nullptr && named(now, "cat") != nullptr && named(now, "md5sum") != nullptr &&
+           named(now, "sleep")->main_thread.waits.sleep_s >= 0.5 && named(now, "cat")->main_thread.waits.pipe_s >= 0.5;
+  });
+  const ThreadUse& sleeping = named(use, "sleep")->main_thread;
+  CHECK(sleeping.name == "sleep");
+  CHECK(sleeping.waits.sleep_s == Approx(named(use, "sleep")->end_s - named(use, "sleep")->begin_s).margin(0.3));
+  CHECK(sleeping.waits.pipe_s < 0.2);
+  CHECK(named(use, "cat")->threads[0].waits.pipe_s >= 0.5);
+  const ThreadWaits& busy = named(use, "md5sum")->main_thread.waits;
+  CHECK(busy.lock_s + busy.pipe_s + busy.sleep_s + busy.events_s < 0.2);
+}
+
 TEST_CASE("a process that has ended does not count as alive, and its number may be used again") {
   TaskTree tree(0);
   CHECK_FALSE(tree.root_alive());

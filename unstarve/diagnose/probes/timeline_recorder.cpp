@@ -12,13 +12,14 @@ constexpr std::size_t kPoints = 600;
 }  // namespace
 
 void TimelineRecorder::add(double seconds, std::span<const ProcessUse> processes) {
-  double main = 0, loader = 0, other = 0, storage = 0;
+  double main = 0, loader = 0, other = 0, storage = 0, resident = 0;
   std::map<int, ProcessUse> now;
   for (const ProcessUse& process : processes) {
     if (process.pid == 0) continue;
     ProcessUse& use = now[process.pid];
     use.cpu_s = process.cpu_s;
     use.storage_bytes = process.storage_bytes;
+    if (process.role == ProcessRole::kMain && !process.ended) resident += static_cast<double>(process.resident_bytes);
     const auto known = before_.find(process.pid);
     const ProcessUse before = known == before_.end() ? ProcessUse{} : known->second;
     (process.role == ProcessRole::kMain     ? main
@@ -36,8 +37,10 @@ void TimelineRecorder::add(double seconds, std::span<const ProcessUse> processes
     timeline_.loader.push_back(loader / elapsed);
     timeline_.other.push_back(other / elapsed);
     timeline_.storage_bytes_per_s.push_back(storage / elapsed);
+    timeline_.resident_bytes.push_back(resident);
     if (timeline_.main.size() < kPoints) continue;
-    for (auto* list : {&timeline_.main, &timeline_.loader, &timeline_.other, &timeline_.storage_bytes_per_s}) {
+    for (auto* list : {&timeline_.main, &timeline_.loader, &timeline_.other, &timeline_.storage_bytes_per_s,
+                       &timeline_.resident_bytes}) {
       for (std::size_t i = 0; i < list->size() / 2; ++i) (*list)[i] = ((*list)[2 * i] + (*list)[2 * i + 1]) / 2;
       list->resize(list->size() / 2);
     }

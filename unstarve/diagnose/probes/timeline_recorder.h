@@ -17,7 +17,7 @@ class TimelineRecorder {
   [[nodiscard]] const RunTimeline& timeline() const { return timeline_; }
 
  private:
-  RunTimeline timeline_{1, {}, {}, {}, {}};
+  RunTimeline timeline_{1, {}, {}, {}, {}, {}};
   double seconds_ = -1;
   std::map<int, ProcessUse> before_;  // by process; without threads
 };

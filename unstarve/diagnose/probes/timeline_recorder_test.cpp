@@ -12,6 +12,7 @@ ProcessUse process(int pid, ProcessRole role, double cpu_s, std::int64_t bytes) 
   use.role = role;
   use.cpu_s = cpu_s;
   use.storage_bytes = bytes;
+  use.resident_bytes = 7000 + bytes;
   return use;
 }
 
@@ -30,6 +31,7 @@ TEST_CASE("busy cores over a day, in a limited list") {
     CHECK(timeline.main[i] == Approx(0.5));
     CHECK(timeline.loader[i] == Approx(1));
     CHECK(timeline.other[i] == 0);
+    CHECK(timeline.resident_bytes[i] == 7000);
     CHECK(timeline.storage_bytes_per_s[i] == Approx(1000).epsilon(0.01));
   }
 }

@@ -11,24 +11,40 @@
 namespace unstarve {
 
 // The names of the fields in JSON are those of the members.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadUse, name, threads, cpu_s, run_delay_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadWaits, lock_s, file_s, flush_s, pipe_s, network_s, events_s, sleep_s, other_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadUse, name, threads, cpu_s, run_delay_s, waits)
 NLOHMANN_JSON_SERIALIZE_ENUM(ProcessRole, {{ProcessRole::kOther, "other"},
                                            {ProcessRole::kMain, "main"},
                                            {ProcessRole::kLoader, "loader"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command, begin_s, end_s, ended, cpu_s,
                                    run_delay_s, busiest_thread_s, ended_children_s, minor_faults, major_faults,
-                                   peak_resident_bytes, has_io, read_calls, read_bytes, storage_bytes, written_bytes,
-                                   threads)
+                                   resident_bytes, peak_resident_bytes, has_io, read_calls, read_bytes, storage_bytes,
+                                   written_bytes, main_thread, threads)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
                                    cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, shm_bytes,
                                    shm_used_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watching, seconds, looks, cpu_s, stopped)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeline, interval_s, main, loader, other, storage_bytes_per_s)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunProfile, version, command, exit_code, watching, machine, processes, timeline)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watching, seconds, looks, cpu_s, stacks_cpu_s, stopped)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeline, interval_s, main, loader, other, storage_bytes_per_s, resident_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CodeLine, function, file, line)
+NLOHMANN_JSON_SERIALIZE_ENUM(StackThread, {{StackThread::kMain, "main"},
+                                           {StackThread::kHelper, "helper"},
+                                           {StackThread::kLoader, "loader"}})
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StackUse, thread, lines, seconds, interpreter_s, last_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PythonStacks, missing, seconds, interpreter_s, processes, lines, stacks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepUse, source, rate, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunProfile, version, command, exit_code, watching, machine, processes, timeline,
+                                   stacks, steps)
 
 double usable_cores(const MachineUse& machine) {
   const auto affinity = static_cast<double>(machine.affinity_cores);
   return machine.quota_cores > 0 ? std::min(machine.quota_cores, affinity) : affinity;
+}
+
+void add_waits(ThreadWaits& sum, const ThreadWaits& waits, double factor) {
+  for (double ThreadWaits::*const wait :
+       {&ThreadWaits::lock_s, &ThreadWaits::file_s, &ThreadWaits::flush_s, &ThreadWaits::pipe_s,
+        &ThreadWaits::network_s, &ThreadWaits::events_s, &ThreadWaits::sleep_s, &ThreadWaits::other_s})
+    sum.*wait += factor * waits.*wait;
 }
 
 const char* to_string(ProcessRole role) noexcept {
@@ -52,7 +68,15 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
       throw Error(ErrorKind::kInput,
                   fmt::format("{}: found version {} of the profile; expected {}", origin, version, kRunProfileVersion));
     }
-    return json.get<RunProfile>();
+    RunProfile profile = json.get<RunProfile>();
+    for (const StackUse& stack : profile.stacks.stacks) {
+      for (const int line : stack.lines) {
+        if (line >= 0 && static_cast<std::size_t>(line) < profile.stacks.lines.size()) continue;
+        throw Error(ErrorKind::kInput, fmt::format("{}: found line {} of a stack; expected less than {}", origin, line,
+                                                   profile.stacks.lines.size()));
+      }
+    }
+    return profile;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, fmt::format("{}: expected the profile of a run: {}", origin, error.what()));
   }

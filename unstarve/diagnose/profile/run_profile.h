@@ -9,9 +9,25 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/diagnose/profile/python_stacks.h"
+
 namespace unstarve {
 
 inline constexpr int kRunProfileVersion = 1;
+
+// Seconds in system calls that block, estimated from samples. All are 0 if the process belongs to another user.
+struct ThreadWaits {
+  double lock_s = 0;     // for another thread: locks, conditions, thread pools
+  double file_s = 0;     // reads and writes files, opens them
+  double flush_s = 0;    // fsync
+  double pipe_s = 0;     // for another process
+  double network_s = 0;  // sockets
+  double events_s = 0;   // poll, epoll, select
+  double sleep_s = 0;
+  double other_s = 0;
+};
+
+void add_waits(ThreadWaits& sum, const ThreadWaits& waits, double factor);
 
 // The threads of one name in one process; numbers at the end of names are left out.
 struct ThreadUse {
@@ -19,6 +35,7 @@ struct ThreadUse {
   int threads = 0;  // at the same time, at most
   double cpu_s = 0;
   double run_delay_s = 0;  // ready to run, without a CPU
+  ThreadWaits waits;
 };
 
 enum class ProcessRole {
@@ -42,12 +59,14 @@ struct ProcessUse {
   double ended_children_s = 0;  // CPU time of children that have ended, including those that were never seen
   std::int64_t minor_faults = 0;
   std::int64_t major_faults = 0;
+  std::int64_t resident_bytes = 0;  // when it was last seen
   std::int64_t peak_resident_bytes = 0;
   bool has_io = false;  // the following four are known: the process belongs to this user
   std::int64_t read_calls = 0;
   std::int64_t read_bytes = 0;     // by read(), also from the page cache and pipes
   std::int64_t storage_bytes = 0;  // that came from a device
   std::int64_t written_bytes = 0;
+  ThreadUse main_thread;           // which has begun the program; also counted in `threads`
   std::vector<ThreadUse> threads;  // most CPU time first
 };
 
@@ -70,8 +89,9 @@ struct MachineUse {
 struct Watching {
   double seconds = 0;  // of wall time
   std::int64_t looks = 0;
-  double cpu_s = 0;     // that watching used
-  std::string stopped;  // why watching ended before the program; empty: it did not
+  double cpu_s = 0;         // that watching used, without stacks
+  double stacks_cpu_s = 0;  // that recording stacks used
+  std::string stopped;      // why watching ended before the program; empty: it did not
 };
 
 // Busy cores of the roles over time; all lists have the same length.
@@ -79,6 +99,14 @@ struct RunTimeline {
   double interval_s = 0;
   std::vector<double> main, loader, other;
   std::vector<double> storage_bytes_per_s;
+  std::vector<double> resident_bytes;  // of the main processes
+};
+
+// Steps of the training loop.
+struct StepUse {
+  std::string source;           // how they are known; empty: they are not
+  double rate = 0;              // steps per second while they were observed
+  std::vector<double> seconds;  // of single steps, in order; 2000 at most
 };
 
 struct RunProfile {
@@ -89,6 +117,8 @@ struct RunProfile {
   MachineUse machine;
   std::vector<ProcessUse> processes;  // most CPU time first
   RunTimeline timeline;
+  PythonStacks stacks;
+  StepUse steps;
 };
 
 // Cores that the program may use at the same time.

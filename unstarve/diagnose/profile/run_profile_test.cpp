@@ -14,21 +14,30 @@ TEST_CASE("a profile is the same after JSON") {
   RunProfile profile;
   profile.command = "python train.py \xff";
   profile.exit_code = 3;
-  profile.watching = {12.5, 100, 0.01, "by a signal"};
+  profile.watching = {12.5, 100, 0.01, 0.02, "by a signal"};
   profile.machine.affinity_cores = 4;
-  profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}};
+  profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}, {2e9}};
   ProcessUse use;
   use.pid = 7;
   use.role = ProcessRole::kLoader;
   use.name = "python";
-  use.threads = {{"pt_data_worker", 1, 2.5, 0.5}};
+  use.threads = {{"pt_data_worker", 1, 2.5, 0.5, {}}};
+  use.threads[0].waits.pipe_s = 1.5;
   profile.processes = {use};
+  profile.stacks.lines = {{"main", "train.py", 7}};
+  profile.stacks.stacks = {{StackThread::kLoader, {0}, 1.5, 0, 9}};
+  profile.steps = {"un.step()", 2, {0.5, 0.5}};
   const std::string json = to_json(profile);
   const RunProfile read = run_profile_from_json(json, "x.json");
   CHECK(to_json(read) == json);
   CHECK(read.command == "python train.py \xef\xbf\xbd");  // not UTF-8
   CHECK(read.processes[0].role == ProcessRole::kLoader);
   CHECK(read.processes[0].threads[0].cpu_s == 2.5);
+  CHECK(read.processes[0].threads[0].waits.pipe_s == 1.5);
+  CHECK(read.stacks.stacks[0].thread == StackThread::kLoader);
+  CHECK(read.steps.seconds.size() == 2);
+  profile.stacks.stacks[0].lines = {1};
+  CHECK_THROWS_WITH(run_profile_from_json(to_json(profile), "x.json"), Contains("line 1 of a stack"));
   CHECK_THROWS_WITH(run_profile_from_json("{\"version\": 99}", "x.json"), Contains("x.json: found version 99"));
   CHECK_THROWS_AS(run_profile_from_json("{\"version\": 1}", "x.json"), Error);
   for (std::size_t size = 0; size < json.size(); size += 7)
@@ -76,7 +85,7 @@ TEST_CASE("roles under torchrun, with forked workers") {
       process(8, 3, "nvidia-smi", "nvidia-smi", 0.2),
       process(0, 0, "python", "python, several processes", 500),
   };
-  all[6].threads = {{"pt_data_worker", 1, 1, 0}};
+  all[6].threads = {{"pt_data_worker", 1, 1, 0, {}}};
   CHECK(roles_of(all) == std::vector<R>{R::kOther, R::kOther, R::kOther, R::kMain, R::kMain, R::kLoader, R::kLoader,
                                         R::kOther, R::kOther});
 }

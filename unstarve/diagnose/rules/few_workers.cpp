@@ -14,18 +14,19 @@ namespace {
 std::optional<RunFinding> find(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
   const double free = free_cores(profile);
-  if (!loader_limits(loader, main) || free < 0.5 * main.processes) return std::nullopt;
-  // Both need more CPU time for more batches; and the main process cannot be faster than its busiest thread.
-  const double used = (loader.cpu_s + main.cpu_s) / profile.watching.seconds;
-  const double gain = std::min(1 + free / std::max(used, 0.01), 1 / std::max(main.thread_busy(), 0.01));
+  if (!loader_limits(profile) || free < 0.5 * main.processes) return std::nullopt;
+  // Both need more CPU time for more batches; and the main process cannot be faster than without waiting.
+  const double input = input_share(profile);
+  const double waits = input >= 0 ? input : 1 - main.thread_busy();
+  const double gain = std::min(gain_by_cores(profile), gain_without(waits));
   if (gain < 1.1) return std::nullopt;
   const int workers = static_cast<int>(std::ceil(loader.processes * gain - 0.01));
   RunFinding finding;
   finding.title = "the main process waits for the workers of its loader, while cores are free";
-  finding.evidence =
-      fmt::format("{} {} busy for {:.0f} % of the time, the main process for {:.0f} %; {:.1f} of {:.1f} cores are free",
-                  loader.processes, loader.processes == 1 ? "worker is" : "workers are", 100 * loader.busy(),
-                  100 * main.thread_busy(), free, usable_cores(profile.machine));
+  finding.evidence = fmt::format(
+      "{} {} busy for {:.0f} % of the time; the main process waits for {:.0f} %; {:.1f} of {:.1f} cores are free",
+      loader.processes, loader.processes == 1 ? "worker is" : "workers are", 100 * loader.busy(), 100 * waits, free,
+      usable_cores(profile.machine));
   finding.change = fmt::format(
       "use {} workers for each main process (num_workers={}), or a loader that needs less CPU "
       "time per sample",
@@ -39,8 +40,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 
 extern const Rule kFewWorkers;
 const Rule kFewWorkers{"few-workers",
-                       "workers run or wait for a core for 90 % of the time, no thread of the main process runs for "
-                       "80 %, and half a core per main process is free",
+                       "workers run or wait for a core for 90 % of the time, the main thread waits for batches for "
+                       "10 % (without stacks: none of its threads runs for 80 %), and half a core per main process is "
+                       "free",
                        find};
 
 }  // namespace unstarve

@@ -16,7 +16,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   const double cores = usable_cores(profile.machine);
   if (main.processes == 0 || loader.processes <= std::ceil(cores)) return std::nullopt;
   const bool delays_main = main.delayed() >= 0.05;
-  if (!delays_main && !(loader_limits(loader, main) && loader.delayed() >= 0.3)) return std::nullopt;
+  if (!delays_main && !(loader_limits(profile) && loader.delayed() >= 0.3)) return std::nullopt;
   const int fitting = std::max(1, static_cast<int>(cores) / main.processes);
   RunFinding finding;
   finding.title = fmt::format("{} workers share {:.1f} cores", loader.processes, cores);

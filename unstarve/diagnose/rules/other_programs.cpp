@@ -13,7 +13,7 @@ namespace {
 std::optional<RunFinding> find(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain), loader = sum_of(profile, ProcessRole::kLoader);
   const double cores = profile.machine.affinity_cores, stolen = profile.machine.stolen_share;
-  const double delayed = loader_limits(loader, main) ? loader.delayed() : main.delayed();
+  const double delayed = loader_limits(profile) ? loader.delayed() : main.delayed();
   RunFinding finding;
   if (stolen >= 0.05) {
     finding.title = "other virtual machines use the cores";
@@ -28,7 +28,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.title = "other programs use the cores";
   finding.evidence = fmt::format(
       "other programs use {:.1f} of {:.0f} cores; of the time in which it could run, {} waited for a core for {:.0f} %",
-      foreign, cores, loader_limits(loader, main) ? "the loader" : "the main process", 100 * delayed);
+      foreign, cores, loader_limits(profile) ? "the loader" : "the main process", 100 * delayed);
   finding.change = "end the other programs, or give this one cores of its own (taskset, cpusets)";
   finding.gain = std::min(1 / std::max(1 - delayed, 0.1), cores / std::max(cores - foreign, 0.1));
   finding.lost = 1 - 1 / finding.gain;

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "unstarve/diagnose/profile/stack_shares.h"
+
 namespace unstarve {
 namespace {
 
@@ -44,16 +46,40 @@ RoleSum sum_of(const RunProfile& profile, ProcessRole role) {
     sum.cpu_s += process.cpu_s;
     sum.run_delay_s += process.run_delay_s;
     sum.thread_s += process.busiest_thread_s;
+    sum.minor_faults += process.minor_faults;
+    add_waits(sum.waits, process.main_thread.waits, 1);
   }
   if (sum.lived_s < profile.watching.seconds / 10) return {};
   sum.processes = most_at_once(intervals);
   return sum;
 }
 
-bool loader_limits(const RoleSum& loader, const RoleSum& main) {
-  if (loader.processes == 0 || main.processes == 0) return false;
-  return (loader.cpu_s + loader.run_delay_s) / loader.lived_s >= 0.9 && main.thread_busy() < 0.8;
+ThreadWaits main_thread_waits(const RunProfile& profile) {
+  ThreadWaits mean;
+  const RoleSum main = sum_of(profile, ProcessRole::kMain);
+  if (main.processes > 0) add_waits(mean, main.waits, 1.0 / main.processes);
+  return mean;
 }
+
+double input_share(const RunProfile& profile) {
+  if (profile.stacks.seconds <= 0) return -1;
+  return std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput), 1.0);
+}
+
+bool loader_limits(const RunProfile& profile) {
+  const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
+  if (loader.processes == 0 || main.processes == 0) return false;
+  if ((loader.cpu_s + loader.run_delay_s) / loader.lived_s < 0.9) return false;
+  const double input = input_share(profile);
+  return input >= 0 ? input >= 0.1 : main.thread_busy() < 0.8;
+}
+
+double gain_by_cores(const RunProfile& profile) {
+  const double own = profile.watching.seconds > 0 ? own_cpu_s(profile) / profile.watching.seconds : 0;
+  return 1 + free_cores(profile) / std::max(own, 0.01);
+}
+
+double gain_without(double share) { return 1 / std::max(1 - share, 0.01); }
 
 double free_cores(const RunProfile& profile) {
   const double own = profile.watching.seconds > 0 ? own_cpu_s(profile) / profile.watching.seconds : 0;
@@ -62,7 +88,8 @@ double free_cores(const RunProfile& profile) {
 
 double foreign_cores(const RunProfile& profile) {
   if (profile.watching.seconds <= 0) return 0;
-  const double own = (own_cpu_s(profile) + profile.watching.cpu_s) / profile.watching.seconds;
+  const double own =
+      (own_cpu_s(profile) + profile.watching.cpu_s + profile.watching.stacks_cpu_s) / profile.watching.seconds;
   return std::max(profile.machine.busy_cores - own, 0.0);
 }
 

@@ -13,6 +13,8 @@ struct RoleSum {
   double cpu_s = 0;
   double run_delay_s = 0;
   double thread_s = 0;  // CPU time of the busiest thread of each
+  std::int64_t minor_faults = 0;
+  ThreadWaits waits;  // of their main threads
 
   // Shares of their wall time, 0..1 for a process with one thread.
   [[nodiscard]] double busy() const { return lived_s > 0 ? cpu_s / lived_s : 0; }
@@ -24,9 +26,21 @@ struct RoleSum {
 // Nothing if they lived for less than a tenth of the run together.
 [[nodiscard]] RoleSum sum_of(const RunProfile& profile, ProcessRole role);
 
+// Waits of the main thread of the main process; of several ranks the mean.
+[[nodiscard]] ThreadWaits main_thread_waits(const RunProfile& profile);
+
+// Share of the time in which the main thread waits for the next batch, or prepares it; negative: no stacks are known.
+[[nodiscard]] double input_share(const RunProfile& profile);
+
 // Whether the workers of a loader limit the main process: they run, or wait for a core, most of the time, and the main
-// process does not.
-[[nodiscard]] bool loader_limits(const RoleSum& loader, const RoleSum& main);
+// process waits for batches.
+[[nodiscard]] bool loader_limits(const RunProfile& profile);
+
+// The largest gain that the cores permit if every step needs as much CPU time as now.
+[[nodiscard]] double gain_by_cores(const RunProfile& profile);
+
+// 1 / (1 - share), at most 100.
+[[nodiscard]] double gain_without(double share);
 
 // Usable cores that no program used.
 [[nodiscard]] double free_cores(const RunProfile& profile);

@@ -6,11 +6,15 @@
 namespace unstarve {
 
 // Each is defined in its own file.
-extern const Rule kFewWorkers, kManyWorkers, kUnevenWorkers, kCpuQuota, kOtherPrograms, kStorageWait;
+extern const Rule kFewWorkers, kManyWorkers, kUnevenWorkers, kSerialInput, kLargeImages, kSlowReads, kLock,
+    kStorageWait, kCpuQuota, kOtherPrograms, kOperatorThreads, kPythonBound, kSmallSteps, kLoggingStall,
+    kCheckpointStall, kRecompilation, kGrowingMemory;
 
 std::span<const Rule> rules() {
-  static const std::array<Rule, 6> kRules{kFewWorkers, kManyWorkers,   kUnevenWorkers,
-                                          kCpuQuota,   kOtherPrograms, kStorageWait};
+  static const std::array kRules{kFewWorkers,      kManyWorkers,  kUnevenWorkers, kSerialInput,  kLargeImages,
+                                 kSlowReads,       kLock,         kStorageWait,   kCpuQuota,     kOtherPrograms,
+                                 kOperatorThreads, kPythonBound,  kSmallSteps,    kLoggingStall, kCheckpointStall,
+                                 kRecompilation,   kGrowingMemory};
   return kRules;
 }
 

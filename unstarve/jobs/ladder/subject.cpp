@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/common/child_process.h"
 #include "unstarve/jobs/probe/memory_probe.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sources.h"

@@ -1,7 +1,8 @@
-#include "unstarve/jobs/common/child_process.h"
+#include "unstarve/core/child_process.h"
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,8 +58,15 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildS
       {streams.input, STDIN_FILENO}, {streams.output, STDOUT_FILENO}, {streams.errors, STDERR_FILENO}};
   for (const auto& [from, to] : given)
     if (from >= 0) posix_spawn_file_actions_adddup2(&actions, from, to);
-  const int failed = posix_spawnp(&id_, arguments[0], &actions, nullptr, arguments.data(),
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t no_signals;
+  sigemptyset(&no_signals);
+  posix_spawnattr_setsigmask(&attributes, &no_signals);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int failed = posix_spawnp(&id_, arguments[0], &actions, &attributes, arguments.data(),
                                   environment != nullptr ? variables.data() : environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {
     id_ = 0;
@@ -72,14 +80,26 @@ ChildProcess::~ChildProcess() {
   (void)wait();
 }
 
-int ChildProcess::wait() {
-  if (id_ == 0) return status_;
+bool ChildProcess::reap(int options) {
+  if (id_ == 0) return true;
   int status = 0;
-  while (waitpid(id_, &status, 0) < 0 && errno == EINTR) continue;
+  rusage use{};
+  pid_t ended = 0;
+  while ((ended = wait4(id_, &status, options, &use)) < 0 && errno == EINTR) continue;
+  if (ended == 0) return false;
   id_ = 0;
   status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  for (const timeval& time : {use.ru_utime, use.ru_stime})
+    cpu_s_ += static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  return true;
+}
+
+int ChildProcess::wait() {
+  reap(0);
   return status_;
 }
+
+bool ChildProcess::has_ended() { return reap(WNOHANG); }
 
 ChildResult run_child(const std::vector<std::string>& command, const std::function<void(std::string_view)>& line) {
   const File errors = opened(std::tmpfile(), command[0]);

@@ -25,7 +25,7 @@ struct ChildStreams {
 class ChildProcess {
  public:
   // `command`: the program, searched on PATH, and its arguments. Its environment is `environment`; null: that of this
-  // process.
+  // process. It blocks no signals.
   ChildProcess(const std::vector<std::string>& command, const ChildStreams& streams,
                const std::map<std::string, std::string>* environment = nullptr);
   ChildProcess(const ChildProcess&) = delete;
@@ -34,10 +34,16 @@ class ChildProcess {
 
   // Waits for its end. Returns the exit code; 128 + signal if a signal ended it.
   int wait();
+  [[nodiscard]] bool has_ended();
+  [[nodiscard]] pid_t id() const { return id_; }         // 0 after has_ended() or wait() has seen its end
+  [[nodiscard]] double cpu_s() const { return cpu_s_; }  // that it has used; known at its end
 
  private:
-  pid_t id_ = 0;  // 0: it has ended
+  bool reap(int options);  // true: it has ended
+
+  pid_t id_ = 0;
   int status_ = 0;
+  double cpu_s_ = 0;
 };
 
 struct ChildResult {

@@ -1,0 +1,117 @@
+"""Stacks of Python programs and steps of their loops, as `unstarve watch` records them."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+PY_SPY = Path(sys.executable).with_name("py-spy")
+
+# Two functions that compute for 80 ms each; "{mark}" ends a step.
+LOOP = """
+    import time
+    import unstarve as un
+    def busy(seconds):
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            pass
+    def forward():
+        busy(0.08)
+    def backward():
+        busy(0.08)
+    def main():
+        until = time.monotonic() + 8.5
+        while time.monotonic() < until:
+            forward()
+            backward()
+            {mark}
+    main()
+"""
+
+
+def watched(tmp_path, script, **environment):
+    program, out = tmp_path / "train.py", tmp_path / "out.json"
+    program.write_text(textwrap.dedent(script))
+    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", out, "--", sys.executable, program],
+                         capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment})
+    assert run.returncode == 0, run.stderr
+    return json.loads(out.read_text()), run.stderr
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory):
+    return watched(tmp_path_factory.mktemp("marked"), LOOP.format(mark="un.step()"), UNSTARVE_PY_SPY=str(PY_SPY))
+
+
+def test_stacks_have_functions_and_lines(marked):
+    profile = marked[0]["profile"]
+    stacks = profile["stacks"]
+    assert not stacks["missing"]
+    assert stacks["seconds"] == pytest.approx(5, abs=0.7)
+    lines = stacks["lines"]
+    share = {name: sum(stack["seconds"] for stack in stacks["stacks"] if stack["thread"] == "main"
+                       and any(lines[line]["function"] == name for line in stack["lines"])) / stacks["seconds"]
+             for name in ("main", "forward", "backward", "busy")}
+    assert share["main"] > 0.8
+    assert share["busy"] == pytest.approx(share["forward"] + share["backward"], abs=0.05)
+    assert share["forward"] == pytest.approx(share["backward"], abs=0.25)
+    assert any((line["function"], line["line"]) == ("forward", 9) for line in lines)
+    own = [stack for stack in stacks["stacks"] if stack["interpreter_s"] > 0]
+    assert own, "the second window records who holds the interpreter's lock"
+
+
+def test_python_code_in_the_main_thread_is_found(marked):
+    result, text = marked
+    finding = next(one for one in result["findings"] if one["rule"] == "python-bound")
+    assert "train.py:" in finding["title"]
+    assert "(busy)" in finding["title"]
+    assert finding["title"] in text
+
+
+def test_marked_steps(marked):
+    result, text = marked
+    steps = result["profile"]["steps"]
+    assert steps["source"] == "un.step()"
+    assert len(steps["seconds"]) >= 20
+    assert min(steps["seconds"]) >= 0.16
+    assert steps["rate"] <= 1 / 0.16
+    assert "steps: " in text
+
+
+def test_steps_without_marks(tmp_path):
+    steps = watched(tmp_path, LOOP.format(mark="pass"), UNSTARVE_PY_SPY=str(PY_SPY))[0]["profile"]["steps"]
+    assert steps["source"].startswith("the loop at train.py:")
+    assert "(main)" in steps["source"]
+    assert 1 / 0.5 < steps["rate"] < 1 / 0.14
+
+
+@pytest.mark.parametrize(("program", "message"), [
+    ("", "py-spy was not found; install it by `pip install py-spy`"),
+    ("/bin/false", "py-spy failed with exit code 1"),
+    ("/no/such/py-spy", "/no/such/py-spy"),
+])
+def test_without_py_spy(tmp_path, program, message):
+    script = "import time\nuntil = time.monotonic() + 4\nwhile time.monotonic() < until: pass\n"
+    result, text = watched(tmp_path, script, UNSTARVE_PY_SPY=program)
+    assert message in result["profile"]["stacks"]["missing"]
+    assert message in text
+    assert result["profile"]["processes"][0]["role"] == "main"
+
+
+def test_programs_without_python(tmp_path):
+    out = tmp_path / "out.json"
+    subprocess.run([os.environ["UNSTARVE"], "watch", "--out", out, "--", "timeout", "3", "md5sum", "/dev/zero"],
+                   check=False, capture_output=True, timeout=60)
+    assert json.loads(out.read_text())["profile"]["stacks"]["missing"] == "no Python program was found"
+
+
+def test_marks_do_nothing_in_other_programs(tmp_path):
+    script = "import unstarve as un\nfor _ in range(1000): un.step()\n"
+    environment = {key: value for key, value in os.environ.items() if key != "UNSTARVE_STEPS"}
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, env=environment)
+    gone = {**environment, "UNSTARVE_STEPS": str(tmp_path / "gone")}
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, env=gone)

@@ -1,0 +1,55 @@
+#pragma once
+// Records stacks of the watched Python program by py-spy, in windows of a few seconds.
+//
+// The first window begins when the program has run for two seconds, so that its imports have mostly ended. The second
+// follows it; both take about 0.3 s of CPU time. Further ones follow at distances at which py-spy takes less than
+// `cpu_share` of a core. Windows alternate between all threads, and those that hold the interpreter's lock. py-spy does
+// not stop the program to read its memory; samples that it cannot read are left out.
+//
+// Threads: one at a time. Failure: PythonStacks::missing has the reason; only std::bad_alloc is thrown.
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unstarve/diagnose/profile/python_stacks.h"
+#include "unstarve/diagnose/profile/run_profile.h"
+
+namespace unstarve {
+
+// py-spy of the environment variable UNSTARVE_PY_SPY, next to `python` (the interpreter as it was called), next to this
+// program, in the environment of UNSTARVE_PYTHON or VIRTUAL_ENV, or on PATH; empty: none.
+[[nodiscard]] std::filesystem::path find_py_spy(const std::filesystem::path& python);
+
+struct StackProbeOptions {
+  double cpu_share = 0.004;  // of one core
+  double window_s = 5;
+  int rate = 40;  // samples per second
+};
+
+class StackProbe {
+ public:
+  explicit StackProbe(StackProbeOptions options = {});
+  ~StackProbe();
+  StackProbe(const StackProbe&) = delete;
+  StackProbe& operator=(const StackProbe&) = delete;
+
+  // Begins and ends windows. `processes` have their roles; `seconds`: since the beginning. Call it about once a second.
+  void look(double seconds, std::span<const ProcessUse> processes);
+
+  // The process of py-spy; 0: none runs. It is a child of this process, but not a part of the program.
+  [[nodiscard]] int recorder() const;
+  [[nodiscard]] double cpu_s() const;  // that py-spy has used
+
+  // Ends the present window.
+  [[nodiscard]] PythonStacks finish();
+  [[nodiscard]] const StepUse& steps() const;  // found in the windows
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace unstarve

@@ -1,0 +1,157 @@
+#include "unstarve/diagnose/probes/stack_recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+using Json = nlohmann::json;
+constexpr std::size_t kStacks = 4000;
+constexpr std::size_t kDeepest = 200;  // frames of a stack; the inner ones are kept
+
+int number_after(std::string_view text, std::string_view word) {
+  const std::size_t begin = text.find(word);
+  if (begin == std::string_view::npos) return 0;
+  text.remove_prefix(begin + word.size());
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// The frame of a process: `process 12:"python train.py"`.
+bool is_process(const CodeLine& line) { return line.file.empty() && line.function.starts_with("process "); }
+
+CodeLine code_line(const Json& frame) {
+  CodeLine line;
+  line.function = frame.at("name").get<std::string>();
+  if (const auto file = frame.find("file"); file != frame.end() && file->is_string()) line.file = *file;
+  if (const auto number = frame.find("line"); number != frame.end() && number->is_number_integer()) line.line = *number;
+  return line;
+}
+
+RecordedThread recorded_thread(const Json& profile, const std::vector<CodeLine>& lines, std::vector<bool>& ends) {
+  const std::string name = profile.at("name").get<std::string>();
+  RecordedThread thread;
+  thread.process = number_after(name, "Process ");
+  const int id = number_after(name, "Thread ");
+  thread.is_main = name.find("\"MainThread\"") != std::string::npos || (id != 0 && id == thread.process);
+  for (const Json& sample : profile.at("samples")) {
+    std::vector<int> stack;
+    for (const Json& entry : sample) {
+      const int index = entry.get<int>();
+      if (index < 0 || static_cast<std::size_t>(index) >= lines.size())
+        throw Error(ErrorKind::kInput, fmt::format("found frame {}; expected less than {}", index, lines.size()));
+      if (!ends[static_cast<std::size_t>(index)]) stack.push_back(index);
+    }
+    if (stack.size() > kDeepest) stack.erase(stack.begin(), stack.end() - kDeepest);
+    thread.samples.push_back(std::move(stack));
+  }
+  return thread;
+}
+
+}  // namespace
+
+StackRecording parse_stack_recording(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    StackRecording recording;
+    for (const Json& frame : json.at("shared").at("frames")) recording.lines.push_back(code_line(frame));
+    std::vector<bool> processes;
+    for (const CodeLine& line : recording.lines) processes.push_back(is_process(line));
+    for (const Json& profile : json.at("profiles")) {
+      if (profile.at("type") != "sampled") throw Error(ErrorKind::kInput, "found a profile without samples");
+      recording.threads.push_back(recorded_thread(profile, recording.lines, processes));
+      const Json& weights = profile.at("weights");
+      if (weights.size() != profile.at("samples").size())
+        throw Error(ErrorKind::kInput, "found another number of weights than of samples");
+      if (weights.empty()) continue;
+      recording.interval_s = weights[0].get<double>();
+      if (!(recording.interval_s > 0 && recording.interval_s < 1e6))
+        throw Error(ErrorKind::kInput, fmt::format("found an interval of {} s", recording.interval_s));
+    }
+    return recording;
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kInput, fmt::format("read stacks of py-spy: {}", error.what()));
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kInput, fmt::format("read stacks of py-spy: {}", error.what()));
+  }
+}
+
+void StackSum::add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds,
+                   double end_s) {
+  const bool all = kind == RecordingKind::kAll;
+  (all ? sum_.seconds : sum_.interpreter_s) += seconds;
+  // Lines of this recording -> lines of the sum.
+  std::map<std::tuple<std::string, std::string, int>, int> known;
+  for (std::size_t i = 0; i < sum_.lines.size(); ++i)
+    known[{sum_.lines[i].file, sum_.lines[i].function, sum_.lines[i].line}] = static_cast<int>(i);
+  std::vector<int> index_of;
+  for (const CodeLine& line : recording.lines) {
+    const auto [entry, is_new] =
+        known.try_emplace({line.file, line.function, line.line}, static_cast<int>(sum_.lines.size()));
+    if (is_new) sum_.lines.push_back(line);
+    index_of.push_back(entry->second);
+  }
+  std::map<std::pair<StackThread, std::vector<int>>, double> time_of;
+  std::set<int> loaders;
+  for (const RecordedThread& thread : recording.threads) {
+    const bool is_main = thread.process == main_process;
+    if (!is_main) loaders.insert(thread.process);
+    const StackThread role = !is_main         ? StackThread::kLoader
+                             : thread.is_main ? StackThread::kMain
+                                              : StackThread::kHelper;
+    for (const std::vector<int>& sample : thread.samples) {
+      std::vector<int> stack;
+      for (const int index : sample) stack.push_back(index_of[static_cast<std::size_t>(index)]);
+      time_of[{role, std::move(stack)}] += recording.interval_s;
+    }
+  }
+  sum_.processes = std::max(sum_.processes, static_cast<int>(loaders.size()));
+  for (StackUse& stack : sum_.stacks) {
+    const auto found = time_of.find({stack.thread, stack.lines});
+    if (found == time_of.end()) continue;
+    (all ? stack.seconds : stack.interpreter_s) += found->second;
+    stack.last_s = end_s;
+    time_of.erase(found);
+  }
+  for (const auto& [key, value] : time_of) {
+    StackUse stack{key.first, key.second, 0, 0, end_s};
+    (all ? stack.seconds : stack.interpreter_s) = value;
+    sum_.stacks.push_back(std::move(stack));
+  }
+  limit();
+}
+
+void StackSum::limit() {
+  std::stable_sort(sum_.stacks.begin(), sum_.stacks.end(), [](const StackUse& a, const StackUse& b) {
+    return a.seconds + a.interpreter_s > b.seconds + b.interpreter_s;
+  });
+  if (sum_.stacks.size() <= kStacks) return;
+  sum_.stacks.resize(kStacks);
+  std::vector<int> index_of(sum_.lines.size(), -1);
+  std::vector<CodeLine> lines;
+  for (StackUse& stack : sum_.stacks) {
+    for (int& index : stack.lines) {
+      int& kept = index_of[static_cast<std::size_t>(index)];
+      if (kept < 0) {
+        kept = static_cast<int>(lines.size());
+        lines.push_back(sum_.lines[static_cast<std::size_t>(index)]);
+      }
+      index = kept;
+    }
+  }
+  sum_.lines = std::move(lines);
+}
+
+PythonStacks StackSum::stacks() const { return sum_; }
+
+}  // namespace unstarve

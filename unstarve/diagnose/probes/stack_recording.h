@@ -1,0 +1,49 @@
+#pragma once
+// One recording of py-spy in the format of speedscope, and the sum of several.
+//
+// Source: https://www.speedscope.app/file-format-schema.json, as written by py-spy 0.4: a profile of each thread, named
+//         `Process 12 Thread 34 "MainThread"`, with its stacks at equal distances. The first frame is the process.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/diagnose/profile/python_stacks.h"
+
+namespace unstarve {
+
+struct RecordedThread {
+  int process = 0;
+  bool is_main = false;                   // of its process
+  std::vector<std::vector<int>> samples;  // indices of StackRecording::lines, the outermost first
+};
+
+struct StackRecording {
+  double interval_s = 0;  // between two samples
+  std::vector<CodeLine> lines;
+  std::vector<RecordedThread> threads;
+};
+
+// Throws Error(kInput) for text of another form.
+[[nodiscard]] StackRecording parse_stack_recording(const std::string& text);
+
+enum class RecordingKind {
+  kAll,          // all threads, also those that wait
+  kInterpreter,  // threads that hold the interpreter's lock
+};
+
+// Adds up recordings. Memory: of stacks that differ, the 4000 with most time are kept.
+class StackSum {
+ public:
+  // `main_process`: the one that trains. `seconds`: the length of the recording. `end_s`: when it ended, since the
+  // beginning.
+  void add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds, double end_s);
+  // Most time first; `missing` is not set.
+  [[nodiscard]] PythonStacks stacks() const;
+
+ private:
+  void limit();
+  PythonStacks sum_;
+};
+
+}  // namespace unstarve

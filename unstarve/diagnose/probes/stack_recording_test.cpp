@@ -1,0 +1,100 @@
+#include "unstarve/diagnose/probes/stack_recording.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+
+namespace unstarve {
+namespace {
+
+// Shortened output of py-spy 0.4.1 for a program with a helper thread and a forked worker.
+constexpr const char* kRecorded = R"({"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[
+{"type":"sampled","name":"Process 72 Thread 72 \"MainThread\"","unit":"seconds","startValue":0.0,"endValue":0.1,
+ "samples":[[5,4],[5,4],[5,6]],"weights":[0.05,0.05,0.05]},
+{"type":"sampled","name":"Process 72 Thread 14 \"helper\"","unit":"seconds","startValue":0.0,"endValue":0.05,
+ "samples":[[5,0]],"weights":[0.05]},
+{"type":"sampled","name":"Process 15 Thread 15 \"MainThread\"","unit":"seconds","startValue":0.0,"endValue":0.1,
+ "samples":[[5,3,2,1,0],[5,3,2,1,0]],"weights":[0.05,0.05]}],
+"shared":{"frames":[{"name":"work","file":"/home/me/t.py","line":3,"col":null},
+{"name":"run","file":"/usr/lib/python3.11/multiprocessing/process.py","line":108,"col":null},
+{"name":"<module>","file":"/home/me/t.py","line":6,"col":null},
+{"name":"process 15:\"python3 t.py\"","file":"","line":0,"col":null},
+{"name":"<module>","file":"/home/me/t.py","line":9,"col":null},
+{"name":"process 72:\"python3 t.py\"","file":"","line":0,"col":null},
+{"name":"<module>","file":"/home/me/t.py","line":10,"col":null}]},
+"activeProfileIndex":null,"exporter":"py-spy@0.4.1","name":"py-spy profile"})";
+
+TEST_CASE("a recording of py-spy") {
+  const StackRecording recording = parse_stack_recording(kRecorded);
+  CHECK(recording.interval_s == Approx(0.05));
+  REQUIRE(recording.threads.size() == 3);
+  CHECK(recording.threads[0].process == 72);
+  CHECK(recording.threads[0].is_main);
+  CHECK_FALSE(recording.threads[1].is_main);
+  CHECK(recording.threads[2].process == 15);
+  CHECK(recording.threads[2].is_main);
+  CHECK(recording.threads[0].samples == std::vector<std::vector<int>>{{4}, {4}, {6}});  // without the process
+  CHECK(recording.threads[2].samples[0] == std::vector<int>{2, 1, 0});
+  CHECK(recording.lines[1] == CodeLine{"run", "/usr/lib/python3.11/multiprocessing/process.py", 108});
+}
+
+TEST_CASE("recordings of another form are rejected") {
+  const std::string whole = kRecorded;
+  for (std::size_t size = 0; size < whole.size(); size += 7)
+    CHECK_THROWS_AS(parse_stack_recording(whole.substr(0, size)), Error);
+  for (const auto& [from, to] : {std::pair{"[5,3,2,1,0]", "[5,3,2,1,7]"}, std::pair{"[5,3,2,1,0]", "[-1]"},
+                                 std::pair{"\"sampled\"", "\"evented\""}, std::pair{"[0.05,0.05,0.05]", "[0.05]"},
+                                 std::pair{"[0.05,0.05,0.05]", "[-1,0.05,0.05]"}}) {
+    std::string changed = whole;
+    changed.replace(changed.find(from), std::string(from).size(), to);
+    CHECK_THROWS_AS(parse_stack_recording(changed), Error);
+  }
+}
+
+TEST_CASE("recordings are added up") {
+  StackSum sum;
+  const StackRecording recording = parse_stack_recording(kRecorded);
+  sum.add(recording, 72, RecordingKind::kAll, 0.15, 5);
+  sum.add(recording, 72, RecordingKind::kAll, 0.15, 9);
+  sum.add(recording, 72, RecordingKind::kInterpreter, 0.3, 12);
+  const PythonStacks stacks = sum.stacks();
+  CHECK(stacks.seconds == Approx(0.3));
+  CHECK(stacks.interpreter_s == Approx(0.3));
+  CHECK(stacks.processes == 1);
+  REQUIRE(stacks.stacks.size() == 4);
+  CHECK(stacks.stacks[0].seconds == Approx(0.2));
+  CHECK(stacks.stacks[0].interpreter_s == Approx(0.1));
+  CHECK(stacks.stacks[0].last_s == 12);
+  int loaders = 0, helpers = 0;
+  double main_s = 0;
+  for (const StackUse& stack : stacks.stacks) {
+    loaders += stack.thread == StackThread::kLoader ? 1 : 0;
+    helpers += stack.thread == StackThread::kHelper ? 1 : 0;
+    if (stack.thread == StackThread::kMain) main_s += stack.seconds;
+  }
+  CHECK(loaders == 1);
+  CHECK(helpers == 1);
+  CHECK(main_s == Approx(0.3));
+}
+
+TEST_CASE("the number of stacks is limited, and those with most time are kept") {
+  StackRecording recording;
+  recording.interval_s = 0.01;
+  recording.threads.push_back({1, true, {}});
+  for (int i = 0; i < 6000; ++i) {
+    recording.lines.push_back({"f", "train.py", i});
+    for (int repeat = 0; repeat <= (i % 100 == 0 ? 1 : 0); ++repeat) recording.threads[0].samples.push_back({i});
+  }
+  StackSum sum;
+  sum.add(recording, 1, RecordingKind::kAll, 60, 60);
+  const PythonStacks stacks = sum.stacks();
+  CHECK(stacks.stacks.size() == 4000);
+  CHECK(stacks.lines.size() == 4000);
+  for (std::size_t i = 0; i < 60; ++i) {
+    CHECK(stacks.stacks[i].seconds == Approx(0.02));
+    CHECK(stacks.lines[static_cast<std::size_t>(stacks.stacks[i].lines[0])].line % 100 == 0);
+  }
+}
+
+}  // namespace
+}  // namespace unstarve

@@ -1,0 +1,36 @@
+#pragma once
+// Steps that the program marks by un.step(), which writes them to a file in the folder of the environment variable
+// UNSTARVE_STEPS (python/unstarve/step_log.py):
+//
+//   <process id>.steps    int64 count; float64 first; float64 ring[2048], the time of step i at i modulo 2048
+//
+// Times are seconds of CLOCK_MONOTONIC. Numbers have the machine's byte order.
+//
+// Threads: any. Failure: files of another form are ignored; a program may end while it writes.
+
+#include <filesystem>
+
+#include "unstarve/diagnose/profile/run_profile.h"
+
+namespace unstarve {
+
+inline constexpr const char* kStepsVariable = "UNSTARVE_STEPS";
+
+// The log with most steps; `source` is empty if there are fewer than two.
+[[nodiscard]] StepUse read_step_logs(const std::filesystem::path& folder);
+
+// A new empty folder, which the destructor removes with its files. If it cannot be made, its path is empty: steps are
+// not marked then.
+class StepLogFolder {
+ public:
+  StepLogFolder();
+  ~StepLogFolder();
+  StepLogFolder(const StepLogFolder&) = delete;
+  StepLogFolder& operator=(const StepLogFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace unstarve

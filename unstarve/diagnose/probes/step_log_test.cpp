@@ -1,0 +1,48 @@
+#include "unstarve/diagnose/probes/step_log.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace unstarve {
+namespace {
+
+// A log in which step i was at i * `seconds`.
+void write_log(const std::filesystem::path& path, std::int64_t count, double seconds) {
+  std::vector<char> bytes(16 + 8 * 2048);
+  const auto put = [&](std::size_t offset, const auto& value) {
+    std::memcpy(bytes.data() + offset, &value, sizeof value);
+  };
+  put(0, count);
+  put(8, 100.0);
+  for (std::int64_t i = 0; i < count; ++i)
+    put(static_cast<std::size_t>(16 + 8 * (i % 2048)), 100.0 + static_cast<double>(i) * seconds);
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+TEST_CASE("step logs") {
+  std::filesystem::path path;
+  {
+    const StepLogFolder folder;
+    path = folder.path();
+    REQUIRE(std::filesystem::is_directory(path));
+    CHECK(read_step_logs(path).source.empty());
+    write_log(path / "7.steps", 1, 0.5);
+    CHECK(read_step_logs(path).source.empty());  // one step has no length
+    write_log(path / "7.steps", 4, 0.5);
+    write_log(path / "8.steps", 5000, 0.25);
+    std::ofstream(path / "9.steps") << "short";
+    const StepUse steps = read_step_logs(path);
+    CHECK(steps.source == "un.step()");
+    CHECK(steps.rate == Approx(4));
+    REQUIRE(steps.seconds.size() == 2047);
+    for (const double seconds : steps.seconds) CHECK(seconds == 0.25);
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK(read_step_logs(path).source.empty());
+}
+
+}  // namespace
+}  // namespace unstarve

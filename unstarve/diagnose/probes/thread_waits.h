@@ -1,0 +1,34 @@
+#pragma once
+// What a thread waits for, from the system call in which it is.
+//
+// Threads: pure functions.
+
+#include <string_view>
+
+#include "unstarve/diagnose/probes/proc_text.h"
+#include "unstarve/diagnose/profile/run_profile.h"
+
+namespace unstarve {
+
+enum class Wait {
+  kNone,  // it runs, or can run
+  kLock,
+  kFile,
+  kFlush,
+  kPipe,
+  kNetwork,
+  kEvents,
+  kSleep,
+  kOther,
+};
+
+// Whether `wait_of` requires what the descriptor `call.argument` refers to.
+[[nodiscard]] bool has_descriptor(const SystemCall& call);
+
+// `target`: of the symbolic link /proc/PID/fd/N, such as "pipe:[4711]", "socket:[12]" or a path; "" if unknown.
+[[nodiscard]] Wait wait_of(const SystemCall& call, std::string_view target);
+
+// Adds `seconds` to the member for `wait`, or to none.
+void add_wait(ThreadWaits& waits, Wait wait, double seconds);
+
+}  // namespace unstarve

@@ -1,0 +1,187 @@
+#include "unstarve/diagnose/profile/stack_shares.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <string_view>
+
+namespace unstarve {
+namespace {
+
+struct KnownCode {
+  Activity activity;
+  std::string_view file;      // a part of its name
+  std::string_view function;  // "": any
+};
+
+// The outermost frame decides, and of one frame the first row.
+constexpr std::array kKnownCode{
+    KnownCode{Activity::kInput, "torch/utils/data/dataloader.py", "__next__"},
+    KnownCode{Activity::kInput, "torch/utils/data/dataloader.py", "__iter__"},
+    KnownCode{Activity::kInput, "tensorflow/python/data/ops/iterator_ops.py", ""},
+    KnownCode{Activity::kInput, "tensorflow/python/data/ops/dataset_ops.py", "__next__"},
+    KnownCode{Activity::kInput, "unstarve/loaders/", ""},
+    KnownCode{Activity::kInput, "nvidia/dali/", "__next__"},
+    KnownCode{Activity::kInput, "ffcv/loader/", ""},
+    KnownCode{Activity::kInput, "grain/", "__next__"},
+    KnownCode{Activity::kInput, "webdataset/", ""},
+    KnownCode{Activity::kInput, "datasets/iterable_dataset.py", ""},
+    KnownCode{Activity::kInput, "/queue.py", "get"},  // of Python; the main thread waits for its own threads
+    KnownCode{Activity::kInput, "/multiprocessing/queues.py", "get"},
+    KnownCode{Activity::kInput, "/multiprocessing/pool.py", "next"},
+    KnownCode{Activity::kInput, "/concurrent/futures/_base.py", "result"},
+    KnownCode{Activity::kCheckpoint, "torch/serialization.py", "save"},
+    KnownCode{Activity::kCheckpoint, "torch/distributed/checkpoint/", ""},
+    KnownCode{Activity::kCheckpoint, "safetensors/", "save_file"},
+    KnownCode{Activity::kCheckpoint, "safetensors/torch.py", "save_model"},
+    KnownCode{Activity::kCheckpoint, "orbax/", ""},
+    KnownCode{Activity::kCheckpoint, "tensorflow/python/checkpoint/", ""},
+    KnownCode{Activity::kCheckpoint, "tensorflow/python/training/saver.py", "save"},
+    KnownCode{Activity::kCheckpoint, "keras/", "save"},
+    KnownCode{Activity::kCheckpoint, "numpy/lib/", "save"},
+    KnownCode{Activity::kCheckpoint, "numpy/lib/", "savez"},
+    KnownCode{Activity::kLogging, "tensorboard/", ""},
+    KnownCode{Activity::kLogging, "torch/utils/tensorboard/", ""},
+    KnownCode{Activity::kLogging, "tensorboardX/", ""},
+    KnownCode{Activity::kLogging, "tensorflow/python/ops/summary", ""},
+    KnownCode{Activity::kLogging, "wandb/", ""},
+    KnownCode{Activity::kLogging, "mlflow/", ""},
+    KnownCode{Activity::kLogging, "matplotlib/", ""},
+    KnownCode{Activity::kLogging, "logging/__init__.py", ""},
+    KnownCode{Activity::kLogging, "tqdm/", "display"},
+    KnownCode{Activity::kCompile, "torch/_dynamo/convert_frame.py", ""},
+    KnownCode{Activity::kCompile, "torch/_inductor/", ""},
+    KnownCode{Activity::kCompile, "jax/_src/compiler.py", ""},
+    KnownCode{Activity::kCompile, "jax/_src/interpreters/mlir.py", ""},
+    KnownCode{Activity::kCompile, "jax/_src/interpreters/partial_eval.py", ""},
+    KnownCode{Activity::kCompile, "jax/_src/interpreters/pxla.py", "lower_sharding_computation"},
+    KnownCode{Activity::kCompile, "jax/_src/interpreters/pxla.py", "from_hlo"},
+    KnownCode{Activity::kCompile, "jax/_src/pjit.py", "_infer_params"},
+    KnownCode{Activity::kCompile, "tensorflow/python/eager/polymorphic_function/tracing_compilation.py", ""},
+    KnownCode{Activity::kResize, "PIL/Image.py", "resize"},
+    KnownCode{Activity::kResize, "PIL/Image.py", "reduce"},
+    KnownCode{Activity::kDecode, "PIL/ImageFile.py", "load"},
+    KnownCode{Activity::kDecode, "PIL/Image.py", "open"},
+    KnownCode{Activity::kDecode, "torchvision/io/image.py", ""},
+    KnownCode{Activity::kDecode, "imageio/", ""},
+};
+
+bool matches(const KnownCode& known, const CodeLine& line) {
+  return line.file.find(known.file) != std::string::npos && (known.function.empty() || known.function == line.function);
+}
+
+Activity activity_of_line(const CodeLine& line) {
+  for (const KnownCode& known : kKnownCode)
+    if (matches(known, line)) return known.activity;
+  return Activity::kOther;
+}
+
+HotLine hottest(const PythonStacks& stacks, const std::map<int, double>& by_line, double recorded) {
+  HotLine result;
+  for (const auto& [line, seconds] : by_line) {
+    if (seconds / recorded <= result.share) continue;
+    result = {stacks.lines[static_cast<std::size_t>(line)], seconds / recorded};
+  }
+  return result;
+}
+
+double seconds_of(const StackUse& stack, bool interpreter) { return interpreter ? stack.interpreter_s : stack.seconds; }
+
+}  // namespace
+
+const char* to_string(Activity activity) noexcept {
+  switch (activity) {
+    case Activity::kInput: return "input";
+    case Activity::kCheckpoint: return "checkpoint";
+    case Activity::kLogging: return "logging";
+    case Activity::kCompile: return "compilation";
+    case Activity::kDecode: return "decode";
+    case Activity::kResize: return "resize";
+    case Activity::kOther: break;
+  }
+  return "other";
+}
+
+Activity activity_of(const PythonStacks& stacks, const StackUse& stack) {
+  for (const int index : stack.lines) {
+    const Activity activity = activity_of_line(stacks.lines[static_cast<std::size_t>(index)]);
+    if (activity != Activity::kOther) return activity;
+  }
+  return Activity::kOther;
+}
+
+double share_of(const PythonStacks& stacks, StackThread thread, Activity activity) {
+  if (stacks.seconds <= 0) return 0;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == thread && stack.seconds > 0 && activity_of(stacks, stack) == activity) seconds += stack.seconds;
+  return seconds / stacks.seconds;
+}
+
+double interpreter_share(const PythonStacks& stacks) {
+  if (stacks.interpreter_s <= 0) return -1;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == StackThread::kMain) seconds += stack.interpreter_s;
+  return seconds / stacks.interpreter_s;
+}
+
+HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity, bool interpreter) {
+  const double recorded = interpreter ? stacks.interpreter_s : stacks.seconds;
+  if (recorded <= 0) return {};
+  std::map<int, double> by_line;
+  for (const StackUse& stack : stacks.stacks) {
+    if (stack.thread != thread || stack.lines.empty() || activity_of(stacks, stack) != activity) continue;
+    const int line = stack.lines.back();
+    if (!is_library(stacks.lines[static_cast<std::size_t>(line)])) by_line[line] += seconds_of(stack, interpreter);
+  }
+  return hottest(stacks, by_line, recorded);
+}
+
+HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity) {
+  if (stacks.seconds <= 0) return {};
+  std::map<int, double> by_line;
+  for (const StackUse& stack : stacks.stacks) {
+    if (stack.thread != thread || activity_of(stacks, stack) != activity) continue;
+    int caller = -1;
+    for (const int index : stack.lines) {
+      const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
+      if (activity_of_line(line) != Activity::kOther) break;
+      if (!is_library(line)) caller = index;
+    }
+    if (caller >= 0) by_line[caller] += stack.seconds;
+  }
+  return hottest(stacks, by_line, stacks.seconds);
+}
+
+double decode_within_input(const PythonStacks& stacks) {
+  if (stacks.seconds <= 0) return 0;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks) {
+    if (stack.thread != StackThread::kMain || activity_of(stacks, stack) != Activity::kInput) continue;
+    const bool decodes = std::any_of(stack.lines.begin(), stack.lines.end(), [&](int index) {
+      return activity_of_line(stacks.lines[static_cast<std::size_t>(index)]) == Activity::kDecode;
+    });
+    if (decodes) seconds += stack.seconds;
+  }
+  return seconds / stacks.seconds;
+}
+
+std::string to_string(const CodeLine& line) {
+  return fmt::format("{}:{} ({})", std::filesystem::path(line.file).filename().string(), line.line, line.function);
+}
+
+// py-spy removes the folder of installed packages from their names, so that they are relative; a program's own files
+// are absolute or in the present folder. "<frozen importlib._bootstrap>" belongs to Python.
+bool is_library(const CodeLine& line) {
+  const std::string& file = line.file;
+  if (file.empty() || file[0] == '<') return true;
+  const std::size_t python = file.find("/lib/python3");  // the standard library
+  if (python != std::string::npos) return true;
+  return file[0] != '/' && file.find('/') != std::string::npos;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,54 @@
+#pragma once
+// What Python code does, by the function that it is in, and which share of the time it takes.
+//
+// Threads: pure functions.
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "unstarve/diagnose/profile/python_stacks.h"
+
+namespace unstarve {
+
+enum class Activity {
+  kInput,       // gets the next batch from a loader
+  kCheckpoint,  // saves the model
+  kLogging,     // writes logs, events of TensorBoard, images of plots
+  kCompile,     // compiles a graph
+  kDecode,      // decodes images
+  kResize,
+  kOther,
+};
+[[nodiscard]] const char* to_string(Activity activity) noexcept;
+
+// By the outermost frame that is known.
+[[nodiscard]] Activity activity_of(const PythonStacks& stacks, const StackUse& stack);
+
+// Seconds of the thread per second of recording, 0..1 for the main thread. 0 without stacks.
+[[nodiscard]] double share_of(const PythonStacks& stacks, StackThread thread, Activity activity);
+
+// The share in which the main thread holds the interpreter's lock; negative: not recorded.
+[[nodiscard]] double interpreter_share(const PythonStacks& stacks);
+
+// A line of the program's own files, not of libraries.
+struct HotLine {
+  CodeLine line;
+  double share = 0;  // of the time of the threads; see share_of()
+};
+// The line in which `thread` spends most time itself, while it is in `activity`: no function that it calls is known.
+// With `interpreter`, of the time in which it holds the interpreter's lock. share = 0 if there is none.
+[[nodiscard]] HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity,
+                                   bool interpreter = false);
+
+// The line of the program's own files from which `thread` calls functions of `activity` most.
+[[nodiscard]] HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity);
+
+// The share in which the main thread decodes images while it gets the next batch.
+[[nodiscard]] double decode_within_input(const PythonStacks& stacks);
+
+// "train.py:34 (augment)"
+[[nodiscard]] std::string to_string(const CodeLine& line);
+[[nodiscard]] bool is_library(const CodeLine& line);
+
+}  // namespace unstarve

@@ -1,0 +1,73 @@
+#include "unstarve/diagnose/profile/stack_shares.h"
+
+#include <catch2/catch.hpp>
+
+namespace unstarve {
+namespace {
+
+const std::vector<CodeLine> kLines{
+    {"<module>", "/home/me/train.py", 40},                                // 0
+    {"__next__", "torch/utils/data/dataloader.py", 733},                  // 1
+    {"load", "PIL/ImageFile.py", 300},                                    // 2
+    {"augment", "/home/me/train.py", 12},                                 // 3
+    {"save", "torch/serialization.py", 900},                              // 4
+    {"backward", "torch/_tensor.py", 600},                                // 5
+    {"get", "/usr/lib/python3.11/queue.py", 180},                         // 6
+    {"<module>", "/home/me/train.py", 41},                                // 7
+    {"_call_with_frames_removed", "<frozen importlib._bootstrap>", 241},  // 8
+};
+
+PythonStacks recorded(const std::vector<StackUse>& stacks) {
+  PythonStacks result;
+  result.seconds = 10;
+  result.interpreter_s = 5;
+  result.processes = 2;
+  result.lines = kLines;
+  result.stacks = stacks;
+  return result;
+}
+
+TEST_CASE("activities are those of the outermost known function") {
+  const auto activity = [](std::vector<int> lines) {
+    const StackUse stack{StackThread::kMain, std::move(lines), 1, 0, 0};
+    return activity_of(recorded({stack}), stack);
+  };
+  CHECK(activity({0, 1, 2}) == Activity::kInput);
+  CHECK(activity({0, 2}) == Activity::kDecode);
+  CHECK(activity({0, 4}) == Activity::kCheckpoint);
+  CHECK(activity({0, 6}) == Activity::kInput);
+  CHECK(activity({0, 5}) == Activity::kOther);
+  CHECK(activity({}) == Activity::kOther);
+}
+
+TEST_CASE("shares of the time") {
+  const PythonStacks stacks = recorded({{StackThread::kMain, {0, 1, 2}, 3, 0.5, 0},
+                                        {StackThread::kMain, {0, 1}, 1, 0, 0},
+                                        {StackThread::kMain, {7, 5}, 4, 0, 0},
+                                        {StackThread::kMain, {7, 3}, 1.5, 2, 0},
+                                        {StackThread::kMain, {0}, 0.5, 0.1, 0},
+                                        {StackThread::kLoader, {0, 2}, 12, 0, 0}});
+  CHECK(share_of(stacks, StackThread::kMain, Activity::kInput) == Approx(0.4));
+  CHECK(share_of(stacks, StackThread::kMain, Activity::kDecode) == 0);
+  CHECK(share_of(stacks, StackThread::kLoader, Activity::kDecode) == Approx(1.2));
+  CHECK(decode_within_input(stacks) == Approx(0.3));
+  CHECK(interpreter_share(stacks) == Approx(0.52));
+  const HotLine line = hottest_line(stacks, StackThread::kMain, Activity::kOther, true);
+  CHECK(to_string(line.line) == "train.py:12 (augment)");
+  CHECK(line.share == Approx(0.4));
+  CHECK(to_string(caller_of(stacks, StackThread::kMain, Activity::kInput).line) == "train.py:40 (<module>)");
+  CHECK(caller_of(stacks, StackThread::kMain, Activity::kLogging).share == 0);
+  CHECK(interpreter_share(PythonStacks{}) < 0);
+  CHECK(share_of(PythonStacks{}, StackThread::kMain, Activity::kInput) == 0);
+  CHECK(hottest_line(PythonStacks{}, StackThread::kMain, Activity::kOther).share == 0);
+}
+
+TEST_CASE("files of libraries and of the program") {
+  for (const int library : {1, 2, 4, 5, 6, 8}) CHECK(is_library(kLines[static_cast<std::size_t>(library)]));
+  for (const int own : {0, 3, 7}) CHECK_FALSE(is_library(kLines[static_cast<std::size_t>(own)]));
+  CHECK_FALSE(is_library({"f", "train.py", 1}));
+  CHECK(is_library({"f", "", 1}));
+}
+
+}  // namespace
+}  // namespace unstarve

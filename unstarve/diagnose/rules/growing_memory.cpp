@@ -1,0 +1,52 @@
+// The memory of the main process grows all the time: something keeps every step's graph or batches.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kParts = 5;
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const std::vector<double>& resident = profile.timeline.resident_bytes;
+  if (resident.size() < 2 * kParts) return std::nullopt;
+  // Means of equal parts of the run; the first contains the start of the program.
+  double mean[kParts] = {};
+  const std::size_t size = resident.size() / kParts;
+  for (std::size_t part = 0; part < kParts; ++part)
+    for (std::size_t i = 0; i < size; ++i) mean[part] += resident[part * size + i] / static_cast<double>(size);
+  double least = mean[2] - mean[1], most = least;  // growth from one part to the next
+  for (std::size_t part = 2; part < kParts; ++part) {
+    least = std::min(least, mean[part] - mean[part - 1]);
+    most = std::max(most, mean[part] - mean[part - 1]);
+  }
+  const double growth = mean[kParts - 1] - mean[1];
+  if (least < 0.3 * most || least <= 0 || growth < 0.1 * mean[1] || growth < 50e6) return std::nullopt;
+  const double seconds = static_cast<double>(3 * size) * profile.timeline.interval_s;
+  RunFinding finding;
+  finding.title = "the memory of the main process grows all the time";
+  finding.evidence = fmt::format("it grew from {:.0f} to {:.0f} MB in {:.0f} s, {:.1f} MB per second, without a pause",
+                                 1e-6 * mean[1], 1e-6 * mean[kParts - 1], seconds, 1e-6 * growth / seconds);
+  finding.change =
+      "do not keep tensors with their graphs: losses.append(loss.item()), or loss.detach(); check lists and caches "
+      "that "
+      "get an entry per step";
+  finding.lost = 0.02;  // nothing is lost until the memory is exhausted
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kGrowingMemory;
+const Rule kGrowingMemory{"growing-memory",
+                          "after a fifth of the run, the resident memory of the main process grows in every further "
+                          "fifth by similar amounts, by 10 % and 50 MB in all",
+                          find};
+
+}  // namespace unstarve

@@ -1,0 +1,45 @@
+// More threads compute in the main process than there are cores.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const RoleSum main = sum_of(profile, ProcessRole::kMain);
+  const double cores = usable_cores(profile.machine);
+  if (main.processes == 0 || main.delayed() < 0.2) return std::nullopt;
+  for (const ProcessUse& process : profile.processes) {
+    if (process.role != ProcessRole::kMain || process.cpu_s < 0.5 * main.cpu_s / main.processes) continue;
+    for (const ThreadUse& group : process.threads) {
+      if (group.threads < 1.5 * cores || group.cpu_s < 0.5 * process.cpu_s) continue;
+      if (group.run_delay_s < 0.5 * process.run_delay_s) continue;
+      RunFinding finding;
+      finding.title = fmt::format("{} threads of the main process compute on {:.0f} cores", group.threads, cores);
+      finding.evidence = fmt::format("of the time in which they could run, they waited for a core for {:.0f} %",
+                                     100 * group.run_delay_s / (group.cpu_s + group.run_delay_s));
+      const int fitting = std::max(1, static_cast<int>(cores) / main.processes);
+      finding.change = fmt::format("use {} threads: torch.set_num_threads({}), or the variable OMP_NUM_THREADS={}",
+                                   fitting, fitting, fitting);
+      finding.lost = main.delayed();
+      return finding;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern const Rule kOperatorThreads;
+const Rule kOperatorThreads{"operator-threads",
+                            "of the time in which it could run, the main process waited for a core for 20 %, mostly in "
+                            "threads of one name that are more than 1.5 times as many as the usable cores",
+                            find};
+
+}  // namespace unstarve

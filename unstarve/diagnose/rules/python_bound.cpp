@@ -1,0 +1,76 @@
+// The main thread executes Python code: one expensive line, or the overhead of many small operators.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+// Share of the time in which the main thread holds the interpreter's lock outside of the loader.
+double interpreter_outside_input(const PythonStacks& stacks) {
+  if (stacks.interpreter_s <= 0) return 0;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == StackThread::kMain && stack.interpreter_s > 0 && activity_of(stacks, stack) == Activity::kOther)
+      seconds += stack.interpreter_s;
+  return seconds / stacks.interpreter_s;
+}
+
+constexpr double kHot = 0.2;
+
+std::optional<RunFinding> find_python(const RunProfile& profile) {
+  const HotLine line = hottest_line(profile.stacks, StackThread::kMain, Activity::kOther, true);
+  const double share = interpreter_outside_input(profile.stacks);
+  if (line.share < kHot || share < 0.3) return std::nullopt;
+  RunFinding finding;
+  finding.title = fmt::format("the main thread executes Python code, mostly at {}", to_string(line.line));
+  finding.evidence = fmt::format(
+      "it holds the interpreter's lock for {:.0f} % of the time outside of the loader, for {:.0f} % at this line",
+      100 * share, 100 * line.share);
+  finding.change = "replace loops by operations on whole arrays, or move the work into the workers of the loader";
+  finding.gain = gain_without(line.share);
+  finding.lost = line.share;
+  return finding;
+}
+
+std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
+  const RoleSum main = sum_of(profile, ProcessRole::kMain);
+  const double share = interpreter_outside_input(profile.stacks);
+  if (main.processes == 0 || main.thread_busy() < 0.7 || usable_cores(profile.machine) < 2) return std::nullopt;
+  if (main.busy() > 1.3 || share < 0.3 || input_share(profile) > 0.3) return std::nullopt;
+  if (hottest_line(profile.stacks, StackThread::kMain, Activity::kOther, true).share >= kHot) return std::nullopt;
+  RunFinding finding;
+  finding.title = "the operators are so small that Python and their start take most of the time";
+  finding.evidence = fmt::format(
+      "the main thread runs for {:.0f} % of the time and holds the interpreter's lock for {:.0f} %, spread over many "
+      "lines; "
+      "its "
+      "process uses {:.1f} of {:.1f} cores",
+      100 * main.thread_busy(), 100 * share, main.busy(), usable_cores(profile.machine));
+  finding.change =
+      "use larger batches (unstarve batch-find finds the best), or compile the step (torch.compile, tf.function, "
+      "jax.jit)";
+  finding.gain = gain_without(share);
+  finding.lost = share;
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kPythonBound, kSmallSteps;
+const Rule kPythonBound{"python-bound",
+                        "outside of the loader, the main thread holds the interpreter's lock for 30 % of the time, for "
+                        "20 % at one line of the program's own files",
+                        find_python};
+const Rule kSmallSteps{
+    "small-steps",
+    "the main thread runs for 70 % of the time and holds the interpreter's lock for 30 % without such "
+    "a line; its process uses at most 1.3 cores",
+    find_small_steps};
+
+}  // namespace unstarve

@@ -1,0 +1,50 @@
+// The main process prepares its batches itself, while cores are free.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+// Whether batches come from tf.data, whose threads belong to the main process.
+bool is_tf_data(const PythonStacks& stacks) {
+  return std::any_of(stacks.lines.begin(), stacks.lines.end(), [](const CodeLine& line) {
+    return line.file.find("tensorflow/python/data/ops/") != std::string::npos;
+  });
+}
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const double input = input_share(profile);
+  const double gain = std::min(gain_by_cores(profile), gain_without(input));
+  if (input < 0.1 || gain < 1.1 || sum_of(profile, ProcessRole::kLoader).processes > 0) return std::nullopt;
+  const ThreadWaits waits = main_thread_waits(profile);
+  if (waits.network_s + waits.file_s >= 0.5 * input * profile.watching.seconds) return std::nullopt;  // slow-reads
+  RunFinding finding;
+  const bool tf_data = is_tf_data(profile.stacks);
+  finding.title = tf_data ? "the main process waits for tf.data, which uses few cores"
+                          : "the main process prepares its batches itself, without workers";
+  finding.evidence =
+      fmt::format("the main thread is in the loader for {:.0f} % of the time; {:.1f} of {:.1f} cores are free",
+                  100 * input, free_cores(profile), usable_cores(profile.machine));
+  const int workers = std::max(1, static_cast<int>(std::min(input * gain + 0.99, usable_cores(profile.machine))));
+  finding.change = tf_data ? "map(..., num_parallel_calls=tf.data.AUTOTUNE), and prefetch(tf.data.AUTOTUNE) at the end"
+                           : fmt::format("prepare batches in other processes (num_workers={})", workers);
+  finding.gain = gain;
+  finding.lost = 1 - 1 / gain;
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kSerialInput;
+const Rule kSerialInput{"serial-input",
+                        "no worker processes; the main thread is in the loader for 10 % of the time, reads from files "
+                        "and sockets are less than half of that, and the cores permit a gain of 1.1",
+                        find};
+
+}  // namespace unstarve

@@ -1,0 +1,90 @@
+// The main thread does something else than training: it saves the model, writes logs, or compiles.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+struct Stall {
+  Activity activity;
+  const char* title;
+  const char* change;
+  double threshold;
+};
+
+std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& stall, double share) {
+  if (share < stall.threshold) return std::nullopt;
+  RunFinding finding;
+  finding.title = stall.title;
+  finding.evidence = fmt::format("the main thread does this for {:.0f} % of the time", 100 * share);
+  const HotLine line = caller_of(profile.stacks, StackThread::kMain, stall.activity);
+  if (line.share > 0) finding.evidence += fmt::format(", called at {}", to_string(line.line));
+  finding.change = stall.change;
+  finding.gain = gain_without(share);
+  finding.lost = share;
+  return finding;
+}
+
+double stacks_share(const RunProfile& profile, Activity activity) {
+  return std::min(share_of(profile.stacks, StackThread::kMain, activity), 1.0);
+}
+
+// Logs and checkpoints may be written by functions of the user; fsync is seen in any program.
+double flush_share(const RunProfile& profile) {
+  return profile.watching.seconds > 0 ? main_thread_waits(profile).flush_s / profile.watching.seconds : 0;
+}
+
+std::optional<RunFinding> find_checkpoint(const RunProfile& profile) {
+  return find_stall(profile,
+                    {Activity::kCheckpoint, "saving checkpoints stops the training",
+                     "save less often, or from a copy in a thread (torch.distributed.checkpoint.async_save, "
+                     "orbax.checkpoint.AsyncCheckpointer, unstarve train --checkpoint-every)",
+                     0.05},
+                    stacks_share(profile, Activity::kCheckpoint));
+}
+
+std::optional<RunFinding> find_logging(const RunProfile& profile) {
+  const double by_stacks = stacks_share(profile, Activity::kLogging);
+  const double flushes = flush_share(profile) - stacks_share(profile, Activity::kCheckpoint);
+  return find_stall(
+      profile,
+      {Activity::kLogging, "writing logs stops the training",
+       "log every 50 to 100 steps, keep values on the device until then, and do not flush each time", 0.05},
+      std::max(by_stacks, flushes));
+}
+
+std::optional<RunFinding> find_compilation(const RunProfile& profile) {
+  double latest = 0;
+  for (const StackUse& stack : profile.stacks.stacks)
+    if (stack.thread == StackThread::kMain && activity_of(profile.stacks, stack) == Activity::kCompile)
+      latest = std::max(latest, stack.last_s);
+  if (latest < 0.5 * profile.watching.seconds) return std::nullopt;  // only at the beginning
+  return find_stall(
+      profile,
+      {Activity::kCompile, "graphs are compiled again and again",
+       "keep shapes and types of the arguments constant: pad or drop the last batch, pass varying numbers "
+       "as arrays; torch: mark dynamic sizes (torch.compile(dynamic=True))",
+       0.1},
+      stacks_share(profile, Activity::kCompile));
+}
+
+}  // namespace
+
+extern const Rule kCheckpointStall, kLoggingStall, kRecompilation;
+const Rule kCheckpointStall{"checkpoint-stall", "the main thread is in functions that save models for 5 % of the time",
+                            find_checkpoint};
+const Rule kLoggingStall{"logging-stall",
+                         "the main thread is in functions that write logs, or in fsync outside of checkpoints, for 5 % "
+                         "of the time",
+                         find_logging};
+const Rule kRecompilation{"recompilation",
+                          "the main thread compiles for 10 % of the time, also in the second half of the run",
+                          find_compilation};
+
+}  // namespace unstarve
