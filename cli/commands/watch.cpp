@@ -35,10 +35,11 @@ WatchOptions options_of(const Arguments& arguments) {
   options.pid = static_cast<int>(arguments.integer("--pid", 0, 1, 1 << 30));
   options.seconds = arguments.number("--seconds", 0, 0.1, 1e9);
   check_folder(arguments.text("--out"));
+  check_folder(arguments.text("--report"));
   return options;
 }
 
-int watch(const Arguments& arguments, const WatchOptions& options) {
+int watch(const Arguments& arguments, const WatchOptions& options, const std::string& command_line) {
   const WatchResult result = run_watch(options);
   const bool started = !options.command.empty();
   if (started)
@@ -46,15 +47,16 @@ int watch(const Arguments& arguments, const WatchOptions& options) {
   else
     print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(result) + "\n");
+  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return started ? result.profile.exit_code : kDone;
 }
 
-int run(const Arguments& arguments, const std::string&) {
+int run(const Arguments& arguments, const std::string& command_line) {
   const bool started = !arguments.rest().empty();
   WatchOptions options;
   try {
     options = options_of(arguments);
-    return watch(arguments, options);
+    return watch(arguments, options, command_line);
   } catch (const CommandFailed& error) {
     fmt::print(stderr, "unstarve: {}\n", error.what());
     return error.exit_code();
@@ -76,12 +78,14 @@ Command watch_command() {
       "Output and exit code of the command are passed on. Exit codes of unstarve: 125 it failed, 126 the command "
       "cannot be executed, 127 it was not found.",
       "  unstarve watch -- python train.py --epochs 1\n"
+      "  unstarve watch --report report.html -- python train.py\n"
       "  unstarve watch --out profile.json -- torchrun --nproc-per-node 2 train.py\n"
       "  unstarve watch --pid 4711 --seconds 20",
       {{.name = "COMMAND", .value = "", .fallback = "", .help = "program to start, with its arguments", .rest = true},
        {"--pid", "N", "", "watch this running process and those that it started"},
        {"--seconds", "S", "until the program ends", "duration in seconds; the command runs on"},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
+       {"--report", "FILE", "", "write an HTML page with charts and flame graphs", false, Completes::kPath},
        json_option()},
       run};
 }

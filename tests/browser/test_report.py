@@ -208,8 +208,55 @@ def test_every_figure_links_to_its_command(browser: Chromium, reports: dict[str,
 def test_charts_speak_to_screen_readers(browser: Chromium, reports: dict[str, Path]) -> None:
     browser.show(reports["plain"], 1280, "light")
     labels = browser.evaluate("[...document.querySelectorAll('.plot')].map(p => [p.getAttribute('role'), p.ariaLabel])")
-    assert all(role == "img" and label for role, label in labels)  # type: ignore[union-attr]
+    assert all(role in ("img", "tree") and label for role, label in labels)  # type: ignore[union-attr]
     assert "channels last 482, reverted" in labels[0][1]  # type: ignore[index]
+
+
+NAMES = "[...document.querySelectorAll('.flame')].map(bar => bar.getAttribute('aria-label').split(' ')[0])"
+FOCUS = "document.activeElement.getAttribute('aria-label')"
+
+
+def press(browser: Chromium, *keys: str) -> None:
+    for key in keys:
+        for kind in ("keyDown", "keyUp"):
+            browser.call("Input.dispatchKeyEvent", type=kind, key=key)
+    browser.settle()
+
+
+def test_flame_graph_by_pointer(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    assert browser.evaluate(NAMES) == ["all:", "load", "decode", "resize", "train", "forward"]
+    widths = """[...document.querySelectorAll('.flame rect')].map(bar => Math.round(bar.getBoundingClientRect().width /
+        bar.closest('.plot').clientWidth * 100))"""
+    assert browser.evaluate(widths) == [100, 60, 35, 20, 40, 30]
+    browser.evaluate("document.querySelectorAll('.flame')[1].dispatchEvent(new MouseEvent('click')), true")
+    assert browser.evaluate(NAMES) == ["all:", "load", "decode", "resize"]
+    assert browser.evaluate(widths) == [100, 100, 58, 33]
+    browser.evaluate("document.querySelectorAll('.flame')[0].dispatchEvent(new MouseEvent('click')), true")
+    assert browser.evaluate(widths) == [100, 60, 35, 20, 40, 30]
+
+
+def test_flame_graph_by_keyboard(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "dark")
+    browser.evaluate("document.querySelector('.flame[tabindex=\"0\"]').focus(), true")
+    press(browser, "ArrowDown", "ArrowDown")
+    assert browser.evaluate(FOCUS) == "decode (codec.py:7): 35.0 % of the time"
+    press(browser, "ArrowRight")
+    assert browser.evaluate(FOCUS) == "resize (codec.py:9): 20.0 % of the time"
+    press(browser, "ArrowUp", "Enter")
+    assert browser.evaluate(FOCUS) == "load (train.py:12): 60.0 % of the time"
+    assert browser.evaluate(NAMES) == ["all:", "load", "decode", "resize"]
+    press(browser, "Escape")
+    assert browser.evaluate(NAMES) == ["all:", "load", "decode", "resize", "train", "forward"]
+    assert browser.evaluate("document.querySelectorAll('.flame[tabindex=\"0\"]').length") == 1
+
+
+def test_findings_are_ranked(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    found = browser.evaluate("""[...document.querySelectorAll('.findings li')].map(item =>
+        [item.querySelector('h3').innerText, ...[...item.querySelectorAll('dt')].map(term => term.innerText)])""")
+    assert found == [["The loader has one worker", "Evidence", "Change", "Gain"],
+                     ["Writing logs stops the training", "Evidence", "Change"]]
 
 
 def test_names_do_not_become_markup(browser: Chromium, reports: dict[str, Path]) -> None:

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -17,17 +16,13 @@
 #include <optional>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/probes/sampler.h"
 #include "unstarve/diagnose/probes/step_log.h"
-#include "unstarve/jobs/common/json.h"
-#include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
 
-constexpr double kShortest = 3;  // seconds; shorter runs permit no conclusion
-constexpr double kPoll = 0.2;    // seconds between two checks of the time
+constexpr double kPoll = 0.2;  // seconds between two checks of the time
 constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
 
 // Signals wait in this process, so that it can pass them on. The destructor restores the mask.
@@ -214,84 +209,13 @@ RunProfile watch_process(const WatchOptions& options) {
   return sampler.profile();
 }
 
-std::string verdict_of(const WatchResult& result) {
-  const RunProfile& profile = result.profile;
-  if (profile.processes.empty()) return "nothing was measured: watching ended " + profile.watching.stopped;
-  if (profile.watching.seconds < kShortest) {
-    return fmt::format("the program ran for {:.1f} s: too short for conclusions, which require {:.0f} s",
-                       profile.watching.seconds, kShortest);
-  }
-  if (result.findings.empty()) return "no known cause of lost time was found";
-  return result.findings[0].title;
-}
-
 }  // namespace
 
 WatchResult run_watch(const WatchOptions& options) {
   WatchResult result;
   result.profile = options.command.empty() ? watch_process(options) : watch_command(options);
-  if (result.profile.watching.seconds >= kShortest) result.findings = findings_of(result.profile);
+  if (result.profile.watching.seconds >= kShortestWatch) result.findings = findings_of(result.profile);
   return result;
-}
-
-std::string to_text(const WatchResult& result) {
-  const RunProfile& profile = result.profile;
-  const MachineUse& machine = profile.machine;
-  std::string text = fmt::format("{}\n", verdict_of(result));
-  int number = 0;
-  for (const RunFinding& finding : result.findings) {
-    text += fmt::format("\n{}. {}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, finding.evidence,
-                        finding.change);
-    if (finding.gain > 1) text += fmt::format("   gain:     up to {:.2f} times the throughput\n", finding.gain);
-  }
-  if (profile.processes.empty()) return text;
-  text += fmt::format("\n{:<24} {:>7} {:>8} {:>9} {:>9} {:>9}\n", "process", "role", "cores", "no core", "memory",
-                      "storage");
-  int shown = 0;
-  for (const ProcessUse& process : profile.processes) {
-    if (++shown > 12) {
-      text += fmt::format("{} more processes\n", profile.processes.size() - 12);
-      break;
-    }
-    const double lived = std::max(process.end_s - process.begin_s, 1e-3);
-    text += fmt::format("{:<24} {:>7} {:>8.2f} {:>8.0f}% {:>9} {:>9}\n",
-                        process.pid == 0 ? process.name + ", others" : fmt::format("{} {}", process.pid, process.name),
-                        to_string(process.role), process.cpu_s / lived, 100 * process.run_delay_s / lived,
-                        format_bytes(static_cast<std::uint64_t>(process.peak_resident_bytes)),
-                        process.has_io ? format_bytes(static_cast<std::uint64_t>(process.storage_bytes)) : "unknown");
-  }
-  text += fmt::format(
-      "\nwatched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks; {:.1f} of {} cores "
-      "were busy; pressure: "
-      "CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
-      profile.watching.seconds, profile.watching.looks,
-      100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
-      machine.busy_cores, machine.affinity_cores, 100 * machine.cpu_pressure, 100 * machine.io_pressure,
-      100 * machine.memory_pressure);
-  if (!profile.steps.source.empty()) {
-    text += fmt::format("steps: {:.2f} per second, median {:.3f} s, slowest tenth {:.3f} s and more, by {}\n",
-                        profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
-                        profile.steps.source);
-  }
-  if (!profile.stacks.missing.empty()) text += fmt::format("no stacks: {}\n", profile.stacks.missing);
-  if (!profile.watching.stopped.empty()) text += fmt::format("watching ended {}\n", profile.watching.stopped);
-  return text;
-}
-
-std::string to_json(const WatchResult& result) {
-  Json findings = Json::array();
-  for (const RunFinding& finding : result.findings) {
-    findings.push_back({{"rule", finding.rule},
-                        {"title", finding.title},
-                        {"evidence", finding.evidence},
-                        {"change", finding.change},
-                        {"lost", finding.lost},
-                        {"gain", finding.gain > 0 ? Json(finding.gain) : Json(nullptr)}});
-  }
-  const Json json{{"verdict", verdict_of(result)},
-                  {"findings", std::move(findings)},
-                  {"profile", Json::parse(to_json(result.profile))}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace unstarve

@@ -17,6 +17,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/observe/report.h"
 
 namespace unstarve {
 
@@ -36,6 +37,8 @@ struct WatchOptions {
   double seconds = 0;  // at most; 0: until the program ends
 };
 
+inline constexpr double kShortestWatch = 3;  // seconds; shorter runs permit no conclusion
+
 struct WatchResult {
   RunProfile profile;
   std::vector<RunFinding> findings;
@@ -43,8 +46,10 @@ struct WatchResult {
 
 [[nodiscard]] WatchResult run_watch(const WatchOptions& options);
 
+// Defined in watch_report.cpp. `command`: the command line, shown in the report.
 [[nodiscard]] std::string to_text(const WatchResult& result);
 // {"verdict", "findings": [{rule, title, evidence, change, lost, gain (null: unknown)}], "profile": see run_profile.h}
 [[nodiscard]] std::string to_json(const WatchResult& result);
+[[nodiscard]] Report report_of(const WatchResult& result, const std::string& command);
 
 }  // namespace unstarve

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/observe/flame.h"
+
 namespace unstarve {
 
 struct CurvePoint {
@@ -60,11 +62,19 @@ struct FiguresTable {
   bool named = false;
 };
 
+// A cause of lost time.
+struct ReportFinding {
+  std::string title, evidence, change;
+  std::string gain;  // empty: unknown
+};
+
 struct CurveSection {
   std::string title;
   std::string verdict;  // one sentence
   std::vector<ReportTile> tiles;
+  std::vector<ReportFinding> findings;  // the most expensive first
   std::vector<CurveChart> charts;
+  std::vector<FlameGraph> flames;
   std::vector<FiguresTable> tables;
   std::vector<std::string> notes;
 };

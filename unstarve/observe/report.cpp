@@ -170,16 +170,36 @@ std::string tiles_html(const std::vector<ReportTile>& tiles, const Source& sourc
   return html + "</div>\n";
 }
 
-// `first_chart`: the index of the section's first chart in the figures.
-std::string curves_html(const Report& report, std::size_t index, std::size_t first_chart) {
+std::string findings_html(const std::vector<ReportFinding>& findings) {
+  if (findings.empty()) return {};
+  std::string html = "<ol class=\"findings\">\n";
+  for (const ReportFinding& finding : findings) {
+    html += fmt::format("<li><h3>{}</h3><dl>", escape_html(finding.title));
+    for (const auto& [name, text] :
+         {std::pair{"Evidence", finding.evidence}, {"Change", finding.change}, {"Gain", finding.gain}})
+      if (!text.empty()) html += fmt::format("<dt>{}</dt><dd>{}</dd>", name, escape_html(text));
+    html += "</dl></li>\n";
+  }
+  return html + "</ol>\n";
+}
+
+// The indices of a section's first chart and graph in the figures.
+struct FirstFigures {
+  std::size_t chart = 0, flame = 0;
+};
+
+std::string curves_html(const Report& report, std::size_t index, FirstFigures first) {
   const CurveSection& section = report.curves[index];
   const Source source{report.command.empty() ? "" : "command"};
   std::string html = fmt::format("<section id=\"curves-{}\">\n<h2>{}</h2>\n", index + 1, escape_html(section.title));
   if (!section.verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(section.verdict));
   html += tiles_html(section.tiles, source);
+  html += findings_html(section.findings);
   for (const std::string& note : section.notes) html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(note));
   for (const CurveChart& chart : section.charts)
-    html += Chart{"curves", first_chart++, source}.html(chart.title.c_str(), in_words(chart));
+    html += Chart{"curves", first.chart++, source}.html(chart.title.c_str(), in_words(chart));
+  for (const FlameGraph& graph : section.flames)
+    html += Chart{"flames", first.flame++, source}.html(graph.title.c_str(), in_words(graph));
   for (const FiguresTable& table : section.tables) {
     const std::string figures = figures_table(table, source.link());
     html += table.folded ? details("Figures", figures) : figures;
@@ -274,9 +294,11 @@ std::string render_report(const Report& report) {
   html += header_html(report);
   if (report.comparison) html += comparison_html(*report.comparison);
   for (std::size_t i = 0; i < report.sections.size(); ++i) html += section_html(report, i);
-  for (std::size_t i = 0, charts = 0; i < report.curves.size(); ++i) {
-    html += curves_html(report, i, charts);
-    charts += report.curves[i].charts.size();
+  FirstFigures first;
+  for (std::size_t i = 0; i < report.curves.size(); ++i) {
+    html += curves_html(report, i, first);
+    first.chart += report.curves[i].charts.size();
+    first.flame += report.curves[i].flames.size();
   }
   html += "<section id=\"machine\">\n<h2>Machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
   html += fmt::format(

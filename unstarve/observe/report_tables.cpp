@@ -204,8 +204,11 @@ std::string report_island(const Report& report) {
   json curves = json::array();
   for (const CurveSection& section : report.curves)
     for (const CurveChart& chart : section.charts) curves.push_back(island_of(chart));
-  return json{{"sections", std::move(sections)}, {"curves", std::move(curves)}}.dump(-1, ' ', false,
-                                                                                     json::error_handler_t::replace);
+  json flames = json::array();
+  for (const CurveSection& section : report.curves)
+    for (const FlameGraph& graph : section.flames) flames.push_back(island_of(graph));
+  return json{{"sections", std::move(sections)}, {"curves", std::move(curves)}, {"flames", std::move(flames)}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace unstarve

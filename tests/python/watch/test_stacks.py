@@ -1,7 +1,9 @@
 """Stacks of Python programs and steps of their loops, as `unstarve watch` records them."""
 
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -36,7 +38,8 @@ LOOP = """
 def watched(tmp_path, script, **environment):
     program, out = tmp_path / "train.py", tmp_path / "out.json"
     program.write_text(textwrap.dedent(script))
-    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", out, "--", sys.executable, program],
+    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--report", tmp_path / "report.html", "--out", out, "--",
+                          sys.executable, program],
                          capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment})
     assert run.returncode == 0, run.stderr
     return json.loads(out.read_text()), run.stderr
@@ -82,6 +85,19 @@ def test_marked_steps(marked):
     assert "steps: " in text
 
 
+def test_the_report_is_small_and_has_findings_charts_and_stacks(tmp_path):
+    result, _ = watched(tmp_path, LOOP.format(mark="un.step()"), UNSTARVE_PY_SPY=str(PY_SPY))
+    page = (tmp_path / "report.html").read_text()
+    assert len(page) < 1_000_000
+    assert html.escape(result["findings"][0]["title"], quote=False).replace("'", "&#39;") in page
+    island = json.loads(re.search(r'id="figures">(.*?)</script>', page)[1])
+    assert {chart["title"] for chart in island["curves"]} >= {"Busy cores", "Memory of the main process",
+                                                              "Time per step, ms"}
+    functions = json.dumps(island["flames"])
+    assert "forward" in functions
+    assert "backward" in functions
+
+
 def test_steps_without_marks(tmp_path):
     steps = watched(tmp_path, LOOP.format(mark="pass"), UNSTARVE_PY_SPY=str(PY_SPY))[0]["profile"]["steps"]
     assert steps["source"].startswith("the loop at train.py:")
@@ -95,7 +111,7 @@ def test_steps_without_marks(tmp_path):
     ("/no/such/py-spy", "/no/such/py-spy"),
 ])
 def test_without_py_spy(tmp_path, program, message):
-    script = "import time\nuntil = time.monotonic() + 4\nwhile time.monotonic() < until: pass\n"
+    script = "import time\nuntil = time.monotonic() + 7\nwhile time.monotonic() < until: pass\n"
     result, text = watched(tmp_path, script, UNSTARVE_PY_SPY=program)
     assert message in result["profile"]["stacks"]["missing"]
     assert message in text

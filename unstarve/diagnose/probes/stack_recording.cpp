@@ -30,6 +30,14 @@ int number_after(std::string_view text, std::string_view word) {
 // The frame of a process: `process 12:"python train.py"`.
 bool is_process(const CodeLine& line) { return line.file.empty() && line.function.starts_with("process "); }
 
+// Whether the thread imports modules: that belongs to the start of the program.
+bool is_import(const std::vector<int>& sample, const std::vector<CodeLine>& lines) {
+  return std::any_of(sample.begin(), sample.end(), [&](int index) {
+    const CodeLine& line = lines[static_cast<std::size_t>(index)];
+    return line.function == "_find_and_load" && line.file.starts_with("<frozen importlib");
+  });
+}
+
 CodeLine code_line(const Json& frame) {
   CodeLine line;
   line.function = frame.at("name").get<std::string>();
@@ -110,6 +118,10 @@ void StackSum::add(const StackRecording& recording, int main_process, RecordingK
                              : thread.is_main ? StackThread::kMain
                                               : StackThread::kHelper;
     for (const std::vector<int>& sample : thread.samples) {
+      if (is_import(sample, recording.lines)) {
+        if (all && role == StackThread::kMain) sum_.seconds -= recording.interval_s;
+        continue;
+      }
       std::vector<int> stack;
       for (const int index : sample) stack.push_back(index_of[static_cast<std::size_t>(index)]);
       time_of[{role, std::move(stack)}] += recording.interval_s;

@@ -32,7 +32,8 @@ enum class RecordingKind {
   kInterpreter,  // threads that hold the interpreter's lock
 };
 
-// Adds up recordings. Memory: of stacks that differ, the 4000 with most time are kept.
+// Adds up recordings, without the samples in which threads import modules. Memory: of stacks that differ, the 4000 with
+// most time are kept.
 class StackSum {
  public:
   // `main_process`: the one that trains. `seconds`: the length of the recording. `end_s`: when it ended, since the

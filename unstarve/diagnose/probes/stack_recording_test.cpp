@@ -77,6 +77,18 @@ TEST_CASE("recordings are added up") {
   CHECK(main_s == Approx(0.3));
 }
 
+TEST_CASE("the import of modules does not count") {
+  StackRecording recording;
+  recording.interval_s = 0.1;
+  recording.lines = {{"<module>", "train.py", 1}, {"_find_and_load", "<frozen importlib._bootstrap>", 9}};
+  recording.threads.push_back({1, true, {{0, 1}, {0, 1}, {0}, {0}, {0}}});
+  StackSum sum;
+  sum.add(recording, 1, RecordingKind::kAll, 0.5, 1);
+  CHECK(sum.stacks().seconds == Approx(0.3));
+  REQUIRE(sum.stacks().stacks.size() == 1);
+  CHECK(sum.stacks().stacks[0].seconds == Approx(0.3));
+}
+
 TEST_CASE("the number of stacks is limited, and those with most time are kept") {
   StackRecording recording;
   recording.interval_s = 0.01;

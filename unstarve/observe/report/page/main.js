@@ -1,13 +1,13 @@
 // Draws all charts, and redraws them when the width, the colour scheme or the medium changes.
 const CHARTS = { ladder: drawLadder, step: drawStep, stages: drawStages, utilisation: drawUtilisation,
-  curves: drawCurves };
+  curves: drawCurves, flames: drawFlame };
 const figures = JSON.parse(document.getElementById("figures").textContent);
 const boxes = [...document.querySelectorAll(".plot")];
 const widths = new WeakMap();
 
 function draw(box, width) {
   widths.set(box, width);
-  const parts = box.dataset.chart === "curves" ? figures.curves : figures.sections;
+  const parts = figures[box.dataset.chart] ?? figures.sections;
   CHARTS[box.dataset.chart](box, parts[Number(box.dataset.section)], width, box.dataset.section);
 }
 

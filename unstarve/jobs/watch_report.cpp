@@ -1,0 +1,270 @@
+// The text, JSON and report of watch.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "unstarve/core/statistics.h"
+#include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/watch.h"
+#include "unstarve/observe/format.h"
+
+namespace unstarve {
+namespace {
+
+std::string verdict_of(const WatchResult& result) {
+  const RunProfile& profile = result.profile;
+  if (profile.processes.empty()) return "nothing was measured: watching ended " + profile.watching.stopped;
+  if (profile.watching.seconds < kShortestWatch) {
+    return fmt::format("the program ran for {:.1f} s: too short for conclusions, which require {:.0f} s",
+                       profile.watching.seconds, kShortestWatch);
+  }
+  if (result.findings.empty()) return "no known cause of lost time was found";
+  return result.findings[0].title;
+}
+
+std::string memory_text(std::int64_t bytes) {
+  return bytes > 0 ? format_bytes(static_cast<std::uint64_t>(bytes)) : "-";
+}
+
+CurveChart time_chart(const char* title, CurveUnit unit) {
+  CurveChart chart;
+  chart.title = title;
+  chart.x_title = "seconds";
+  chart.axis = CurveAxis::kLinear;
+  chart.unit = unit;
+  chart.from_zero = true;
+  return chart;
+}
+
+void add_curve(CurveChart& chart, const char* name, const std::vector<double>& values, double interval_s,
+               double factor = 1) {
+  Curve curve;
+  curve.name = name;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = factor * values[i];
+    curve.points.push_back({static_cast<double>(i + 1) * interval_s, value, value, value});
+  }
+  chart.curves.push_back(std::move(curve));
+}
+
+bool any(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double value) { return value > 0; });
+}
+
+std::vector<CurveChart> charts_of(const RunProfile& profile) {
+  const RunTimeline& timeline = profile.timeline;
+  std::vector<CurveChart> charts;
+  if (!timeline.main.empty()) {
+    charts.push_back(time_chart("Busy cores", CurveUnit::kNumber));
+    add_curve(charts.back(), "main", timeline.main, timeline.interval_s);
+    if (any(timeline.loader)) add_curve(charts.back(), "loader", timeline.loader, timeline.interval_s);
+    if (any(timeline.other)) add_curve(charts.back(), "other", timeline.other, timeline.interval_s);
+  }
+  if (any(timeline.resident_bytes)) {
+    charts.push_back(time_chart("Memory of the main process", CurveUnit::kGigabyte));
+    add_curve(charts.back(), "resident", timeline.resident_bytes, timeline.interval_s);
+  }
+  if (any(timeline.storage_bytes_per_s)) {
+    charts.push_back(time_chart("Read from storage, MB/s", CurveUnit::kNumber));
+    add_curve(charts.back(), "storage", timeline.storage_bytes_per_s, timeline.interval_s, 1e-6);
+  }
+  if (profile.steps.seconds.size() >= 2) {
+    CurveChart chart = time_chart("Time per step, ms", CurveUnit::kNumber);
+    chart.x_title = "step";
+    add_curve(chart, "steps", profile.steps.seconds, 1, 1e3);
+    charts.push_back(std::move(chart));
+  }
+  return charts;
+}
+
+// Stacks of one kind of threads as a graph; nothing if there are none.
+void add_flame(std::vector<FlameGraph>& graphs, const PythonStacks& stacks, StackThread thread, const char* title) {
+  constexpr double kLeast = 0.003;
+  FlameGraph graph{title, {"all", "", 0, {}}};
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == thread) seconds += stack.seconds;
+  if (seconds <= 0) return;
+  graph.root.share = 1;
+  for (const StackUse& stack : stacks.stacks) {
+    if (stack.thread != thread || stack.seconds <= 0) continue;
+    FlameNode* node = &graph.root;
+    for (const int index : stack.lines) {
+      const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
+      const std::string detail = fmt::format("{}:{}", line.file, line.line);
+      const auto known = std::find_if(node->children.begin(), node->children.end(), [&](const FlameNode& child) {
+        return child.name == line.function && child.detail == detail;
+      });
+      if (known == node->children.end()) {
+        node->children.push_back({line.function, detail, 0, {}});
+        node = &node->children.back();
+      } else {
+        node = &*known;
+      }
+      node->share += stack.seconds / seconds;
+    }
+  }
+  simplify(graph.root, kLeast);
+  graphs.push_back(std::move(graph));
+}
+
+FiguresTable processes_table(const RunProfile& profile) {
+  constexpr std::size_t kRows = 40;
+  FiguresTable table{"Processes", {"process", "cores", "no core", "memory", "storage", "role"}, {}, false, true};
+  for (const ProcessUse& process : profile.processes) {
+    if (table.rows.size() == kRows) break;
+    const double lived = std::max(process.end_s - process.begin_s, 1e-3);
+    table.rows.push_back(
+        {process.pid == 0 ? process.name + ", others" : fmt::format("{} {}", process.pid, process.name),
+         fmt::format("{:.2f}", process.cpu_s / lived), format_percent(process.run_delay_s / lived),
+         memory_text(process.peak_resident_bytes), process.has_io ? memory_text(process.storage_bytes) : "unknown",
+         to_string(process.role)});
+  }
+  return table;
+}
+
+FiguresTable threads_table(const RunProfile& profile) {
+  constexpr std::size_t kRows = 40;
+  FiguresTable table{"Threads, and what they wait for (seconds, threads of one name together)",
+                     {"thread", "number", "CPU", "no core", "locks", "files", "fsync", "pipes", "network", "events",
+                      "sleep", "process"},
+                     {},
+                     true,
+                     true};
+  for (const ProcessUse& process : profile.processes) {
+    for (const ThreadUse& thread : process.threads) {
+      if (table.rows.size() == kRows) return table;
+      std::vector<std::string> row{thread.name, std::to_string(thread.threads)};
+      const ThreadWaits& waits = thread.waits;
+      for (const double seconds : {thread.cpu_s, thread.run_delay_s, waits.lock_s, waits.file_s, waits.flush_s,
+                                   waits.pipe_s, waits.network_s, waits.events_s, waits.sleep_s})
+        row.push_back(fmt::format("{:.1f}", seconds));
+      row.push_back(fmt::format("{} {}", process.pid, process.name));
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+FiguresTable activities_table(const PythonStacks& stacks) {
+  FiguresTable table{"What the main thread does", {"activity", "share", "most at"}, {}, false, true};
+  for (const Activity activity : {Activity::kInput, Activity::kCheckpoint, Activity::kLogging, Activity::kCompile,
+                                  Activity::kDecode, Activity::kResize, Activity::kOther}) {
+    const double share = share_of(stacks, StackThread::kMain, activity);
+    if (share < 0.005) continue;
+    const HotLine line = caller_of(stacks, StackThread::kMain, activity);
+    table.rows.push_back({to_string(activity), format_percent(share), line.share > 0 ? to_string(line.line) : ""});
+  }
+  return table;
+}
+
+std::vector<ReportTile> tiles_of(const RunProfile& profile) {
+  std::vector<ReportTile> tiles;
+  const PythonStacks& stacks = profile.stacks;
+  if (stacks.seconds > 0) {
+    tiles.push_back({format_percent(share_of(stacks, StackThread::kMain, Activity::kInput)),
+                     "of the main thread's time is in the loader"});
+  }
+  if (!profile.steps.source.empty())
+    tiles.push_back({fmt::format("{:.2f}", profile.steps.rate), "steps per second, by " + profile.steps.source});
+  tiles.push_back({fmt::format("{:.1f} of {:.1f}", profile.machine.busy_cores, usable_cores(profile.machine)),
+                   "usable cores were busy"});
+  return tiles;
+}
+
+}  // namespace
+
+std::string to_text(const WatchResult& result) {
+  const RunProfile& profile = result.profile;
+  const MachineUse& machine = profile.machine;
+  std::string text = fmt::format("{}\n", verdict_of(result));
+  int number = 0;
+  for (const RunFinding& finding : result.findings) {
+    text += fmt::format("\n{}. {}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, finding.evidence,
+                        finding.change);
+    if (finding.gain > 1) text += fmt::format("   gain:     up to {:.2f} times the throughput\n", finding.gain);
+  }
+  if (profile.processes.empty()) return text;
+  text += fmt::format("\n{:<24} {:>7} {:>8} {:>9} {:>9} {:>9}\n", "process", "role", "cores", "no core", "memory",
+                      "storage");
+  int shown = 0;
+  for (const ProcessUse& process : profile.processes) {
+    if (++shown > 12) {
+      text += fmt::format("{} more processes\n", profile.processes.size() - 12);
+      break;
+    }
+    const double lived = std::max(process.end_s - process.begin_s, 1e-3);
+    text += fmt::format("{:<24} {:>7} {:>8.2f} {:>8.0f}% {:>9} {:>9}\n",
+                        process.pid == 0 ? process.name + ", others" : fmt::format("{} {}", process.pid, process.name),
+                        to_string(process.role), process.cpu_s / lived, 100 * process.run_delay_s / lived,
+                        format_bytes(static_cast<std::uint64_t>(process.peak_resident_bytes)),
+                        process.has_io ? format_bytes(static_cast<std::uint64_t>(process.storage_bytes)) : "unknown");
+  }
+  text += fmt::format(
+      "\nwatched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks; {:.1f} of {} cores "
+      "were busy; pressure: "
+      "CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
+      profile.watching.seconds, profile.watching.looks,
+      100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
+      machine.busy_cores, machine.affinity_cores, 100 * machine.cpu_pressure, 100 * machine.io_pressure,
+      100 * machine.memory_pressure);
+  if (!profile.steps.source.empty()) {
+    text += fmt::format("steps: {:.2f} per second, median {:.3f} s, slowest tenth {:.3f} s and more, by {}\n",
+                        profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
+                        profile.steps.source);
+  }
+  if (!profile.stacks.missing.empty()) text += fmt::format("no stacks: {}\n", profile.stacks.missing);
+  if (!profile.watching.stopped.empty()) text += fmt::format("watching ended {}\n", profile.watching.stopped);
+  return text;
+}
+
+std::string to_json(const WatchResult& result) {
+  Json findings = Json::array();
+  for (const RunFinding& finding : result.findings) {
+    findings.push_back({{"rule", finding.rule},
+                        {"title", finding.title},
+                        {"evidence", finding.evidence},
+                        {"change", finding.change},
+                        {"lost", finding.lost},
+                        {"gain", finding.gain > 0 ? Json(finding.gain) : Json(nullptr)}});
+  }
+  const Json json{{"verdict", verdict_of(result)},
+                  {"findings", std::move(findings)},
+                  {"profile", Json::parse(to_json(result.profile))}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+Report report_of(const WatchResult& result, const std::string& command) {
+  const RunProfile& profile = result.profile;
+  Report report = report_of_now("unstarve watch", command);
+  CurveSection section;
+  section.title = profile.command;
+  section.verdict = verdict_of(result);
+  section.tiles = tiles_of(profile);
+  for (const RunFinding& finding : result.findings) {
+    section.findings.push_back(
+        {finding.title, finding.evidence, finding.change,
+         finding.gain > 1 ? fmt::format("up to {:.2f} times the throughput", finding.gain) : ""});
+  }
+  section.notes.push_back(fmt::format(
+      "Watched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks.{}",
+      profile.watching.seconds, profile.watching.looks,
+      100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
+      profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
+  if (!profile.stacks.missing.empty()) section.notes.push_back("No stacks: " + profile.stacks.missing + ".");
+  section.charts = charts_of(profile);
+  add_flame(section.flames, profile.stacks, StackThread::kMain,
+            "Flame graph of the main thread: time, also while it waits");
+  add_flame(section.flames, profile.stacks, StackThread::kLoader, "Flame graph of the loader's processes");
+  add_flame(section.flames, profile.stacks, StackThread::kHelper, "Flame graph of the main process's other threads");
+  if (profile.stacks.seconds > 0) section.tables.push_back(activities_table(profile.stacks));
+  section.tables.push_back(processes_table(profile));
+  section.tables.push_back(threads_table(profile));
+  report.curves.push_back(std::move(section));
+  return report;
+}
+
+}  // namespace unstarve
