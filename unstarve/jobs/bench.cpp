@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
+#include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/resources.h"
@@ -130,6 +132,9 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   report("opening the data", 0);
   const auto dataset = open_sources(settings.pipeline);
   const int usable_cores = read_topology().usable();  // before `rig` divides them
+  MachineProbe machine(::getpid());
+  const double machine_begin = seconds_now();
+  const std::int64_t cpu_begin = process_cpu_ns();
   Rig rig(settings, dataset, options.target);
 
   BenchResult result;
@@ -145,49 +150,65 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   const double begin = seconds_now();
   result.step_s = rig.run(0, 1).step_ms() / 1e3;
   result.rounds = options.seconds < kRounds * kRoundSteps * result.step_s ? 1 : kRounds;
-  std::vector<double> storage, loader, copy, network, together, wait, cores, busy;
+  BenchRounds& rates = result.rates;
+  std::vector<double> wait, cores, busy;
   std::vector<StepParts> steps;
   std::int64_t samples = 0, wall = 0;
   double together_cpu = 0;
   const double slice = options.seconds / result.rounds;
-  for (int round = 0; round < result.rounds; ++round) {
-    const double part = 1.0 / result.rounds, done = round * part;
+  const auto set_medians = [&] {
+    figures.storage = median(rates.storage);
+    figures.loader = median(rates.loader);
+    figures.copy = median(rates.copy);
+    figures.network = median(rates.network);
+    figures.together = median(rates.together);
+  };
+  constexpr int kFurtherRounds = 2;
+  for (int round = 0, planned = result.rounds; round < planned + kFurtherRounds; ++round) {
+    if (round >= planned) {
+      set_medians();
+      if (!contradicts(figures)) break;
+      result.rounds = round + 1;
+    }
+    const double part = 1.0 / std::max(planned, result.rounds), done = round * part;
     report("storage alone", done);
-    storage.push_back(storage_rate(*dataset, rig.loader(), slice * kStorageShare));
+    rates.storage.push_back(storage_rate(*dataset, rig.loader(), slice * kStorageShare));
     report("loader alone", done + kStorageShare * part);
     LoaderRate alone = [&] {
       const CpuSplit::LoaderScope cpus(rig.cpu_split());
       return loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
     }();
-    loader.push_back(alone.samples_per_s);
+    rates.loader.push_back(alone.samples_per_s);
     cores.push_back(alone.cores_busy);
     figures.stages = std::move(alone.stages);
     report("copy alone", done + (kStorageShare + kLoaderShare) * part);
-    copy.push_back(copy_rate(rig, slice * kCopyShare, result.copy_gb_per_s));
+    rates.copy.push_back(copy_rate(rig, slice * kCopyShare, result.copy_gb_per_s));
     report("network alone", done + (kStorageShare + kLoaderShare + kCopyShare) * part);
-    network.push_back(rig.run_resident(slice * kNetworkShare, 1).samples_per_s());
+    rates.network.push_back(rig.run_resident(slice * kNetworkShare, 1).samples_per_s());
     report("all together", done + (1 - kTogetherShare) * part);
     if (rig.trainer()) rig.trainer()->enable_timing(true);
     const std::int64_t cpu_before = process_cpu_ns();
     const Block block = rig.run(slice * kTogetherShare, 1, &steps);
     together_cpu += static_cast<double>(process_cpu_ns() - cpu_before);
     if (rig.trainer()) rig.trainer()->enable_timing(false);
-    together.push_back(block.samples_per_s());
+    rates.together.push_back(block.samples_per_s());
     wait.push_back(static_cast<double>(block.wait_ns) / static_cast<double>(block.wall_ns));
     busy.push_back(std::min(1.0, block.utilisation()));
     samples += block.samples;
     wall += block.wall_ns;
   }
-  figures.storage = median(storage);
-  figures.loader = median(loader);
-  figures.copy = median(copy);
-  figures.network = median(network);
-  figures.together = median(together);
+  set_medians();
   figures.data_wait = median(wait);
   figures.utilisation = median(busy);
   figures.loader_cores = median(cores);
-  result.verdict = judge_bench(figures);
+  machine.look();
   result.seconds = seconds_now() - begin;
+  const double machine_s = seconds_now() - machine_begin;
+  const MachineUse use = machine.use(machine_s);
+  const double own_cores = 1e-9 * static_cast<double>(process_cpu_ns() - cpu_begin) / machine_s;
+  figures.other_cores = std::max(use.busy_cores - own_cores, 0.0);
+  figures.stolen_share = use.stolen_share;
+  result.verdict = judge_bench(figures);
 
   result.profile = rig.loader().profile();
   result.profile.wall_ns = wall;
@@ -244,6 +265,12 @@ std::string to_json(const BenchResult& r) {
   json["utilisation"] = f.utilisation;
   json["bottleneck"] = to_string(r.verdict.bottleneck);
   json["verdict"] = r.verdict.sentence;
+  json["rounds_of"] = {{"storage", r.rates.storage},
+                       {"loader", r.rates.loader},
+                       {"copy", r.rates.copy},
+                       {"network", r.rates.network},
+                       {"together", r.rates.together}};
+  json["other_cores"] = f.other_cores;
   json["profile"] = nlohmann::ordered_json::parse(to_json(r.profile));
   return json.dump();
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "unstarve/jobs/common/progress.h"
-#include "unstarve/jobs/compare.h"
+#include "unstarve/jobs/peer_comparison.h"
 #include "unstarve/jobs/tune.h"
 
 namespace unstarve {

@@ -19,6 +19,12 @@ constexpr double kStorageShare = 0.7;
 constexpr double kCoresBusy = 0.85;
 // If the joint rate is this close to that of sequential execution, nothing overlaps.
 constexpr double kSerialMargin = 1.08;
+// If the consumer waits less, the parts do not run one after the other.
+constexpr double kSerialWait = 0.05;
+// All together cannot be faster than a part alone. Above this ratio the rates were measured on a changing machine.
+constexpr double kContradiction = 1.1;
+// Shares of the cores at which other programs, or other virtual machines, change the figures.
+constexpr double kOthers = 0.1, kStolen = 0.05;
 
 bool known(double rate) { return std::isfinite(rate) && rate > 0; }
 double or_infinite(double rate) { return known(rate) ? rate : std::numeric_limits<double>::infinity(); }
@@ -116,7 +122,7 @@ std::string contention_sentence(const BenchFigures& f, double slowest, double se
       "the parts slow each other down: together they reach {}, which is {} of the slowest "
       "part alone ({})",
       rate_text(f.together), format_percent(overlap), format_rate(slowest));
-  if (f.together <= serial * kSerialMargin) {
+  if (f.together <= serial * kSerialMargin && f.data_wait >= kSerialWait) {
     text += "; they run one after the other: enable prefetch, or give each part its own cores";
   } else {
     text += "; they compete for cores or memory: try fewer loader threads";
@@ -125,21 +131,8 @@ std::string contention_sentence(const BenchFigures& f, double slowest, double se
   return text + fmt::format(" ({} of the time is spent waiting for data)", format_percent(f.data_wait));
 }
 
-}  // namespace
-
-const char* to_string(Bottleneck bottleneck) noexcept {
-  switch (bottleneck) {
-    case Bottleneck::kUnknown: return "unknown";
-    case Bottleneck::kStorage: return "storage";
-    case Bottleneck::kLoader: return "loader";
-    case Bottleneck::kCopy: return "copy";
-    case Bottleneck::kNetwork: return "network";
-    case Bottleneck::kContention: return "contention";
-  }
-  return "unknown";
-}
-
-BenchVerdict judge_bench(const BenchFigures& figures) {
+// As if no other program had run.
+BenchVerdict judge_quiet(const BenchFigures& figures) {
   const double loader = or_infinite(figures.loader);
   const double copy = or_infinite(figures.copy);
   const double network = or_infinite(figures.network);
@@ -174,6 +167,55 @@ BenchVerdict judge_bench(const BenchFigures& figures) {
   } else {
     verdict.bottleneck = Bottleneck::kLoader;
     verdict.sentence = loader_sentence(figures, std::min(copy, network));
+  }
+  return verdict;
+}
+
+// Who else used the cores; "" if nobody did to an extent that matters.
+std::string disturbance(const BenchFigures& f) {
+  if (or_zero(f.stolen_share) >= kStolen)
+    return fmt::format("the hypervisor took {} of the cores' time", format_percent(f.stolen_share));
+  if (f.usable_cores > 0 && or_zero(f.other_cores) >= kOthers * f.usable_cores)
+    return fmt::format("other programs used {:.1f} of {} cores", f.other_cores, f.usable_cores);
+  return {};
+}
+
+}  // namespace
+
+const char* to_string(Bottleneck bottleneck) noexcept {
+  switch (bottleneck) {
+    case Bottleneck::kUnknown: return "unknown";
+    case Bottleneck::kStorage: return "storage";
+    case Bottleneck::kLoader: return "loader";
+    case Bottleneck::kCopy: return "copy";
+    case Bottleneck::kNetwork: return "network";
+    case Bottleneck::kContention: return "contention";
+  }
+  return "unknown";
+}
+
+bool contradicts(const BenchFigures& figures) {
+  const double slowest =
+      std::min({or_infinite(figures.loader), or_infinite(figures.copy), or_infinite(figures.network)});
+  return known(figures.together) && std::isfinite(slowest) && figures.together > kContradiction * slowest;
+}
+
+BenchVerdict judge_bench(const BenchFigures& figures) {
+  const std::string others = disturbance(figures);
+  BenchVerdict verdict = judge_quiet(figures);
+  if (contradicts(figures)) {
+    verdict.bottleneck = Bottleneck::kUnknown;
+    verdict.sentence = fmt::format(
+        "the rates contradict each other: together the parts reach {}, more than the slowest part alone; {}: measure "
+        "again, with a longer --seconds",
+        rate_text(figures.together), others.empty() ? "the speed of the machine changed" : others);
+  } else if (!others.empty() && verdict.bottleneck == Bottleneck::kContention) {
+    verdict.sentence = fmt::format(
+        "{} while this was measured: together the parts reach {}, which is {} of the slowest part alone; measure again "
+        "when the machine is quiet",
+        others, rate_text(figures.together), format_percent(verdict.overlap));
+  } else if (!others.empty()) {
+    verdict.sentence += fmt::format("; {} while this was measured, so rates may be too low", others);
   }
   return verdict;
 }

@@ -22,10 +22,13 @@ struct BenchFigures {
   double utilisation = 0;   // nominal compute / wall, 0..1
   double loader_cores = 0;  // busy cores of the loader alone
   int usable_cores = 0;
+  double other_cores = 0;            // busy cores of other programs meanwhile
+  double stolen_share = 0;           // of the cores' time, by the hypervisor
   std::vector<StageProfile> stages;  // of the loader alone; to name the slowest stage
 };
 
-// kUnknown: nothing was measured. kContention: together, the parts are much slower than the slowest part alone.
+// kUnknown: nothing was measured, or the rates contradict each other. kContention: together, the parts are much slower
+// than the slowest part alone.
 enum class Bottleneck { kUnknown, kStorage, kLoader, kCopy, kNetwork, kContention };
 [[nodiscard]] const char* to_string(Bottleneck bottleneck) noexcept;
 
@@ -34,6 +37,9 @@ struct BenchVerdict {
   double overlap = 0;    // together / min(loader, copy, network); 1: perfect overlap, 0: unknown
   std::string sentence;  // "the network is the bottleneck; the loader can feed 3.8 such devices"
 };
+
+// Whether all together are clearly faster than a part alone, which is impossible.
+[[nodiscard]] bool contradicts(const BenchFigures& figures);
 
 [[nodiscard]] BenchVerdict judge_bench(const BenchFigures& figures);
 

@@ -110,6 +110,54 @@ TEST_CASE("a joint rate well below the slowest part is contention", "[verdict]")
   CHECK(contains(v.sentence, "46.0 % of the time is spent waiting for data"));
 }
 
+TEST_CASE("parts that never wait do not run one after the other", "[verdict]") {
+  BenchFigures f = network_bound();
+  f.copy = 0;
+  f.loader = 700;
+  f.together = 330;
+  f.data_wait = 0.001;
+  CHECK(contains(judge_bench(f).sentence, "compete for cores"));
+}
+
+TEST_CASE("other programs are named, not the loader's threads", "[verdict]") {
+  BenchFigures f = network_bound();
+  f.together = 300;
+  f.other_cores = 1.2;
+  CHECK(judge_bench(f).bottleneck == Bottleneck::kContention);
+  CHECK(contains(judge_bench(f).sentence, "other programs used 1.2 of 2 cores while this was measured"));
+  CHECK_FALSE(contains(judge_bench(f).sentence, "threads"));
+  f.other_cores = 0.1;
+  CHECK_FALSE(contains(judge_bench(f).sentence, "other programs"));
+  f.stolen_share = 0.2;
+  CHECK(contains(judge_bench(f).sentence, "the hypervisor took 20.0 %"));
+  f.together = 598;
+  CHECK(judge_bench(f).bottleneck == Bottleneck::kNetwork);
+  CHECK(contains(judge_bench(f).sentence, "rates may be too low"));
+}
+
+TEST_CASE("overlap and verdict never contradict each other", "[verdict]") {
+  for (const double loader : {50.0, 100.0, 400.0, 5000.0}) {
+    for (const double network : {50.0, 110.0, 900.0}) {
+      for (const double together : {20.0, 49.0, 60.0, 100.0, 400.0, 2000.0}) {
+        for (const double others : {0.0, 1.5}) {
+          BenchFigures f = loader_bound();
+          f.loader = loader;
+          f.network = network;
+          f.together = together;
+          f.other_cores = others;
+          const BenchVerdict v = judge_bench(f);
+          CHECK((v.bottleneck == Bottleneck::kUnknown) == contradicts(f));
+          CHECK(contradicts(f) == (v.overlap > 1.1));
+          CHECK((v.bottleneck == Bottleneck::kContention) == (v.overlap < 0.85));
+          if (v.bottleneck == Bottleneck::kNetwork) CHECK(network <= loader);
+          if (v.bottleneck == Bottleneck::kLoader) CHECK(loader <= network);
+          CHECK(contains(v.sentence, "other programs") == (others > 0));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a single measured part is never contention", "[verdict]") {
   BenchFigures f;
   f.network = 612;

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/compare.h"
+#include "unstarve/jobs/peer_comparison.h"
 
 #include <fmt/format.h>
 

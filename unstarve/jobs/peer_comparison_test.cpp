@@ -1,4 +1,4 @@
-#include "unstarve/jobs/compare.h"
+#include "unstarve/jobs/peer_comparison.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -1,0 +1,34 @@
+#include "unstarve/core/file.h"
+#include "unstarve/jobs/compare_runs.h"
+
+#include "shared.h"
+
+namespace unstarve::cli {
+namespace {
+
+int run(const Arguments& arguments, const std::string&) {
+  const RunComparison comparison = compare_runs(arguments.text("BEFORE"), arguments.text("AFTER"));
+  print_result(arguments.has("--json") ? to_json(comparison) + "\n" : to_text(comparison));
+  if (arguments.has("--junit")) write_file_atomically(arguments.text("--junit"), to_junit(comparison));
+  return comparison.slower ? kCheckFailed : kDone;
+}
+
+}  // namespace
+
+Command compare_command() {
+  return {
+      "compare",
+      "Compare a run with an earlier one, and name the part that became slower",
+      "Reads two results of watch --out, or two of bench --json. Exit code 1 if the second is significantly slower: "
+      "the 95 % interval of the ratio of speeds is below 1. Runs of watch are compared by the times of their steps, "
+      "which un.step() marks, with a block bootstrap; runs of bench by their rounds.",
+      "  unstarve compare before.json after.json\n"
+      "  unstarve compare baseline.json now.json --junit compare.xml --json",
+      {{"BEFORE", "", "", "result of the earlier run", true, Completes::kPath},
+       {"AFTER", "", "", "result of the later run", true, Completes::kPath},
+       {"--junit", "FILE", "", "write the comparison as JUnit XML for continuous integration", false, Completes::kPath},
+       json_option()},
+      run};
+}
+
+}  // namespace unstarve::cli

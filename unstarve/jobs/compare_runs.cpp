@@ -1,0 +1,268 @@
+#include "unstarve/jobs/compare_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "unstarve/core/block_bootstrap.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/profile/stack_shares.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kFewestSteps = 8;
+constexpr std::size_t kFewestRounds = 2;
+
+Json read_json(const std::filesystem::path& path) {
+  try {
+    return Json::parse(read_text_file(path));
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("compare {}: expected JSON of unstarve watch or bench: {}", path.string(), error.what()));
+  }
+}
+
+bool has_interval(const RatioInterval& ratio) { return ratio.high > 0; }
+bool is_slower(const ComparedPart& part) { return has_interval(part.ratio) && part.ratio.high < 1; }
+
+// --- watch -----------------------------------------------------------------------------------------------------------
+
+RunProfile profile_in(const Json& json, const std::string& name) {
+  return run_profile_from_json((json.contains("profile") ? json.at("profile") : json).dump(), name);
+}
+
+// Milliseconds per step of what the main thread does; nothing without stacks.
+std::optional<double> part_ms(const RunProfile& profile, Activity activity) {
+  if (profile.stacks.seconds <= 0 || profile.steps.rate <= 0) return std::nullopt;
+  return 1e3 * share_of(profile.stacks, StackThread::kMain, activity) / profile.steps.rate;
+}
+
+RunComparison compare_profiles(const RunProfile& before, const RunProfile& after, RunComparison comparison) {
+  for (const auto& [profile, name] : {std::pair{&before, &comparison.before}, std::pair{&after, &comparison.after}}) {
+    if (profile->steps.seconds.size() < kFewestSteps) {
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("compare {}: found {} steps; expected at least {}. Mark steps by un.step(), or run longer", *name,
+                      profile->steps.seconds.size(), kFewestSteps));
+    }
+    if (drifts(profile->steps.seconds)) {
+      comparison.warnings.push_back(
+          fmt::format("{}: steps of the second half differ from those of the first: no steady state", *name));
+    }
+  }
+  comparison.whole = {"steps",          "steps/s", before.steps.rate,
+                      after.steps.rate, true,      ratio_of_rates(after.steps.seconds, before.steps.seconds)};
+  for (const Activity activity :
+       {Activity::kInput, Activity::kCheckpoint, Activity::kLogging, Activity::kCompile, Activity::kOther}) {
+    const auto before_ms = part_ms(before, activity), after_ms = part_ms(after, activity);
+    if (!before_ms || !after_ms || *before_ms + *after_ms <= 0) continue;
+    const char* const name = activity == Activity::kOther ? "compute" : to_string(activity);
+    ComparedPart part{name, "ms per step", *before_ms, *after_ms, false, {}};
+    part.ratio = {*after_ms > 0 ? *before_ms / *after_ms : std::numeric_limits<double>::infinity(), 0, 0, 0};
+    comparison.parts.push_back(std::move(part));
+  }
+  return comparison;
+}
+
+// --- bench -----------------------------------------------------------------------------------------------------------
+
+std::vector<double> rounds_in(const Json& json, const char* part, const std::string& name) {
+  std::vector<double> rates;
+  try {
+    rates = json.at("rounds_of").at(part).get<std::vector<double>>();
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kInput, fmt::format("compare {}: expected rounds of \"{}\": {}", name, part, error.what()));
+  }
+  const bool positive =
+      std::all_of(rates.begin(), rates.end(), [](double rate) { return std::isfinite(rate) && rate > 0; });
+  if (rates.size() < kFewestRounds || !positive) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("compare {}: found {} rounds of \"{}\"; expected at least {} with positive rates. Use a "
+                            "longer --seconds",
+                            name, rates.size(), part, kFewestRounds));
+  }
+  return rates;
+}
+
+// Welch's interval of the ratio of geometric means.
+RatioInterval ratio_of_rounds(const std::vector<double>& after, const std::vector<double>& before) {
+  double difference = 0, variance = 0, denominator = 0;
+  for (const auto& [rates, sign] : {std::pair{&after, 1.0}, std::pair{&before, -1.0}}) {
+    const auto n = static_cast<double>(rates->size());
+    double mean = 0, squares = 0;
+    for (const double rate : *rates) mean += std::log(rate) / n;
+    for (const double rate : *rates) squares += (std::log(rate) - mean) * (std::log(rate) - mean);
+    const double part = std::max(squares / (n - 1) / n, 1e-12);
+    difference += sign * mean;
+    variance += part;
+    denominator += part * part / (n - 1);
+  }
+  const int degrees = std::max(1, static_cast<int>(variance * variance / denominator));
+  const double half = student_t_975(degrees) * std::sqrt(variance);
+  return {std::exp(difference), std::exp(difference - half), std::exp(difference + half),
+          static_cast<int>(std::min(after.size(), before.size()))};
+}
+
+RunComparison compare_benches(const Json& before, const Json& after, RunComparison comparison) {
+  for (const char* const key : {"data", "device", "model", "batch"}) {
+    if (before.value(key, Json()) == after.value(key, Json())) continue;
+    comparison.warnings.push_back(fmt::format("\"{}\" differs: {} and {}", key, before.value(key, Json()).dump(),
+                                              after.value(key, Json()).dump()));
+  }
+  const auto compared = [&](const char* name) {
+    const std::vector<double> old_rates = rounds_in(before, name, comparison.before),
+                              new_rates = rounds_in(after, name, comparison.after);
+    return ComparedPart{
+        name, "samples/s", median(old_rates), median(new_rates), true, ratio_of_rounds(new_rates, old_rates)};
+  };
+  comparison.whole = compared("together");
+  for (const char* const name : {"storage", "loader", "copy", "network"}) comparison.parts.push_back(compared(name));
+  return comparison;
+}
+
+// --- both ------------------------------------------------------------------------------------------------------------
+
+// Of the parts that are slower, the one that lost most: time per step, or its ratio.
+std::string most_regressed(const std::vector<ComparedPart>& parts) {
+  const ComparedPart* worst = nullptr;
+  double most = 0;
+  for (const ComparedPart& part : parts) {
+    const double loss = part.more_is_better ? (is_slower(part) ? 1 - part.ratio.ratio : 0) : part.after - part.before;
+    if (loss <= most) continue;
+    most = loss;
+    worst = &part;
+  }
+  return worst != nullptr ? worst->name : "";
+}
+
+bool is_bench(const Json& json) { return json.contains("together") && json.contains("bottleneck"); }
+bool is_watch(const Json& json) {
+  return json.contains("profile") ? json.at("profile").contains("processes") : json.contains("processes");
+}
+
+std::string escape_xml(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      default:
+        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t') escaped += c;  // others are not allowed in XML
+    }
+  }
+  return escaped;
+}
+
+std::string figures_of(const ComparedPart& part) {
+  std::string text = fmt::format("{:.4g} -> {:.4g} {}", part.before, part.after, part.unit);
+  if (has_interval(part.ratio))
+    text += fmt::format(", {:.3f} [{:.3f}, {:.3f}] times the speed", part.ratio.ratio, part.ratio.low, part.ratio.high);
+  return text;
+}
+
+}  // namespace
+
+std::string RunComparison::verdict() const {
+  const std::string ratio =
+      fmt::format("{:.3f} [{:.3f}, {:.3f}]", whole.ratio.ratio, whole.ratio.low, whole.ratio.high);
+  if (slower) {
+    return fmt::format("{} is slower: {} times the speed of {}{}", after, ratio, before,
+                       regressed.empty() ? "" : fmt::format("; {} regressed most", regressed));
+  }
+  if (faster) return fmt::format("{} is faster: {} times the speed of {}", after, ratio, before);
+  return fmt::format("no significant difference: {} has {} times the speed of {}", after, ratio, before);
+}
+
+RunComparison compare_runs(const Json& before_json, const Json& after_json, const std::string& before,
+                           const std::string& after) {
+  RunComparison comparison;
+  comparison.before = before;
+  comparison.after = after;
+  if (is_bench(before_json) && is_bench(after_json)) {
+    comparison = compare_benches(before_json, after_json, std::move(comparison));
+  } else if (is_watch(before_json) && is_watch(after_json)) {
+    comparison =
+        compare_profiles(profile_in(before_json, before), profile_in(after_json, after), std::move(comparison));
+  } else {
+    const auto kind = [](const Json& json) {
+      return is_bench(json) ? "bench" : is_watch(json) ? "watch" : "no command";
+    };
+    throw Error(ErrorKind::kInput,
+                fmt::format("compare {} and {}: found results of {} and {}; expected both of unstarve watch --out, or "
+                            "both of unstarve bench --json",
+                            before, after, kind(before_json), kind(after_json)));
+  }
+  comparison.slower = comparison.whole.ratio.high < 1;
+  comparison.faster = comparison.whole.ratio.low > 1;
+  if (comparison.slower) comparison.regressed = most_regressed(comparison.parts);
+  return comparison;
+}
+
+RunComparison compare_runs(const std::filesystem::path& before, const std::filesystem::path& after) {
+  return compare_runs(read_json(before), read_json(after), before.string(), after.string());
+}
+
+std::string to_text(const RunComparison& comparison) {
+  std::string text = comparison.verdict() + "\n\n";
+  const auto row = [&](const ComparedPart& part) { text += fmt::format("  {:<12} {}\n", part.name, figures_of(part)); };
+  row(comparison.whole);
+  for (const ComparedPart& part : comparison.parts) row(part);
+  for (const std::string& warning : comparison.warnings) text += fmt::format("  warning      {}\n", warning);
+  return text;
+}
+
+std::string to_json(const RunComparison& comparison) {
+  const auto part_json = [](const ComparedPart& part) {
+    const bool interval = has_interval(part.ratio);
+    const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+    return Json{{"name", part.name},
+                {"unit", part.unit},
+                {"before", part.before},
+                {"after", part.after},
+                {"ratio", number(part.ratio.ratio)},
+                {"low", interval ? number(part.ratio.low) : Json(nullptr)},
+                {"high", interval ? number(part.ratio.high) : Json(nullptr)}};
+  };
+  Json parts = Json::array();
+  for (const ComparedPart& part : comparison.parts) parts.push_back(part_json(part));
+  return dump(Json{{"verdict", comparison.verdict()},
+                   {"slower", comparison.slower},
+                   {"faster", comparison.faster},
+                   {"regressed", comparison.regressed.empty() ? Json(nullptr) : Json(comparison.regressed)},
+                   {"whole", part_json(comparison.whole)},
+                   {"parts", std::move(parts)},
+                   {"warnings", comparison.warnings}});
+}
+
+std::string to_junit(const RunComparison& comparison) {
+  std::string cases;
+  int failures = 0, count = 0;
+  const auto add = [&](const ComparedPart& part, bool failed) {
+    ++count;
+    failures += failed ? 1 : 0;
+    const std::string figures = escape_xml(figures_of(part));
+    cases += fmt::format("  <testcase classname=\"unstarve.compare\" name=\"{}\">", escape_xml(part.name));
+    if (failed)
+      cases += fmt::format("<failure message=\"{}\">{}</failure>", escape_xml(comparison.verdict()), figures);
+    else
+      cases += fmt::format("<system-out>{}</system-out>", figures);
+    cases += "</testcase>\n";
+  };
+  add(comparison.whole, comparison.slower);
+  for (const ComparedPart& part : comparison.parts)
+    add(part, is_slower(part) || (comparison.slower && part.name == comparison.regressed));
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"unstarve compare\" tests=\"{}\" failures=\"{}\" "
+      "errors=\"0\">\n{}</testsuite>\n",
+      count, failures, cases);
+}
+
+}  // namespace unstarve

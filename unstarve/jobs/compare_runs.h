@@ -1,0 +1,55 @@
+#pragma once
+// `unstarve compare BEFORE AFTER`: whether a run is slower than an earlier one, and which part of it.
+//
+// Both files are results of the same command:
+//
+//   watch --out      the rates of steps, by the times of single steps; parts are what the main thread does per step
+//   bench --json     samples per second of the rounds; parts are storage, loader, copy and network alone
+//
+// A difference is significant if the 95 % interval of the ratio excludes 1. For CI: exit code 1 if AFTER is
+// significantly slower.
+//
+// Threads: pure functions. Failure: Error(kInput) for files of other commands, of different ones, or with too few steps
+// or rounds.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/statistics.h"
+#include "unstarve/jobs/common/json.h"
+
+namespace unstarve {
+
+struct ComparedPart {
+  std::string name;
+  std::string unit;  // "steps/s", "samples/s", "ms per step"
+  double before = 0, after = 0;
+  bool more_is_better = true;
+  RatioInterval ratio;  // of speeds, after / before: below 1 is slower; low = high = 0: without interval
+};
+
+struct RunComparison {
+  std::string before, after;  // names of the files
+  ComparedPart whole;
+  std::vector<ComparedPart> parts;
+  std::vector<std::string> warnings;  // runs that are not in a steady state, other settings
+  bool slower = false, faster = false;
+  std::string regressed;  // the part that lost most; empty if not slower
+
+  [[nodiscard]] std::string verdict() const;  // one sentence
+};
+
+[[nodiscard]] RunComparison compare_runs(const std::filesystem::path& before, const std::filesystem::path& after);
+// `before_json`, `after_json`: contents of files; names are for messages.
+[[nodiscard]] RunComparison compare_runs(const Json& before_json, const Json& after_json, const std::string& before,
+                                         const std::string& after);
+
+[[nodiscard]] std::string to_text(const RunComparison& comparison);
+// {"verdict", "slower", "faster", "regressed" (null: none), "whole": part, "parts": [part], "warnings"}; a part is
+// {name, unit, before, after, ratio, low, high (null: without interval)}
+[[nodiscard]] std::string to_json(const RunComparison& comparison);
+// JUnit: a test case for the whole and for each part; significantly slower ones have failed.
+[[nodiscard]] std::string to_junit(const RunComparison& comparison);
+
+}  // namespace unstarve

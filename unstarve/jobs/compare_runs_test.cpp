@@ -1,0 +1,109 @@
+#include "unstarve/jobs/compare_runs.h"
+
+#include <catch2/catch.hpp>
+
+#include "unstarve/core/error.h"
+#include "unstarve/diagnose/profile/run_profile.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Contains;
+
+// Steps that take `step_s`, of which the main thread waits for batches for `input_s`.
+Json watch_result(double step_s, double input_s, int steps = 200) {
+  RunProfile profile;
+  profile.steps = {"un.step()", 1 / step_s, {}};
+  for (int i = 0; i < steps; ++i) profile.steps.seconds.push_back(step_s * (1 + 0.05 * ((i * 7) % 5 - 2)));
+  profile.stacks.seconds = 10;
+  profile.stacks.lines = {{"__next__", "torch/utils/data/dataloader.py", 1}, {"forward", "torch/nn.py", 1}};
+  profile.stacks.stacks = {{StackThread::kMain, {0}, 10 * input_s / step_s, 0, 9},
+                           {StackThread::kMain, {1}, 10 - 10 * input_s / step_s, 0, 9}};
+  return Json{{"verdict", ""}, {"profile", Json::parse(to_json(profile))}};
+}
+
+Json bench_result(double loader, double together, double spread = 0.01) {
+  const auto rounds = [&](double rate) { return Json{rate * (1 - spread), rate, rate * (1 + spread)}; };
+  return Json{{"data", "photos"},
+              {"device", "cpu"},
+              {"model", "resnet18"},
+              {"batch", 64},
+              {"together", together},
+              {"bottleneck", "loader"},
+              {"rounds_of",
+               {{"storage", rounds(9000)},
+                {"loader", rounds(loader)},
+                {"copy", rounds(8000)},
+                {"network", rounds(700)},
+                {"together", rounds(together)}}}};
+}
+
+TEST_CASE("steps that became slower, and the part that regressed") {
+  const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), watch_result(0.13, 0.04), "a", "b");
+  CHECK(comparison.slower);
+  CHECK_FALSE(comparison.faster);
+  CHECK(comparison.whole.ratio.ratio == Approx(1 / 1.3));
+  CHECK(comparison.regressed == "input");
+  CHECK_THAT(comparison.verdict(), Contains("b is slower: 0.769") && Contains("input regressed most"));
+  REQUIRE(comparison.parts.size() == 2);
+  CHECK(comparison.parts[0].before == Approx(10));
+  CHECK(comparison.parts[0].after == Approx(40));
+  CHECK(comparison.parts[1].name == "compute");
+}
+
+TEST_CASE("runs that are equal or faster") {
+  RunComparison comparison = compare_runs(watch_result(0.1, 0.01), watch_result(0.1, 0.01), "a", "b");
+  CHECK_FALSE(comparison.slower);
+  CHECK_FALSE(comparison.faster);
+  CHECK_THAT(comparison.verdict(), Contains("no significant difference"));
+  comparison = compare_runs(watch_result(0.1, 0.05), watch_result(0.06, 0.01), "a", "b");
+  CHECK(comparison.faster);
+  CHECK(comparison.regressed.empty());
+}
+
+TEST_CASE("results of bench") {
+  RunComparison comparison = compare_runs(bench_result(2000, 600), bench_result(400, 390), "a", "b");
+  CHECK(comparison.slower);
+  CHECK(comparison.regressed == "loader");
+  CHECK(comparison.warnings.empty());
+  comparison = compare_runs(bench_result(2000, 600, 0.4), bench_result(1800, 560, 0.4), "a", "b");
+  CHECK_FALSE(comparison.slower);  // too noisy
+  Json other = bench_result(2000, 600);
+  other["batch"] = 32;
+  CHECK_THAT(compare_runs(bench_result(2000, 600), other, "a", "b").warnings[0], Contains("batch"));
+  other["rounds_of"]["loader"] = Json{2000};
+  CHECK_THROWS_WITH(compare_runs(other, other, "a", "b"), Contains("found 1 rounds of \"loader\""));
+}
+
+TEST_CASE("results that cannot be compared") {
+  CHECK_THROWS_WITH(compare_runs(watch_result(0.1, 0.01), bench_result(1, 1), "a", "b"),
+                    Contains("found results of watch and bench"));
+  CHECK_THROWS_WITH(compare_runs(Json{{"x", 1}}, bench_result(1, 1), "a", "b"), Contains("no command"));
+  CHECK_THROWS_WITH(compare_runs(watch_result(0.1, 0.01, 5), watch_result(0.1, 0.01), "a", "b"),
+                    Contains("compare a: found 5 steps"));
+  CHECK_THROWS_AS(compare_runs(std::filesystem::path("/no/such/file"), std::filesystem::path("/no/such/file")), Error);
+}
+
+TEST_CASE("a run that is not in a steady state is named") {
+  Json drifting = watch_result(0.1, 0.01);
+  auto& seconds = drifting["profile"]["steps"]["seconds"];
+  for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] = 0.1 + 0.001 * static_cast<double>(i);
+  const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), drifting, "a", "b");
+  REQUIRE(comparison.warnings.size() == 1);
+  CHECK_THAT(comparison.warnings[0], Contains("b: ") && Contains("no steady state"));
+}
+
+TEST_CASE("JSON and JUnit") {
+  const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), watch_result(0.13, 0.04), "a<&\"", "b\x01");
+  const Json json = Json::parse(to_json(comparison));
+  CHECK(json["slower"] == true);
+  CHECK(json["regressed"] == "input");
+  CHECK(json["parts"][0]["low"].is_null());
+  const std::string xml = to_junit(comparison);
+  CHECK_THAT(xml, Contains("tests=\"3\" failures=\"2\"") && Contains("a&lt;&amp;&quot;") && !Contains("\x01"));
+  CHECK_THAT(to_junit(compare_runs(watch_result(0.1, 0.01), watch_result(0.1, 0.01), "a", "b")),
+             Contains("failures=\"0\"") && !Contains("<failure"));
+}
+
+}  // namespace
+}  // namespace unstarve
