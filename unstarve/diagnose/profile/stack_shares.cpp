@@ -61,12 +61,12 @@ constexpr std::array kKnownCode{
     KnownCode{Activity::kCompile, "jax/_src/interpreters/pxla.py", "from_hlo"},
     KnownCode{Activity::kCompile, "jax/_src/pjit.py", "_infer_params"},
     KnownCode{Activity::kCompile, "tensorflow/python/eager/polymorphic_function/tracing_compilation.py", ""},
-    KnownCode{Activity::kResize, "PIL/Image.py", "resize"},
-    KnownCode{Activity::kResize, "PIL/Image.py", "reduce"},
     KnownCode{Activity::kDecode, "PIL/ImageFile.py", "load"},
     KnownCode{Activity::kDecode, "PIL/Image.py", "open"},
     KnownCode{Activity::kDecode, "torchvision/io/image.py", ""},
     KnownCode{Activity::kDecode, "imageio/", ""},
+    KnownCode{Activity::kPixels, "PIL/", ""},
+    KnownCode{Activity::kPixels, "torchvision/transforms/", ""},
 };
 
 bool matches(const KnownCode& known, const CodeLine& line) {
@@ -99,18 +99,20 @@ const char* to_string(Activity activity) noexcept {
     case Activity::kLogging: return "logging";
     case Activity::kCompile: return "compilation";
     case Activity::kDecode: return "decode";
-    case Activity::kResize: return "resize";
+    case Activity::kPixels: return "image operations";
     case Activity::kOther: break;
   }
   return "other";
 }
 
+// Pillow decodes when pixels are needed first, for example within convert().
 Activity activity_of(const PythonStacks& stacks, const StackUse& stack) {
+  Activity result = Activity::kOther;
   for (const int index : stack.lines) {
     const Activity activity = activity_of_line(stacks.lines[static_cast<std::size_t>(index)]);
-    if (activity != Activity::kOther) return activity;
+    if (result == Activity::kOther || (result == Activity::kPixels && activity == Activity::kDecode)) result = activity;
   }
-  return Activity::kOther;
+  return result;
 }
 
 double share_of(const PythonStacks& stacks, StackThread thread, Activity activity) {
@@ -157,15 +159,16 @@ HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activ
   return hottest(stacks, by_line, stacks.seconds);
 }
 
-double decode_within_input(const PythonStacks& stacks) {
+double share_within_input(const PythonStacks& stacks, Activity activity) {
   if (stacks.seconds <= 0) return 0;
   double seconds = 0;
   for (const StackUse& stack : stacks.stacks) {
     if (stack.thread != StackThread::kMain || activity_of(stacks, stack) != Activity::kInput) continue;
-    const bool decodes = std::any_of(stack.lines.begin(), stack.lines.end(), [&](int index) {
-      return activity_of_line(stacks.lines[static_cast<std::size_t>(index)]) == Activity::kDecode;
+    StackUse inner = stack;  // without the frames of the loader
+    std::erase_if(inner.lines, [&](int index) {
+      return activity_of_line(stacks.lines[static_cast<std::size_t>(index)]) == Activity::kInput;
     });
-    if (decodes) seconds += stack.seconds;
+    if (activity_of(stacks, inner) == activity) seconds += stack.seconds;
   }
   return seconds / stacks.seconds;
 }

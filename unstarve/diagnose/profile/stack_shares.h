@@ -17,7 +17,7 @@ enum class Activity {
   kLogging,     // writes logs, events of TensorBoard, images of plots
   kCompile,     // compiles a graph
   kDecode,      // decodes images
-  kResize,
+  kPixels,      // other operations on images
   kOther,
 };
 [[nodiscard]] const char* to_string(Activity activity) noexcept;
@@ -44,8 +44,8 @@ struct HotLine {
 // The line of the program's own files from which `thread` calls functions of `activity` most.
 [[nodiscard]] HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity);
 
-// The share in which the main thread decodes images while it gets the next batch.
-[[nodiscard]] double decode_within_input(const PythonStacks& stacks);
+// The share in which the main thread does `activity` while it gets the next batch.
+[[nodiscard]] double share_within_input(const PythonStacks& stacks, Activity activity);
 
 // "train.py:34 (augment)"
 [[nodiscard]] std::string to_string(const CodeLine& line);

@@ -14,7 +14,8 @@ const std::vector<CodeLine> kLines{
     {"backward", "torch/_tensor.py", 600},                                // 5
     {"get", "/usr/lib/python3.11/queue.py", 180},                         // 6
     {"<module>", "/home/me/train.py", 41},                                // 7
-    {"_call_with_frames_removed", "<frozen importlib._bootstrap>", 241},  // 8
+    {"convert", "PIL/Image.py", 1000},                                    // 8
+    {"_call_with_frames_removed", "<frozen importlib._bootstrap>", 241},  // 9
 };
 
 PythonStacks recorded(const std::vector<StackUse>& stacks) {
@@ -35,6 +36,8 @@ TEST_CASE("activities are those of the outermost known function") {
   CHECK(activity({0, 1, 2}) == Activity::kInput);
   CHECK(activity({0, 2}) == Activity::kDecode);
   CHECK(activity({0, 4}) == Activity::kCheckpoint);
+  CHECK(activity({0, 8}) == Activity::kPixels);
+  CHECK(activity({0, 8, 2}) == Activity::kDecode);
   CHECK(activity({0, 6}) == Activity::kInput);
   CHECK(activity({0, 5}) == Activity::kOther);
   CHECK(activity({}) == Activity::kOther);
@@ -50,7 +53,7 @@ TEST_CASE("shares of the time") {
   CHECK(share_of(stacks, StackThread::kMain, Activity::kInput) == Approx(0.4));
   CHECK(share_of(stacks, StackThread::kMain, Activity::kDecode) == 0);
   CHECK(share_of(stacks, StackThread::kLoader, Activity::kDecode) == Approx(1.2));
-  CHECK(decode_within_input(stacks) == Approx(0.3));
+  CHECK(share_within_input(stacks, Activity::kDecode) == Approx(0.3));
   CHECK(interpreter_share(stacks) == Approx(0.52));
   const HotLine line = hottest_line(stacks, StackThread::kMain, Activity::kOther, true);
   CHECK(to_string(line.line) == "train.py:12 (augment)");
@@ -63,7 +66,7 @@ TEST_CASE("shares of the time") {
 }
 
 TEST_CASE("files of libraries and of the program") {
-  for (const int library : {1, 2, 4, 5, 6, 8}) CHECK(is_library(kLines[static_cast<std::size_t>(library)]));
+  for (const int library : {1, 2, 4, 5, 6, 8, 9}) CHECK(is_library(kLines[static_cast<std::size_t>(library)]));
   for (const int own : {0, 3, 7}) CHECK_FALSE(is_library(kLines[static_cast<std::size_t>(own)]));
   CHECK_FALSE(is_library({"f", "train.py", 1}));
   CHECK(is_library({"f", "", 1}));

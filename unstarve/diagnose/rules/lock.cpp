@@ -11,7 +11,23 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> finding_of(const RunProfile& profile, const std::string& title, double locked, double waits) {
+  const double gain = std::min({gain_by_cores(profile), gain_without(waits), 1 + locked});
+  if (locked < 0.7 || waits < 0.1 || gain < 1.1) return std::nullopt;
+  RunFinding finding;
+  finding.title = title;
+  finding.evidence = fmt::format(
+      "{:.1f} threads wait for a lock at the same time, on average; the main thread waits for {:.0f} % of the time; "
+      "{:.1f} of {:.1f} cores are free",
+      locked, 100 * waits, free_cores(profile), usable_cores(profile.machine));
+  finding.change = "hold the lock only while shared data is changed: read, decode and augment outside of it";
+  finding.gain = gain;
+  finding.lost = 1 - 1 / gain;
+  return finding;
+}
+
+// The line at which threads wait.
+std::optional<RunFinding> find_by_stacks(const RunProfile& profile) {
   const PythonStacks& stacks = profile.stacks;
   double lock_s = 0, lived_s = 0;
   for (const ProcessUse& process : profile.processes) {
@@ -24,29 +40,42 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   const HotLine helper = hottest_line(stacks, StackThread::kHelper, Activity::kOther);
   const HotLine loader = hottest_line(stacks, StackThread::kLoader, Activity::kOther);
   const HotLine& line = helper.share >= loader.share ? helper : loader;
-  const double locked = std::min(line.share, lock_s / lived_s);  // threads that wait there
-  const double waits = input_share(profile);
-  if (locked < 0.7 || waits < 0.1) return std::nullopt;
-  const double gain = std::min({gain_by_cores(profile), gain_without(waits), 1 + locked});
-  if (gain < 1.1) return std::nullopt;
-  RunFinding finding;
-  finding.title = fmt::format("threads wait for each other at {}", to_string(line.line));
-  finding.evidence = fmt::format(
-      "{:.1f} threads wait there for a lock at the same time, on average; the main thread waits for {:.0f} % of the "
-      "time; {:.1f} of {:.1f} cores are free",
-      locked, 100 * waits, free_cores(profile), usable_cores(profile.machine));
-  finding.change = "hold the lock only while shared data is changed: read, decode and augment outside of it";
-  finding.gain = gain;
-  finding.lost = 1 - 1 / gain;
-  return finding;
+  return finding_of(profile, fmt::format("threads wait for each other at {}", to_string(line.line)),
+                    std::min(line.share, lock_s / lived_s), input_share(profile));
+}
+
+// In programs without Python: the main thread waits, and of several threads only about one runs at a time.
+std::optional<RunFinding> find_by_waits(const RunProfile& profile) {
+  for (const ProcessUse& process : profile.processes) {
+    const double lived = process.end_s - process.begin_s;
+    if (process.role != ProcessRole::kMain || lived <= 0) continue;
+    const double waits = process.main_thread.waits.lock_s / lived;
+    double busy_s = process.cpu_s + process.run_delay_s - process.main_thread.cpu_s - process.main_thread.run_delay_s;
+    double lock_s = -process.main_thread.waits.lock_s;
+    int threads = -1;
+    for (const ThreadUse& group : process.threads) {
+      lock_s += group.waits.lock_s;
+      threads += group.threads;
+    }
+    if (threads < 2 || busy_s < 0.6 * lived || busy_s > 1.3 * lived) continue;
+    if (auto finding = finding_of(profile, fmt::format("of {} threads only about one runs at a time", threads),
+                                  lock_s / lived, waits))
+      return finding;
+  }
+  return std::nullopt;
+}
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  return profile.stacks.seconds > 0 ? find_by_stacks(profile) : find_by_waits(profile);
 }
 
 }  // namespace
 
 extern const Rule kLock;
 const Rule kLock{"lock",
-                 "threads that are not the main thread wait for locks, 0.7 of them at the same time at one line of the "
-                 "program's own files; the main thread waits for batches for 10 %, and the cores permit a gain of 1.1",
+                 "the main thread waits for 10 % of the time, the cores permit a gain of 1.1, and on average 0.7 other "
+                 "threads wait for locks: at one line of the program's own files, or, without stacks, of threads of "
+                 "which about one runs at a time",
                  find};
 
 }  // namespace unstarve

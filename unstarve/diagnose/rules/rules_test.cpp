@@ -270,6 +270,22 @@ TEST_CASE("threads that wait for a lock") {
   CHECK_FALSE(found(profile).contains("lock"));
 }
 
+TEST_CASE("threads of a program without Python that wait for a lock") {
+  RunProfile profile = run(10, {});
+  ProcessUse& process = profile.processes[0];
+  process.busiest_thread_s = 3;
+  process.main_thread.cpu_s = 1;
+  process.main_thread.waits.lock_s = 8;
+  process.threads = {{"train", 5, 10, 0, {}}};
+  process.threads[0].waits.lock_s = 8 + 28;
+  CHECK(found(profile) == Names{"lock"});
+  process.cpu_s = 30;  // several run at the same time
+  CHECK(found(profile) == Names{});
+  process.cpu_s = 10;
+  process.main_thread.waits.lock_s = 0.5;  // an idle pool: the main thread does not wait
+  CHECK(found(profile) == Names{});
+}
+
 TEST_CASE("stalls of the main thread") {
   RunProfile profile = run(6, {});
   record(profile, {{kMainThread, "save", "torch/serialization.py", 2, 0}});
