@@ -33,6 +33,8 @@ STANDALONE = {"remote-50ms/link": [ROOT / "bench" / "remote_link.py"],
               "train-memory/eager": [ROOT / "bench" / "train_memory.py"],
               "cifar94-gpu/published": [ROOT / "bench" / "cifar94.py"],
               "ranks-2": [ROOT / "bench" / "ranks.py"]} | {
+    name: [ROOT / "bench" / "watch.py", name]
+    for name in ("watch-cost", "watch-cost-memory", "slow-cases", "slow-cases-prediction")} | {
     f"autotune/{name}": [ROOT / "bench" / "autotune.py", name] for name in autotune.PIPELINES}
 
 

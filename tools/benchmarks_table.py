@@ -34,6 +34,7 @@ AREAS = (
     ("packing", r"pack-.*"),
     ("loader", r"(loader-overhead|scheduling|overlap-90|stragglers|python-iteration|two-threads|memory|warm)\b.*"),
     ("autotune", r"autotune/.*"),
+    ("diagnosis", r"(watch-cost|slow-cases).*"),
     ("training", r"(train-.*|launch-cost.*|cifar94-gpu/published|checkpoint-cost|ranks-2)"),
 )
 

@@ -177,7 +177,8 @@ def test_every_documented_comparison_exists_with_its_peer():
     promised |= {f"operation/{row.name}" for row in OPERATIONS}
     assert {comparison.name for comparison in COMPARISONS} == promised
     assert set(STANDALONE) == {"remote-50ms/link", "memory/torch", "train-memory/eager", "ranks-2",
-                               "cifar94-gpu/published"} | {
+                               "cifar94-gpu/published", "watch-cost", "watch-cost-memory", "slow-cases",
+                               "slow-cases-prediction"} | {
         f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound",
                                         "remote",
                                         "straggling", "sleeping", "slow-consumer")}
