@@ -34,6 +34,7 @@ WatchOptions options_of(const Arguments& arguments) {
   }
   options.pid = static_cast<int>(arguments.integer("--pid", 0, 1, 1 << 30));
   options.seconds = arguments.number("--seconds", 0, 0.1, 1e9);
+  options.metrics = arguments.text("--metrics");
   check_folder(arguments.text("--out"));
   check_folder(arguments.text("--report"));
   return options;
@@ -86,6 +87,7 @@ Command watch_command() {
        {"--seconds", "S", "until the program ends", "duration in seconds; the command runs on"},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
        {"--report", "FILE", "", "write an HTML page with charts and flame graphs", false, Completes::kPath},
+       {"--metrics", "[HOST]:PORT", "", "serve figures for Prometheus at http://HOST:PORT/metrics meanwhile"},
        json_option()},
       run};
 }

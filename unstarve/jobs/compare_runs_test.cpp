@@ -13,7 +13,7 @@ using Catch::Contains;
 // Steps that take `step_s`, of which the main thread waits for batches for `input_s`.
 Json watch_result(double step_s, double input_s, int steps = 200) {
   RunProfile profile;
-  profile.steps = {"un.step()", 1 / step_s, {}};
+  profile.steps = {"un.step()", 1 / step_s, {}, 0};
   for (int i = 0; i < steps; ++i) profile.steps.seconds.push_back(step_s * (1 + 0.05 * ((i * 7) % 5 - 2)));
   profile.stacks.seconds = 10;
   profile.stacks.lines = {{"__next__", "torch/utils/data/dataloader.py", 1}, {"forward", "torch/nn.py", 1}};

@@ -16,6 +16,8 @@
 #include <optional>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/diagnose/metrics/metrics_server.h"
+#include "unstarve/diagnose/metrics/metrics_text.h"
 #include "unstarve/diagnose/probes/sampler.h"
 #include "unstarve/diagnose/probes/step_log.h"
 
@@ -89,6 +91,10 @@ pid_t start(const std::vector<std::string>& command, const HeldSignals& signals)
   throw CommandFailed(io_error("start", command[0], error), error == ENOENT ? 127 : 126);
 }
 
+std::vector<RunFinding> findings_in(const RunProfile& profile) {
+  return profile.watching.seconds >= kShortestWatch ? findings_of(profile) : std::vector<RunFinding>();
+}
+
 int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 std::string joined(const std::vector<std::string>& command) {
@@ -147,14 +153,33 @@ bool has_ended(pid_t child) {
   return info.si_pid == child;
 }
 
+// Serves the profile so far. Each request makes the text again.
+class LiveMetrics {
+ public:
+  explicit LiveMetrics(const std::string& address) {
+    if (address.empty()) return;
+    latest_ = std::make_shared<LatestProfile>();
+    server_ = std::make_unique<MetricsServer>(metrics_address(address), [latest = latest_] {
+      const std::shared_ptr<const RunProfile> profile = latest->get();
+      return profile ? metrics_text(*profile, findings_in(*profile)) : std::string();
+    });
+  }
+  [[nodiscard]] std::shared_ptr<LatestProfile> latest() const { return latest_; }
+
+ private:
+  std::shared_ptr<LatestProfile> latest_;
+  std::unique_ptr<MetricsServer> server_;
+};
+
 RunProfile watch_command(const WatchOptions& options) {
   const HeldSignals signals;
+  const LiveMetrics metrics(options.metrics);  // its thread inherits the signal mask
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const StepLogFolder steps;
   if (!steps.path().empty()) setenv(kStepsVariable, steps.path().c_str(), 1);
   const pid_t child = start(options.command, signals);
   const double begin = seconds_now();
-  CarefulSampler sampler(child, {.adopter = getpid(), .steps = steps.path()});
+  CarefulSampler sampler(child, {.adopter = getpid(), .steps = steps.path(), .latest = metrics.latest()});
   while (!has_ended(child)) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
     if (arrived.signal != 0 && arrived.signal != SIGCHLD && !arrived.from_terminal) kill(child, arrived.signal);
@@ -194,7 +219,8 @@ RunProfile watch_process(const WatchOptions& options) {
   const HeldSignals signals;
   const OtherProcess process(options.pid);
   const double begin = seconds_now();
-  CarefulSampler sampler(options.pid, {});
+  const LiveMetrics metrics(options.metrics);
+  CarefulSampler sampler(options.pid, {.latest = metrics.latest()});
   std::string stopped;
   while (stopped.empty() && !process.has_ended()) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
@@ -214,7 +240,7 @@ RunProfile watch_process(const WatchOptions& options) {
 WatchResult run_watch(const WatchOptions& options) {
   WatchResult result;
   result.profile = options.command.empty() ? watch_process(options) : watch_command(options);
-  if (result.profile.watching.seconds >= kShortestWatch) result.findings = findings_of(result.profile);
+  result.findings = findings_in(result.profile);
   return result;
 }
 

@@ -7,9 +7,9 @@
 // this process.
 //
 // Threads: one caller, in a process with one thread.
-// Failure: CommandFailed if the command cannot be started; Error(kInput) if there is no process `pid`; Error(kIo) if it
-//          cannot be waited for. If watching fails, the command runs on to its end, and the profile has its exit code
-//          and the reason in watching.stopped.
+// Failure: Error of MetricsServer; CommandFailed if the command cannot be started; Error(kInput) if there is no process
+//          `pid`; Error(kIo) if it cannot be waited for. If watching fails, the command runs on to its end, and the
+//          profile has its exit code and the reason in watching.stopped.
 
 #include <string>
 #include <vector>
@@ -34,7 +34,8 @@ class CommandFailed : public Error {
 struct WatchOptions {
   std::vector<std::string> command;  // program and arguments; empty: the process `pid`
   int pid = 0;
-  double seconds = 0;  // at most; 0: until the program ends
+  double seconds = 0;   // at most; 0: until the program ends
+  std::string metrics;  // address of a server for Prometheus, see metrics_server.h; empty: none
 };
 
 inline constexpr double kShortestWatch = 3;  // seconds; shorter runs permit no conclusion

@@ -54,16 +54,10 @@ class Sampler::Thread {
     tree_.find(seconds, stacks_.recorder());
     tree_.look(seconds);
     machine_.look();
-    RunProfile profile;
-    profile.machine = machine_.use(seconds);
-    profile.processes = with_roles();
-    timeline_.add(seconds, profile.processes);
-    profile.timeline = timeline_.timeline();
-    profile.stacks = stacks_.finish();
-    profile.steps = read_step_logs(options_.steps);
-    if (profile.steps.source.empty()) profile.steps = stacks_.steps();
-    profile.watching = {seconds, looks_ + 1, cpu_s_, stacks_.cpu_s(), ""};
-    return profile;
+    ++looks_;
+    std::vector<ProcessUse> processes = with_roles();
+    timeline_.add(seconds, processes);
+    return profile_of(seconds, std::move(processes), stacks_.finish());
   }
 
   [[nodiscard]] int recorder() const { return recorder_; }
@@ -74,6 +68,18 @@ class Sampler::Thread {
     std::vector<ProcessUse> processes = tree_.use();
     set_roles(processes);
     return processes;
+  }
+
+  [[nodiscard]] RunProfile profile_of(double seconds, std::vector<ProcessUse> processes, PythonStacks stacks) const {
+    RunProfile profile;
+    profile.machine = machine_.use(seconds);
+    profile.processes = std::move(processes);
+    profile.timeline = timeline_.timeline();
+    profile.stacks = std::move(stacks);
+    profile.steps = read_step_logs(options_.steps);
+    if (profile.steps.source.empty()) profile.steps = stacks_.steps();
+    profile.watching = {seconds, looks_, cpu_s_, stacks_.cpu_s(), ""};
+    return profile;
   }
 
   void stop() {
@@ -103,10 +109,14 @@ class Sampler::Thread {
         const double before = thread_cpu_s();
         tree_.find(seconds, stacks_.recorder());
         machine_.look();
-        const std::vector<ProcessUse> processes = with_roles();
+        std::vector<ProcessUse> processes = with_roles();
         timeline_.add(seconds, processes);
         stacks_.look(seconds, processes);
         recorder_ = stacks_.recorder();
+        if (options_.latest) {
+          options_.latest->set(
+              std::make_shared<RunProfile>(profile_of(seconds, std::move(processes), stacks_.so_far())));
+        }
         find.done(seconds, thread_cpu_s() - before, options_.cpu_share);
       }
       if (seconds >= look.next_s) {

@@ -12,15 +12,35 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "unstarve/diagnose/profile/run_profile.h"
 
 namespace unstarve {
 
+// The profile so far, for other threads.
+class LatestProfile {
+ public:
+  void set(std::shared_ptr<const RunProfile> profile) {
+    const std::lock_guard lock(mutex_);
+    profile_ = std::move(profile);
+  }
+  [[nodiscard]] std::shared_ptr<const RunProfile> get() const {  // null: none yet
+    const std::lock_guard lock(mutex_);
+    return profile_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const RunProfile> profile_;
+};
+
 struct SamplerOptions {
-  int adopter = 0;              // TaskTreeOptions
-  std::filesystem::path steps;  // folder of step logs, see step_log.h; empty: none
-  double cpu_share = 0.004;     // of one core
+  int adopter = 0;                        // TaskTreeOptions
+  std::filesystem::path steps;            // folder of step logs, see step_log.h; empty: none
+  double cpu_share = 0.004;               // of one core
+  std::shared_ptr<LatestProfile> latest;  // set whenever new processes are searched; null: nowhere
 };
 
 class Sampler {

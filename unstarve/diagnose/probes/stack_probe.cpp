@@ -109,6 +109,10 @@ class StackProbe::State {
         ::usleep(10'000);
       end_window(begin_s_ + options_.window_s);
     }
+    return so_far();
+  }
+
+  [[nodiscard]] PythonStacks so_far() const {
     PythonStacks stacks = sum_.stacks();
     if (!stacks.stacks.empty()) return stacks;
     stacks.missing = !problem_.empty() ? problem_
@@ -214,6 +218,7 @@ StackProbe::~StackProbe() = default;
 void StackProbe::look(double seconds, std::span<const ProcessUse> processes) { state_->look(seconds, processes); }
 int StackProbe::recorder() const { return state_->recorder(); }
 double StackProbe::cpu_s() const { return state_->cpu_s(); }
+PythonStacks StackProbe::so_far() const { return state_->so_far(); }
 PythonStacks StackProbe::finish() { return state_->finish(); }
 const StepUse& StackProbe::steps() const { return state_->steps(); }
 

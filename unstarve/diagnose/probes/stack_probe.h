@@ -43,6 +43,8 @@ class StackProbe {
   [[nodiscard]] int recorder() const;
   [[nodiscard]] double cpu_s() const;  // that py-spy has used
 
+  // Without the present window.
+  [[nodiscard]] PythonStacks so_far() const;
   // Ends the present window.
   [[nodiscard]] PythonStacks finish();
   [[nodiscard]] const StepUse& steps() const;  // found in the windows

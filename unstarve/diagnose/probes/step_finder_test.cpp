@@ -45,13 +45,13 @@ TEST_CASE("steps of several recordings") {
   StepUse sum;
   add_steps(sum, {});
   CHECK(sum.source.empty());
-  add_steps(sum, {"the loop at a.py:1 (f)", 2, {0.5, 0.5}});
-  add_steps(sum, {"the loop at a.py:1 (f)", 1, {1, 1}});
+  add_steps(sum, {"the loop at a.py:1 (f)", 2, {0.5, 0.5}, 0});
+  add_steps(sum, {"the loop at a.py:1 (f)", 1, {1, 1}, 0});
   CHECK(sum.seconds.size() == 4);
   CHECK(sum.rate == Approx(4 / 3.0));
-  add_steps(sum, {"the loop at b.py:1 (f)", 1, {1}});
+  add_steps(sum, {"the loop at b.py:1 (f)", 1, {1}, 0});
   CHECK(sum.source == "the loop at a.py:1 (f)");
-  add_steps(sum, {"the loop at b.py:1 (f)", 1, std::vector<double>(5, 1)});
+  add_steps(sum, {"the loop at b.py:1 (f)", 1, std::vector<double>(5, 1), 0});
   CHECK(sum.source == "the loop at b.py:1 (f)");
 }
 

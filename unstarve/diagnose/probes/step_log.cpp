@@ -26,6 +26,7 @@ StepUse steps_of(const StepLog& log) {
   const double seconds = log.count >= 2 ? time(log.count - 1) - log.first : 0;
   if (!(seconds > 0)) return {};
   steps.source = "un.step()";
+  steps.count = log.count;
   steps.rate = static_cast<double>(log.count - 1) / seconds;
   for (std::int64_t i = std::max<std::int64_t>(log.count - kRing, 0) + 1; i < log.count; ++i)
     steps.seconds.push_back(time(i) - time(i - 1));

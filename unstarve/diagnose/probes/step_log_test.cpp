@@ -37,6 +37,7 @@ TEST_CASE("step logs") {
     const StepUse steps = read_step_logs(path);
     CHECK(steps.source == "un.step()");
     CHECK(steps.rate == Approx(4));
+    CHECK(steps.count == 5000);
     REQUIRE(steps.seconds.size() == 2047);
     for (const double seconds : steps.seconds) CHECK(seconds == 0.25);
   }

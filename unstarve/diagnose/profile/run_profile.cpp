@@ -31,7 +31,7 @@ NLOHMANN_JSON_SERIALIZE_ENUM(StackThread, {{StackThread::kMain, "main"},
                                            {StackThread::kLoader, "loader"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StackUse, thread, lines, seconds, interpreter_s, last_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PythonStacks, missing, seconds, interpreter_s, processes, lines, stacks)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepUse, source, rate, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepUse, source, rate, seconds, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunProfile, version, command, exit_code, watching, machine, processes, timeline,
                                    stacks, steps)
 

@@ -106,7 +106,8 @@ struct RunTimeline {
 struct StepUse {
   std::string source;           // how they are known; empty: they are not
   double rate = 0;              // steps per second while they were observed
-  std::vector<double> seconds;  // of single steps, in order; 2000 at most
+  std::vector<double> seconds;  // of single steps, in order; the latest 2048 at most
+  std::int64_t count = 0;       // of all steps; 0: unknown
 };
 
 struct RunProfile {

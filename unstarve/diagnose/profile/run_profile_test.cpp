@@ -26,7 +26,7 @@ TEST_CASE("a profile is the same after JSON") {
   profile.processes = {use};
   profile.stacks.lines = {{"main", "train.py", 7}};
   profile.stacks.stacks = {{StackThread::kLoader, {0}, 1.5, 0, 9}};
-  profile.steps = {"un.step()", 2, {0.5, 0.5}};
+  profile.steps = {"un.step()", 2, {0.5, 0.5}, 3};
   const std::string json = to_json(profile);
   const RunProfile read = run_profile_from_json(json, "x.json");
   CHECK(to_json(read) == json);

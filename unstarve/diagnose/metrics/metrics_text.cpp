@@ -1,0 +1,128 @@
+#include "unstarve/diagnose/metrics/metrics_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "unstarve/core/statistics.h"
+#include "unstarve/diagnose/profile/stack_shares.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::array kRoles{ProcessRole::kMain, ProcessRole::kLoader, ProcessRole::kOther};
+
+// Appends metrics with their help and type.
+class Metrics {
+ public:
+  void begin(const char* name, const char* type, const char* help) {
+    name_ = std::string("unstarve_") + name;
+    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name_, help, name_, type);
+  }
+  // `labels`: key="value",... without characters that need an escape.
+  void add(const std::string& labels, double value) {
+    text_ += labels.empty() ? fmt::format("{} {}\n", name_, value) : fmt::format("{}{{{}}} {}\n", name_, labels, value);
+  }
+  void one(const char* name, const char* type, const char* help, double value) {
+    begin(name, type, help);
+    add("", value);
+  }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  std::string name_, text_;
+};
+
+std::string role_label(ProcessRole role) { return fmt::format("role=\"{}\"", to_string(role)); }
+
+// A metric of the processes of each role.
+template <class Value>
+void by_role(Metrics& metrics, const RunProfile& profile, const Value& value) {
+  for (const ProcessRole role : kRoles) {
+    double sum = 0;
+    for (const ProcessUse& process : profile.processes)
+      if (process.role == role) sum += value(process);
+    metrics.add(role_label(role), sum);
+  }
+}
+
+void add_processes(Metrics& metrics, const RunProfile& profile) {
+  metrics.begin("processes", "gauge", "Processes that are alive.");
+  by_role(metrics, profile, [](const ProcessUse& process) { return process.ended ? 0.0 : 1.0; });
+  metrics.begin("cpu_seconds_total", "counter", "CPU time.");
+  by_role(metrics, profile, [](const ProcessUse& process) { return process.cpu_s; });
+  metrics.begin("run_delay_seconds_total", "counter", "Time in which threads were ready to run, without a CPU.");
+  by_role(metrics, profile, [](const ProcessUse& process) { return process.run_delay_s; });
+  metrics.begin("resident_bytes", "gauge", "Resident memory.");
+  by_role(metrics, profile,
+          [](const ProcessUse& process) { return process.ended ? 0.0 : static_cast<double>(process.resident_bytes); });
+  metrics.begin("storage_read_bytes_total", "counter", "Bytes that came from a device.");
+  by_role(metrics, profile, [](const ProcessUse& process) { return static_cast<double>(process.storage_bytes); });
+  metrics.begin("main_thread_wait_seconds_total", "counter", "Time that main threads spent in system calls.");
+  constexpr std::array<std::pair<const char*, double ThreadWaits::*>, 7> kWaits{{{"lock", &ThreadWaits::lock_s},
+                                                                                 {"file", &ThreadWaits::file_s},
+                                                                                 {"flush", &ThreadWaits::flush_s},
+                                                                                 {"pipe", &ThreadWaits::pipe_s},
+                                                                                 {"network", &ThreadWaits::network_s},
+                                                                                 {"events", &ThreadWaits::events_s},
+                                                                                 {"sleep", &ThreadWaits::sleep_s}}};
+  for (const ProcessRole role : kRoles) {
+    for (const auto& [name, member] : kWaits) {
+      double sum = 0;
+      for (const ProcessUse& process : profile.processes)
+        if (process.role == role) sum += process.main_thread.waits.*member;
+      metrics.add(fmt::format("{},kind=\"{}\"", role_label(role), name), sum);
+    }
+  }
+}
+
+void add_machine(Metrics& metrics, const RunProfile& profile) {
+  const MachineUse& machine = profile.machine;
+  metrics.one("usable_cores", "gauge", "Cores that the program may use at the same time.", usable_cores(machine));
+  metrics.one("machine_busy_cores", "gauge", "Busy cores of all programs, mean since the start.", machine.busy_cores);
+  metrics.one("cpu_throttled_ratio", "gauge", "Periods of the CPU quota in which tasks were stopped.",
+              machine.throttled_share);
+  metrics.begin("pressure_ratio", "gauge", "Time in which some task of the machine waited for a resource.");
+  for (const auto& [name, value] : {std::pair{"cpu", machine.cpu_pressure}, std::pair{"io", machine.io_pressure},
+                                    std::pair{"memory", machine.memory_pressure}})
+    metrics.add(fmt::format("resource=\"{}\"", name), value);
+}
+
+void add_steps(Metrics& metrics, const RunProfile& profile) {
+  const StepUse& steps = profile.steps;
+  if (steps.source.empty() || steps.seconds.empty()) return;
+  if (steps.count > 0)
+    metrics.one("steps_total", "counter", "Training steps that un.step() marked.", static_cast<double>(steps.count));
+  metrics.one("steps_per_second", "gauge", "Training steps per second.", steps.rate);
+  metrics.begin("step_seconds", "gauge", "Time of the latest 2048 steps.");
+  for (const double quantile_of : {0.5, 0.9, 0.99})
+    metrics.add(fmt::format("quantile=\"{}\"", quantile_of), quantile(steps.seconds, quantile_of));
+}
+
+void add_stacks(Metrics& metrics, const RunProfile& profile) {
+  if (profile.stacks.seconds <= 0) return;
+  metrics.begin("main_thread_ratio", "gauge", "What the main thread does, by samples of its stack.");
+  for (const Activity activity : {Activity::kInput, Activity::kCheckpoint, Activity::kLogging, Activity::kCompile,
+                                  Activity::kDecode, Activity::kPixels, Activity::kOther})
+    metrics.add(fmt::format("activity=\"{}\"", to_string(activity)),
+                share_of(profile.stacks, StackThread::kMain, activity));
+}
+
+}  // namespace
+
+std::string metrics_text(const RunProfile& profile, std::span<const RunFinding> findings) {
+  Metrics metrics;
+  metrics.one("watched_seconds", "gauge", "Time since watching began.", profile.watching.seconds);
+  metrics.one("watch_cpu_seconds_total", "counter", "CPU time that watching used.",
+              profile.watching.cpu_s + profile.watching.stacks_cpu_s);
+  add_processes(metrics, profile);
+  add_machine(metrics, profile);
+  add_steps(metrics, profile);
+  add_stacks(metrics, profile);
+  metrics.begin("finding_lost_ratio", "gauge", "Share of the time that a cause takes at most.");
+  for (const RunFinding& finding : findings) metrics.add(fmt::format("rule=\"{}\"", finding.rule), finding.lost);
+  return metrics.take();
+}
+
+}  // namespace unstarve

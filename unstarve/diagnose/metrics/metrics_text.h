@@ -1,0 +1,21 @@
+#pragma once
+// Figures of a watched run for Prometheus.
+//
+// Source:  https://prometheus.io/docs/instrumenting/exposition_formats/, text format 0.0.4.
+// Threads: pure function.
+
+#include <span>
+#include <string>
+
+#include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/rules/rule.h"
+
+namespace unstarve {
+
+// The content type of the text.
+inline constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+// All metrics begin with "unstarve_"; docs/guide/watch.md lists them.
+[[nodiscard]] std::string metrics_text(const RunProfile& profile, std::span<const RunFinding> findings);
+
+}  // namespace unstarve
