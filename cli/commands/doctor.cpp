@@ -11,8 +11,8 @@ namespace {
 int run(const Arguments& arguments, const std::string&) {
   const LibtorchFacts libtorch = libtorch_facts();
   const ArrowFacts arrow = arrow_facts();
-  const DoctorResult result = run_doctor(
-      {kVersion, compiler_name(), libtorch.version, libtorch.cuda, arrow.version, libtorch.problem, arrow.problem});
+  const DoctorResult result = run_doctor({kVersion, compiler_name(), libtorch.version, libtorch.cuda, libtorch.cpu,
+                                          arrow.version, libtorch.problem, arrow.problem});
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
 }
@@ -22,8 +22,9 @@ int run(const Arguments& arguments, const std::string&) {
 Command doctor_command() {
   return {"doctor",
           "Report configuration problems and how to fix them",
-          "Prints instruction sets, usable cores under affinity and cgroup limits, memory, /dev/shm, huge pages, GPU, "
-          "driver and build options, and for each problem the command that fixes it.",
+          "Prints instruction sets, usable cores under affinity and cgroup limits, NUMA nodes, memory, swap, /dev/shm, "
+          "open files, huge pages, frequencies, libraries, GPU drivers, persistence mode, PCIe links, power limits and "
+          "clocks, and for each problem the command that fixes it. Nothing is changed.",
           "  unstarve doctor\n"
           "  unstarve doctor --json",
           {json_option()},

@@ -1,8 +1,11 @@
 #include "unstarve/observe/facts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "unstarve/observe/format.h"
 
@@ -19,29 +22,70 @@ std::string usable_cores_text(const Topology& t) {
   return text;
 }
 
+std::string nodes_text(const MachineFacts& machine) {
+  std::string text = std::to_string(machine.topology.numa_nodes);
+  if (machine.nodes.empty() || machine.topology.numa_nodes == 1) return text;
+  return text + fmt::format("; this process runs on {}", fmt::join(machine.nodes, ", "));
+}
+
+std::string limit_text(std::uint64_t limit) {
+  return limit == std::numeric_limits<std::uint64_t>::max() ? "unlimited" : std::to_string(limit);
+}
+
+std::string open_files_text(const MachineFacts& machine) {
+  if (machine.open_files == 0) return {};
+  return fmt::format("{}, can be raised to {}", limit_text(machine.open_files), limit_text(machine.open_files_most));
+}
+
+std::string swap_text(const MachineFacts& machine) {
+  if (machine.swap_bytes == 0) return {};
+  return fmt::format("{}, {} used", format_bytes(machine.swap_bytes),
+                     machine.swap_used_bytes > 0 ? format_bytes(machine.swap_used_bytes) : "nothing");
+}
+
+std::string accelerator_text(const PciAccelerator& accelerator) {
+  std::string text = fmt::format("{} at {}", accelerator.vendor, accelerator.address);
+  if (accelerator.numa_node >= 0) text += fmt::format(", NUMA node {}", accelerator.numa_node);
+  return text + (accelerator.driver.empty() ? ", no driver" : ", driver " + accelerator.driver);
+}
+
 }  // namespace
 
 std::vector<Fact> describe(const MachineFacts& machine) {
   std::string sets;
   for (const std::string& set : machine.instruction_sets) sets += (sets.empty() ? "" : " ") + set;
-  return {{"CPU", machine.cpu_model},
-          {"cores", usable_cores_text(machine.topology)},
-          {"NUMA nodes", std::to_string(machine.topology.numa_nodes)},
-          {"instruction sets", sets},
-          {"memory", bytes_text(machine.memory_bytes)},
-          {"memory limit", bytes_text(machine.memory_limit_bytes)},
-          {"memory available", bytes_text(machine.memory_available_bytes)},
-          {"last-level cache", bytes_text(machine.last_level_cache_bytes)},
-          {"/dev/shm", bytes_text(machine.shm_bytes)},
-          {"transparent huge pages", machine.transparent_huge_pages},
-          {"frequency governor", machine.governor},
-          {"kernel", machine.kernel},
-          {"virtual machine", machine.hypervisor}};
+  std::vector<Fact> facts{{"CPU", machine.cpu_model},
+                          {"cores", usable_cores_text(machine.topology)},
+                          {"NUMA nodes", nodes_text(machine)},
+                          {"instruction sets", sets},
+                          {"memory", bytes_text(machine.memory_bytes)},
+                          {"memory limit", bytes_text(machine.memory_limit_bytes)},
+                          {"memory available", bytes_text(machine.memory_available_bytes)},
+                          {"swap", swap_text(machine)},
+                          {"last-level cache", bytes_text(machine.last_level_cache_bytes)},
+                          {"/dev/shm", bytes_text(machine.shm_bytes)},
+                          {"open files", open_files_text(machine)},
+                          {"transparent huge pages", machine.transparent_huge_pages},
+                          {"frequency governor", machine.governor},
+                          {"turbo", machine.turbo_off ? "off" : ""},
+                          {"kernel", machine.kernel},
+                          {"virtual machine", machine.hypervisor},
+                          {"container", machine.container}};
+  for (const PciAccelerator& accelerator : machine.accelerators)
+    facts.push_back({"accelerator", accelerator_text(accelerator)});
+  return facts;
 }
 
 std::string to_json(const MachineFacts& machine) {
   using nlohmann::json;
   const Topology& t = machine.topology;
+  json accelerators = json::array();
+  for (const PciAccelerator& accelerator : machine.accelerators) {
+    accelerators.push_back({{"address", accelerator.address},
+                            {"vendor", accelerator.vendor},
+                            {"driver", accelerator.driver},
+                            {"numa_node", accelerator.numa_node >= 0 ? json(accelerator.numa_node) : json()}});
+  }
   const json all = {{"cpu_model", machine.cpu_model},
                     {"cores",
                      {{"usable", t.usable()},
@@ -54,10 +98,19 @@ std::string to_json(const MachineFacts& machine) {
                     {"memory_bytes", machine.memory_bytes},
                     {"memory_limit_bytes", machine.memory_limit_bytes},
                     {"memory_available_bytes", machine.memory_available_bytes},
+                    {"killed_for_memory", machine.killed_for_memory},
+                    {"swap_bytes", machine.swap_bytes},
+                    {"swap_used_bytes", machine.swap_used_bytes},
                     {"last_level_cache_bytes", machine.last_level_cache_bytes},
                     {"shm_bytes", machine.shm_bytes},
                     {"transparent_huge_pages", machine.transparent_huge_pages},
                     {"governor", machine.governor},
+                    {"turbo_off", machine.turbo_off},
+                    {"open_files", machine.open_files},
+                    {"open_files_most", machine.open_files_most},
+                    {"nodes", machine.nodes},
+                    {"accelerators", std::move(accelerators)},
+                    {"container", machine.container},
                     {"kernel", machine.kernel},
                     {"hypervisor", machine.hypervisor}};
   return all.dump(-1, ' ', false, json::error_handler_t::replace);

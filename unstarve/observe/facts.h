@@ -19,7 +19,7 @@ struct Fact {
 
 // {"cpu_model", "cores": {"usable", "online", "affinity", "quota", "numa_nodes", "threads_per_core"},
 // "instruction_sets": [..], "memory_bytes", ...}: keys are the field names of MachineFacts; "quota" is null without a
-// CPU quota.
+// CPU quota, "accelerators" contains {"address", "vendor", "driver", "numa_node" (null if unknown)}.
 [[nodiscard]] std::string to_json(const MachineFacts& machine);
 
 }  // namespace unstarve

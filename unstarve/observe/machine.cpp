@@ -4,79 +4,26 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <fstream>
-#include <map>
+#include <limits>
 #include <optional>
 #include <sstream>
 #include <string_view>
+
+#include "unstarve/observe/kernel_files.h"
 
 namespace unstarve {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The whole file, empty if unreadable. Files in /proc and /sys report no size, so it is read as a stream.
-std::string slurp(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  return text.str();
-}
-
-std::string trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\n");
-  if (first == std::string_view::npos) return {};
-  const auto last = text.find_last_not_of(std::string_view(" \t\n\0", 4));
-  return std::string(text.substr(first, last - first + 1));
-}
-
-std::string first_line(const fs::path& path) {
-  const std::string text = slurp(path);
-  return trimmed(std::string_view(text).substr(0, text.find('\n')));
-}
-
-std::vector<std::string> words(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> all;
-  for (std::string word; stream >> word;) all.push_back(word);
-  return all;
-}
-
-// "123", "123 kB", "32768K", "32M"; 0 if it is not a number ("max").
-std::uint64_t parse_bytes(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return 0;
-  const std::string unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
-  if (unit.empty()) return value;
-  switch (unit[0]) {
-    case 'k':
-    case 'K': return value << 10;
-    case 'm':
-    case 'M': return value << 20;
-    case 'g':
-    case 'G': return value << 30;
-    default: return value;
-  }
-}
-
-// Lines of "key<separator>value". The first occurrence of a key counts, e.g. that of the first CPU.
-std::map<std::string, std::string> parse_keys(const std::string& text, char separator) {
-  std::map<std::string, std::string> all;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    const auto at = line.find(separator);
-    if (at == std::string::npos) continue;
-    all.try_emplace(trimmed(std::string_view(line).substr(0, at)), trimmed(std::string_view(line).substr(at + 1)));
-  }
-  return all;
-}
-
-std::string value_of(const std::map<std::string, std::string>& keys, const std::string& key) {
-  const auto found = keys.find(key);
-  return found == keys.end() ? std::string() : found->second;
-}
+using kernel::first_line;
+using kernel::Keys;
+using kernel::parse_bytes;
+using kernel::parse_keys;
+using kernel::parse_list;
+using kernel::read_text;
+using kernel::value_of;
+using kernel::words;
 
 struct NamedFlag {
   const char* name;  // as shown to users
@@ -120,7 +67,7 @@ std::vector<std::string> instruction_sets(const std::vector<std::string>& flags)
 
 // Arm CPUs report numbers instead of a name: implementer 0x41 is Arm; part numbers as in arch/arm64/include/asm/
 // cputype.h of Linux.
-std::string arm_model(const std::map<std::string, std::string>& cpuinfo) {
+std::string arm_model(const Keys& cpuinfo) {
   const std::string implementer = value_of(cpuinfo, "CPU implementer");
   const std::string part = value_of(cpuinfo, "CPU part");
   if (implementer.empty()) return {};
@@ -165,7 +112,7 @@ struct MemoryCgroup {
 // The hierarchy that limits memory: the v1 memory controller if mounted, else the unified v2 hierarchy.
 std::optional<MemoryCgroup> memory_cgroup(const fs::path& root) {
   std::optional<MemoryCgroup> unified;
-  std::istringstream lines(slurp(root / "proc/self/cgroup"));
+  std::istringstream lines(read_text(root / "proc/self/cgroup"));
   for (std::string line; std::getline(lines, line);) {
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
@@ -180,22 +127,32 @@ std::optional<MemoryCgroup> memory_cgroup(const fs::path& root) {
   return unified;
 }
 
+// Processes in `directory` or below that the kernel killed for lack of memory; none if the directory is not visible.
+std::optional<std::uint64_t> kills_of_group(const fs::path& directory, bool v2) {
+  const auto events = parse_keys(read_text(directory / (v2 ? "memory.events" : "memory.oom_control")), ' ');
+  const std::string count = value_of(events, "oom_kill");
+  if (count.empty()) return {};
+  return parse_bytes(count);
+}
+
 // The lowest limit on the path from the group of this process to the root, and the memory left below that limit.
 void read_memory_limit(const fs::path& root, MachineFacts& facts) {
   const auto group = memory_cgroup(root);
   if (!group) return;
   const char* const limit_file = group->v2 ? "memory.max" : "memory.limit_in_bytes";
   const char* const used_file = group->v2 ? "memory.current" : "memory.usage_in_bytes";
+  std::optional<std::uint64_t> kills;  // of the group closest to this process
   // Inside a container the path may name an invisible directory of the host; the limit of the mount point applies.
   for (fs::path path = group->path;; path = path.parent_path()) {
     const fs::path directory = group->mount / path;
+    if (!kills) kills = kills_of_group(directory, group->v2);
     const std::uint64_t limit = parse_bytes(first_line(directory / limit_file));
     // v1 writes a number near 2^63 for "no limit".
     const bool binds = limit > 0 && (facts.memory_bytes == 0 || limit < facts.memory_bytes);
     if (binds) {
       if (facts.memory_limit_bytes == 0 || limit < facts.memory_limit_bytes) facts.memory_limit_bytes = limit;
       // Inactive page cache counts as used, but the kernel reclaims it on demand.
-      const auto stat = parse_keys(slurp(directory / "memory.stat"), ' ');
+      const auto stat = parse_keys(read_text(directory / "memory.stat"), ' ');
       const std::uint64_t cache = parse_bytes(value_of(stat, group->v2 ? "inactive_file" : "total_inactive_file"));
       const std::uint64_t used = parse_bytes(first_line(directory / used_file));
       const std::uint64_t held = used > cache ? used - cache : 0;
@@ -203,12 +160,13 @@ void read_memory_limit(const fs::path& root, MachineFacts& facts) {
     }
     if (path.empty() || path == path.parent_path()) break;
   }
+  facts.killed_for_memory = kills.value_or(0);
 }
 
 // From the mount options; the default size of a tmpfs is half of the memory (Documentation/filesystems/tmpfs.rst).
 std::uint64_t shm_size(const fs::path& root, std::uint64_t memory_bytes) {
   std::uint64_t bytes = 0;
-  std::istringstream lines(slurp(root / "proc/self/mounts"));
+  std::istringstream lines(read_text(root / "proc/self/mounts"));
   for (std::string line; std::getline(lines, line);) {
     const auto fields = words(line);
     if (fields.size() < 4 || fields[1] != "/dev/shm" || fields[2] != "tmpfs") continue;
@@ -219,6 +177,44 @@ std::uint64_t shm_size(const fs::path& root, std::uint64_t memory_bytes) {
     }
   }
   return bytes;
+}
+
+// A line of /proc/PID/limits: "Max open files   SOFT   HARD   files". A limit of "unlimited" is the largest number.
+void read_open_files(const fs::path& root, MachineFacts& facts) {
+  constexpr std::string_view kName = "Max open files";
+  std::istringstream lines(read_text(root / "proc/self/limits"));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kName)) continue;
+    const auto fields = words(line.substr(kName.size()));
+    if (fields.size() < 2) return;
+    const auto limit = [](const std::string& text) {
+      return text == "unlimited" ? std::numeric_limits<std::uint64_t>::max() : parse_bytes(text);
+    };
+    facts.open_files = limit(fields[0]);
+    facts.open_files_most = limit(fields[1]);
+  }
+}
+
+// The NUMA nodes that have a CPU of the affinity mask.
+std::vector<int> nodes_of_process(const fs::path& root) {
+  const auto status = parse_keys(read_text(root / "proc/self/status"), ':');
+  const std::vector<int> mask = parse_list(value_of(status, "Cpus_allowed_list"));
+  std::vector<int> nodes;
+  for (const int node : parse_list(first_line(root / "sys/devices/system/node/online"))) {
+    const auto cpus = parse_list(first_line(root / fmt::format("sys/devices/system/node/node{}/cpulist", node)));
+    if (std::find_first_of(mask.begin(), mask.end(), cpus.begin(), cpus.end()) != mask.end()) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+// By the files that the programs which start containers leave in them.
+std::string find_container(const fs::path& root) {
+  std::error_code ignored;
+  const auto exists = [&](const char* path) { return fs::exists(root / path, ignored); };
+  if (exists("var/run/secrets/kubernetes.io") || exists("run/secrets/kubernetes.io")) return "kubernetes";
+  if (exists("run/.containerenv")) return "podman";
+  if (exists(".dockerenv")) return "docker";
+  return {};
 }
 
 // The selected value, which is in brackets: "always [madvise] never".
@@ -253,22 +249,30 @@ MachineFacts read_machine_facts(const fs::path& root) {
   MachineFacts facts;
   facts.topology = read_topology(root);
 
-  const auto cpuinfo = parse_keys(slurp(root / "proc/cpuinfo"), ':');
+  const auto cpuinfo = parse_keys(read_text(root / "proc/cpuinfo"), ':');
   std::vector<std::string> flags = words(value_of(cpuinfo, "flags"));
   if (flags.empty()) flags = words(value_of(cpuinfo, "Features"));
   facts.instruction_sets = instruction_sets(flags);
   facts.cpu_model = value_of(cpuinfo, "model name");
   if (facts.cpu_model.empty()) facts.cpu_model = arm_model(cpuinfo);
 
-  const auto meminfo = parse_keys(slurp(root / "proc/meminfo"), ':');
+  const auto meminfo = parse_keys(read_text(root / "proc/meminfo"), ':');
   facts.memory_bytes = parse_bytes(value_of(meminfo, "MemTotal"));
   facts.memory_available_bytes = parse_bytes(value_of(meminfo, "MemAvailable"));
   read_memory_limit(root, facts);
+  facts.swap_bytes = parse_bytes(value_of(meminfo, "SwapTotal"));
+  facts.swap_used_bytes = facts.swap_bytes - std::min(facts.swap_bytes, parse_bytes(value_of(meminfo, "SwapFree")));
+  read_open_files(root, facts);
+  facts.nodes = nodes_of_process(root);
+  facts.accelerators = read_pci_accelerators(root);
+  facts.container = find_container(root);
 
   facts.last_level_cache_bytes = last_level_cache(root);
   facts.shm_bytes = shm_size(root, facts.memory_bytes);
   facts.transparent_huge_pages = bracketed(first_line(root / "sys/kernel/mm/transparent_hugepage/enabled"));
   facts.governor = first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  facts.turbo_off = first_line(root / "sys/devices/system/cpu/intel_pstate/no_turbo") == "1" ||
+                    first_line(root / "sys/devices/system/cpu/cpufreq/boost") == "0";
   facts.kernel = first_line(root / "proc/sys/kernel/osrelease");
   facts.hypervisor = find_hypervisor(root, flags);
   return facts;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "unstarve/core/topology.h"
+#include "unstarve/observe/pci_accelerators.h"
 
 namespace unstarve {
 
@@ -20,10 +21,19 @@ struct MachineFacts {
   std::uint64_t memory_bytes = 0;             // physical
   std::uint64_t memory_limit_bytes = 0;       // of the cgroup; 0: none
   std::uint64_t memory_available_bytes = 0;   // without swapping, within the limit
-  std::uint64_t last_level_cache_bytes = 0;   // of CPU 0
-  std::uint64_t shm_bytes = 0;                // size of /dev/shm
-  std::string transparent_huge_pages;         // "always", "madvise" or "never"
-  std::string governor;                       // "performance", ...; empty when not exposed
+  std::uint64_t killed_for_memory = 0;        // processes of the cgroup that the kernel killed for it
+  std::uint64_t swap_bytes = 0;
+  std::uint64_t swap_used_bytes = 0;
+  std::uint64_t last_level_cache_bytes = 0;  // of CPU 0
+  std::uint64_t shm_bytes = 0;               // size of /dev/shm
+  std::string transparent_huge_pages;        // "always", "madvise" or "never"
+  std::string governor;                      // "performance", ...; empty when not exposed
+  bool turbo_off = false;                    // frequencies above the nominal one are switched off
+  std::uint64_t open_files = 0;              // soft limit; 0: unknown
+  std::uint64_t open_files_most = 0;         // hard limit, to which a process may raise the soft one
+  std::vector<int> nodes;                    // NUMA nodes of the CPUs in the affinity mask; empty: unknown
+  std::vector<PciAccelerator> accelerators;
+  std::string container;  // "docker", "podman", "kubernetes"; empty outside of one, or unknown
   std::string kernel;
   std::string hypervisor;  // "kvm", "Amazon EC2 m7g.large", "unknown kind"; empty on bare metal
 

@@ -1,6 +1,11 @@
 #include "unstarve/observe/machine.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/observe/facts.h"
+#include "unstarve/observe/kernel_files.h"
 
 using namespace unstarve;
 
@@ -38,6 +43,12 @@ TEST_CASE("Zen 5 cloud machine, container: the memory limit of a parent cgroup a
   CHECK(facts.governor.empty());
   CHECK(facts.kernel == "6.8.0-41-generic");
   CHECK(facts.hypervisor == "Amazon EC2 m8a.2xlarge");
+  CHECK(facts.container == "kubernetes");  // and not docker, whose file is there too
+  CHECK(facts.open_files == 1024);
+  CHECK(facts.open_files_most == 1048576);
+  CHECK(facts.killed_for_memory == 2);  // of the group itself, which that of its parent includes
+  CHECK(facts.swap_bytes == 0);
+  CHECK(facts.swap_used_bytes == 0);
 }
 
 TEST_CASE("Intel desktop without AVX-512, cgroup v1 without a limit", "[machine]") {
@@ -54,7 +65,14 @@ TEST_CASE("Intel desktop without AVX-512, cgroup v1 without a limit", "[machine]
   CHECK(facts.shm_bytes == kb(32651340) / 2);  // tmpfs without a size
   CHECK(facts.transparent_huge_pages == "never");
   CHECK(facts.governor == "powersave");
+  CHECK(facts.turbo_off);
   CHECK(facts.hypervisor.empty());
+  CHECK(facts.container.empty());
+  CHECK(facts.open_files == 4096);
+  CHECK(facts.open_files_most == std::numeric_limits<std::uint64_t>::max());
+  CHECK(facts.swap_bytes == kb(2097148));
+  CHECK(facts.swap_used_bytes == kb(2097148 - 524284));
+  CHECK(facts.killed_for_memory == 0);
 }
 
 TEST_CASE("Arm server: the name comes from the part number, the cache size is unknown", "[machine]") {
@@ -69,6 +87,53 @@ TEST_CASE("Arm server: the name comes from the part number, the cache size is un
   CHECK(facts.hypervisor == "Amazon EC2 c7g.xlarge");
 }
 
+TEST_CASE("two sockets with GPUs: nodes of process and accelerators, and their drivers", "[machine]") {
+  const MachineFacts facts = recorded("two-sockets-gpus");
+  CHECK(facts.topology.numa_nodes == 2);
+  CHECK(facts.nodes == std::vector<int>{0});
+  CHECK_FALSE(facts.turbo_off);
+  CHECK(facts.open_files == std::numeric_limits<std::uint64_t>::max());
+  // Neither the display of the management processor nor the network card.
+  REQUIRE(facts.accelerators.size() == 3);
+  CHECK(facts.accelerators[0].address == "0000:19:00.0");
+  CHECK(facts.accelerators[0].vendor == "AMD");
+  CHECK(facts.accelerators[0].driver.empty());
+  CHECK(facts.accelerators[0].numa_node == 0);
+  CHECK(facts.accelerators[1].vendor == "0x1f3f");
+  CHECK(facts.accelerators[1].numa_node == -1);
+  CHECK(facts.accelerators[2].address == "0000:9b:00.0");
+  CHECK(facts.accelerators[2].vendor == "NVIDIA");
+  CHECK(facts.accelerators[2].driver == "nvidia");
+  CHECK(facts.accelerators[2].numa_node == 1);
+}
+
+TEST_CASE("machine facts are shown as text and as JSON", "[machine]") {
+  const MachineFacts facts = recorded("two-sockets-gpus");
+  const auto shown = [&](const std::string& name) {
+    std::vector<std::string> values;
+    for (const Fact& fact : describe(facts))
+      if (fact.name == name) values.push_back(fact.value);
+    return values;
+  };
+  CHECK(shown("NUMA nodes") == std::vector<std::string>{"2; this process runs on 0"});
+  CHECK(shown("open files") == std::vector<std::string>{"unlimited, can be raised to unlimited"});
+  CHECK(shown("swap") == std::vector<std::string>{""});
+  CHECK(shown("accelerator") == std::vector<std::string>{"AMD at 0000:19:00.0, NUMA node 0, no driver",
+                                                         "0x1f3f at 0000:5a:00.0, driver accel",
+                                                         "NVIDIA at 0000:9b:00.0, NUMA node 1, driver nvidia"});
+  const auto json = nlohmann::json::parse(to_json(facts));
+  CHECK(json["nodes"] == nlohmann::json{0});
+  CHECK(json["accelerators"][1]["numa_node"].is_null());
+  CHECK(json["accelerators"][2]["address"] == "0000:9b:00.0");
+}
+
+TEST_CASE("lists of the kernel", "[machine]") {
+  CHECK(kernel::parse_list("0-2,7\n") == std::vector<int>{0, 1, 2, 7});
+  CHECK(kernel::parse_list("5") == std::vector<int>{5});
+  for (const char* const text : {"", "a", "3-1", "1-", "1;2", "0-99999999", "-4"})
+    CHECK(kernel::parse_list(text).empty());
+}
+
 TEST_CASE("unreadable machine files give empty facts, not an error", "[machine]") {
   const MachineFacts facts = read_machine_facts("no/such/tree");
   CHECK(facts.cpu_model.empty());
@@ -77,6 +142,8 @@ TEST_CASE("unreadable machine files give empty facts, not an error", "[machine]"
   CHECK(facts.memory_limit_bytes == 0);
   CHECK(facts.shm_bytes == 0);
   CHECK(facts.topology.usable() >= 1);
+  CHECK(facts.open_files == 0);
+  CHECK(facts.accelerators.empty());
 }
 
 TEST_CASE("this machine has memory, a kernel and at least one usable core", "[machine]") {

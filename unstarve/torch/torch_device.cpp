@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <ATen/DeviceAccelerator.h>
+#include <ATen/Version.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <fmt/format.h>
@@ -71,7 +72,7 @@ PrecisionSupport gpu_precision(const std::string& device, Precision precision) {
 
 LibtorchFacts torch_facts() {
   const bool cuda = c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA);
-  return {std::string(TORCH_VERSION) + (cuda ? "+cuda" : "+cpu"), cuda, ""};
+  return {std::string(TORCH_VERSION) + (cuda ? "+cuda" : "+cpu"), cuda, "", at::get_cpu_capability()};
 }
 
 void reset_peak_memory(torch::Device device) {

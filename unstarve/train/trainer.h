@@ -239,6 +239,7 @@ struct LibtorchFacts {
   std::string version;  // "2.13.0+cpu"; empty without it
   bool cuda = false;
   std::string problem;  // why libtorch cannot be loaded, and how to fix it
+  std::string cpu;      // instruction sets of its operators on this CPU: "AVX512", "AVX2", "DEFAULT", ...
 };
 [[nodiscard]] LibtorchFacts libtorch_facts();
 

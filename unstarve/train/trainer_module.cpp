@@ -51,7 +51,7 @@ LibtorchFacts libtorch_facts() {
   try {
     return trainer_module().libtorch();
   } catch (const Error& error) {
-    return {"", false, error.what()};
+    return {"", false, error.what(), ""};
   }
 }
 

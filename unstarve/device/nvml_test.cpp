@@ -1,0 +1,113 @@
+#include "unstarve/device/nvml.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+using namespace unstarve;
+
+#ifdef UNSTARVE_NVML_STAND_IN  // not where folders are tested without the rest of the tree: tools/arm64.sh
+
+namespace {
+
+// What the library that replaces NVML reports; the environment is as before at the end.
+class StandIn {
+ public:
+  explicit StandIn(const char* selection) { ::setenv("NVML_STAND_IN", selection, 1); }
+  ~StandIn() { ::unsetenv("NVML_STAND_IN"); }
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+  [[nodiscard]] GpuStates read() const { return read_gpu_states(UNSTARVE_NVML_STAND_IN); }
+};
+
+}  // namespace
+
+TEST_CASE("the state of a GPU is read through NVML", "[nvml]") {
+  const GpuStates states = StandIn("troubled").read();
+  CHECK(states.problem == NvmlProblem::kNone);
+  CHECK(states.message.empty());
+  CHECK(states.driver == "580.65.06");
+  REQUIRE(states.gpus.size() == 2);
+  const GpuState& gpu = states.gpus[0];
+  CHECK(gpu.name == "NVIDIA H100 80GB HBM3");
+  CHECK(gpu.pci_address == "0000:4a:00.0");
+  REQUIRE(gpu.persistence.has_value());
+  CHECK_FALSE(*gpu.persistence);
+  CHECK(gpu.link_generation == 3);
+  CHECK(gpu.link_generation_most == 5);
+  CHECK(gpu.link_lanes == 8);
+  CHECK(gpu.link_lanes_most == 16);
+  CHECK(gpu.performance_state == 0);
+  CHECK(gpu.power_limit_w == 400);
+  CHECK(gpu.power_limit_default_w == 700);
+  CHECK(gpu.clock_mhz == 1200);
+  CHECK(gpu.clock_most_mhz == 1980);
+  CHECK(gpu.slowdowns ==
+        std::vector<GpuSlowdown>{GpuSlowdown::kClockSetting, GpuSlowdown::kTooHot, GpuSlowdown::kHardwareTooHot});
+  CHECK_FALSE(gpu.ecc.has_value());  // not supported
+  CHECK(gpu.memory_errors == 2);
+  CHECK(gpu.memory_bytes == std::uint64_t{80} << 30);
+  CHECK(gpu.memory_used_bytes == std::uint64_t{30} << 30);
+  REQUIRE(gpu.processes.size() == 2);
+  CHECK(gpu.processes[0].process == 4711);
+  CHECK(gpu.processes[0].memory_bytes == std::uint64_t{20} << 30);
+  CHECK(gpu.processes[1].memory_bytes == 0);  // unknown
+  // A lost GPU keeps its number.
+  CHECK(states.gpus[1].name.empty());
+  CHECK(states.gpus[1].link_generation == 0);
+}
+
+TEST_CASE("an idle GPU and one at its power limit are not slow", "[nvml]") {
+  const GpuStates states = StandIn("good").read();
+  REQUIRE(states.gpus.size() == 1);
+  CHECK(states.gpus[0].slowdowns.empty());
+  CHECK(states.gpus[0].persistence == true);
+  CHECK(states.gpus[0].ecc == true);
+  CHECK(states.gpus[0].processes.empty());
+}
+
+TEST_CASE("errors of NVML are reported with their kind and text", "[nvml]") {
+  const GpuStates mismatch = StandIn("18").read();
+  CHECK(mismatch.problem == NvmlProblem::kMismatch);
+  CHECK(mismatch.message == "Driver/library version mismatch");
+  CHECK(mismatch.gpus.empty());
+  CHECK(StandIn("9").read().problem == NvmlProblem::kNoDriver);
+  CHECK(StandIn("999").read().problem == NvmlProblem::kOther);
+}
+
+TEST_CASE("NVML is shut down after reading", "[nvml]") {
+  void* const library = dlopen(UNSTARVE_NVML_STAND_IN, RTLD_NOW);
+  REQUIRE(library != nullptr);
+  const auto running = reinterpret_cast<int (*)()>(dlsym(library, "nvml_stand_in_running"));
+  REQUIRE(running != nullptr);
+  CHECK_FALSE(StandIn("good").read().gpus.empty());
+  CHECK(running() == 0);
+  CHECK(StandIn("18").read().gpus.empty());
+  CHECK(running() == 0);
+  dlclose(library);
+}
+
+TEST_CASE("$UNSTARVE_NVML names the library, and an argument precedes it", "[nvml]") {
+  const StandIn good("good");
+  ::setenv("UNSTARVE_NVML", UNSTARVE_NVML_STAND_IN, 1);
+  CHECK(read_gpu_states().driver == "580.65.06");
+  CHECK(read_gpu_states("/no/such/libnvidia-ml.so.1").problem == NvmlProblem::kNoLibrary);
+  ::unsetenv("UNSTARVE_NVML");
+}
+
+#endif
+
+TEST_CASE("a missing NVML is reported with the reason of the loader", "[nvml]") {
+  const GpuStates states = read_gpu_states("/no/such/libnvidia-ml.so.1");
+  CHECK(states.problem == NvmlProblem::kNoLibrary);
+  CHECK_THAT(states.message, Catch::Contains("/no/such/libnvidia-ml.so.1"));
+  CHECK(states.gpus.empty());
+}
+
+TEST_CASE("a library without the functions of NVML is reported", "[nvml]") {
+  const GpuStates states = read_gpu_states("libm.so.6");
+  CHECK(states.problem == NvmlProblem::kOther);
+  CHECK_THAT(states.message, Catch::Contains("libm.so.6 lacks functions"));
+}

@@ -1,0 +1,125 @@
+#include "unstarve/jobs/doctor/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "unstarve/observe/format.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::string_view kInstallTorch = "pip install --force-reinstall torch";
+
+void check_instructions(const MachineFacts& machine, DoctorFindings& findings) {
+  if (machine.instruction_sets.empty()) return;  // unknown
+  if (!machine.has("avx2") && !machine.has("neon")) {
+    findings.push_back({"instructions", "the CPU has neither AVX2 nor NEON",
+                        "image operations are several times slower than on a CPU with AVX2 or NEON", ""});
+  }
+  if (!machine.has("avx512_bf16") && !machine.has("amx_bf16") && !machine.has("neon_bf16")) {
+    findings.push_back({"bfloat16", "the CPU has no bfloat16 instructions",
+                        "mixed precision on the CPU is emulated and slower: train in float32", ""});
+  }
+}
+
+// The operators of libtorch exist once per instruction set; a build or $ATEN_CPU_CAPABILITY may lack the best one.
+void check_torch_instructions(const BuildFacts& build, const MachineFacts& machine, DoctorFindings& findings) {
+  if (build.libtorch_cpu.empty() || !machine.has("avx2")) return;
+  const bool used = build.libtorch_cpu == "AVX512" || (build.libtorch_cpu == "AVX2" && !machine.has("avx512"));
+  if (used) return;
+  findings.push_back({"torch instructions",
+                      fmt::format("the operators of libtorch use {}, but the CPU has {}", build.libtorch_cpu,
+                                  machine.has("avx512") ? "AVX-512" : "AVX2"),
+                      "training on the CPU is slower than it could be: remove the setting, or install another build",
+                      fmt::format("unset ATEN_CPU_CAPABILITY   (not set: {})", kInstallTorch)});
+}
+
+void check_pillow(const PythonFacts& python, const MachineFacts& machine, DoctorFindings& findings) {
+  if (python.pillow.empty()) return;
+  const std::string name = fmt::format("Pillow {} of {}", python.pillow, python.interpreter);
+  if (!python.pillow_turbo) {
+    findings.push_back({"pillow", name + " decodes JPEG without libjpeg-turbo",
+                        "programs that use it decode without vector instructions; the wheels of Pillow have "
+                        "libjpeg-turbo, and unstarve does not use Pillow",
+                        fmt::format("{} -m pip install --force-reinstall --only-binary :all: pillow",
+                                    shell_quoted(python.interpreter))});
+  }
+  if (!python.pillow_simd && machine.has("avx2")) {
+    findings.push_back({"pillow", name + " resizes without AVX2",
+                        "in programs that use it, un.decode() and un.resize() can replace Image.open() and resize(); "
+                        "loaders of unstarve do not use Pillow",
+                        ""});
+  }
+}
+
+void check_frequency(const MachineFacts& machine, DoctorFindings& findings) {
+  if (machine.governor == "powersave" || machine.governor == "conservative") {
+    findings.push_back({"governor", "the frequency governor is " + machine.governor,
+                        "cores may run below their full frequency, and measurements vary",
+                        "sudo cpupower frequency-set -g performance"});
+  }
+  if (machine.turbo_off) {
+    findings.push_back({"turbo", "frequencies above the nominal one are switched off",
+                        "cores run below their full frequency",
+                        "echo 0 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo   (other drivers: echo 1 | "
+                        "sudo tee /sys/devices/system/cpu/cpufreq/boost)"});
+  }
+}
+
+// The fix for an error of io_uring_setup(2).
+std::string uring_remedy(int error) {
+  switch (error) {
+    case EPERM:
+      return "sudo sysctl kernel.io_uring_disabled=0   (docker: a seccomp profile that allows io_uring_setup)";
+    case ENOSYS:
+      return "a kernel with io_uring, Linux 5.6 or newer   (not available in gVisor or with seccomp profiles "
+             "that return ENOSYS)";
+    case ENOMEM: return "ulimit -l unlimited   (docker run --ulimit memlock=-1)";
+    case EMFILE: return "ulimit -n 65536   (docker run --ulimit nofile=65536)";
+    default: return "";
+  }
+}
+
+void check_reading(int uring_error, DoctorFindings& findings) {
+  if (uring_error == 0) return;
+  findings.push_back(
+      {"io_uring", std::string("the kernel or the container does not allow io_uring: ") + std::strerror(uring_error),
+       "uncached files are read by a thread pool instead, which uses more CPU time", uring_remedy(uring_error)});
+}
+
+void check_modules(const BuildFacts& build, DoctorFindings& findings) {
+  if (!build.libtorch_problem.empty()) {
+    findings.push_back({"libtorch", "libtorch cannot be loaded: training is unavailable", build.libtorch_problem, ""});
+  } else if (build.libtorch.empty()) {
+    findings.push_back({"libtorch", "this build has no libtorch",
+                        "networks cannot be trained or measured; data, loading and emulated accelerators work",
+                        "make setup build"});
+  }
+  if (!build.arrow_problem.empty())
+    findings.push_back({"parquet", "Arrow cannot be loaded: Parquet is unavailable", build.arrow_problem, ""});
+}
+
+}  // namespace
+
+void find_library_problems(const DoctorFacts& facts, DoctorFindings& findings) {
+  check_torch_instructions(facts.build, facts.machine, findings);
+  check_pillow(facts.python, facts.machine, findings);
+}
+
+DoctorFindings find_problems(const DoctorFacts& facts) {
+  DoctorFindings findings;
+  find_gpu_problems(facts, findings);
+  check_modules(facts.build, findings);
+  find_core_problems(facts.machine, std::max(facts.devices.gpus.size(), facts.gpus.gpus.size()), findings);
+  check_instructions(facts.machine, findings);
+  find_library_problems(facts, findings);
+  find_memory_problems(facts.machine, findings);
+  check_frequency(facts.machine, findings);
+  check_reading(facts.uring_error, findings);
+  return findings;
+}
+
+}  // namespace unstarve
