@@ -73,6 +73,7 @@ struct Command {
 
 // Each is defined in its own file in commands/.
 [[nodiscard]] Command bench_command();
+[[nodiscard]] Command capacity_command();
 [[nodiscard]] Command tune_command();
 [[nodiscard]] Command train_command();
 [[nodiscard]] Command lr_find_command();

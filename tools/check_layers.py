@@ -39,7 +39,7 @@ SUBFOLDERS = {
                  "executor"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "jobs": [("common", "host"), ("settings", "probe", "pack", "prepare", "tensorboard", "doctor"),
-             ("ladder", "training"), "finders"],
+             ("ladder", "training"), ("finders", "capacity")],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/formats": [
         "arrays", ("cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,12 +15,10 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/diagnose/probes/machine_probe.h"
+#include "unstarve/jobs/ladder/part_rates.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
-#include "unstarve/pipeline/executor/resources.h"
-#include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 namespace {
@@ -33,39 +30,10 @@ constexpr int kRoundSteps = 3;
 constexpr double kStorageShare = 0.08, kLoaderShare = 0.27, kCopyShare = 0.05, kNetworkShare = 0.25,
                  kTogetherShare = 0.35;
 
-std::int64_t process_cpu_ns() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto ns = [](const timeval& t) { return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_usec * 1000; };
-  return ns(usage.ru_utime) + ns(usage.ru_stime);
-}
-
 std::int64_t after(double seconds) { return steady_clock().now_ns() + static_cast<std::int64_t>(seconds * 1e9); }
 
 double per_second(std::int64_t count, std::int64_t ns) {
   return ns > 0 ? static_cast<double>(count) * 1e9 / static_cast<double>(ns) : 0;
-}
-
-// Reads records in epoch order with one thread, without decoding. Unreadable records are skipped: the error policy of
-// the loader handles them.
-double storage_rate(const Dataset& dataset, const Loader& loader, double seconds) {
-  const Order order(loader.plan().spec.order, {1, LastBatch::kKeep}, OrderBasis{loader.resources().samples, {}});
-  RecordBuffer record;
-  std::int64_t samples = 0;
-  const std::int64_t start = steady_clock().now_ns(), deadline = after(seconds);
-  for (std::uint32_t epoch = 0;; ++epoch) {
-    const Order::Epoch ids = order.epoch(epoch);
-    for (std::uint64_t position = 0; position < order.batches_per_epoch(); ++position) {
-      try {
-        dataset.read(ids.id(position, 0), record);
-        ++samples;
-      } catch (const Error&) {  // counted by the loader
-      }
-      if (position % 16 == 15 && steady_clock().now_ns() >= deadline)
-        return per_second(samples, steady_clock().now_ns() - start);
-    }
-    if (steady_clock().now_ns() >= deadline) return per_second(samples, steady_clock().now_ns() - start);
-  }
 }
 
 // Copies one batch to the device repeatedly. On the host the destination rotates over more memory than the caches hold,
@@ -95,30 +63,6 @@ double copy_rate(Rig& rig, double seconds, double& gb_per_s) {
   const std::int64_t wall = steady_clock().now_ns() - start;
   gb_per_s = static_cast<double>(copied) / static_cast<double>(wall);
   return per_second(samples, wall);
-}
-
-struct LoaderRate {
-  double samples_per_s = 0;
-  double cores_busy = 0;
-  std::vector<StageProfile> stages;
-};
-
-// The loader alone: batches are released as soon as they are received.
-LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset, Device& device,
-                       double seconds) {
-  Loader loader(with_full_batches(spec, dataset->size()), dataset, device, {.check_data = false});
-  const double begin = seconds_now();
-  for (int i = 0; i <= spec.execution.prefetch && (i == 0 || seconds_now() - begin < seconds); ++i) (void)loader.next();
-  std::int64_t samples = 0;
-  const std::int64_t start = steady_clock().now_ns(), cpu = process_cpu_ns(), deadline = after(seconds);
-  do {
-    const auto batch = loader.next();
-    if (!batch) break;
-    samples += static_cast<std::int64_t>(batch->samples());
-  } while (steady_clock().now_ns() < deadline);
-  const std::int64_t wall = steady_clock().now_ns() - start;
-  return {per_second(samples, wall), static_cast<double>(process_cpu_ns() - cpu) / static_cast<double>(wall),
-          loader.profile().stages};
 }
 
 }  // namespace
@@ -172,7 +116,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
     }
     const double part = 1.0 / std::max(planned, result.rounds), done = round * part;
     report("storage alone", done);
-    rates.storage.push_back(storage_rate(*dataset, rig.loader(), slice * kStorageShare));
+    rates.storage.push_back(storage_rate(*dataset, rig.loader(), slice * kStorageShare).samples_per_s);
     report("loader alone", done + kStorageShare * part);
     LoaderRate alone = [&] {
       const CpuSplit::LoaderScope cpus(rig.cpu_split());

@@ -23,11 +23,15 @@ struct AcceleratorModel {
   std::int64_t step_ns;    // nominal compute time of a step
   double sample_bytes;     // mean stored size of a sample in that workload
   double min_utilisation;  // required by the benchmark; 0: no requirement
+  bool images;             // whether the samples are images, which the loader decodes
 };
 
 [[nodiscard]] std::span<const AcceleratorModel> accelerator_models();
 // Throws Error(kArgument) with the list of known names.
 [[nodiscard]] const AcceleratorModel& find_accelerator(std::string_view name);
+// "h100" and "resnet50". Throws Error(kArgument) with the workloads of the accelerator and the accelerators of the
+// workload.
+[[nodiscard]] const AcceleratorModel& find_accelerator(std::string_view accelerator, std::string_view workload);
 
 class EmulatedAccelerator {
  public:
@@ -36,6 +40,9 @@ class EmulatedAccelerator {
   EmulatedAccelerator(const AcceleratorModel& model, int batch, Clock& clock = steady_clock());
   // Holds one batch: returns `step_ns` after the call.
   void step();
+  // Holds one batch from `start_ns` on and returns the end, start_ns + step_ns(). Does not spin, so that many
+  // accelerators leave the cores to the loader: it may return late, and the caller continues from the returned time.
+  std::int64_t step_from(std::int64_t start_ns);
   [[nodiscard]] std::int64_t step_ns() const { return step_ns_; }
   [[nodiscard]] std::int64_t nominal_compute_ns() const { return nominal_ns_; }  // number of steps x step_ns
 

@@ -63,6 +63,26 @@ TEST_CASE("the error for an unknown accelerator lists the known ones", "[acceler
   }
 }
 
+TEST_CASE("an accelerator is found by its name and workload, or what exists for them is listed", "[accelerator]") {
+  CHECK(find_accelerator("h100", "unet3d").name == "h100-unet3d");
+  CHECK(find_accelerator("b200", "retinanet").images);
+  CHECK_FALSE(find_accelerator("h100", "cosmoflow").images);
+  const auto message = [](const char* accelerator, const char* workload) {
+    try {
+      (void)find_accelerator(accelerator, workload);
+    } catch (const Error& error) {
+      return std::string(error.kind() == ErrorKind::kArgument ? error.what() : "");
+    }
+    return std::string();
+  };
+  CHECK(
+      message("h100", "retinanet") ==
+      "accelerator h100, workload retinanet: MLPerf Storage has no such pair; expected resnet50, unet3d, cosmoflow for "
+      "h100, or b200, mi355 for retinanet");
+  CHECK_THAT(message("tpu", "bert"), Catch::EndsWith("expected v100 for bert"));
+  CHECK_THAT(message("tpu", "chess"), Catch::Contains("one of h100-resnet50, "));
+}
+
 TEST_CASE("the time per sample does not depend on the batch size", "[accelerator]") {
   SleepyClock clock(0);
   const AcceleratorModel& model = find_accelerator("h100-resnet50");
@@ -103,6 +123,19 @@ TEST_CASE("only nominal time counts as work; an oversleep is a loss", "[accelera
   const std::int64_t wall = clock.now_ns() - start;
   CHECK(accelerator.nominal_compute_ns() == 10 * accelerator.step_ns());
   CHECK(wall >= accelerator.nominal_compute_ns() + 10 * 1'600'000);
+}
+
+TEST_CASE("a step from a given start ends on time however late the call returns", "[accelerator]") {
+  SleepyClock clock(2'000'000);
+  EmulatedAccelerator accelerator(find_accelerator("h100-resnet50"), 40, clock);
+  const std::int64_t start = clock.now_ns();
+  std::int64_t end = start;
+  for (int i = 0; i < 10; ++i) end = accelerator.step_from(end);
+  CHECK(end == start + 10 * accelerator.step_ns());
+  CHECK(clock.now_ns() >= end);
+  CHECK(clock.now_ns() <= end + 2'000'200);  // lateness does not add up
+  CHECK(clock.sleeps == 10);
+  CHECK(accelerator.nominal_compute_ns() == 10 * accelerator.step_ns());
 }
 
 TEST_CASE("each hold starts at its own call; waiting time is not compensated", "[accelerator]") {

@@ -43,30 +43,8 @@ double rate_per_core(const BenchFigures& f) {
   return known(f.loader) && cores > 0 ? f.loader / cores : 0;
 }
 
-bool cores_are_busy(const BenchFigures& f) {
-  return f.usable_cores > 0 && or_zero(f.loader_cores) >= kCoresBusy * f.usable_cores;
-}
-
 bool limited_by_storage(const BenchFigures& f) {
   return known(f.storage) && f.loader >= kStorageShare * f.storage && !cores_are_busy(f);
-}
-
-struct Dominant {
-  std::string name;
-  double share = 0;
-};
-
-// The stage with the largest share of the loader's thread time; waiting does not count.
-Dominant dominant_stage(const std::vector<StageProfile>& stages) {
-  std::int64_t total = 0;
-  const StageProfile* largest = nullptr;
-  for (const StageProfile& stage : stages) {
-    if (stage.name == "wait" || stage.busy_ns <= 0) continue;
-    total += stage.busy_ns;
-    if (largest == nullptr || stage.busy_ns > largest->busy_ns) largest = &stage;
-  }
-  if (largest == nullptr) return {};
-  return {printable(largest->name), static_cast<double>(largest->busy_ns) / static_cast<double>(total)};
 }
 
 std::string network_sentence(const BenchFigures& f) {
@@ -85,7 +63,7 @@ std::string network_sentence(const BenchFigures& f) {
 
 std::string loader_sentence(const BenchFigures& f, double next) {
   std::string text = "the loader is the bottleneck";
-  const Dominant stage = dominant_stage(f.stages);
+  const StageShare stage = largest_stage(f.stages);
   if (!stage.name.empty()) text += fmt::format(": {} takes {:.0f} % of its time", stage.name, stage.share * 100);
   if (std::isinf(next)) return text + fmt::format(" at {}; no device was measured", rate_text(f.loader));
   text += fmt::format("; it can feed {:.2f} such devices", f.loader / next);
@@ -198,6 +176,22 @@ bool contradicts(const BenchFigures& figures) {
   const double slowest =
       std::min({or_infinite(figures.loader), or_infinite(figures.copy), or_infinite(figures.network)});
   return known(figures.together) && std::isfinite(slowest) && figures.together > kContradiction * slowest;
+}
+
+StageShare largest_stage(const std::vector<StageProfile>& stages) {
+  std::int64_t total = 0;
+  const StageProfile* largest = nullptr;
+  for (const StageProfile& stage : stages) {
+    if (stage.name == "wait" || stage.busy_ns <= 0) continue;
+    total += stage.busy_ns;
+    if (largest == nullptr || stage.busy_ns > largest->busy_ns) largest = &stage;
+  }
+  if (largest == nullptr) return {};
+  return {printable(largest->name), static_cast<double>(largest->busy_ns) / static_cast<double>(total)};
+}
+
+bool cores_are_busy(const BenchFigures& f) {
+  return f.usable_cores > 0 && or_zero(f.loader_cores) >= kCoresBusy * f.usable_cores;
 }
 
 BenchVerdict judge_bench(const BenchFigures& figures) {

@@ -13,14 +13,15 @@ namespace unstarve {
 
 // Rates in samples per second; 0 means not measured.
 struct BenchFigures {
-  double storage = 0;       // reading records, no decoding
-  double loader = 0;        // reading to finished batch
-  double copy = 0;          // copying batches to the device
-  double network = 0;       // training on a resident batch
-  double together = 0;      // all parts concurrently
-  double data_wait = 0;     // share of wall time in which the consumer waited for a batch, 0..1
-  double utilisation = 0;   // nominal compute / wall, 0..1
-  double loader_cores = 0;  // busy cores of the loader alone
+  double storage = 0;        // reading records, no decoding
+  double loader = 0;         // reading to finished batch
+  double copy = 0;           // copying batches to the device
+  double network = 0;        // training on a resident batch
+  double together = 0;       // all parts concurrently
+  double data_wait = 0;      // share of wall time in which the consumer waited for a batch, 0..1
+  double utilisation = 0;    // nominal compute / wall, 0..1
+  double loader_cores = 0;   // busy cores of the loader alone
+  double delayed_cores = 0;  // cores that threads of the loader alone were ready to use, but did not get; 0: unknown
   int usable_cores = 0;
   double other_cores = 0;            // busy cores of other programs meanwhile
   double stolen_share = 0;           // of the cores' time, by the hypervisor
@@ -42,5 +43,13 @@ struct BenchVerdict {
 [[nodiscard]] bool contradicts(const BenchFigures& figures);
 
 [[nodiscard]] BenchVerdict judge_bench(const BenchFigures& figures);
+
+struct StageShare {
+  std::string name;  // safe for a terminal; empty if nothing was measured
+  double share = 0;  // of the loader's thread time without waiting, 0..1
+};
+[[nodiscard]] StageShare largest_stage(const std::vector<StageProfile>& stages);
+// Whether computation limits the loader: nearly all usable cores are busy.
+[[nodiscard]] bool cores_are_busy(const BenchFigures& figures);
 
 }  // namespace unstarve

@@ -1,0 +1,96 @@
+#include "unstarve/jobs/capacity.h"
+
+#include <stdlib.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "unstarve/core/testing/error_message.h"
+#include "unstarve/storage/open.h"
+
+namespace unstarve {
+namespace {
+
+// About 4000 samples/s on any machine: four threads, each of which sleeps 1 ms per sample.
+CapacityOptions sleepy_options() {
+  CapacityOptions options;
+  const std::string data = "sleep:ms=1,images=4096,size=32";
+  options.settings = default_settings({data, ""}, *open_dataset(data));
+  options.settings.pipeline.execution.threads = 4;
+  options.batch = 40;
+  options.seconds = 4;
+  return options;
+}
+
+TEST_CASE("the number of accelerators that a loader of known rate feeds", "[capacity]") {
+  const CapacityResult result = run_capacity(sleepy_options());
+  CHECK(result.accelerator == "h100-resnet50");
+  CHECK(result.demand.samples_per_s() == Approx(1607).epsilon(0.001));
+  CHECK(result.figures.loader > 0);
+  CHECK(result.figures.loader < 4100);
+  CHECK(result.search.fed <= 2);  // three would need 4821 samples/s
+  REQUIRE(result.search.utilisation.contains(result.search.fed + 1));
+  CHECK(result.search.utilisation.at(result.search.fed + 1) < 0.9);
+  // Two accelerators demand 3571 samples/s; a third one has to wait on any machine.
+  for (const auto& [number, utilisation] : result.search.utilisation) {
+    CAPTURE(number);
+    CHECK(utilisation <= 4100.0 / (number * 1785.7));
+  }
+  const auto json = nlohmann::json::parse(to_json(result));
+  CHECK(json["fed"] == result.search.fed);
+  CHECK(json["utilisation"].size() == result.search.utilisation.size());
+  CHECK(json["batch"] == 40);
+  CHECK(json["step_s"].get<double>() == Approx(0.0224));
+  const std::string text = to_text(result);
+  CHECK_THAT(text, Catch::Contains("this host feeds " + std::to_string(result.search.fed) + " accelerator"));
+  CHECK_THAT(text, Catch::Contains("all accelerators wait for each other"));
+}
+
+TEST_CASE("raw samples are read from files of any kind", "[capacity]") {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "unstarve-capacity-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  for (int i = 0; i < 4; ++i) std::ofstream(fs::path(folder) / std::to_string(i)) << std::string(1 << 20, 'x');
+  CapacityOptions options;
+  options.raw = folder;
+  options.workload = "cosmoflow";
+  options.sample_bytes = 64 << 10;
+  options.ranks = 1;
+  options.seconds = 1;
+  const CapacityResult result = run_capacity(options);
+  fs::remove_all(folder);
+  CHECK(result.format == "raw samples");
+  CHECK(result.samples == 64);
+  CHECK(result.stored_bytes == 4 << 20);
+  CHECK(result.demand.min_utilisation == 0.7);
+  CHECK(result.figures.storage > 0);
+  CHECK(result.figures.storage == result.figures.loader);
+  CHECK(result.storage_bytes_per_s == Approx(result.figures.storage * (64 << 10)).epsilon(0.5));
+  CHECK(result.utilisation_apart == 0);  // none waits for another one anyway
+}
+
+TEST_CASE("samples that are not images need --raw", "[capacity]") {
+  CapacityOptions options = sleepy_options();
+  options.workload = "unet3d";
+  CHECK_THAT(testing::error_message([&] { (void)run_capacity(options); }, ErrorKind::kArgument),
+             Catch::Contains("not images") && Catch::Contains("--raw"));
+  CHECK(is_image_workload("b200", "flux"));
+  CHECK_FALSE(is_image_workload("v100", "bert"));
+}
+
+TEST_CASE("text states what the page cache hides", "[capacity]") {
+  CapacityResult result;
+  result.memory_bytes = std::uint64_t{64} << 30;
+  result.disk_share = 0.1;
+  CHECK_THAT(to_text(result), Catch::Contains("90 % of the bytes came from the page cache"));
+  result.disk_share = 0.8;
+  CHECK(to_text(result).find("page cache") == std::string::npos);
+  result.disk_share = -1;
+  CHECK(to_text(result).find("page cache") == std::string::npos);
+  CHECK(nlohmann::json::parse(to_json(result))["disk_share"].is_null());
+}
+
+}  // namespace
+}  // namespace unstarve

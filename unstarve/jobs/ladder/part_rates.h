@@ -1,0 +1,46 @@
+#pragma once
+// The rates of storage and loader, each alone. `bench` and `capacity` measure them.
+//
+// Threads: one caller. Failure: as Dataset and Loader.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "unstarve/core/profile.h"
+#include "unstarve/pipeline/spec/spec.h"
+
+namespace unstarve {
+
+class Dataset;
+class Device;
+class Loader;
+
+struct StorageRate {
+  double samples_per_s = 0;
+  double bytes_per_s = 0;  // of records
+  // The share of these bytes that came from a disk rather than from the page cache; -1: the kernel does not report it.
+  double disk_share = -1;
+};
+// Reads records in epoch order for `seconds` with `threads` threads, without decoding. Unreadable records are skipped:
+// the error policy of the loader handles them. `loader`: of the same dataset; defines the order. `epoch`: the first
+// one; measurements of different epochs read different samples first, which are not in the page cache yet.
+[[nodiscard]] StorageRate storage_rate(const Dataset& dataset, const Loader& loader, double seconds, int threads = 1,
+                                       std::uint32_t epoch = 0);
+
+struct LoaderRate {
+  double samples_per_s = 0;
+  double cores_busy = 0;
+  double cores_delayed = 0;  // that its threads were ready to use, but did not get; 0: not reported
+  std::vector<StageProfile> stages;
+};
+// A loader whose batches are released as soon as they are received.
+[[nodiscard]] LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
+                                     Device& device, double seconds, std::uint32_t epoch = 0);
+
+// CPU time of this process so far.
+[[nodiscard]] std::int64_t process_cpu_ns();
+// Bytes that this process has read from disks so far (proc(5), read_bytes of /proc/self/io); -1 if not reported.
+[[nodiscard]] std::int64_t process_disk_bytes();
+
+}  // namespace unstarve
