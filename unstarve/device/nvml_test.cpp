@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+
+#include "unstarve/device/device.h"
 
 using namespace unstarve;
 
@@ -104,6 +107,31 @@ TEST_CASE("a missing NVML is reported with the reason of the loader", "[nvml]") 
   CHECK(states.problem == NvmlProblem::kNoLibrary);
   CHECK_THAT(states.message, Catch::Contains("/no/such/libnvidia-ml.so.1"));
   CHECK(states.gpus.empty());
+}
+
+TEST_CASE("NVML and CUDA agree on the GPUs of this machine", "[nvml]") {
+  const DeviceReport report = report_devices();
+  if (report.gpus.empty()) {
+    WARN("SKIPPED, NVML is not compared with CUDA: " << report.reason);
+    return;
+  }
+  const GpuStates states = read_gpu_states();
+  INFO(states.message);
+  REQUIRE(states.problem == NvmlProblem::kNone);
+  CHECK_FALSE(states.driver.empty());
+  REQUIRE(states.gpus.size() >= report.gpus.size());  // CUDA_VISIBLE_DEVICES may hide some
+  for (const DeviceReport::Gpu& gpu : report.gpus) {
+    CAPTURE(gpu.name);
+    const auto state = std::find_if(states.gpus.begin(), states.gpus.end(),
+                                    [&](const GpuState& candidate) { return candidate.name == gpu.name; });
+    REQUIRE(state != states.gpus.end());
+    CHECK(state->memory_bytes >= gpu.memory_bytes);
+    CHECK(state->memory_used_bytes <= state->memory_bytes);
+    CHECK(state->pci_address.size() >= std::string("0000:00:00.0").size());
+    CHECK(state->link_generation <= state->link_generation_most);
+    CHECK(state->link_lanes <= state->link_lanes_most);
+    CHECK(state->performance_state <= 15);
+  }
 }
 
 TEST_CASE("a library without the functions of NVML is reported", "[nvml]") {
