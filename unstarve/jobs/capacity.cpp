@@ -36,8 +36,6 @@ constexpr double kMemoryForBatches = 0.5;
 constexpr int kRawThreads = 16;
 constexpr std::size_t kTextWidth = 120;
 constexpr double kDefaultUtilisation = 0.9;
-// With a smaller share from disks, the page cache was measured.
-constexpr double kFewFromDisk = 0.5;
 
 // What differs between images and raw samples.
 class CapacitySource {
@@ -68,6 +66,8 @@ class ImageSource final : public CapacitySource {
 
   void measure(double seconds, const Progress& progress, CapacityResult& result) override {
     const double both = kStorageTime + kLoaderTime;
+    const int reads = dataset_->reads_in_flight();
+    result.cached = reads == 0;  // before reading
     if (progress) progress("loader alone", 0.01);
     LoaderRate alone = loader_rate(spec_, dataset_, *device_, seconds * kLoaderTime / both, epoch_++);
     result.figures.loader = alone.samples_per_s;
@@ -78,12 +78,11 @@ class ImageSource final : public CapacitySource {
     Loader loader(with_full_batches(spec_, dataset_->size()), dataset_, *device_, {.check_data = false});
     loader.close();  // only its order and plan are used
     batch_memory_ = batch_bytes(loader.plan());
-    result.storage_threads = std::max(cores_, dataset_->reads_in_flight());
+    result.storage_threads = std::max({cores_, reads, spec_.execution.threads, spec_.execution.read_ahead});
     const StorageRate storage =
         storage_rate(*dataset_, loader, seconds * kStorageTime / both, result.storage_threads, epoch_++);
-    result.figures.storage = storage.samples_per_s;
+    result.storage = storage.samples_per_s;
     result.storage_bytes_per_s = storage.bytes_per_s;
-    result.disk_share = storage.disk_share;
   }
 
   [[nodiscard]] std::unique_ptr<BatchFeed> feed(int prefetch) override {
@@ -116,7 +115,8 @@ class RawSource final : public CapacitySource {
 
   void measure(double seconds, const Progress& progress, CapacityResult& result) override {
     if (progress) progress("storage alone", 0.01);
-    const std::int64_t disk = process_disk_bytes(), cpu = process_cpu_ns();
+    result.cached = is_cached(data_);
+    const std::int64_t cpu = process_cpu_ns();
     RawFeed feed(data_, batch_, kPrefetch, threads_, next_);
     std::int64_t batches = 0;
     const std::int64_t start = steady_clock().now_ns();
@@ -126,11 +126,10 @@ class RawSource final : public CapacitySource {
     } while (steady_clock().now_ns() - start < static_cast<std::int64_t>(seconds * 1e9));
     const double wall = static_cast<double>(steady_clock().now_ns() - start);
     const double bytes = static_cast<double>(feed.bytes_read());
-    result.figures.loader = result.figures.storage = static_cast<double>(batches * batch_) * 1e9 / wall;
+    result.figures.loader = result.storage = static_cast<double>(batches * batch_) * 1e9 / wall;
     result.figures.loader_cores = static_cast<double>(process_cpu_ns() - cpu) / wall;
     result.storage_bytes_per_s = bytes * 1e9 / wall;
     next_ = feed.next_block();
-    if (disk >= 0) result.disk_share = std::min(1.0, static_cast<double>(process_disk_bytes() - disk) / bytes);
   }
 
   [[nodiscard]] std::unique_ptr<BatchFeed> feed(int prefetch) override {
@@ -165,8 +164,6 @@ std::string name_of_ranks(const CapacityResult& r) {
                       : fmt::format("groups of {} accelerators wait for each other after every step", r.ranks);
 }
 
-bool from_cache(const CapacityResult& r) { return r.disk_share >= 0 && r.disk_share < kFewFromDisk; }
-
 std::string accelerators_text(int count) { return fmt::format("{} accelerator{}", count, count == 1 ? "" : "s"); }
 
 }  // namespace
@@ -200,6 +197,8 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
   report("opening the data", 0);
   const auto source = open_source_of(options, model, result);
   source->measure(options.seconds * (kStorageTime + kLoaderTime), progress, result);
+  // The page cache is no limit of the storage. The loader reads too, so the storage delivers at least its rate.
+  if (!result.cached) result.figures.storage = std::max(result.storage, result.figures.loader);
   result.estimate = estimate_accelerators(result.figures.loader, result.demand);
 
   const double each_s = std::max(options.seconds * kEmulationTime, kLeastEmulatedSteps * step_s);
@@ -218,8 +217,10 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
   if (options.ranks != 1 && shown > 1) result.utilisation_apart = emulate(shown, 1);
 
   result.verdict = judge_capacity(result.figures, result.demand, result.search.fed);
-  result.what_if = what_if(result.figures, result.demand, !from_cache(result));
-  result.cores_needed = cores_needed(result.figures, result.demand, result.search.fed + 1);
+  if (result.verdict.limit != CapacityLimit::kThreads) {  // more cores would be idle too
+    result.what_if = what_if(result.figures, result.demand);
+    result.cores_needed = cores_needed(result.figures, result.demand, result.search.fed + 1);
+  }
   result.seconds = seconds_now() - begin;
   report("done", 1);
   return result;
@@ -237,7 +238,7 @@ std::string to_text(const CapacityResult& r) {
   row("accelerator", fmt::format("{}: {} samples per step of {:.4g} ms, utilisation of at least {:.0f} %",
                                  r.accelerator, d.batch, 1e3 * d.step_s, 100 * d.min_utilisation));
   row("ranks", name_of_ranks(r));
-  row("storage", fmt::format("{} samples/s, {}/s, {} threads", format_rate(f.storage),
+  row("storage", fmt::format("{} samples/s, {}/s, {} threads", format_rate(r.storage),
                              format_bytes(static_cast<std::uint64_t>(r.storage_bytes_per_s)), r.storage_threads));
   row("loader",
       fmt::format("{} samples/s, {:.1f} of {} cores busy", format_rate(f.loader), f.loader_cores, f.usable_cores));
@@ -258,10 +259,11 @@ std::string to_text(const CapacityResult& r) {
   for (const WhatIf& entry : r.what_if)
     row("what if", fmt::format("{}: {} samples/s, {}", entry.change, format_rate(entry.samples_per_s),
                                accelerators_text(entry.fed)));
-  if (from_cache(r)) {
-    row("note", fmt::format("{:.0f} % of the bytes came from the page cache, not from a disk; to measure the disk, use "
-                            "data larger than the memory, {}",
-                            100 * (1 - r.disk_share), format_bytes(r.memory_bytes)));
+  if (r.cached) {
+    row("note",
+        fmt::format("the data are in the page cache or generated, so no disk was measured; to measure it, use data "
+                    "larger than the memory, {}",
+                    format_bytes(r.memory_bytes)));
   }
   return text;
 }
@@ -283,9 +285,9 @@ std::string to_json(const CapacityResult& r) {
   json["step_s"] = r.demand.step_s;
   json["min_utilisation"] = r.demand.min_utilisation;
   json["ranks"] = r.ranks;
-  json["storage"] = r.figures.storage;
+  json["storage"] = r.storage;
   json["storage_bytes_per_s"] = r.storage_bytes_per_s;
-  json["disk_share"] = r.disk_share >= 0 ? nlohmann::ordered_json(r.disk_share) : nlohmann::ordered_json();
+  json["cached"] = r.cached;
   json["loader"] = r.figures.loader;
   json["loader_cores"] = r.figures.loader_cores;
   json["usable_cores"] = r.figures.usable_cores;

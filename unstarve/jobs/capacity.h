@@ -42,18 +42,19 @@ struct CapacityResult {
   std::string accelerator;         // "h100-resnet50"
   CapacityDemand demand;
   int ranks = 0;
-  BenchFigures figures;  // storage, loader, cores and stages
+  BenchFigures figures;  // storage (0 if cached), loader, cores and stages
+  double storage = 0;    // samples/s of reading alone
   double storage_bytes_per_s = 0;
-  double disk_share = -1;  // of the bytes that were read to measure the storage; -1: unknown
+  bool cached = false;  // reads hardly wait: the data are in the page cache, or generated
   int storage_threads = 1;
   int estimate = 0;
   int most = 0;  // the largest number that is emulated: that for which the memory suffices, up to 512
   CapacitySearch search;
   double utilisation_apart = 0;  // of `fed`, or 1, accelerators that do not wait for each other; 0: not measured
   CapacityVerdict verdict;
-  std::vector<WhatIf> what_if;
-  std::string cores_needed;  // for one accelerator more
-  double seconds = 0;        // that the measurement took
+  std::vector<WhatIf> what_if;  // empty if the number of threads is the limit
+  std::string cores_needed;     // for one accelerator more
+  double seconds = 0;           // that the measurement took
 };
 
 // Whether the samples of the workload are images. Throws Error(kArgument) for unknown names.
@@ -63,7 +64,7 @@ struct CapacityResult {
 
 [[nodiscard]] std::string to_text(const CapacityResult& result);
 // One object: data, format, samples, accelerator, batch, step_s, min_utilisation, ranks, storage, storage_bytes_per_s,
-// disk_share (null if unknown), loader, loader_cores, usable_cores, estimate, most, fed, utilisation (object: number of
+// cached, loader, loader_cores, usable_cores, estimate, most, fed, utilisation (object: number of
 // accelerators to utilisation), utilisation_apart (null if not measured), limit, verdict, cores_needed, what_if[]
 // (change, samples_per_s, fed, arithmetic), seconds.
 [[nodiscard]] std::string to_json(const CapacityResult& result);

@@ -38,6 +38,10 @@ TEST_CASE("the number of accelerators that a loader of known rate feeds", "[capa
     CAPTURE(number);
     CHECK(utilisation <= 4100.0 / (number * 1785.7));
   }
+  CHECK(result.cached);                                    // generated
+  CHECK(result.verdict.limit != CapacityLimit::kStorage);  // nothing is stored
+  CHECK(result.verdict.limit != CapacityLimit::kCpu);      // the threads sleep
+  CHECK(result.what_if.empty() == (result.verdict.limit == CapacityLimit::kThreads));
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["fed"] == result.search.fed);
   CHECK(json["utilisation"].size() == result.search.utilisation.size());
@@ -65,9 +69,10 @@ TEST_CASE("raw samples are read from files of any kind", "[capacity]") {
   CHECK(result.samples == 64);
   CHECK(result.stored_bytes == 4 << 20);
   CHECK(result.demand.min_utilisation == 0.7);
-  CHECK(result.figures.storage > 0);
-  CHECK(result.figures.storage == result.figures.loader);
-  CHECK(result.storage_bytes_per_s == Approx(result.figures.storage * (64 << 10)).epsilon(0.5));
+  CHECK(result.storage > 0);
+  CHECK(result.storage == result.figures.loader);
+  CHECK(result.storage_bytes_per_s == Approx(result.storage * (64 << 10)).epsilon(0.5));
+  CHECK(result.figures.storage == (result.cached ? 0 : result.storage));
   CHECK(result.utilisation_apart == 0);  // none waits for another one anyway
 }
 
@@ -80,16 +85,14 @@ TEST_CASE("samples that are not images need --raw", "[capacity]") {
   CHECK_FALSE(is_image_workload("v100", "bert"));
 }
 
-TEST_CASE("text states what the page cache hides", "[capacity]") {
+TEST_CASE("text states that no disk was measured if the data were cached", "[capacity]") {
   CapacityResult result;
   result.memory_bytes = std::uint64_t{64} << 30;
-  result.disk_share = 0.1;
-  CHECK_THAT(to_text(result), Catch::Contains("90 % of the bytes came from the page cache"));
-  result.disk_share = 0.8;
-  CHECK(to_text(result).find("page cache") == std::string::npos);
-  result.disk_share = -1;
-  CHECK(to_text(result).find("page cache") == std::string::npos);
-  CHECK(nlohmann::json::parse(to_json(result))["disk_share"].is_null());
+  result.cached = true;
+  CHECK_THAT(to_text(result), Catch::Contains("no disk was measured") && Catch::Contains("64.0 GB"));
+  CHECK(nlohmann::json::parse(to_json(result))["cached"] == true);
+  result.cached = false;
+  CHECK(to_text(result).find("no disk was measured") == std::string::npos);
 }
 
 }  // namespace

@@ -120,10 +120,10 @@ CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand
   const std::string share =
       stage.name.empty() ? "" : fmt::format("{} takes {:.0f} % of the loader's time, ", stage.name, 100 * stage.share);
   if (cores_are_busy(figures)) return {CapacityLimit::kCpu, "the CPU: " + share + cores};
-  return {CapacityLimit::kThreads, "the number of loader threads: " + share + "only " + cores};
+  return {CapacityLimit::kThreads, "the number of loader threads: " + share + "only " + cores + "; use more threads"};
 }
 
-std::vector<WhatIf> what_if(const BenchFigures& figures, const CapacityDemand& demand, bool from_disk) {
+std::vector<WhatIf> what_if(const BenchFigures& figures, const CapacityDemand& demand) {
   if (!measured(figures)) return {};
   const RateModel model = model_of(figures);
   const int cores = figures.usable_cores;
@@ -135,7 +135,7 @@ std::vector<WhatIf> what_if(const BenchFigures& figures, const CapacityDemand& d
   };
   add(fmt::format("{} cores", 2 * cores), 2 * cores, 1);
   add(fmt::format("{} cores", 4 * cores), 4 * cores, 1);
-  if (!from_disk || std::isinf(model.storage)) return all;
+  if (std::isinf(model.storage)) return all;
   add("storage of twice the rate", cores, 2);
   add(fmt::format("{} cores, storage of twice the rate", 2 * cores), 2 * cores, 2);
   return all;

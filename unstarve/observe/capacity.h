@@ -57,9 +57,9 @@ struct WhatIf {
   int fed = 0;
   std::string arithmetic;  // how the rate was computed
 };
-// The predicted rate with more cores and, if the storage was measured and not the page cache, with faster storage and
-// with both. Empty without a rate of the loader and its busy cores.
-[[nodiscard]] std::vector<WhatIf> what_if(const BenchFigures& figures, const CapacityDemand& demand, bool from_disk);
+// The predicted rate with more cores and, if the storage was measured, with faster storage and with both. Empty without
+// a rate of the loader and its busy cores.
+[[nodiscard]] std::vector<WhatIf> what_if(const BenchFigures& figures, const CapacityDemand& demand);
 // "samples/s = 0.90 x min(cores / 0.5 ms, storage 2 000)"; empty in the same case.
 [[nodiscard]] std::string model_text(const BenchFigures& figures);
 

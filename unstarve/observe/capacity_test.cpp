@@ -99,7 +99,7 @@ TEST_CASE("the limit is named with its evidence", "[capacity]") {
 
 TEST_CASE("what more cores would give if the CPU is the limit", "[capacity]") {
   // 4 ms of CPU time per sample: 2000 samples/s on 8 cores.
-  const auto all = what_if(figures(2000, 8, 7000), kResnet, true);
+  const auto all = what_if(figures(2000, 8, 7000), kResnet);
   REQUIRE(all.size() == 4);
   CHECK(all[0].change == "16 cores");
   CHECK(all[0].samples_per_s == Approx(4000));
@@ -110,13 +110,11 @@ TEST_CASE("what more cores would give if the CPU is the limit", "[capacity]") {
   CHECK(all[2].samples_per_s == Approx(2000));
   CHECK(all[3].samples_per_s == Approx(4000));
   CHECK(model_text(figures(2000, 8, 7000)) == "samples/s = 1.00 x min(cores / 4 ms, storage 7 000)");
-  // Faster storage is no prediction if the page cache was measured.
-  CHECK(what_if(figures(2000, 8, 7000), kResnet, false).size() == 2);
 }
 
 TEST_CASE("what faster storage would give if the storage is the limit", "[capacity]") {
   // 0.5 ms of CPU time per sample would permit 16000 samples/s; 90 % of the storage's rate are reached.
-  const auto all = what_if(figures(1800, 0.9, 2000), kResnet, true);
+  const auto all = what_if(figures(1800, 0.9, 2000), kResnet);
   REQUIRE(all.size() == 4);
   CHECK(all[0].samples_per_s == Approx(1800));
   CHECK(all[0].fed == 1);
@@ -126,13 +124,13 @@ TEST_CASE("what faster storage would give if the storage is the limit", "[capaci
 }
 
 TEST_CASE("idle cores lower the efficiency of the model, unmeasured figures give no prediction", "[capacity]") {
-  const auto all = what_if(figures(1000, 4, 0), kResnet, true);  // without a rate of the storage
+  const auto all = what_if(figures(1000, 4, 0), kResnet);  // without a rate of the storage
   REQUIRE(all.size() == 2);
   CHECK(all[0].samples_per_s == Approx(2000));
   CHECK(all[0].arithmetic == "0.50 x 16 / 4 ms");
-  CHECK(what_if(figures(0, 4, 1000), kResnet, true).empty());
-  CHECK(what_if(figures(1000, 0, 1000), kResnet, true).empty());
-  CHECK(what_if({}, kResnet, true).empty());
+  CHECK(what_if(figures(0, 4, 1000), kResnet).empty());
+  CHECK(what_if(figures(1000, 0, 1000), kResnet).empty());
+  CHECK(what_if({}, kResnet).empty());
   CHECK(model_text({}).empty());
 }
 

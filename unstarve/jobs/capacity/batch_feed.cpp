@@ -18,6 +18,7 @@
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/storage/io/residency.h"
 
 namespace unstarve {
 namespace {
@@ -111,6 +112,14 @@ RawData list_raw_data(const std::string& path, std::uint64_t sample_bytes) {
                                                path));
   std::shuffle(data.blocks.begin(), data.blocks.end(), std::mt19937_64(0));
   return data;
+}
+
+bool is_cached(const RawData& data) {
+  return useful_reads(data.blocks.size(), [&](std::uint64_t number) {
+           const RawData::Block& block = data.blocks[number];
+           const FileDescriptor file(::open(data.files[block.file].c_str(), O_RDONLY | O_CLOEXEC));
+           return file.valid() && in_page_cache(file.get(), block.offset + block.bytes / 2);
+         }) == 0;
 }
 
 RawFeed::RawFeed(const RawData& data, int batch, int prefetch, int threads, std::size_t first)

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <fstream>
-#include <string>
 #include <thread>
 #include <utility>
 
@@ -91,21 +89,12 @@ std::int64_t process_cpu_ns() {
   return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
-std::int64_t process_disk_bytes() {
-  std::ifstream file("/proc/self/io");
-  std::int64_t bytes = 0;
-  for (std::string word; file >> word;)
-    if (word == "read_bytes:" && file >> bytes) return bytes;
-  return -1;
-}
-
 StorageRate storage_rate(const Dataset& dataset, const Loader& loader, double seconds, int threads,
                          std::uint32_t epoch) {
   const Order order(loader.plan().spec.order, {1, LastBatch::kKeep}, OrderBasis{loader.resources().samples, {}});
   ReadCounts counts;
   std::exception_ptr failure;
   std::atomic<bool> failed{false};
-  const std::int64_t disk = process_disk_bytes();
   const std::int64_t start = steady_clock().now_ns(), deadline = end_after(seconds);
   {
     const auto stride = static_cast<std::uint64_t>(std::max(1, threads));
@@ -123,11 +112,7 @@ StorageRate storage_rate(const Dataset& dataset, const Loader& loader, double se
   }
   if (failure) std::rethrow_exception(failure);
   const std::int64_t wall = steady_clock().now_ns() - start;
-  const std::uint64_t bytes = counts.bytes.load();
-  StorageRate rate{rate_of(counts.samples.load(), wall), rate_of(static_cast<std::int64_t>(bytes), wall), -1};
-  if (disk >= 0 && bytes > 0)
-    rate.disk_share = std::min(1.0, static_cast<double>(process_disk_bytes() - disk) / static_cast<double>(bytes));
-  return rate;
+  return {rate_of(counts.samples.load(), wall), rate_of(static_cast<std::int64_t>(counts.bytes.load()), wall)};
 }
 
 LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset, Device& device,

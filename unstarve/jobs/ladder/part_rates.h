@@ -19,8 +19,6 @@ class Loader;
 struct StorageRate {
   double samples_per_s = 0;
   double bytes_per_s = 0;  // of records
-  // The share of these bytes that came from a disk rather than from the page cache; -1: the kernel does not report it.
-  double disk_share = -1;
 };
 // Reads records in epoch order for `seconds` with `threads` threads, without decoding. Unreadable records are skipped:
 // the error policy of the loader handles them. `loader`: of the same dataset; defines the order. `epoch`: the first
@@ -40,7 +38,5 @@ struct LoaderRate {
 
 // CPU time of this process so far.
 [[nodiscard]] std::int64_t process_cpu_ns();
-// Bytes that this process has read from disks so far (proc(5), read_bytes of /proc/self/io); -1 if not reported.
-[[nodiscard]] std::int64_t process_disk_bytes();
 
 }  // namespace unstarve
