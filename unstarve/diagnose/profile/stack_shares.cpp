@@ -61,6 +61,7 @@ constexpr std::array kKnownCode{
     KnownCode{Activity::kCompile, "jax/_src/interpreters/pxla.py", "from_hlo"},
     KnownCode{Activity::kCompile, "jax/_src/pjit.py", "_infer_params"},
     KnownCode{Activity::kCompile, "tensorflow/python/eager/polymorphic_function/tracing_compilation.py", ""},
+    KnownCode{Activity::kLogging, "PIL/Image.py", "save"},
     KnownCode{Activity::kDecode, "PIL/ImageFile.py", "load"},
     KnownCode{Activity::kDecode, "PIL/Image.py", "open"},
     KnownCode{Activity::kDecode, "torchvision/io/image.py", ""},

@@ -294,6 +294,7 @@ TEST_CASE("stalls of the main thread") {
   CHECK(findings_of(profile)[0].evidence.find("train.py:30") != std::string::npos);
   profile.processes[0].main_thread.waits.flush_s = 2;  // of the checkpoint
   CHECK(found(profile) == Names{"checkpoint-stall"});
+  CHECK(findings_of(profile)[0].gain == Approx(1 / 0.6));
   record(profile, {{kMainThread, "add_scalar", "torch/utils/tensorboard/writer.py", 1, 0}});
   profile.processes[0].main_thread.waits.flush_s = 0;
   CHECK(found(profile) == Names{"logging-stall"});

@@ -40,23 +40,30 @@ double flush_share(const RunProfile& profile) {
   return profile.watching.seconds > 0 ? main_thread_waits(profile).flush_s / profile.watching.seconds : 0;
 }
 
+// fsync counts to what the stacks show more of.
+bool flushes_checkpoints(const RunProfile& profile) {
+  const double checkpoints = stacks_share(profile, Activity::kCheckpoint);
+  return checkpoints >= 0.005 && checkpoints >= stacks_share(profile, Activity::kLogging);
+}
+
 std::optional<RunFinding> find_checkpoint(const RunProfile& profile) {
-  return find_stall(profile,
-                    {Activity::kCheckpoint, "saving checkpoints stops the training",
-                     "save less often, or from a copy in a thread (torch.distributed.checkpoint.async_save, "
-                     "orbax.checkpoint.AsyncCheckpointer, unstarve train --checkpoint-every)",
-                     0.05},
-                    stacks_share(profile, Activity::kCheckpoint));
+  return find_stall(
+      profile,
+      {Activity::kCheckpoint, "saving checkpoints stops the training",
+       "save less often, or from a copy in a thread (torch.distributed.checkpoint.async_save, "
+       "orbax.checkpoint.AsyncCheckpointer, unstarve train --checkpoint-every)",
+       0.05},
+      stacks_share(profile, Activity::kCheckpoint) + (flushes_checkpoints(profile) ? flush_share(profile) : 0));
 }
 
 std::optional<RunFinding> find_logging(const RunProfile& profile) {
   const double by_stacks = stacks_share(profile, Activity::kLogging);
-  const double flushes = flush_share(profile) - stacks_share(profile, Activity::kCheckpoint);
+  const double flushes = flushes_checkpoints(profile) ? 0 : flush_share(profile);
   return find_stall(
       profile,
       {Activity::kLogging, "writing logs stops the training",
        "log every 50 to 100 steps, keep values on the device until then, and do not flush each time", 0.05},
-      std::max(by_stacks, flushes));
+      by_stacks + flushes);
 }
 
 std::optional<RunFinding> find_compilation(const RunProfile& profile) {
@@ -77,12 +84,14 @@ std::optional<RunFinding> find_compilation(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kCheckpointStall, kLoggingStall, kRecompilation;
-const Rule kCheckpointStall{"checkpoint-stall", "the main thread is in functions that save models for 5 % of the time",
-                            find_checkpoint};
-const Rule kLoggingStall{"logging-stall",
-                         "the main thread is in functions that write logs, or in fsync outside of checkpoints, for 5 % "
-                         "of the time",
-                         find_logging};
+const Rule kCheckpointStall{
+    "checkpoint-stall",
+    "the main thread is in functions that save models, and in fsync after them, for 5 % of the time", find_checkpoint};
+const Rule kLoggingStall{
+    "logging-stall",
+    "the main thread is in functions that write logs and images, and in fsync without checkpoints, "
+    "for 5 % of the time",
+    find_logging};
 const Rule kRecompilation{"recompilation",
                           "the main thread compiles for 10 % of the time, also in the second half of the run",
                           find_compilation};
