@@ -1,6 +1,6 @@
 """Every step runs Python's garbage collector over a large index.
 
-Cause:  gc.collect() in the training loop, and a data set whose index is a list of 300,000 dictionaries.
+Cause:  gc.collect() in the training loop, and a data set whose index is a list of 100,000 dictionaries.
 Effect: the collector visits all objects in every step; the main process computes, but does not train.
 Fix:    no gc.collect(): reference counts free what a step leaves.
 """
@@ -15,10 +15,11 @@ import common
 def main():
     run = common.Run(__doc__)
     torch.set_num_threads(1)  # the network is small
-    pixels, labels = map(torch.from_numpy, common.pixels(run.data, 32))
-    index = [{"photo": i % len(pixels), "size": [32, 32], "tags": {"source": "camera"}} for i in range(300_000)]
-    net = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 5, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
-                              torch.nn.Flatten(), torch.nn.Linear(256, 200))
+    pixels, labels = map(torch.from_numpy, common.pixels(run.data, 64))
+    index = [{"photo": i % len(pixels), "size": [64, 64], "tags": {"source": "camera"}} for i in range(100_000)]
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 5, stride=2), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3),
+                              torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(),
+                              torch.nn.Linear(512, 200))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 
     while not run.is_over():

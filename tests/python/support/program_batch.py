@@ -6,11 +6,13 @@ The output of every program is FOLDER/NAME.out. Prints the exit codes as JSON, {
 time.
 """
 
+import atexit
 import json
 import multiprocessing
 import os
 import runpy
 import sys
+import traceback
 from pathlib import Path
 
 import numpy as np  # noqa: F401
@@ -32,8 +34,18 @@ def start(command, output):
     multiprocessing.set_start_method("fork")  # others would import this file as the main module
     sys.argv = command
     sys.path[0] = str(Path(command[0]).parent)
-    runpy.run_path(command[0], run_name="__main__")
-    sys.exit(0)
+    code = 0
+    try:
+        runpy.run_path(command[0], run_name="__main__")
+    except SystemExit as end:
+        print(end)
+        code = 1
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(code)  # without the clean-up of the interpreter, which takes a second with torch
 
 
 def main():
