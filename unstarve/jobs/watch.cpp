@@ -15,10 +15,11 @@
 #include <ctime>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/diagnose/probes/sampler.h"
-#include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/common/findings.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -221,8 +222,12 @@ std::string verdict_of(const WatchResult& result) {
 }  // namespace
 
 WatchResult run_watch(const WatchOptions& options) {
+  return explain_run(options.command.empty() ? watch_process(options) : watch_command(options));
+}
+
+WatchResult explain_run(RunProfile profile) {
   WatchResult result;
-  result.profile = options.command.empty() ? watch_process(options) : watch_command(options);
+  result.profile = std::move(profile);
   if (result.profile.watching.seconds >= kShortest) result.findings = findings_of(result.profile);
   return result;
 }
@@ -231,12 +236,7 @@ std::string to_text(const WatchResult& result) {
   const RunProfile& profile = result.profile;
   const MachineUse& machine = profile.machine;
   std::string text = fmt::format("{}\n", verdict_of(result));
-  int number = 0;
-  for (const RunFinding& finding : result.findings) {
-    text += fmt::format("\n{}. {}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, finding.evidence,
-                        finding.change);
-    if (finding.gain > 1) text += fmt::format("   gain:     up to {:.2f} times the throughput\n", finding.gain);
-  }
+  text += findings_to_text(result.findings);
   if (profile.processes.empty()) return text;
   text += fmt::format("\n{:<24} {:>7} {:>8} {:>9} {:>9} {:>9}\n", "process", "role", "cores", "no core", "memory",
                       "storage");
@@ -264,19 +264,7 @@ std::string to_text(const WatchResult& result) {
 }
 
 std::string to_json(const WatchResult& result) {
-  Json findings = Json::array();
-  for (const RunFinding& finding : result.findings) {
-    findings.push_back({{"rule", finding.rule},
-                        {"title", finding.title},
-                        {"evidence", finding.evidence},
-                        {"change", finding.change},
-                        {"lost", finding.lost},
-                        {"gain", finding.gain > 0 ? Json(finding.gain) : Json(nullptr)}});
-  }
-  const Json json{{"verdict", verdict_of(result)},
-                  {"findings", std::move(findings)},
-                  {"profile", Json::parse(to_json(result.profile))}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+  return diagnosis_to_json(verdict_of(result), result.findings, result.profile);
 }
 
 }  // namespace unstarve

@@ -42,9 +42,11 @@ struct WatchResult {
 };
 
 [[nodiscard]] WatchResult run_watch(const WatchOptions& options);
+// The same for a program that was watched before.
+[[nodiscard]] WatchResult explain_run(RunProfile profile);
 
 [[nodiscard]] std::string to_text(const WatchResult& result);
-// {"verdict", "findings": [{rule, title, evidence, change, lost, gain (null: unknown)}], "profile": see run_profile.h}
+// See diagnosis_to_json() (common/findings.h).
 [[nodiscard]] std::string to_json(const WatchResult& result);
 
 }  // namespace unstarve

@@ -6,8 +6,11 @@
 // several threads are summed.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "unstarve/diagnose/profile/device_use.h"
 
 namespace unstarve {
 
@@ -89,6 +92,7 @@ struct RunProfile {
   MachineUse machine;
   std::vector<ProcessUse> processes;  // most CPU time first
   RunTimeline timeline;
+  std::optional<TraceUse> trace;  // of another profiler; missing in JSON if there is none
 };
 
 // Cores that the program may use at the same time.

@@ -5,12 +5,36 @@
 
 namespace unstarve {
 
-// Each is defined in its own file.
+// Each is defined in its own file. Of processes:
 extern const Rule kFewWorkers, kManyWorkers, kUnevenWorkers, kCpuQuota, kOtherPrograms, kStorageWait;
+// Of traces:
+extern const Rule kInputWait, kPageableCopies, kExposedCopies, kFloatCopies, kTinyCopies, kLaunchBound, kHiddenSyncs,
+    kTensorCoresUnused, kAllocationsInSteps, kCheckpointStall, kLoggingStall, kStepOutliers, kCommunicationExposed,
+    kMemoryHeadroom, kAcceleratorFull, kFewSteps;
 
 std::span<const Rule> rules() {
-  static const std::array<Rule, 6> kRules{kFewWorkers, kManyWorkers,   kUnevenWorkers,
-                                          kCpuQuota,   kOtherPrograms, kStorageWait};
+  static const std::array<Rule, 22> kRules{kFewWorkers,
+                                           kManyWorkers,
+                                           kUnevenWorkers,
+                                           kCpuQuota,
+                                           kOtherPrograms,
+                                           kStorageWait,
+                                           kInputWait,
+                                           kPageableCopies,
+                                           kExposedCopies,
+                                           kFloatCopies,
+                                           kTinyCopies,
+                                           kLaunchBound,
+                                           kHiddenSyncs,
+                                           kTensorCoresUnused,
+                                           kAllocationsInSteps,
+                                           kCheckpointStall,
+                                           kLoggingStall,
+                                           kStepOutliers,
+                                           kCommunicationExposed,
+                                           kMemoryHeadroom,
+                                           kAcceleratorFull,
+                                           kFewSteps};
   return kRules;
 }
 
