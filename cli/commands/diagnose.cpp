@@ -17,7 +17,8 @@ int run(const Arguments& arguments, const std::string&) {
 Command diagnose_command() {
   return {"diagnose",
           "Explain why a program that trains is slow, from a trace of another profiler",
-          "Reads a trace of torch.profiler (JSON, also .gz) or the output of unstarve watch --out. Ranks the causes of "
+          "Reads a trace of torch.profiler (JSON, also .gz), of TensorFlow or JAX (*.xplane.pb), or the output of "
+          "unstarve watch --out. Ranks the causes of "
           "lost "
           "time, and names the evidence, the change and the predicted gain for each.",
           "  unstarve diagnose trace.pt.trace.json.gz\n"

@@ -9,6 +9,7 @@
 #include "unstarve/diagnose/traces/kineto.h"
 #include "unstarve/diagnose/traces/reduce.h"
 #include "unstarve/diagnose/traces/trace_bytes.h"
+#include "unstarve/diagnose/traces/xspace.h"
 
 namespace unstarve {
 namespace {
@@ -66,14 +67,16 @@ RunProfile read_trace(const std::string& path) {
   TraceEvents events;
   if (bytes.stored().empty())
     throw Error(ErrorKind::kInput, fmt::format("read trace {}: the file is empty; expected a trace", path));
-  if (first_character(bytes) == '{') {
+  if (begins_as_xspace(bytes.stored())) {
+    read_xspace(bytes.stored(), path, events);
+  } else if (first_character(bytes) == '{') {
     if (is_of_watch(bytes)) return read_watch(bytes);
     JsonPull json = json_of(bytes);
     read_kineto(json, path, events);
   } else {
     throw Error(ErrorKind::kInput,
-                fmt::format("read trace {}: found an unknown format; expected JSON of torch.profiler (also .gz) or the "
-                            "output of unstarve watch --out",
+                fmt::format("read trace {}: found an unknown format; expected JSON of torch.profiler (also .gz), "
+                            "*.xplane.pb of TensorFlow or JAX, or the output of unstarve watch --out",
                             path));
   }
   check_map(bytes.stored());

@@ -3,6 +3,7 @@
 //
 //   content                              format
 //   JSON with "traceEvents"              torch.profiler (kineto.h), also compressed by gzip or Zstandard
+//   XSpace                               TensorFlow and JAX (xspace.h)
 //   JSON with "profile"                  unstarve watch --out, or --json
 //
 // Threads: one.
