@@ -15,18 +15,18 @@ int run(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command diagnose_command() {
-  return {"diagnose",
-          "Explain why a program that trains is slow, from a trace of another profiler",
-          "Reads a trace of torch.profiler (JSON, also .gz), of TensorFlow or JAX (*.xplane.pb), or the output of "
-          "unstarve watch --out. Ranks the causes of "
-          "lost "
-          "time, and names the evidence, the change and the predicted gain for each.",
-          "  unstarve diagnose trace.pt.trace.json.gz\n"
-          "  unstarve diagnose trace.json --out diagnosis.json",
-          {{"TRACE", "", "", "trace file; its format is recognised by its content", true, Completes::kPath},
-           {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
-           json_option()},
-          run};
+  return {
+      "diagnose",
+      "Explain why a program that trains is slow, from a trace of another profiler",
+      "Reads a trace of torch.profiler (JSON, also .gz), of TensorFlow or JAX (*.xplane.pb), of Nsight Systems (nsys "
+      "export --type sqlite), or the output of unstarve watch --out. Ranks the causes of lost time, and names the "
+      "evidence, the change and the predicted gain for each.",
+      "  unstarve diagnose trace.pt.trace.json.gz\n"
+      "  unstarve diagnose report.sqlite --out diagnosis.json",
+      {{"TRACE", "", "", "trace file; its format is recognised by its content", true, Completes::kPath},
+       {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
+       json_option()},
+      run};
 }
 
 }  // namespace unstarve::cli

@@ -7,6 +7,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/diagnose/traces/kineto.h"
+#include "unstarve/diagnose/traces/nsight.h"
 #include "unstarve/diagnose/traces/reduce.h"
 #include "unstarve/diagnose/traces/trace_bytes.h"
 #include "unstarve/diagnose/traces/xspace.h"
@@ -67,17 +68,22 @@ RunProfile read_trace(const std::string& path) {
   TraceEvents events;
   if (bytes.stored().empty())
     throw Error(ErrorKind::kInput, fmt::format("read trace {}: the file is empty; expected a trace", path));
-  if (begins_as_xspace(bytes.stored())) {
+  if (begins_as_sqlite(bytes.stored())) {
+    read_nsight(SqliteFile(path), path, events);
+  } else if (begins_as_xspace(bytes.stored())) {
     read_xspace(bytes.stored(), path, events);
   } else if (first_character(bytes) == '{') {
     if (is_of_watch(bytes)) return read_watch(bytes);
     JsonPull json = json_of(bytes);
     read_kineto(json, path, events);
   } else {
-    throw Error(ErrorKind::kInput,
-                fmt::format("read trace {}: found an unknown format; expected JSON of torch.profiler (also .gz), "
-                            "*.xplane.pb of TensorFlow or JAX, or the output of unstarve watch --out",
-                            path));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format(
+            "read trace {}: found an unknown format; expected JSON of torch.profiler (also .gz), "
+            "*.xplane.pb of TensorFlow or JAX, SQLite of Nsight Systems (nsys export --type sqlite REPORT.nsys-rep), "
+            "or the output of unstarve watch --out",
+            path));
   }
   check_map(bytes.stored());
   RunProfile profile;

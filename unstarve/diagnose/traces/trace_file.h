@@ -4,6 +4,7 @@
 //   content                              format
 //   JSON with "traceEvents"              torch.profiler (kineto.h), also compressed by gzip or Zstandard
 //   XSpace                               TensorFlow and JAX (xspace.h)
+//   SQLite                               export of Nsight Systems (nsight.h)
 //   JSON with "profile"                  unstarve watch --out, or --json
 //
 // Threads: one.
