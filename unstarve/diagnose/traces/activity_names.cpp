@@ -98,17 +98,6 @@ constexpr std::array<std::string_view, 16> kStepRanges{"profilerstep",
                                                        "[pl][profile]run_training_batch",
                                                        "train_iteration"};
 
-// "Step #12", "iter_5" and "train_step/3" without number and separators.
-std::string without_number(std::string_view name) {
-  std::string stem = lower(name);
-  const auto is_end = [](char c) {
-    return std::isdigit(static_cast<unsigned char>(c)) ||
-           std::string_view(" #_-/:=()[]").find(c) != std::string_view::npos;
-  };
-  while (!stem.empty() && is_end(stem.back())) stem.pop_back();
-  return stem;
-}
-
 }  // namespace
 
 KernelTraits kernel_traits(std::string_view name) {
@@ -134,13 +123,23 @@ Activity runtime_activity(std::string_view name) {
   return Activity::kRuntimeCall;
 }
 
+std::string range_stem(std::string_view name) {
+  std::string stem = lower(name);
+  const auto is_end = [](char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) ||
+           std::string_view(" #_-/:=()[]").find(c) != std::string_view::npos;
+  };
+  while (!stem.empty() && is_end(stem.back())) stem.pop_back();
+  return stem;
+}
+
 std::optional<Activity> range_activity(std::string_view name) {
   const std::string text = lower(name);
   if (begins_with_any(text, kLoaderRanges)) return Activity::kLoader;
   if (text.find("checkpointfunction") == std::string::npos && contains_any(text, kCheckpointRanges))
     return Activity::kCheckpoint;
   if (begins_with_any(text, kLoggingRanges)) return Activity::kLogging;
-  const std::string stem = without_number(name);
+  const std::string stem = range_stem(name);
   if (std::find(kStepRanges.begin(), kStepRanges.end(), stem) != kStepRanges.end()) return Activity::kPossibleStep;
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 // Threads: pure functions. Failure: none.
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "unstarve/diagnose/traces/trace_events.h"
@@ -23,6 +24,9 @@ struct KernelTraits {
 
 // A range that the program or the framework has named; nothing if the name has no known meaning.
 [[nodiscard]] std::optional<Activity> range_activity(std::string_view name);
+
+// The name of a range without its number, in lower case: "step" for "Step #12".
+[[nodiscard]] std::string range_stem(std::string_view name);
 
 // A function in a Python stack, as "torch/serialization.py(944): save"; nothing if it is of no interest.
 [[nodiscard]] std::optional<Activity> python_activity(std::string_view name);

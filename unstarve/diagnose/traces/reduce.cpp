@@ -10,12 +10,10 @@
 
 #include "unstarve/diagnose/traces/activity_names.h"
 #include "unstarve/diagnose/traces/intervals.h"
+#include "unstarve/diagnose/traces/steps.h"
 
 namespace unstarve {
 namespace {
-
-constexpr std::size_t kStepsForWarmUp = 4;  // with as many, the first one is left out
-constexpr double kPause = 10;               // median steps; a longer distance between steps is a pause
 
 double seconds_of(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
 
@@ -43,69 +41,11 @@ bool is_of_main_thread(Activity activity) {
   return activity == Activity::kLoader || activity == Activity::kCheckpoint || activity == Activity::kLogging;
 }
 
-// ---- steps
-
-struct Steps {
-  std::vector<Interval> windows;  // analysed, in order, disjoint; one for the whole trace if there are no steps
-  std::optional<std::uint32_t> lane;
-  bool found = false;
-};
-
-// The events of one activity in the lane that has most of them, without nested ones.
-std::pair<std::vector<Interval>, std::uint32_t> ranges_of(const std::vector<TraceEvent>& events, Activity activity) {
-  std::map<std::uint32_t, std::vector<Interval>> by_lane;
-  for (const TraceEvent& event : events)
-    if (event.activity == activity) by_lane[event.lane].push_back({event.begin_ns, event.end_ns});
-  std::pair<std::vector<Interval>, std::uint32_t> most;
-  for (auto& [lane, ranges] : by_lane) {
-    std::sort(ranges.begin(), ranges.end(),
-              [](const Interval& a, const Interval& b) { return std::tie(a.begin, b.end) < std::tie(b.begin, a.end); });
-    std::int64_t end = std::numeric_limits<std::int64_t>::min();
-    std::erase_if(ranges, [&](const Interval& range) {
-      const bool nested = range.begin < end;
-      end = std::max(end, range.end);
-      return nested;
-    });
-    if (ranges.size() > most.first.size()) most = {std::move(ranges), lane};
-  }
-  return most;
-}
-
-std::int64_t median_of(std::vector<std::int64_t> values) {
+std::int64_t median_ns(std::vector<std::int64_t> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-// Extends each range to the begin of the next one.
-std::vector<Interval> contiguous(std::vector<Interval> ranges) {
-  std::vector<std::int64_t> lengths, distances;
-  for (const Interval& range : ranges) lengths.push_back(range.end - range.begin);
-  for (std::size_t i = 1; i < ranges.size(); ++i) distances.push_back(ranges[i].begin - ranges[i - 1].begin);
-  const std::int64_t length = median_of(lengths), distance = median_of(distances);
-  const double longest = kPause * static_cast<double>(std::max(length, distance));
-  for (std::size_t i = 0; i + 1 < ranges.size(); ++i)
-    if (static_cast<double>(ranges[i + 1].begin - ranges[i].end) <= longest) ranges[i].end = ranges[i + 1].begin;
-  // What follows the last range belongs to its step, too, but is not in the trace.
-  if (ranges.size() >= 3 && static_cast<double>(distance) > 1.01 * static_cast<double>(length)) ranges.pop_back();
-  return ranges;
-}
-
-Steps steps_of(const std::vector<TraceEvent>& events, Interval observed) {
-  Steps steps;
-  for (const Activity activity : {Activity::kStep, Activity::kPossibleStep}) {
-    auto [ranges, lane] = ranges_of(events, activity);
-    if (ranges.size() < 2) continue;
-    steps.windows = contiguous(std::move(ranges));
-    if (steps.windows.size() >= kStepsForWarmUp) steps.windows.erase(steps.windows.begin());
-    if (steps.windows.size() > kMostSteps) steps.windows.resize(kMostSteps);
-    steps.lane = lane;
-    steps.found = true;
-    return steps;
-  }
-  steps.windows = {observed};
-  return steps;
 }
 
 std::uint32_t busiest_lane(const std::vector<TraceEvent>& events) {
@@ -116,8 +56,6 @@ std::uint32_t busiest_lane(const std::vector<TraceEvent>& events) {
       std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == counts.end() ? 0 : most->first;
 }
-
-// ---- sums
 
 class Names {
  public:
@@ -153,7 +91,7 @@ class Reduction {
     if (events_.empty()) return use_;
     const Interval observed = observed_time();
     use_.observed_s = seconds_of(observed.end - observed.begin);
-    steps_ = steps_of(events_, observed);
+    steps_ = steps_of(source_, observed);
     choose_threads();
     for (const Interval& window : steps_.windows) {
       windows_.add(window.begin, window.end);
@@ -265,7 +203,7 @@ class Reduction {
         devices_[index].busy_s += seconds_of(set.overlap(window.begin, window.end));
     }
     use_.runtime.kernels = static_cast<std::int64_t>(kernels.size());
-    use_.runtime.median_kernel_s = seconds_of(median_of(std::move(kernels)));
+    use_.runtime.median_kernel_s = seconds_of(median_ns(std::move(kernels)));
     use_.kernels = names.longest();
     for (const auto& [index, device] : devices_) use_.devices.push_back(device);
     for (const auto& [kind, copy] : copies) use_.copies.push_back(copy);
@@ -375,7 +313,7 @@ class Reduction {
   TraceEvents& source_;
   std::vector<TraceEvent>& events_;
   TraceUse use_;
-  Steps steps_;
+  TraceSteps steps_;
   Intervals windows_;
   std::uint32_t main_ = 0;
   std::set<std::uint32_t> launching_;

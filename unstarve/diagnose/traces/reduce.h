@@ -1,8 +1,7 @@
 #pragma once
 // Reduces the events of a trace to a TraceUse.
 //
-//   steps      from one step's begin to the next one's; the first is left out, because it contains warm-up, if four or
-//              more follow each other. A pause of more than ten steps ends a step.
+//   steps      see steps.h.
 //   threads    main: that of the steps, else that with the most events. Calls of the runtime count in it and in threads
 //              that launch kernels (autograd has one), loader, checkpoints and logging in the main thread only.
 //   idle       see IdleUse; if several causes hold at a moment, it counts to the first one in the order of the members.

@@ -94,6 +94,18 @@ TEST_CASE("a step lasts until the next one begins") {
   CHECK(1e3 * use.idle.loader_s == Approx(12));
 }
 
+TEST_CASE("ranges of another name that contain the steps are not steps") {
+  Recording trace;
+  trace.add(Activity::kPossibleStep, 0, 100, "train");  // an epoch
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "step " + std::to_string(i);
+    trace.add(Activity::kPossibleStep, 10 * i, 10 * i + 10.001, name.c_str());  // overlaps a little
+  }
+  const TraceUse use = trace.reduce();
+  REQUIRE(use.steps.size() == 9);
+  CHECK(use.steps[0].seconds == Approx(0.01));
+}
+
 TEST_CASE("a trace without steps is analysed as a whole") {
   Recording trace;
   trace.add(Activity::kKernel, 5, 10);

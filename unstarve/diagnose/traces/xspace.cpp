@@ -30,7 +30,8 @@ struct Stat {
 enum class PlaneKind { kHost, kGpu, kTpu, kOther };
 
 PlaneKind kind_of(std::string_view name) {
-  if (name.starts_with("/host:CPU")) return PlaneKind::kHost;
+  for (const std::string_view begin : {"/host:CPU", "/host:CUPTI", "/host:ROCTRACER"})
+    if (name.starts_with(begin)) return PlaneKind::kHost;
   if (name.starts_with("/device:GPU")) return PlaneKind::kGpu;
   if (name.starts_with("/device:TPU") && name.find("SparseCore") == std::string_view::npos) return PlaneKind::kTpu;
   return PlaneKind::kOther;
@@ -53,6 +54,14 @@ std::string_view detail(std::string_view details, std::string_view key) {
     at = end + 1;
   }
   return {};
+}
+
+// "cuLaunchKernel", "cudaMemcpyAsync", "hipFree"; not "custom-call.1".
+bool is_call_of_runtime(std::string_view name) {
+  for (const std::string_view begin : {"cuda", "cu", "hip"})
+    if (name.starts_with(begin) && name.size() > begin.size() && name[begin.size()] >= 'A' && name[begin.size()] <= 'Z')
+      return name.find_first_of(" .:") == std::string_view::npos;
+  return false;
 }
 
 // Operators in which a thread only waits, or that only contain others.
@@ -247,10 +256,7 @@ class XSpaceReader {
   }
 
   static std::optional<Activity> host_activity(std::string_view name) {
-    if (name.starts_with("cu") || name.starts_with("hip")) {
-      const bool is_call = name.size() > 3 && (name[2] >= 'A' || name.starts_with("hip"));
-      if (is_call && name.find(' ') == std::string_view::npos) return runtime_activity(name);
-    }
+    if (is_call_of_runtime(name)) return runtime_activity(name);
     if (const std::optional<Activity> range = range_activity(name)) return range;
     if (name.empty() || is_wrapper(name)) return std::nullopt;
     return Activity::kOperator;

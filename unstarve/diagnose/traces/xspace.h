@@ -9,6 +9,7 @@
 //
 //   plane           lines                               becomes
 //   /host:CPU       threads                             steps (stat step_num), loader, operators, calls of the runtime
+//   /host:CUPTI     threads                             calls of the runtime
 //   /device:GPU:n   "Stream #..."; others are derived   kernels, collectives, copies, memsets
 //   /device:TPU:n   "XLA Ops"                           kernels, collectives
 //

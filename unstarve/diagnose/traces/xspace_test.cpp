@@ -88,6 +88,16 @@ TEST_CASE("an XSpace of host and GPU") {
   CHECK(use.parts[static_cast<std::size_t>(StepActivity::kCopy)] == Approx(0.005));
 }
 
+TEST_CASE("calls of the runtime are not operators with a similar name") {
+  const std::string line = number(1, 1) + event(1, 0, kMsInPs) + event(2, kMsInPs, kMsInPs) + event(3, 3, kMsInPs);
+  TraceEvents events = read_space(bytes(1, bytes(2, "/host:CPU") + bytes(3, line) + metadata(4, 1, "custom-call.1") +
+                                               metadata(4, 2, "cudaMalloc") + metadata(4, 3, "cuLaunchKernel")));
+  REQUIRE(events.events().size() == 3);
+  CHECK(events.events()[0].activity == Activity::kOperator);
+  CHECK(events.events()[1].activity == Activity::kAllocation);
+  CHECK(events.events()[2].activity == Activity::kLaunch);
+}
+
 TEST_CASE("the operators of a TPU") {
   const std::string line = number(1, 1) + bytes(2, "XLA Ops") + event(1, 0, kMsInPs) + event(2, kMsInPs, kMsInPs);
   const std::string modules = number(1, 2) + bytes(2, "XLA Modules") + event(1, 0, 2 * kMsInPs);
