@@ -35,7 +35,6 @@ std::string parts_of(const TraceUse& trace) {
 std::string devices_of(const TraceUse& trace) {
   std::string text;
   for (const DeviceUse& device : trace.devices) {
-    if (device.busy_s <= 0 && device.copy_s <= 0) continue;
     text += fmt::format("device {}{}: busy for {:.1f} % of the time\n", device.index,
                         device.name.empty() ? "" : fmt::format(" ({})", printable(device.name)),
                         100 * device.busy_s / trace.analysed_s);

@@ -115,7 +115,7 @@ struct TraceUse {
   PartSeconds parts{};
   IdleUse idle;
   RuntimeUse runtime;
-  std::vector<DeviceUse> devices;
+  std::vector<DeviceUse> devices;  // that worked
   std::vector<CopyUse> copies;
   std::vector<NamedTime> kernels;    // most time first, at most kMostNames
   std::vector<NamedTime> operators;  // the same, by the time without the operators that they call

@@ -19,7 +19,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "memory of the accelerator is allocated and freed within steps";
   finding.evidence =
-      fmt::format("{:.1f} calls per step that allocate or free; no accelerator works during {}",
+      fmt::format("{:.1f} calls per step that allocate or free; no accelerator works for {}",
                   per_step(trace, static_cast<double>(calls.count)), time_of(trace, trace.idle.allocation_s));
   finding.change =
       change_for(trace, {"keep the shapes of batches constant, do not call torch.cuda.empty_cache(), and start with "

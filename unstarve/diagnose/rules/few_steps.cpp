@@ -12,6 +12,16 @@ namespace {
 
 constexpr std::size_t kFewest = 5;
 
+std::string how_to_record(const TraceUse& trace) {
+  if (trace.format == "Nsight Systems")
+    return "record 10 steps, each inside of an NVTX range: torch.cuda.nvtx.range(f\"step {i}\")";
+  return change_for(
+      trace, {"record 10 steps: torch.profiler.schedule(wait=1, warmup=1, active=10), and call profiler.step() at the "
+              "end of every step",
+              "record 10 steps, each inside of tf.profiler.experimental.Trace(\"train\", step_num=step, _r=1)",
+              "record 10 steps, each inside of jax.profiler.StepTraceAnnotation(\"train\", step_num=step)"});
+}
+
 std::optional<RunFinding> find(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
@@ -24,12 +34,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
     finding.evidence = trace.steps.empty() ? "it has no steps"
                                            : fmt::format("it has {} step{} that can be evaluated", trace.steps.size(),
                                                          trace.steps.size() == 1 ? "" : "s");
-    finding.change = change_for(
-        trace,
-        {"record 10 steps: torch.profiler.schedule(wait=1, warmup=1, active=10), and call profiler.step() at the "
-         "end of every step",
-         "record 10 steps, each inside of tf.profiler.experimental.Trace(\"train\", step_num=step, _r=1)",
-         "record 10 steps, each inside of jax.profiler.StepTraceAnnotation(\"train\", step_num=step)"});
+    finding.change = how_to_record(trace);
   }
   if (overhead >= 0.03) {
     finding.evidence += fmt::format("{}the profiler itself took {:.0f} % of the time", few ? "; " : "", 100 * overhead);

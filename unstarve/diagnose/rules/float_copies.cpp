@@ -25,10 +25,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   if (lost < 0.02) return std::nullopt;
   RunFinding finding;
   finding.title = "images are copied to the accelerator as float32";
-  finding.evidence = fmt::format(
-      "{:.0f} % of the copied bytes are float32 tensors of 4 dimensions; kernels do not run "
-      "during {} of copies",
-      100 * images, time_of(trace, exposed_s(trace, all)));
+  finding.evidence =
+      fmt::format("{:.0f} % of the copied bytes are float32 tensors of 4 dimensions; no kernel runs for {} of copies",
+                  100 * images, time_of(trace, exposed_s(trace, all)));
   finding.change =
       "copy uint8 images, a quarter of the bytes, and convert and normalise them on the accelerator: "
       "images.to(device, non_blocking=True).float().sub_(mean).div_(std)";

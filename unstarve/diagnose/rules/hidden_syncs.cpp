@@ -21,7 +21,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "the host waits for the accelerator within steps, which then waits for new work";
   finding.evidence = fmt::format(
-      "{:.1f} synchronisations and {:.1f} small copies to the host per step; after them, no accelerator works during "
+      "{:.1f} synchronisations and {:.1f} small copies to the host per step; after them, no accelerator works for "
       "{}",
       per_step(trace, static_cast<double>(trace.runtime.synchronisations.count)),
       per_step(trace, static_cast<double>(small_reads)), time_of(trace, trace.idle.synchronisation_s));

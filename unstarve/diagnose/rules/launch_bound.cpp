@@ -23,7 +23,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
                       ? "the accelerator waits for launches: its kernels are shorter than launching them takes"
                       : "the accelerator waits for the main thread, which does other work";
   finding.evidence = fmt::format(
-      "no accelerator works during {}, while the host neither loads, waits nor allocates; {:.0f} kernels per step, "
+      "no accelerator works for {}, while the host neither loads, waits nor allocates; {:.0f} kernels per step, "
       "half "
       "of them shorter than {:.0f} us",
       time_of(trace, trace.idle.launch_s), per_step(trace, static_cast<double>(trace.runtime.kernels)),

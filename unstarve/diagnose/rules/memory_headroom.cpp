@@ -24,7 +24,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "the memory of the accelerator permits a larger batch, with fewer launches per sample";
   finding.evidence = fmt::format(
-      "the framework reserved at most {:.0f} % of the memory; no accelerator works during {}, "
+      "the framework reserved at most {:.0f} % of the memory; no accelerator works for {}, "
       "while the host launches",
       100 * used, time_of(trace, trace.idle.launch_s));
   finding.change = "use twice the batch size, with the learning rate adapted to it";

@@ -18,11 +18,10 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   if (lost < 0.02) return std::nullopt;
   RunFinding finding;
   finding.title = "batches are copied to the accelerator from pageable memory";
-  finding.evidence = fmt::format(
-      "{:.1f} MB per step are copied from pageable memory at {:.1f} GB/s; kernels do not run "
-      "during {}",
-      1e-6 * per_step(trace, static_cast<double>(copies.bytes)),
-      1e-9 * static_cast<double>(copies.bytes) / std::max(copies.seconds, 1e-9), time_of(trace, exposed));
+  finding.evidence =
+      fmt::format("{:.1f} MB per step are copied from pageable memory at {:.1f} GB/s; no kernel runs for {}",
+                  1e-6 * per_step(trace, static_cast<double>(copies.bytes)),
+                  1e-9 * static_cast<double>(copies.bytes) / std::max(copies.seconds, 1e-9), time_of(trace, exposed));
   finding.change =
       change_for(trace, {"use DataLoader(pin_memory=True) and batch.to(device, non_blocking=True)",
                          "end the pipeline by dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",

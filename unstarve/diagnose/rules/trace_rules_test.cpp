@@ -266,7 +266,7 @@ TEST_CASE("an accelerator that is busy all the time") {
   CHECK(found(profile) == RuleNames{"accelerator-full"});
   CHECK_THAT(findings_of(profile)[0].title, Contains("96 %"));
   CHECK_THAT(findings_of(profile)[0].evidence, Contains("gemm 50 %, add 25 %"));
-  profile.trace->devices.push_back(DeviceUse{});  // another one, which is not used
+  profile.trace->devices.push_back(DeviceUse{});  // another one, which only copies
   CHECK(found(profile) == RuleNames{"accelerator-full"});
   profile.trace->devices[1].busy_s = 0.5;
   CHECK(found(profile) == RuleNames{});
@@ -284,6 +284,8 @@ TEST_CASE("traces that permit no conclusion") {
   profile.trace->steps.resize(4);
   CHECK_THAT(findings_of(profile)[0].evidence, Contains("4 steps"));
   CHECK_THAT(findings_of(profile)[0].change, Contains("profiler.step()"));
+  profile.trace->format = "Nsight Systems";
+  CHECK_THAT(findings_of(profile)[0].change, Contains("NVTX"));
 }
 
 TEST_CASE("a gain is limited by what remains") {

@@ -205,7 +205,9 @@ class Reduction {
     use_.runtime.kernels = static_cast<std::int64_t>(kernels.size());
     use_.runtime.median_kernel_s = seconds_of(median_ns(std::move(kernels)));
     use_.kernels = names.longest();
-    for (const auto& [index, device] : devices_) use_.devices.push_back(device);
+    for (const auto& [index, device] : devices_) {
+      if (device.busy_s > 0 || device.copy_s > 0 || device.memset_s > 0) use_.devices.push_back(device);
+    }
     for (const auto& [kind, copy] : copies) use_.copies.push_back(copy);
   }
 

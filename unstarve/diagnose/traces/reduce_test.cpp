@@ -231,6 +231,7 @@ TEST_CASE("devices: time with a kernel, and tensor cores") {
   trace.add(Activity::kKernel, 4, 8, "ampere_bf16_s16816gemm_bf16", "stream 2");
   trace.add(Activity::kCollective, 7, 9, "ncclDevKernel_AllReduce", "stream 3");
   trace.events().device(0)->name = "A100";
+  trace.events().device(1)->name = "unused";
   const TraceUse use = trace.reduce();
   REQUIRE(use.devices.size() == 1);
   const DeviceUse& device = use.devices[0];
