@@ -89,6 +89,7 @@ struct Command {
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command watch_command();
 [[nodiscard]] Command compare_command();
+[[nodiscard]] Command diagnose_command();
 [[nodiscard]] Command demo_command();
 [[nodiscard]] Command help_command();
 [[nodiscard]] Command completion_command();

@@ -3,7 +3,7 @@
 # file alone. Always compiled alone are files that use Highway (they include themselves once per instruction set), the
 # files of tables (passes, rules, verbs), which use the same names on purpose, and core/aligned.cpp, which fuzz/
 # replaces.
-set(unstarve_tables unstarve/pipeline/passes unstarve/diagnose/rules cli/commands)
+set(unstarve_tables unstarve/pipeline/passes unstarve/diagnose/rules unstarve/diagnose/trace_rules cli/commands)
 function(unstarve_unity target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})

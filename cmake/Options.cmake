@@ -9,6 +9,7 @@ find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(LibArchive REQUIRED)  # unpacks published archives
 find_package(OpenSSL REQUIRED)     # MD5 and SHA-256 of these archives
+find_package(SQLite3 REQUIRED)     # traces of Nsight Systems
 find_package(CLI11 REQUIRED)
 find_package(Catch2 2.13 REQUIRED)
 

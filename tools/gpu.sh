@@ -21,8 +21,8 @@ say() { echo "gpu: $*" >&2; }
 fail() { say "$*"; exit 2; }
 
 # The packages of group [build] that a build without network, remote reading and Parquet needs.
-libraries=(libjpeg62-turbo-dev libpng-dev libwebp-dev zlib1g-dev libzstd-dev libarchive-dev libssl-dev liburing-dev
-  libhwy-dev libcli11-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev catch2)
+libraries=(libjpeg62-turbo-dev libpng-dev libwebp-dev zlib1g-dev libzstd-dev libarchive-dev libssl-dev libsqlite3-dev
+  liburing-dev libhwy-dev libcli11-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev catch2)
 
 write_archive() {
   local file=${1:-$default_archive} work

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/diagnose/metrics/metrics_server.h"
@@ -238,8 +239,12 @@ RunProfile watch_process(const WatchOptions& options) {
 }  // namespace
 
 WatchResult run_watch(const WatchOptions& options) {
+  return explain_run(options.command.empty() ? watch_process(options) : watch_command(options));
+}
+
+WatchResult explain_run(RunProfile profile) {
   WatchResult result;
-  result.profile = options.command.empty() ? watch_process(options) : watch_command(options);
+  result.profile = std::move(profile);
   result.findings = findings_in(result.profile);
   return result;
 }

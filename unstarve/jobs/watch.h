@@ -46,10 +46,12 @@ struct WatchResult {
 };
 
 [[nodiscard]] WatchResult run_watch(const WatchOptions& options);
+// The same for a program that was watched before.
+[[nodiscard]] WatchResult explain_run(RunProfile profile);
 
 // Defined in watch_report.cpp. `command`: the command line, shown in the report.
 [[nodiscard]] std::string to_text(const WatchResult& result);
-// {"verdict", "findings": [{rule, title, evidence, change, lost, gain (null: unknown)}], "profile": see run_profile.h}
+// See diagnosis_to_json() (common/findings.h).
 [[nodiscard]] std::string to_json(const WatchResult& result);
 [[nodiscard]] Report report_of(const WatchResult& result, const std::string& command);
 

@@ -7,7 +7,7 @@
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
-#include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/common/findings.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
 
@@ -181,12 +181,7 @@ std::string to_text(const WatchResult& result) {
   const RunProfile& profile = result.profile;
   const MachineUse& machine = profile.machine;
   std::string text = fmt::format("{}\n", verdict_of(result));
-  int number = 0;
-  for (const RunFinding& finding : result.findings) {
-    text += fmt::format("\n{}. {}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, finding.evidence,
-                        finding.change);
-    if (finding.gain > 1) text += fmt::format("   gain:     up to {:.2f} times the throughput\n", finding.gain);
-  }
+  text += findings_to_text(result.findings);
   if (profile.processes.empty()) return text;
   text += fmt::format("\n{:<24} {:>7} {:>8} {:>9} {:>9} {:>9}\n", "process", "role", "cores", "no core", "memory",
                       "storage");
@@ -222,19 +217,7 @@ std::string to_text(const WatchResult& result) {
 }
 
 std::string to_json(const WatchResult& result) {
-  Json findings = Json::array();
-  for (const RunFinding& finding : result.findings) {
-    findings.push_back({{"rule", finding.rule},
-                        {"title", finding.title},
-                        {"evidence", finding.evidence},
-                        {"change", finding.change},
-                        {"lost", finding.lost},
-                        {"gain", finding.gain > 0 ? Json(finding.gain) : Json(nullptr)}});
-  }
-  const Json json{{"verdict", verdict_of(result)},
-                  {"findings", std::move(findings)},
-                  {"profile", Json::parse(to_json(result.profile))}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+  return diagnosis_to_json(verdict_of(result), result.findings, result.profile);
 }
 
 Report report_of(const WatchResult& result, const std::string& command) {

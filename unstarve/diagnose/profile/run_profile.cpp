@@ -35,6 +35,33 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepUse, source, rate, seconds, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunProfile, version, command, exit_code, watching, machine, processes, timeline,
                                    stacks, steps)
 
+NLOHMANN_JSON_SERIALIZE_ENUM(CopyDirection, {{CopyDirection::kUnknown, "unknown"},
+                                             {CopyDirection::kToDevice, "to device"},
+                                             {CopyDirection::kToHost, "to host"},
+                                             {CopyDirection::kOnDevice, "on device"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(MemoryKind, {{MemoryKind::kUnknown, "unknown"},
+                                          {MemoryKind::kPageable, "pageable"},
+                                          {MemoryKind::kPinned, "pinned"},
+                                          {MemoryKind::kDevice, "device"},
+                                          {MemoryKind::kManaged, "managed"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Framework, {{Framework::kUnknown, "unknown"},
+                                         {Framework::kPyTorch, "PyTorch"},
+                                         {Framework::kTensorFlow, "TensorFlow"},
+                                         {Framework::kJax, "JAX"}})
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceStep, seconds, parts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceUse, index, name, compute_capability, memory_bytes, peak_memory_bytes, busy_s,
+                                   kernel_s, copy_s, memset_s, collective_s, matrix_s, tensor_core_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CopyUse, direction, host_memory, count, tiny, bytes, seconds, overlapped_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallUse, count, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuntimeUse, launches, copies, synchronisations, allocations, other_s,
+                                   median_kernel_s, kernels)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IdleUse, loader_s, checkpoint_s, logging_s, allocation_s, synchronisation_s,
+                                   launch_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NamedTime, name, count, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceUse, format, framework, loader, observed_s, analysed_s, overhead_s, events,
+                                   left_out, image_bytes, steps, parts, idle, runtime, devices, copies, kernels,
+                                   operators)
+
 double usable_cores(const MachineUse& machine) {
   const auto affinity = static_cast<double>(machine.affinity_cores);
   return machine.quota_cores > 0 ? std::min(machine.quota_cores, affinity) : affinity;
@@ -58,7 +85,9 @@ const char* to_string(ProcessRole role) noexcept {
 
 std::string to_json(const RunProfile& profile) {
   // Names and arguments of processes may contain any bytes.
-  return nlohmann::json(profile).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+  nlohmann::json json(profile);
+  if (profile.trace) json["trace"] = *profile.trace;
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 RunProfile run_profile_from_json(const std::string& text, const std::string& origin) {
@@ -76,6 +105,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
                                                    profile.stacks.lines.size()));
       }
     }
+    if (json.contains("trace")) profile.trace = json.at("trace").get<TraceUse>();
     return profile;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, fmt::format("{}: expected the profile of a run: {}", origin, error.what()));

@@ -6,9 +6,11 @@
 // several threads are summed.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "unstarve/diagnose/profile/device_use.h"
 #include "unstarve/diagnose/profile/python_stacks.h"
 
 namespace unstarve {
@@ -120,6 +122,7 @@ struct RunProfile {
   RunTimeline timeline;
   PythonStacks stacks;
   StepUse steps;
+  std::optional<TraceUse> trace;  // of another profiler; missing in JSON if there is none
 };
 
 // Cores that the program may use at the same time.

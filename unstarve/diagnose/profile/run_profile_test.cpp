@@ -44,6 +44,31 @@ TEST_CASE("a profile is the same after JSON") {
     CHECK_THROWS_AS(run_profile_from_json(json.substr(0, size), "x.json"), Error);
 }
 
+TEST_CASE("what a trace shows is the same after JSON") {
+  RunProfile profile;
+  CHECK(to_json(profile).find("trace") == std::string::npos);
+  CHECK_FALSE(run_profile_from_json(to_json(profile), "x").trace);
+  TraceUse trace;
+  trace.format = "Kineto";
+  trace.framework = Framework::kJax;
+  trace.steps = {{0.5, {0.25, 0, 0, 0, 0, 0.125, 0, 0.125}}};
+  trace.devices.resize(1);
+  trace.devices[0].name = "A100";
+  trace.copies = {{CopyDirection::kToHost, MemoryKind::kPinned, 1, 2, 3, 0.5, 0.25}};
+  trace.runtime.launches = {7, 0.5};
+  trace.kernels = {{"gemm", 5, 0.25}};
+  profile.trace = trace;
+  const RunProfile read = run_profile_from_json(to_json(profile), "x");
+  REQUIRE(read.trace);
+  CHECK(to_json(read) == to_json(profile));
+  CHECK(read.trace->framework == Framework::kJax);
+  CHECK(read.trace->copies[0].host_memory == MemoryKind::kPinned);
+  CHECK(read.trace->steps[0].parts[5] == 0.125);
+  std::string json = to_json(profile);
+  json.replace(json.find("analysed_s"), 10, "something_");
+  CHECK_THROWS_AS(run_profile_from_json(json, "x"), Error);
+}
+
 ProcessUse process(int pid, int parent, const char* name, const char* command, double cpu_s) {
   ProcessUse use;
   use.pid = pid;

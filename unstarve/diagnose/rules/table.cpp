@@ -5,16 +5,49 @@
 
 namespace unstarve {
 
-// Each is defined in its own file.
+// Each is defined in its own file. Of processes:
 extern const Rule kFewWorkers, kManyWorkers, kUnevenWorkers, kSerialInput, kLargeImages, kSlowReads, kLock,
     kStorageWait, kCpuQuota, kOtherPrograms, kOperatorThreads, kPythonBound, kSmallSteps, kLoggingStall,
     kCheckpointStall, kRecompilation, kGrowingMemory;
+// Of traces:
+extern const Rule kInputWait, kPageableCopies, kExposedCopies, kFloatCopies, kTinyCopies, kLaunchBound, kHiddenSyncs,
+    kTensorCoresUnused, kAllocationsInSteps, kCheckpointIdle, kLoggingIdle, kStepOutliers, kCommunicationExposed,
+    kMemoryHeadroom, kAcceleratorFull, kFewSteps;
 
 std::span<const Rule> rules() {
-  static const std::array kRules{kFewWorkers,      kManyWorkers,  kUnevenWorkers, kSerialInput,  kLargeImages,
-                                 kSlowReads,       kLock,         kStorageWait,   kCpuQuota,     kOtherPrograms,
-                                 kOperatorThreads, kPythonBound,  kSmallSteps,    kLoggingStall, kCheckpointStall,
-                                 kRecompilation,   kGrowingMemory};
+  static const std::array kRules{kFewWorkers,
+                                 kManyWorkers,
+                                 kUnevenWorkers,
+                                 kSerialInput,
+                                 kLargeImages,
+                                 kSlowReads,
+                                 kLock,
+                                 kStorageWait,
+                                 kCpuQuota,
+                                 kOtherPrograms,
+                                 kOperatorThreads,
+                                 kPythonBound,
+                                 kSmallSteps,
+                                 kLoggingStall,
+                                 kCheckpointStall,
+                                 kRecompilation,
+                                 kGrowingMemory,
+                                 kInputWait,
+                                 kPageableCopies,
+                                 kExposedCopies,
+                                 kFloatCopies,
+                                 kTinyCopies,
+                                 kLaunchBound,
+                                 kHiddenSyncs,
+                                 kTensorCoresUnused,
+                                 kAllocationsInSteps,
+                                 kCheckpointIdle,
+                                 kLoggingIdle,
+                                 kStepOutliers,
+                                 kCommunicationExposed,
+                                 kMemoryHeadroom,
+                                 kAcceleratorFull,
+                                 kFewSteps};
   return kRules;
 }
 

@@ -1,0 +1,239 @@
+"""`unstarve diagnose` on traces of torch.profiler: recorded here on the CPU, and built from the events of GPUs."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# A loader that is slower than the network. The trace has 8 steps; the first one is left out.
+SLOW_LOADER = """
+    import sys, time, torch
+    from torch.profiler import ProfilerActivity, profile, record_function, schedule
+    torch.set_num_threads(1)
+    class Slow(torch.utils.data.Dataset):
+        def __len__(self):
+            return 10**9
+        def __getitem__(self, index):
+            time.sleep(0.004)
+            return torch.zeros(64)
+    workers, path = int(sys.argv[1]), sys.argv[2]
+    model = torch.nn.Linear(64, 64)
+    batches = iter(torch.utils.data.DataLoader(Slow(), batch_size=4, num_workers=workers))
+    with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=8),
+                 record_shapes=True, on_trace_ready=lambda p: p.export_chrome_trace(path)) as profiler:
+        for step in range(10):
+            with record_function("forward"):
+                model(next(batches)).sum().backward()
+            if step == 6:
+                torch.save(model.state_dict(), path + ".pt")
+            profiler.step()
+"""
+
+
+def diagnose(*arguments):
+    return subprocess.run([os.environ["UNSTARVE"], "diagnose", *map(str, arguments)], capture_output=True, text=True,
+                          timeout=120, check=False)
+
+
+def diagnosis_of(path):
+    run = diagnose(path, "--json")
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def rules_of(diagnosis):
+    return [finding["rule"] for finding in diagnosis["findings"]]
+
+
+def assert_parts_sum(trace):
+    assert sum(trace["parts"]) == pytest.approx(trace["analysed_s"], rel=1e-6)
+    for step in trace["steps"]:
+        assert sum(step["parts"]) == pytest.approx(step["seconds"], rel=1e-6)
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["in the main process", "by a worker"])
+def recorded(request, tmp_path_factory):
+    """Number of workers and a trace, as a compressed file."""
+    path = tmp_path_factory.mktemp("traces") / "trace.json.gz"
+    subprocess.run([sys.executable, "-c", textwrap.dedent(SLOW_LOADER), str(request.param), str(path)], check=True,
+                   timeout=120)
+    return request.param, path
+
+
+def test_a_slow_loader_is_found(recorded):
+    workers, path = recorded
+    diagnosis = diagnosis_of(path)
+    trace = diagnosis["profile"]["trace"]
+    assert diagnosis["findings"][0]["rule"] == "input-wait"
+    assert diagnosis["findings"][0]["lost"] > 0.5
+    assert diagnosis["findings"][0]["gain"] > 2
+    assert ("num_workers=N" in diagnosis["findings"][0]["change"]) == (workers == 0)
+    assert (trace["format"], trace["framework"], len(trace["steps"])) == ("Kineto", "PyTorch", 7)
+    assert trace["devices"] == []
+    assert_parts_sum(trace)
+    # Four samples of 4 ms each, without those that a worker has prepared before.
+    assert all(step["seconds"] >= 0.012 for step in trace["steps"][1:])
+    assert any(operator["name"].startswith("aten::") for operator in trace["operators"])
+
+
+def test_the_text_names_parts_and_source(recorded):
+    run = diagnose(recorded[1])
+    assert run.returncode == 0
+    lines = run.stdout.splitlines()
+    assert lines[0] == "the main thread waits for the next batch"
+    assert any(line.startswith("loader ") and line.endswith("%") for line in lines)
+    assert lines[-1].startswith("Kineto trace: 7 steps of ")
+
+
+def test_the_result_does_not_depend_on_compression_and_order(recorded, tmp_path):
+    events = json.loads(gzip.decompress(recorded[1].read_bytes()))
+    plain = tmp_path / "plain.json"
+    plain.write_text(json.dumps(events))
+    expected = diagnosis_of(recorded[1])
+    assert diagnosis_of(plain)["profile"]["trace"]["parts"] == pytest.approx(expected["profile"]["trace"]["parts"])
+    events["traceEvents"].reverse()
+    backwards = {"traceEvents": events.pop("traceEvents"), **events}
+    plain.write_text(json.dumps(backwards))
+    again = diagnosis_of(plain)
+    assert rules_of(again) == rules_of(expected)
+    assert again["profile"]["trace"]["parts"] == pytest.approx(expected["profile"]["trace"]["parts"])
+
+
+def test_a_truncated_trace_is_an_error(recorded, tmp_path):
+    text = gzip.decompress(recorded[1].read_bytes())
+    for name, content in [("cut.json", text[: len(text) // 2]), ("cut.json.gz", recorded[1].read_bytes()[:-2000])]:
+        cut = tmp_path / name
+        cut.write_bytes(content)
+        run = diagnose(cut)
+        assert run.returncode == 3
+        assert str(cut) in run.stderr
+    assert "truncated" in diagnose(tmp_path / "cut.json").stderr
+
+
+class Gpu:
+    """Events as Kineto writes them for a GPU; times in microseconds."""
+
+    def __init__(self):
+        self.events = []
+        self.correlation = 0
+
+    def host(self, category, name, begin, length, **args):
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": 4711, "tid": 4711, "ts": begin,
+                            "dur": length, "args": args})
+
+    def step(self, number, begin, length):
+        self.host("user_annotation", f"ProfilerStep#{number}", begin, length)
+
+    def work(self, category, name, call, called, begin, length, **args):
+        """A call of the runtime at `called`, and what it starts on the GPU at `begin`."""
+        self.correlation += 1
+        ids = {"External id": self.correlation, "correlation": self.correlation}
+        self.host("cuda_runtime", call, called, 5, **ids)
+        self.events.append({"ph": "s", "id": self.correlation, "pid": 4711, "tid": 4711, "ts": called, "cat": "ac2g",
+                            "name": "ac2g"})
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": 0, "tid": 7, "ts": begin, "dur": length,
+                            "args": {**ids, "device": 0, "context": 1, "stream": 7, **args}})
+
+    def kernel(self, name, called, begin, length):
+        self.work("kernel", name, "cudaLaunchKernel", called, begin, length, queued=0, grid=[64, 1, 1],
+                  block=[256, 1, 1], **{"registers per thread": 32, "est. achieved occupancy %": 50})
+
+    def copy(self, name, called, begin, length, size):
+        self.work("gpu_memcpy", name, "cudaMemcpyAsync", called, begin, length, bytes=size)
+
+    def write(self, path):
+        devices = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "totalGlobalMem": 85094825984, "computeMajor": 8,
+                    "computeMinor": 0}]
+        path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": devices, "traceEvents": self.events}))
+        return path
+
+
+def test_copies_synchronisations_and_precision_of_a_gpu(tmp_path):
+    gpu = Gpu()
+    for step in range(12):
+        at = 10_000 * step
+        gpu.step(step, at, 10_000)
+        gpu.copy("Memcpy HtoD (Pageable -> Device)", at + 10, at + 20, 1000, 20_000_000)
+        gpu.kernel("ampere_sgemm_128x64_tn", at + 1000, at + 1020, 6980)
+        gpu.copy("Memcpy DtoH (Device -> Pageable)", at + 1100, at + 8000, 2, 4)
+        gpu.host("cuda_runtime", "cudaStreamSynchronize", at + 1110, 6900)
+    diagnosis = diagnosis_of(gpu.write(tmp_path / "gpu.json"))
+    assert rules_of(diagnosis) == ["tensor-cores-unused", "hidden-syncs", "pageable-copies"]
+    assert [finding["lost"] for finding in diagnosis["findings"]] == pytest.approx([0.349, 0.2, 0.1], abs=0.01)
+    trace = diagnosis["profile"]["trace"]
+    assert_parts_sum(trace)
+    assert trace["parts"][:2] == pytest.approx([11 * 6.98e-3, 11 * 1.002e-3])
+    assert trace["devices"][0]["name"] == "NVIDIA A100-SXM4-80GB"
+    assert trace["devices"][0]["busy_s"] == pytest.approx(11 * 6.98e-3)
+    assert {copy["direction"]: copy["count"] for copy in trace["copies"]} == {"to device": 11, "to host": 11}
+
+
+def test_short_kernels_are_launch_bound(tmp_path):
+    gpu = Gpu()
+    for step in range(12):
+        gpu.step(step, 10_000 * step, 10_000)
+        for kernel in range(400):
+            at = 10_000 * step + 25 * kernel
+            gpu.kernel("void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float> >", at, at + 8,
+                       3)
+    diagnosis = diagnosis_of(gpu.write(tmp_path / "gpu.json"))
+    assert rules_of(diagnosis) == ["launch-bound"]
+    assert "400 kernels per step" in diagnosis["findings"][0]["evidence"]
+    assert diagnosis["findings"][0]["lost"] == pytest.approx(0.88, abs=0.01)
+
+
+def test_a_busy_gpu_is_reported_as_such(tmp_path):
+    gpu = Gpu()
+    for step in range(12):
+        gpu.step(step, 10_000 * step, 10_000)
+        gpu.kernel("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", 10_000 * step, 10_000 * step + 100,
+                   9800)
+    diagnosis = diagnosis_of(gpu.write(tmp_path / "gpu.json"))
+    assert rules_of(diagnosis) == ["accelerator-full"]
+    assert "98 %" in diagnosis["verdict"]
+
+
+def test_exposed_communication(tmp_path):
+    gpu = Gpu()
+    for step in range(12):
+        at = 10_000 * step
+        gpu.step(step, at, 10_000)
+        gpu.kernel("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", at, at + 10, 7000)
+        gpu.kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", at + 20, at + 5010,
+                   4900)
+    diagnosis = diagnosis_of(gpu.write(tmp_path / "gpu.json"))
+    assert "communication-exposed" in rules_of(diagnosis)
+    assert diagnosis["findings"][0]["lost"] == pytest.approx(0.29, abs=0.01)
+
+
+def test_the_output_of_diagnose_is_an_input(tmp_path, recorded):
+    out = tmp_path / "diagnosis.json"
+    assert diagnose(recorded[1], "--out", out).returncode == 0
+    assert json.loads(out.read_text()) == diagnosis_of(recorded[1]) == diagnosis_of(out)
+
+
+def test_the_output_of_watch_is_an_input(tmp_path):
+    out = tmp_path / "watched.json"
+    script = "import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass"
+    watched = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", str(out), "--", sys.executable, "-c", script],
+                             capture_output=True, text=True, timeout=60, check=True)
+    assert diagnosis_of(out) == json.loads(out.read_text())
+    assert diagnose(out).stdout in watched.stderr
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", "is empty"),
+    (b"\x7fELF", "unknown format"),
+    (b'{"a": 1}', 'without "traceEvents"'),
+    (b'{"traceEvents": [{"ph": "X", "name": "f", "ts": 1, "dur": 1}]}', "xplane.pb"),
+])
+def test_files_that_are_not_traces(tmp_path, content, message):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    run = diagnose(path)
+    assert run.returncode == 3
+    assert message in run.stderr

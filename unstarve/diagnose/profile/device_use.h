@@ -1,0 +1,131 @@
+#pragma once
+// What a trace of another profiler shows of a training program, as plain data: its steps, the accelerators, the copies,
+// and for what the accelerators waited. A part of RunProfile, with its version. Times are seconds.
+//
+// Sums cover the analysed time: the steps without the first one, or the whole trace if it has no steps.
+//
+//   step       |#### kernel ####|== copy ==|.. loader ..|#### kernel ####|      each moment counts to one part, so that
+//   parts       kernel           copy       loader       kernel                 the parts of a step sum to its duration
+//   idle                                    |  loader  |                        no device works: for what it waits
+//
+// Threads: plain data; the functions are pure. Failure: none.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace unstarve {
+
+// In descending priority: a moment counts to the first part that is active.
+enum class StepActivity {
+  kKernel,
+  kCopy,  // between host and device, or on the device
+  kMemset,
+  kCommunication,  // kernels of collectives
+  kRuntime,        // calls of the accelerator's runtime in threads that launch kernels
+  kLoader,         // the main thread waits for the next batch
+  kOperator,       // operators on the CPU, in any thread
+  kOther,
+};
+inline constexpr std::size_t kStepActivities = 8;
+using PartSeconds = std::array<double, kStepActivities>;  // by StepActivity
+
+struct TraceStep {
+  double seconds = 0;  // until the next step begins
+  PartSeconds parts{};
+};
+
+// One accelerator. Times of several streams are summed, except busy_s.
+struct DeviceUse {
+  int index = 0;
+  std::string name;                    // empty: unknown
+  double compute_capability = 0;       // of CUDA, as 8.6; 0: unknown
+  std::int64_t memory_bytes = 0;       // 0: unknown
+  std::int64_t peak_memory_bytes = 0;  // that the framework reserved; 0: unknown
+  double busy_s = 0;                   // with at least one kernel or collective
+  double kernel_s = 0;
+  double copy_s = 0;
+  double memset_s = 0;
+  double collective_s = 0;
+  double matrix_s = 0;       // kernels of matrix products and convolutions, by name
+  double tensor_core_s = 0;  // those of them that use tensor cores
+};
+
+enum class CopyDirection { kToDevice, kToHost, kOnDevice, kUnknown };
+enum class MemoryKind { kUnknown, kPageable, kPinned, kDevice, kManaged };
+
+inline constexpr std::int64_t kTinyCopyBytes = 64 << 10;
+
+// The copies of one direction from, or to, one kind of host memory.
+struct CopyUse {
+  CopyDirection direction = CopyDirection::kUnknown;
+  MemoryKind host_memory = MemoryKind::kUnknown;
+  std::int64_t count = 0;
+  std::int64_t tiny = 0;  // of at most kTinyCopyBytes
+  std::int64_t bytes = 0;
+  double seconds = 0;
+  double overlapped_s = 0;  // while a kernel runs
+};
+
+struct CallUse {
+  std::int64_t count = 0;
+  double seconds = 0;
+};
+
+// Calls of the runtime in threads that launch kernels.
+struct RuntimeUse {
+  CallUse launches, copies, synchronisations,
+      allocations;  // allocations: of device and pinned memory, and their release
+  double other_s = 0;
+  double median_kernel_s = 0;
+  std::int64_t kernels = 0;
+};
+
+// The time in which no device works, by what the host does. In a program without devices: all time of the main thread
+// in the loader, in checkpoints and in logging.
+struct IdleUse {
+  double loader_s = 0;
+  double checkpoint_s = 0;
+  double logging_s = 0;
+  double allocation_s = 0;
+  double synchronisation_s = 0;  // after the host has waited for the device, until it has launched work again
+  double launch_s = 0;           // the remaining time: the host launches more slowly than the device works
+};
+
+struct NamedTime {
+  std::string name;
+  std::int64_t count = 0;
+  double seconds = 0;
+};
+
+enum class Framework { kUnknown, kPyTorch, kTensorFlow, kJax };
+
+struct TraceUse {
+  std::string format;  // "Kineto", "XSpace", "Nsight Systems"
+  Framework framework = Framework::kUnknown;
+  std::string loader;  // name of the range of the loader, empty: none was found
+  double observed_s = 0;
+  double analysed_s = 0;
+  double overhead_s = 0;         // that the profiler reports of itself
+  std::int64_t events = 0;       // that were evaluated
+  std::int64_t left_out = 0;     // because of the memory limit
+  std::int64_t image_bytes = 0;  // copied to the device as float32 in 4 dimensions
+  std::vector<TraceStep> steps;  // at most kMostSteps
+  PartSeconds parts{};
+  IdleUse idle;
+  RuntimeUse runtime;
+  std::vector<DeviceUse> devices;  // that worked
+  std::vector<CopyUse> copies;
+  std::vector<NamedTime> kernels;    // most time first, at most kMostNames
+  std::vector<NamedTime> operators;  // the same, by the time without the operators that they call
+};
+inline constexpr std::size_t kMostSteps = 100'000;
+inline constexpr std::size_t kMostNames = 20;
+
+[[nodiscard]] const char* to_string(StepActivity part) noexcept;
+[[nodiscard]] const char* to_string(CopyDirection direction) noexcept;
+[[nodiscard]] const char* to_string(MemoryKind kind) noexcept;
+[[nodiscard]] const char* to_string(Framework framework) noexcept;
+
+}  // namespace unstarve

@@ -1,0 +1,59 @@
+// The trace is too short, or was disturbed by its profiler: other findings may be wrong.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/trace_rules/trace_summary.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kFewest = 5;
+
+std::string how_to_record(const TraceUse& trace) {
+  if (trace.format == "Nsight Systems")
+    return "record 10 steps, each inside of an NVTX range: torch.cuda.nvtx.range(f\"step {i}\")";
+  return change_for(
+      trace, {"record 10 steps: torch.profiler.schedule(wait=1, warmup=1, active=10), and call profiler.step() at the "
+              "end of every step",
+              "record 10 steps, each inside of tf.profiler.experimental.Trace(\"train\", step_num=step, _r=1)",
+              "record 10 steps, each inside of jax.profiler.StepTraceAnnotation(\"train\", step_num=step)"});
+}
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  if (!profile.trace) return std::nullopt;
+  const TraceUse& trace = *profile.trace;
+  const double overhead = share_of(trace, trace.overhead_s);
+  const bool few = trace.steps.size() < kFewest;
+  if (!few && overhead < 0.03 && trace.left_out == 0) return std::nullopt;
+  RunFinding finding;
+  finding.title = "the trace permits no firm conclusion";
+  if (few) {
+    finding.evidence = trace.steps.empty() ? "it has no steps"
+                                           : fmt::format("it has {} step{} that can be evaluated", trace.steps.size(),
+                                                         trace.steps.size() == 1 ? "" : "s");
+    finding.change = how_to_record(trace);
+  }
+  if (overhead >= 0.03) {
+    finding.evidence += fmt::format("{}the profiler itself took {:.0f} % of the time", few ? "; " : "", 100 * overhead);
+    finding.change += fmt::format("{}record less: no stacks, shapes or memory", few ? "; " : "");
+  }
+  if (trace.left_out > 0) {
+    finding.evidence += fmt::format("{}{} events were left out, because they exceed the memory limit",
+                                    finding.evidence.empty() ? "" : "; ", trace.left_out);
+    finding.change += fmt::format("{}record fewer steps", finding.change.empty() ? "" : "; ");
+  }
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kFewSteps;
+const Rule kFewSteps{"few-steps",
+                     "fewer than 5 steps without the first one, the profiler reports that it took 3 % of the time, or "
+                     "events were left out",
+                     find};
+
+}  // namespace unstarve

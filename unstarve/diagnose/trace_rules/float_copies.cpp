@@ -1,0 +1,49 @@
+// Images are copied to the accelerator as float32, four times the bytes of uint8.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+#include "unstarve/diagnose/trace_rules/trace_summary.h"
+
+namespace unstarve {
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  if (!profile.trace) return std::nullopt;
+  const TraceUse& trace = *profile.trace;
+  const CopyUse pageable = copies_of(trace, CopyDirection::kToDevice, true);
+  const CopyUse others = copies_of(trace, CopyDirection::kToDevice, false);
+  const double bytes = static_cast<double>(pageable.bytes + others.bytes);
+  if (bytes <= 0 || static_cast<double>(trace.image_bytes) < bytes / 2) return std::nullopt;
+  CopyUse all = pageable;
+  all.seconds += others.seconds;
+  all.overlapped_s += others.overlapped_s;
+  const double images = std::min(static_cast<double>(trace.image_bytes) / bytes, 1.0);
+  const double lost = 0.75 * images * share_of(trace, exposed_s(trace, all));
+  if (lost < 0.02) return std::nullopt;
+  RunFinding finding;
+  finding.title = "images are copied to the accelerator as float32";
+  finding.evidence =
+      fmt::format("{:.0f} % of the copied bytes are float32 tensors of 4 dimensions; no kernel runs for {} of copies",
+                  100 * images, time_of(trace, exposed_s(trace, all)));
+  finding.change =
+      "copy uint8 images, a quarter of the bytes, and convert and normalise them on the accelerator: "
+      "images.to(device, non_blocking=True).float().sub_(mean).div_(std)";
+  finding.lost = lost;
+  finding.gain = gain_without(lost);
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kFloatCopies;
+const Rule kFloatCopies{"float32-copies",
+                        "at least half of the bytes copied to the accelerator are float32 in 4 dimensions "
+                        "(record_shapes=True shows it), and three quarters of their time without a kernel are 2 % of "
+                        "the step",
+                        find};
+
+}  // namespace unstarve

@@ -1,0 +1,45 @@
+// Memory for a larger batch is free, while launches limit.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+#include "unstarve/diagnose/trace_rules/trace_summary.h"
+
+namespace unstarve {
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  if (!profile.trace) return std::nullopt;
+  const TraceUse& trace = *profile.trace;
+  double used = 0;  // of the device that has the least free
+  for (const DeviceUse& device : trace.devices) {
+    if (device.busy_s <= 0) continue;
+    if (device.memory_bytes <= 0 || device.peak_memory_bytes <= 0) return std::nullopt;
+    used = std::max(used, static_cast<double>(device.peak_memory_bytes) / static_cast<double>(device.memory_bytes));
+  }
+  const double launch = share_of(trace, trace.idle.launch_s);
+  if (used <= 0 || used > 0.5 || launch < 0.1) return std::nullopt;
+  RunFinding finding;
+  finding.title = "the memory of the accelerator permits a larger batch, with fewer launches per sample";
+  finding.evidence = fmt::format(
+      "the framework reserved at most {:.0f} % of the memory; no accelerator works for {}, "
+      "while the host launches",
+      100 * used, time_of(trace, trace.idle.launch_s));
+  finding.change = "use twice the batch size, with the learning rate adapted to it";
+  finding.lost = launch / 2;
+  finding.gain = gain_without(finding.lost);
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kMemoryHeadroom;
+const Rule kMemoryHeadroom{"memory-headroom",
+                           "the framework reserved at most half of the memory (profile_memory=True shows it), and no "
+                           "accelerator works for 10 % of the step because of launches",
+                           find};
+
+}  // namespace unstarve

@@ -1,0 +1,42 @@
+// Copies to the accelerator from pageable memory, which are slow and cannot run next to kernels.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+#include "unstarve/diagnose/trace_rules/trace_summary.h"
+
+namespace unstarve {
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  if (!profile.trace) return std::nullopt;
+  const TraceUse& trace = *profile.trace;
+  const CopyUse copies = copies_of(trace, CopyDirection::kToDevice, true);
+  const double exposed = exposed_s(trace, copies), lost = share_of(trace, exposed);
+  if (lost < 0.02) return std::nullopt;
+  RunFinding finding;
+  finding.title = "batches are copied to the accelerator from pageable memory";
+  finding.evidence =
+      fmt::format("{:.1f} MB per step are copied from pageable memory at {:.1f} GB/s; no kernel runs for {}",
+                  1e-6 * per_step(trace, static_cast<double>(copies.bytes)),
+                  1e-9 * static_cast<double>(copies.bytes) / std::max(copies.seconds, 1e-9), time_of(trace, exposed));
+  finding.change =
+      change_for(trace, {"use DataLoader(pin_memory=True) and batch.to(device, non_blocking=True)",
+                         "end the pipeline by dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",
+                         "call jax.device_put for the next batch before the result of the current step is read"});
+  finding.lost = lost;
+  finding.gain = gain_without(lost);
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kPageableCopies;
+const Rule kPageableCopies{
+    "pageable-copies", "copies from pageable memory to the accelerator take 2 % of the step in which no kernel runs",
+    find};
+
+}  // namespace unstarve

@@ -1,0 +1,299 @@
+// Every rule on traces: profiles that it must find, and profiles that it must not.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+#include "unstarve/diagnose/trace_rules/trace_summary.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Contains;
+using RuleNames = std::set<std::string>;
+
+// 20 steps of 100 ms on one device, which is busy for `kernel` of it; the rest of the time is `part`.
+RunProfile training(double kernel, StepActivity part = StepActivity::kOther) {
+  RunProfile profile;
+  TraceUse trace;
+  trace.format = "Kineto";
+  trace.framework = Framework::kPyTorch;
+  trace.events = 1000;
+  trace.observed_s = trace.analysed_s = 2;
+  TraceStep step;
+  step.seconds = 0.1;
+  step.parts[static_cast<std::size_t>(StepActivity::kKernel)] = 0.1 * kernel;
+  step.parts[static_cast<std::size_t>(part)] = 0.1 * (1 - kernel);
+  trace.steps.assign(20, step);
+  for (std::size_t i = 0; i < kStepActivities; ++i) trace.parts[i] = 20 * step.parts[i];
+  DeviceUse device;
+  device.busy_s = device.kernel_s = 2 * kernel;
+  device.compute_capability = 8;
+  trace.devices = {device};
+  trace.runtime.kernels = 20 * 500;
+  trace.runtime.median_kernel_s = 200e-6;
+  profile.trace = trace;
+  return profile;
+}
+
+RuleNames found(const RunProfile& profile) {
+  RuleNames names;
+  for (const RunFinding& finding : findings_of(profile)) {
+    CHECK_FALSE(finding.title.empty());
+    CHECK_FALSE(finding.evidence.empty());
+    CHECK_FALSE(finding.change.empty());
+    CHECK((finding.lost >= 0 && finding.lost <= 1));
+    CHECK((finding.gain == 0 || finding.gain >= 1));
+    names.insert(finding.rule);
+  }
+  return names;
+}
+
+RunFinding finding_of(const RunProfile& profile, const std::string& rule) {
+  for (const RunFinding& finding : findings_of(profile))
+    if (finding.rule == rule) return finding;
+  FAIL("not found: " << rule);
+  return {};
+}
+
+TEST_CASE("a trace without known causes") {
+  CHECK(found(training(0.85)) == RuleNames{});
+  RunProfile empty;
+  empty.trace = TraceUse{};
+  CHECK(found(empty) == RuleNames{"few-steps"});
+  CHECK(found(RunProfile{}) == RuleNames{});
+}
+
+TEST_CASE("the main thread waits for the loader") {
+  RunProfile profile = training(0.7, StepActivity::kLoader);
+  profile.trace->idle.loader_s = 0.6;
+  profile.trace->loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+  CHECK(found(profile) == RuleNames{"input-wait"});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.lost == Approx(0.3));
+  CHECK(finding.gain == Approx(1 / 0.7));
+  CHECK_THAT(finding.evidence, Contains("30.0 ms of a step of 100.0 ms (30 %)"));
+  CHECK_THAT(finding.change, Contains("more workers"));
+  profile.trace->loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  CHECK_THAT(findings_of(profile)[0].change, Contains("num_workers=N"));
+  profile.trace->framework = Framework::kTensorFlow;
+  CHECK_THAT(findings_of(profile)[0].change, Contains("prefetch(tf.data.AUTOTUNE)"));
+  profile.trace->framework = Framework::kUnknown;
+  CHECK_THAT(findings_of(profile)[0].change, Contains("PyTorch: ") && Contains("JAX: "));
+  profile.trace->idle.loader_s = 0.09;
+  CHECK(found(profile) == RuleNames{});
+}
+
+CopyUse to_device(MemoryKind memory, double seconds, double overlapped_s) {
+  CopyUse copy;
+  copy.direction = CopyDirection::kToDevice;
+  copy.host_memory = memory;
+  copy.count = 20;
+  copy.bytes = 2'000'000'000;
+  copy.seconds = seconds;
+  copy.overlapped_s = overlapped_s;
+  return copy;
+}
+
+TEST_CASE("copies from pageable memory") {
+  RunProfile profile = training(0.8, StepActivity::kCopy);
+  profile.trace->copies = {to_device(MemoryKind::kPageable, 0.4, 0)};
+  CHECK(found(profile) == RuleNames{"pageable-copies"});
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.lost == Approx(0.2));
+  CHECK_THAT(finding.evidence, Contains("100.0 MB per step") && Contains("5.0 GB/s"));
+  CHECK_THAT(finding.change, Contains("pin_memory=True"));
+  profile.trace->copies = {to_device(MemoryKind::kPageable, 0.4, 0.38)};  // kernels hide them
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("copies from pinned memory that are not hidden") {
+  RunProfile profile = training(0.8, StepActivity::kCopy);
+  profile.trace->copies = {to_device(MemoryKind::kPinned, 0.4, 0.1)};
+  CHECK(found(profile) == RuleNames{"copies-not-overlapped"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.15));
+  profile.trace->copies = {to_device(MemoryKind::kPinned, 0.4, 0.35)};
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->copies = {to_device(MemoryKind::kPinned, 0.4, 0)};
+  profile.trace->copies[0].direction = CopyDirection::kOnDevice;
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("images as float32") {
+  RunProfile profile = training(0.8, StepActivity::kCopy);
+  profile.trace->copies = {to_device(MemoryKind::kPinned, 0.4, 0)};
+  profile.trace->image_bytes = 1'900'000'000;
+  CHECK(found(profile) == RuleNames{"copies-not-overlapped", "float32-copies"});
+  CHECK(finding_of(profile, "float32-copies").lost == Approx(0.75 * 0.95 * 0.2));
+  profile.trace->image_bytes = 900'000'000;
+  CHECK(found(profile) == RuleNames{"copies-not-overlapped"});
+  profile.trace->image_bytes = 2'000'000'000;
+  profile.trace->copies = {to_device(MemoryKind::kPinned, 0.4, 0.39)};
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("tiny copies") {
+  RunProfile profile = training(0.85);
+  CopyUse copy = to_device(MemoryKind::kPinned, 0.01, 0);
+  copy.count = copy.tiny = 20 * 60;
+  profile.trace->copies = {copy};
+  profile.trace->runtime.copies = {20 * 60, 0.1};
+  profile.trace->idle.launch_s = 0.15;
+  CHECK(found(profile) == RuleNames{"tiny-copies"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.05));
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("60 copies"));
+  profile.trace->idle.launch_s = 0;  // the device does not wait for them
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->idle.launch_s = 0.15;
+  profile.trace->copies[0].tiny = 20 * 5;
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("launches") {
+  RunProfile profile = training(0.6, StepActivity::kRuntime);
+  profile.trace->idle.launch_s = 0.8;
+  profile.trace->runtime.median_kernel_s = 4e-6;
+  CHECK(found(profile) == RuleNames{"launch-bound"});
+  CHECK(findings_of(profile)[0].gain == Approx(1 / 0.6));
+  CHECK_THAT(findings_of(profile)[0].change, Contains("torch.compile"));
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("500 kernels per step"));
+  profile.trace->runtime.median_kernel_s = 400e-6;
+  profile.trace->operators = {{"aten::nonzero", 20, 0.3}};
+  CHECK_THAT(findings_of(profile)[0].title, Contains("other work"));
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("aten::nonzero"));
+  profile.trace->idle.launch_s = 0.15;
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->idle.launch_s = 0.8;
+  profile.trace->runtime.kernels = 0;
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("memory for a larger batch") {
+  RunProfile profile = training(0.6, StepActivity::kRuntime);
+  profile.trace->idle.launch_s = 0.8;
+  profile.trace->devices[0].memory_bytes = 80'000'000'000;
+  profile.trace->devices[0].peak_memory_bytes = 20'000'000'000;
+  CHECK(found(profile) == RuleNames{"launch-bound", "memory-headroom"});
+  CHECK(finding_of(profile, "memory-headroom").lost == Approx(0.2));
+  profile.trace->devices[0].peak_memory_bytes = 60'000'000'000;
+  CHECK(found(profile) == RuleNames{"launch-bound"});
+  profile.trace->devices[0].peak_memory_bytes = 20'000'000'000;
+  profile.trace->idle.launch_s = 0.1;
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("synchronisations") {
+  RunProfile profile = training(0.85);
+  profile.trace->idle.synchronisation_s = 0.2;
+  profile.trace->runtime.synchronisations = {60, 1};
+  CHECK(found(profile) == RuleNames{"hidden-syncs"});
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("3.0 synchronisations"));
+  profile.trace->idle.synchronisation_s = 0.05;  // one at the end of each step, with little effect
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("tensor cores") {
+  RunProfile profile = training(0.85);
+  profile.trace->devices[0].matrix_s = 1;
+  CHECK(found(profile) == RuleNames{"tensor-cores-unused"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.25));
+  CHECK_THAT(findings_of(profile)[0].change, Contains("bfloat16"));
+  profile.trace->devices[0].compute_capability = 7;
+  CHECK_THAT(findings_of(profile)[0].change, Contains("float16") && !Contains("bfloat16"));
+  profile.trace->devices[0].compute_capability = 6.1;  // has none
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->devices[0].compute_capability = 0;  // unknown
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->devices[0].compute_capability = 9;
+  profile.trace->devices[0].tensor_core_s = 0.7;
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->devices[0].tensor_core_s = 0;
+  profile.trace->devices[0].matrix_s = 0.3;
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("allocations, checkpoints and logging") {
+  RunProfile profile = training(0.85);
+  profile.trace->idle.allocation_s = 0.1;
+  profile.trace->runtime.allocations = {400, 0.1};
+  CHECK(found(profile) == RuleNames{"allocations-in-steps"});
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("20.0 calls per step"));
+  profile.trace->idle.allocation_s = 0.03;
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->idle.checkpoint_s = 0.2;
+  CHECK(found(profile) == RuleNames{"checkpoint-idle"});
+  profile.trace->idle.checkpoint_s = 0.03;
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->idle.logging_s = 0.2;
+  CHECK(found(profile) == RuleNames{"logging-idle"});
+  profile.trace->idle.logging_s = 0.03;
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("steps of different duration") {
+  RunProfile profile = training(0.85);
+  const auto lengthen = [&](std::size_t step) {
+    profile.trace->steps[step].seconds += 0.1;
+    profile.trace->steps[step].parts[static_cast<std::size_t>(StepActivity::kLoader)] += 0.1;
+    profile.trace->parts[static_cast<std::size_t>(StepActivity::kLoader)] += 0.1;
+    profile.trace->analysed_s += 0.1;
+  };
+  lengthen(4);
+  CHECK(found(profile) == RuleNames{});
+  lengthen(9);
+  lengthen(14);
+  CHECK(found(profile) == RuleNames{"step-outliers"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.3 / 2.3));
+  CHECK_THAT(findings_of(profile)[0].evidence,
+             Contains("3 of 20 steps") && Contains("one in 5") && Contains("what is longer in them: loader"));
+  lengthen(15);
+  CHECK_THAT(findings_of(profile)[0].evidence, !Contains("one in"));
+  profile.trace->steps.resize(6);
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("communication") {
+  RunProfile profile = training(0.8, StepActivity::kCommunication);
+  profile.trace->devices[0].collective_s = 0.8;
+  CHECK(found(profile) == RuleNames{"communication-exposed"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.2));
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("50 % of their time"));
+  CHECK(found(training(0.97, StepActivity::kCommunication)) == RuleNames{"accelerator-full"});
+}
+
+TEST_CASE("an accelerator that is busy all the time") {
+  RunProfile profile = training(0.96);
+  profile.trace->kernels = {{"gemm", 10, 1}, {"add", 100, 0.5}};
+  CHECK(found(profile) == RuleNames{"accelerator-full"});
+  CHECK_THAT(findings_of(profile)[0].title, Contains("96 %"));
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("gemm 50 %, add 25 %"));
+  profile.trace->devices.push_back(DeviceUse{});  // another one, which only copies
+  CHECK(found(profile) == RuleNames{"accelerator-full"});
+  profile.trace->devices[1].busy_s = 0.5;
+  CHECK(found(profile) == RuleNames{});
+}
+
+TEST_CASE("traces that permit no conclusion") {
+  RunProfile profile = training(0.85);
+  profile.trace->overhead_s = 0.1;
+  CHECK(found(profile) == RuleNames{"few-steps"});
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("5 % of the time"));
+  profile = training(0.85);
+  profile.trace->left_out = 3;
+  CHECK(found(profile) == RuleNames{"few-steps"});
+  profile = training(0.85);
+  profile.trace->steps.resize(4);
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("4 steps"));
+  CHECK_THAT(findings_of(profile)[0].change, Contains("profiler.step()"));
+  profile.trace->format = "Nsight Systems";
+  CHECK_THAT(findings_of(profile)[0].change, Contains("NVTX"));
+}
+
+TEST_CASE("a gain is limited by what remains") {
+  CHECK(gain_without(0.5) == Approx(2));
+  CHECK(gain_without(1) == Approx(100));
+  CHECK(gain_without(0) == 1);
+}
+
+}  // namespace
+}  // namespace unstarve

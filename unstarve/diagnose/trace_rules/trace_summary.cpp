@@ -1,0 +1,70 @@
+#include "unstarve/diagnose/trace_rules/trace_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "unstarve/core/statistics.h"
+
+namespace unstarve {
+namespace {
+
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.0f} us", 1e6 * seconds);
+  return seconds < 1 ? fmt::format("{:.1f} ms", 1e3 * seconds) : fmt::format("{:.2f} s", seconds);
+}
+
+}  // namespace
+
+double share_of(const TraceUse& trace, double seconds) {
+  return trace.analysed_s > 0 ? std::clamp(seconds / trace.analysed_s, 0.0, 1.0) : 0;
+}
+
+double per_step(const TraceUse& trace, double count) {
+  return trace.steps.empty() ? count : count / static_cast<double>(trace.steps.size());
+}
+
+std::string time_of(const TraceUse& trace, double seconds) {
+  return fmt::format("{} of {}{} ({:.0f} %)", duration(per_step(trace, seconds)),
+                     trace.steps.empty() ? "" : "a step of ", duration(per_step(trace, trace.analysed_s)),
+                     100 * share_of(trace, seconds));
+}
+
+const char* while_idle(const TraceUse& trace) { return trace.devices.empty() ? "" : " in which no accelerator works"; }
+
+double median_step_s(const TraceUse& trace) {
+  std::vector<double> seconds;
+  for (const TraceStep& step : trace.steps) seconds.push_back(step.seconds);
+  return seconds.empty() ? 0 : median(seconds);
+}
+
+CopyUse copies_of(const TraceUse& trace, CopyDirection direction, bool pageable) {
+  CopyUse sum;
+  sum.direction = direction;
+  for (const CopyUse& copy : trace.copies) {
+    if (copy.direction != direction || (copy.host_memory == MemoryKind::kPageable) != pageable) continue;
+    sum.count += copy.count;
+    sum.tiny += copy.tiny;
+    sum.bytes += copy.bytes;
+    sum.seconds += copy.seconds;
+    sum.overlapped_s += copy.overlapped_s;
+  }
+  return sum;
+}
+
+double exposed_s(const TraceUse& trace, const CopyUse& copies) {
+  return std::min(copies.seconds - copies.overlapped_s, trace.parts[static_cast<std::size_t>(StepActivity::kCopy)]);
+}
+
+std::string change_for(const TraceUse& trace, const FrameworkChanges& changes) {
+  switch (trace.framework) {
+    case Framework::kPyTorch: return changes.pytorch;
+    case Framework::kTensorFlow: return changes.tensorflow;
+    case Framework::kJax: return changes.jax;
+    case Framework::kUnknown: break;
+  }
+  return fmt::format("PyTorch: {}. TensorFlow: {}. JAX: {}", changes.pytorch, changes.tensorflow, changes.jax);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,36 @@
+#pragma once
+// Shares and texts that the rules on traces have in common.
+//
+// Threads: pure functions. Failure: none.
+
+#include <string>
+
+#include "unstarve/diagnose/profile/run_profile.h"
+
+namespace unstarve {
+
+// Of the analysed time, 0..1.
+[[nodiscard]] double share_of(const TraceUse& trace, double seconds);
+[[nodiscard]] inline double share_of(const TraceUse& trace, StepActivity part) {
+  return share_of(trace, trace.parts[static_cast<std::size_t>(part)]);
+}
+// "3.1 ms of a step of 10.2 ms (30 %)", or "1.2 s of 4.0 s (30 %)" if the trace has no steps.
+[[nodiscard]] std::string time_of(const TraceUse& trace, double seconds);
+// " in which no accelerator works", or nothing if the trace has none.
+[[nodiscard]] const char* while_idle(const TraceUse& trace);
+// Mean per step; the sum if there are no steps.
+[[nodiscard]] double per_step(const TraceUse& trace, double count);
+[[nodiscard]] double median_step_s(const TraceUse& trace);
+
+// The copies of one direction, of one kind of memory or of all others.
+[[nodiscard]] CopyUse copies_of(const TraceUse& trace, CopyDirection direction, bool pageable);
+// Time of copies in which no kernel runs, at most that of all copies in a step.
+[[nodiscard]] double exposed_s(const TraceUse& trace, const CopyUse& copies);
+
+// What to do in the framework of the trace; all of them if it is unknown.
+struct FrameworkChanges {
+  std::string pytorch, tensorflow, jax;
+};
+[[nodiscard]] std::string change_for(const TraceUse& trace, const FrameworkChanges& changes);
+
+}  // namespace unstarve

@@ -1,0 +1,323 @@
+#include "unstarve/diagnose/traces/kineto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/diagnose/traces/activity_names.h"
+
+namespace unstarve {
+namespace {
+
+enum class Category { kIgnored, kKernel, kCopy, kMemset, kRuntime, kOperator, kRange, kPython, kOverhead, kInstant };
+
+Category category_of(std::string_view text) {
+  struct Named {
+    std::string_view text;
+    Category category;
+  };
+  static constexpr Named kNames[] = {{"cpu_op", Category::kOperator},
+                                     {"python_function", Category::kPython},
+                                     {"cuda_runtime", Category::kRuntime},
+                                     {"kernel", Category::kKernel},
+                                     {"user_annotation", Category::kRange},
+                                     {"gpu_memcpy", Category::kCopy},
+                                     {"gpu_memset", Category::kMemset},
+                                     {"cuda_driver", Category::kRuntime},
+                                     {"overhead", Category::kOverhead},
+                                     {"cpu_instant_event", Category::kInstant},
+                                     {"xpu_runtime", Category::kRuntime},
+                                     {"xpu_driver", Category::kRuntime},
+                                     {"mtia_runtime", Category::kRuntime},
+                                     {"privateuse1_runtime", Category::kRuntime},
+                                     {"privateuse1_driver", Category::kRuntime},
+                                     {"Operator", Category::kOperator},
+                                     {"Kernel", Category::kKernel},
+                                     {"Memcpy", Category::kCopy},
+                                     {"Memset", Category::kMemset},
+                                     {"Runtime", Category::kRuntime}};
+  for (const Named& named : kNames)
+    if (named.text == text) return named.category;
+  return Category::kIgnored;
+}
+
+std::int64_t to_integer(double value) { return std::abs(value) < 9e18 ? static_cast<std::int64_t>(value) : 0; }
+
+// The activity of a name, which is found out once per name.
+class CachedActivity {
+ public:
+  template <class Find>
+  std::optional<Activity> operator()(std::uint32_t id, const Find& find) {
+    if (id >= known_.size()) known_.resize(id + 1);
+    if (!known_[id].first) known_[id] = {true, find()};
+    return known_[id].second;
+  }
+
+ private:
+  std::vector<std::pair<bool, std::optional<Activity>>> known_;
+};
+
+class KinetoReader {
+ public:
+  KinetoReader(JsonPull& json, TraceEvents& events) : json_(json), events_(events) {}
+
+  // Whether the file has what only Kineto writes.
+  bool read() {
+    json_.enter('{');
+    while (json_.next_key()) {
+      if (json_.key() == "traceEvents" && json_.peek() == '[') {
+        read_events();
+      } else if (json_.key() == "deviceProperties" && json_.peek() == '[') {
+        json_.enter('[');
+        while (json_.next_element()) read_device();
+      } else {
+        known_ |= json_.key() == "schemaVersion";
+        json_.skip();
+      }
+    }
+    for (const auto& [id, bytes] : image_copies_)
+      if (image_operators_.contains(id)) events_.image_bytes += bytes;
+    return known_;
+  }
+
+ private:
+  struct Args {
+    std::int64_t device = -1, bytes = 0, external = -1, reserved = 0, device_type = 0, memory_device = -1;
+    bool is_image = false;  // the first argument is float32 in 4 dimensions, as images are
+  };
+
+  void read_device() {
+    json_.enter('{');
+    std::int64_t id = -1, memory = 0;
+    double major = 0, minor = 0;
+    std::string name;
+    while (json_.next_key()) {
+      const std::string& key = json_.key();
+      if (key == "id")
+        id = to_integer(json_.number());
+      else if (key == "name")
+        name = json_.scalar();
+      else if (key == "totalGlobalMem")
+        memory = to_integer(json_.number());
+      else if (key == "computeMajor")
+        major = json_.number();
+      else if (key == "computeMinor")
+        minor = json_.number();
+      else
+        json_.skip();
+    }
+    if (DeviceUse* const device = events_.device(id)) {
+      device->name = name;
+      device->memory_bytes = memory;
+      device->compute_capability = major + minor / 10;
+    }
+  }
+
+  void read_events() {
+    json_.enter('[');
+    for (std::int64_t number = 0;; ++number) {
+      json_.set_record(fmt::format("event {}", number));
+      if (!json_.next_element()) break;
+      if (json_.peek() == '{')
+        read_event();
+      else
+        json_.skip();
+    }
+    json_.set_record("");
+  }
+
+  void read_event() {
+    char phase = 'X';
+    Category category = Category::kIgnored;
+    std::int64_t begin = 0, length = 0;
+    Args args;
+    name_.clear();
+    pid_.clear();
+    tid_.clear();
+    json_.enter('{');
+    while (json_.next_key()) {
+      const std::string& key = json_.key();
+      if (key == "ph") {
+        const std::string_view text = json_.scalar();
+        phase = text.empty() ? ' ' : text[0];
+      } else if (key == "cat") {
+        category = category_of(json_.scalar());
+      } else if (key == "name") {
+        name_ = json_.scalar();
+      } else if (key == "pid") {
+        pid_ = json_.scalar();
+      } else if (key == "tid") {
+        tid_ = json_.scalar();
+      } else if (key == "ts") {
+        begin = json_.microseconds_as_ns();
+      } else if (key == "dur") {
+        length = json_.microseconds_as_ns();
+      } else if (key == "args" && json_.peek() == '{' && needs_args(category)) {
+        args = read_args();
+      } else {
+        json_.skip();
+      }
+    }
+    if (category == Category::kIgnored) return;
+    known_ = true;
+    if (phase == 'X')
+      add(category, begin, length, args);
+    else if (category == Category::kInstant && name_ == "[memory]" && args.device_type == 1)
+      note_memory(args);
+  }
+
+  [[nodiscard]] bool needs_args(Category category) const {
+    if (category == Category::kOperator) return name_ == "aten::copy_";
+    return category == Category::kKernel || category == Category::kCopy || category == Category::kMemset ||
+           category == Category::kInstant;
+  }
+
+  Args read_args() {
+    Args args;
+    bool is_float = false, has_4_dimensions = false;
+    json_.enter('{');
+    while (json_.next_key()) {
+      const std::string& key = json_.key();
+      if (key == "device")
+        args.device = to_integer(json_.number());
+      else if (key == "bytes")
+        args.bytes = to_integer(json_.number());
+      else if (key == "External id" || key == "external id")
+        args.external = to_integer(json_.number());
+      else if (key == "Total Reserved")
+        args.reserved = to_integer(json_.number());
+      else if (key == "Device Type")
+        args.device_type = to_integer(json_.number());
+      else if (key == "Device Id")
+        args.memory_device = to_integer(json_.number());
+      else if (key == "Input Dims" && json_.peek() == '[')
+        has_4_dimensions = first_dimensions() == 4;
+      else if (key == "Input type" && json_.peek() == '[')
+        is_float = first_text() == "float";
+      else
+        json_.skip();
+    }
+    args.is_image = is_float && has_4_dimensions;
+    return args;
+  }
+
+  // Of [[32, 3, 224, 224], [], ...]: 4.
+  int first_dimensions() {
+    int dimensions = 0;
+    bool first = true;
+    json_.enter('[');
+    for (; json_.next_element(); first = false) {
+      if (!first || json_.peek() != '[') {
+        json_.skip();
+        continue;
+      }
+      json_.enter('[');
+      for (; json_.next_element(); ++dimensions) json_.skip();
+    }
+    return dimensions;
+  }
+
+  std::string first_text() {
+    std::string text;
+    bool first = true;
+    json_.enter('[');
+    for (; json_.next_element(); first = false) {
+      const std::string_view element = json_.scalar();
+      if (first) text = element;
+    }
+    return text;
+  }
+
+  void add(Category category, std::int64_t begin, std::int64_t length, const Args& args) {
+    if (length < 0 || length > kLatestNs || begin > kLatestNs) return;
+    TraceEvent event;
+    event.begin_ns = begin;
+    event.end_ns = begin + length;
+    event.name = events_.name_id(name_);
+    const std::optional<Activity> activity = activity_of(category, event.name);
+    if (!activity) return;
+    event.activity = *activity;
+    if (category == Category::kKernel || category == Category::kCopy || category == Category::kMemset) {
+      std::int64_t device = args.device;
+      if (device < 0) std::from_chars(pid_.data(), pid_.data() + pid_.size(), device);  // the pid of such events
+      if (events_.device(device) == nullptr) return;
+      event.device = static_cast<std::uint8_t>(device);
+    }
+    if (category == Category::kCopy) {
+      const CopyName copy = copy_name(name_);
+      event.direction = copy.direction;
+      event.host_memory = copy.host_memory;
+      event.bytes = static_cast<std::uint64_t>(std::max(args.bytes, std::int64_t{0}));
+      if (copy.direction == CopyDirection::kToDevice && args.external >= 0 && args.bytes > kTinyCopyBytes)
+        image_copies_.emplace_back(args.external, args.bytes);
+    }
+    if (args.is_image && args.external >= 0) image_operators_.insert(args.external);
+    lane_.assign(pid_).append("/").append(tid_);
+    event.lane = events_.lane_id(lane_);
+    events_.add(event);
+  }
+
+  std::optional<Activity> activity_of(Category category, std::uint32_t id) {
+    switch (category) {
+      case Category::kKernel:
+        return kernels_(id, [&]() -> std::optional<Activity> {
+          return kernel_traits(name_).collective ? Activity::kCollective : Activity::kKernel;
+        });
+      case Category::kCopy: return Activity::kCopy;
+      case Category::kMemset: return Activity::kMemset;
+      case Category::kRuntime: return calls_(id, [&]() -> std::optional<Activity> { return runtime_activity(name_); });
+      case Category::kOperator:
+        return operators_(id, [&]() -> std::optional<Activity> {
+          if (name_.starts_with("ProfilerStep#")) return Activity::kStep;
+          return range_activity(name_) == Activity::kLoader ? Activity::kLoader : Activity::kOperator;
+        });
+      case Category::kRange:
+        return ranges_(id, [&]() -> std::optional<Activity> {
+          return name_.starts_with("ProfilerStep#") ? Activity::kStep : range_activity(name_);
+        });
+      case Category::kPython: return functions_(id, [&] { return python_activity(name_); });
+      // Others (lazy loading, full command queues) are of CUDA.
+      case Category::kOverhead:
+        if (name_ == "Instrumentation" || name_ == "Resource" || name_.starts_with("Activity Buffer") ||
+            name_ == "Buffer Flush")
+          return Activity::kOverhead;
+        return std::nullopt;
+      default: return std::nullopt;
+    }
+  }
+
+  void note_memory(const Args& args) {
+    if (DeviceUse* const device = events_.device(args.memory_device))
+      device->peak_memory_bytes = std::max(device->peak_memory_bytes, args.reserved);
+  }
+
+  JsonPull& json_;
+  TraceEvents& events_;
+  bool known_ = false;
+  std::string name_, pid_, tid_, lane_;
+  CachedActivity kernels_, calls_, operators_, ranges_, functions_;
+  std::unordered_set<std::int64_t> image_operators_;                 // their External id
+  std::vector<std::pair<std::int64_t, std::int64_t>> image_copies_;  // External id, bytes
+};
+
+}  // namespace
+
+void read_kineto(JsonPull& json, const std::string& name, TraceEvents& events) {
+  events.format = "Kineto";
+  events.framework = Framework::kPyTorch;
+  if (KinetoReader(json, events).read()) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("read trace {}: found JSON without events of PyTorch; expected a trace of torch.profiler. Of "
+                          "TensorFlow and JAX, pass the file *.xplane.pb.",
+                          name));
+}
+
+}  // namespace unstarve

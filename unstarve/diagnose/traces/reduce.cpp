@@ -1,0 +1,331 @@
+#include "unstarve/diagnose/traces/reduce.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "unstarve/diagnose/traces/activity_names.h"
+#include "unstarve/diagnose/traces/intervals.h"
+#include "unstarve/diagnose/traces/steps.h"
+
+namespace unstarve {
+namespace {
+
+double seconds_of(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
+
+// What is active at a moment. The first seven are the parts of a step, in the same order.
+enum Set : std::size_t {
+  kInKernel,
+  kInCopy,
+  kInMemset,
+  kInCollective,
+  kInRuntime,
+  kInLoader,
+  kInOperator,
+  kInCheckpoint,
+  kInLogging,
+  kInAllocation,
+  kInSynchronisation,
+  kInCopyCall,
+  kSets,
+};
+static_assert(kInOperator == static_cast<std::size_t>(StepActivity::kOperator) && kStepActivities == kInOperator + 2);
+
+bool is_on_device(Activity activity) { return activity <= Activity::kMemset; }
+bool is_runtime_call(Activity activity) { return activity >= Activity::kLaunch && activity <= Activity::kRuntimeCall; }
+bool is_of_main_thread(Activity activity) {
+  return activity == Activity::kLoader || activity == Activity::kCheckpoint || activity == Activity::kLogging;
+}
+
+std::int64_t median_ns(std::vector<std::int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::uint32_t busiest_lane(const std::vector<TraceEvent>& events) {
+  std::map<std::uint32_t, std::int64_t> counts;
+  for (const TraceEvent& event : events)
+    if (!is_on_device(event.activity) && event.activity != Activity::kOverhead) ++counts[event.lane];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 0 : most->first;
+}
+
+class Names {
+ public:
+  explicit Names(const TraceEvents& events) : events_(events), sums_(events.names()) {}
+  void add(std::uint32_t name, double seconds) {
+    ++sums_[name].first;
+    sums_[name].second += seconds;
+  }
+  [[nodiscard]] std::vector<NamedTime> longest() const {
+    std::vector<NamedTime> named;
+    for (std::uint32_t id = 0; id < sums_.size(); ++id)
+      if (sums_[id].first > 0) named.push_back({events_.name(id), sums_[id].first, sums_[id].second});
+    std::sort(named.begin(), named.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    if (named.size() > kMostNames) named.resize(kMostNames);
+    return named;
+  }
+
+ private:
+  const TraceEvents& events_;
+  std::vector<std::pair<std::int64_t, double>> sums_;  // count, seconds
+};
+
+class Reduction {
+ public:
+  explicit Reduction(TraceEvents& events) : source_(events), events_(events.events()) {}
+
+  TraceUse run() {
+    use_.format = source_.format;
+    use_.framework = source_.framework;
+    use_.image_bytes = source_.image_bytes;
+    use_.left_out = source_.left_out();
+    use_.events = static_cast<std::int64_t>(events_.size());
+    if (events_.empty()) return use_;
+    const Interval observed = observed_time();
+    use_.observed_s = seconds_of(observed.end - observed.begin);
+    steps_ = steps_of(source_, observed);
+    choose_threads();
+    for (const Interval& window : steps_.windows) {
+      windows_.add(window.begin, window.end);
+      use_.analysed_s += seconds_of(window.end - window.begin);
+    }
+    windows_.close();
+    collect_sets();
+    sum_devices();
+    sum_host();
+    sweep();
+    return use_;
+  }
+
+ private:
+  [[nodiscard]] Interval observed_time() const {
+    Interval observed{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+    for (const TraceEvent& event : events_) {
+      if (event.activity == Activity::kOverhead) continue;
+      observed.begin = std::min(observed.begin, event.begin_ns);
+      observed.end = std::max(observed.end, event.end_ns);
+    }
+    return observed.begin <= observed.end ? observed : Interval{};
+  }
+
+  void choose_threads() {
+    main_ = steps_.lane ? *steps_.lane : busiest_lane(events_);
+    launching_ = {main_};
+    for (const TraceEvent& event : events_)
+      if (event.activity == Activity::kLaunch) launching_.insert(event.lane);
+  }
+
+  // Whether the event counts, by its thread.
+  [[nodiscard]] bool counts(const TraceEvent& event) const {
+    if (is_runtime_call(event.activity)) return launching_.contains(event.lane);
+    return !is_of_main_thread(event.activity) || event.lane == main_;
+  }
+
+  void collect_sets() {
+    for (const TraceEvent& event : events_) {
+      if (!counts(event)) continue;
+      const auto add = [&](Set set) { sets_[set].add(event.begin_ns, event.end_ns); };
+      if (is_runtime_call(event.activity)) add(kInRuntime);
+      switch (event.activity) {
+        case Activity::kKernel: add(kInKernel); break;
+        case Activity::kCopy:
+          add(kInCopy);
+          if (event.direction == CopyDirection::kToHost) to_host_.add(event.begin_ns, event.end_ns);
+          break;
+        case Activity::kMemset: add(kInMemset); break;
+        case Activity::kCollective: add(kInCollective); break;
+        case Activity::kLoader: add(kInLoader); break;
+        case Activity::kOperator: add(kInOperator); break;
+        case Activity::kCheckpoint: add(kInCheckpoint); break;
+        case Activity::kLogging: add(kInLogging); break;
+        case Activity::kAllocation: add(kInAllocation); break;
+        case Activity::kSynchronisation: add(kInSynchronisation); break;
+        case Activity::kCopyCall: add(kInCopyCall); break;
+        default: break;
+      }
+    }
+    for (Intervals& set : sets_) set.close();
+    to_host_.close();
+  }
+
+  void sum_devices() {
+    for (const auto& [index, device] : source_.devices()) devices_[index] = device;
+    std::map<int, Intervals> busy;
+    std::map<std::pair<CopyDirection, MemoryKind>, CopyUse> copies;
+    std::vector<std::optional<KernelTraits>> traits(source_.names());
+    std::vector<std::int64_t> kernels;
+    Names names(source_);
+    for (const TraceEvent& event : events_) {
+      if (!is_on_device(event.activity) || !windows_.contains(event.begin_ns)) continue;
+      DeviceUse& device = devices_[event.device];
+      device.index = event.device;
+      const double seconds = seconds_of(event.end_ns - event.begin_ns);
+      if (event.activity == Activity::kKernel || event.activity == Activity::kCollective) {
+        busy[event.device].add(event.begin_ns, event.end_ns);
+        names.add(event.name, seconds);
+      }
+      switch (event.activity) {
+        case Activity::kKernel: {
+          std::optional<KernelTraits>& known = traits[event.name];
+          if (!known) known = kernel_traits(source_.name(event.name));
+          device.kernel_s += seconds;
+          if (known->matrix) device.matrix_s += seconds;
+          if (known->tensor_core) device.tensor_core_s += seconds;
+          kernels.push_back(event.end_ns - event.begin_ns);
+          break;
+        }
+        case Activity::kCollective: device.collective_s += seconds; break;
+        case Activity::kMemset: device.memset_s += seconds; break;
+        default: {
+          device.copy_s += seconds;
+          CopyUse& copy = copies[{event.direction, event.host_memory}];
+          copy.direction = event.direction;
+          copy.host_memory = event.host_memory;
+          ++copy.count;
+          copy.tiny += event.bytes <= static_cast<std::uint64_t>(kTinyCopyBytes) ? 1 : 0;
+          copy.bytes += static_cast<std::int64_t>(event.bytes);
+          copy.seconds += seconds;
+          copy.overlapped_s += seconds_of(sets_[kInKernel].overlap(event.begin_ns, event.end_ns));
+        }
+      }
+    }
+    for (auto& [index, set] : busy) {
+      set.close();
+      for (const Interval& window : steps_.windows)
+        devices_[index].busy_s += seconds_of(set.overlap(window.begin, window.end));
+    }
+    use_.runtime.kernels = static_cast<std::int64_t>(kernels.size());
+    use_.runtime.median_kernel_s = seconds_of(median_ns(std::move(kernels)));
+    use_.kernels = names.longest();
+    for (const auto& [index, device] : devices_) {
+      if (device.busy_s > 0 || device.copy_s > 0 || device.memset_s > 0) use_.devices.push_back(device);
+    }
+    for (const auto& [kind, copy] : copies) use_.copies.push_back(copy);
+  }
+
+  // Calls of the runtime, operators, and the names of ranges.
+  void sum_host() {
+    std::sort(events_.begin(), events_.end(), [](const TraceEvent& a, const TraceEvent& b) {
+      return std::tie(a.lane, a.begin_ns, b.end_ns) < std::tie(b.lane, b.begin_ns, a.end_ns);
+    });
+    Names names(source_);
+    struct Open {
+      std::int64_t end_ns;
+      double self_s;
+      std::uint32_t name;
+    };
+    std::vector<Open> open;  // operators that contain the current one, outermost first
+    const auto leave = [&](std::int64_t until) {
+      for (; !open.empty() && open.back().end_ns <= until; open.pop_back())
+        names.add(open.back().name, std::max(open.back().self_s, 0.0));
+    };
+    std::uint32_t lane = 0;
+    for (const TraceEvent& event : events_) {
+      if (event.activity == Activity::kOverhead) use_.overhead_s += seconds_of(event.end_ns - event.begin_ns);
+      if (!windows_.contains(event.begin_ns)) continue;
+      const double seconds = seconds_of(event.end_ns - event.begin_ns);
+      if (event.activity == Activity::kOperator) {
+        leave(event.lane == lane ? event.begin_ns : std::numeric_limits<std::int64_t>::max());
+        lane = event.lane;
+        if (!open.empty()) open.back().self_s -= seconds;
+        open.push_back({event.end_ns, seconds, event.name});
+      }
+      if (event.activity == Activity::kLoader && event.lane == main_ && use_.loader.empty())
+        use_.loader = source_.name(event.name);
+      if (is_runtime_call(event.activity) && launching_.contains(event.lane)) add_call(event.activity, seconds);
+    }
+    leave(std::numeric_limits<std::int64_t>::max());
+    use_.operators = names.longest();
+  }
+
+  void add_call(Activity activity, double seconds) {
+    CallUse* use = nullptr;
+    switch (activity) {
+      case Activity::kLaunch: use = &use_.runtime.launches; break;
+      case Activity::kCopyCall: use = &use_.runtime.copies; break;
+      case Activity::kSynchronisation: use = &use_.runtime.synchronisations; break;
+      case Activity::kAllocation: use = &use_.runtime.allocations; break;
+      default: use_.runtime.other_s += seconds; return;
+    }
+    ++use->count;
+    use->seconds += seconds;
+  }
+
+  // One pass over the windows: parts of steps, and idle time by cause.
+  void sweep() {
+    const bool has_device = !sets_[kInKernel].empty() || !sets_[kInCollective].empty();
+    std::array<std::size_t, kSets> next{};    // per set: its first interval that ends after `time`
+    bool was_active = false, waited = false;  // waited: before the idle time began, the host waited for the device
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    for (const Interval& window : steps_.windows) {
+      if (window.begin != last) was_active = waited = false;
+      TraceStep step;
+      step.seconds = seconds_of(window.end - window.begin);
+      for (std::int64_t time = window.begin; time < window.end;) {
+        std::array<bool, kSets> active{};
+        std::int64_t until = window.end;
+        for (std::size_t set = 0; set < kSets; ++set) {
+          const std::vector<Interval>& list = sets_[set].list();
+          while (next[set] < list.size() && list[next[set]].end <= time) ++next[set];
+          if (next[set] == list.size()) continue;
+          active[set] = list[next[set]].begin <= time;
+          until = std::min(until, active[set] ? list[next[set]].end : list[next[set]].begin);
+        }
+        const double seconds = seconds_of(until - time);
+        std::size_t part = 0;
+        while (part <= kInOperator && !active[part]) ++part;
+        step.parts[part] += seconds;
+        const bool device_active = part <= kInCollective;
+        if (!device_active && was_active)
+          waited = active[kInSynchronisation] || (active[kInCopyCall] && to_host_.contains(time - 1));
+        was_active = device_active;
+        if (!device_active) add_idle(active, has_device, waited, seconds);
+        time = until;
+      }
+      last = window.end;
+      for (std::size_t part = 0; part < kStepActivities; ++part) use_.parts[part] += step.parts[part];
+      if (steps_.found) use_.steps.push_back(step);
+    }
+  }
+
+  void add_idle(const std::array<bool, kSets>& active, bool has_device, bool waited, double seconds) {
+    IdleUse& idle = use_.idle;
+    if (active[kInLoader])
+      idle.loader_s += seconds;
+    else if (active[kInCheckpoint])
+      idle.checkpoint_s += seconds;
+    else if (active[kInLogging])
+      idle.logging_s += seconds;
+    else if (has_device && active[kInAllocation])
+      idle.allocation_s += seconds;
+    else if (has_device && waited)
+      idle.synchronisation_s += seconds;
+    else if (has_device)
+      idle.launch_s += seconds;
+  }
+
+  TraceEvents& source_;
+  std::vector<TraceEvent>& events_;
+  TraceUse use_;
+  TraceSteps steps_;
+  Intervals windows_;
+  std::uint32_t main_ = 0;
+  std::set<std::uint32_t> launching_;
+  std::array<Intervals, kSets> sets_;
+  Intervals to_host_;
+  std::map<int, DeviceUse> devices_;
+};
+
+}  // namespace
+
+TraceUse reduce_trace(TraceEvents& events) { return Reduction(events).run(); }
+
+}  // namespace unstarve

@@ -1,0 +1,33 @@
+#include "unstarve/jobs/common/findings.h"
+
+#include <fmt/format.h>
+
+namespace unstarve {
+
+std::string findings_to_text(std::span<const RunFinding> findings) {
+  std::string text;
+  int number = 0;
+  for (const RunFinding& finding : findings) {
+    text += fmt::format("\n{}. {}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, finding.evidence,
+                        finding.change);
+    if (finding.gain > 1) text += fmt::format("   gain:     up to {:.2f} times the throughput\n", finding.gain);
+  }
+  return text;
+}
+
+std::string diagnosis_to_json(const std::string& verdict, std::span<const RunFinding> findings,
+                              const RunProfile& profile) {
+  Json list = Json::array();
+  for (const RunFinding& finding : findings) {
+    list.push_back({{"rule", finding.rule},
+                    {"title", finding.title},
+                    {"evidence", finding.evidence},
+                    {"change", finding.change},
+                    {"lost", finding.lost},
+                    {"gain", finding.gain > 0 ? Json(finding.gain) : Json(nullptr)}});
+  }
+  const Json json{{"verdict", verdict}, {"findings", std::move(list)}, {"profile", Json::parse(to_json(profile))}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace unstarve
