@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr double kImports = 2;    // seconds before the first window
 constexpr double kLongest = 600;  // seconds between two windows
-constexpr int kFailures = 2;      // after which no further window is tried
+constexpr int kFailures = 4;      // after which no further window is tried
 
 bool is_executable(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); }
 
@@ -189,8 +189,8 @@ class StackProbe::State {
     const double parsing = 1e-9 * static_cast<double>(thread_cpu_ns()) - before;
     cpu_s_ += cost;
     cost += parsing;
-    // The first two windows follow each other.
-    next_s_ = windows_ == 1 ? seconds : seconds + std::min(cost / options_.cpu_share, kLongest);
+    // The first two windows follow each other, and another one follows a failure.
+    next_s_ = windows_ == 1 || failures_ > 0 ? seconds : seconds + std::min(cost / options_.cpu_share, kLongest);
   }
 
   void remove_files() const {

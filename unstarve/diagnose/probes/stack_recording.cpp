@@ -38,6 +38,15 @@ bool is_import(const std::vector<int>& sample, const std::vector<CodeLine>& line
   });
 }
 
+// A forked process has the stack of its parent below its own, which begins with Process._bootstrap().
+std::size_t begin_of_own(const std::vector<int>& sample, const std::vector<CodeLine>& lines) {
+  for (std::size_t i = sample.size(); i > 0; --i) {
+    const CodeLine& line = lines[static_cast<std::size_t>(sample[i - 1])];
+    if (line.function == "_bootstrap" && line.file.ends_with("multiprocessing/process.py")) return i - 1;
+  }
+  return 0;
+}
+
 CodeLine code_line(const Json& frame) {
   CodeLine line;
   line.function = frame.at("name").get<std::string>();
@@ -123,7 +132,9 @@ void StackSum::add(const StackRecording& recording, int main_process, RecordingK
         continue;
       }
       std::vector<int> stack;
-      for (const int index : sample) stack.push_back(index_of[static_cast<std::size_t>(index)]);
+      for (std::size_t i = is_main ? 0 : begin_of_own(sample, recording.lines); i < sample.size(); ++i)
+        stack.push_back(index_of[static_cast<std::size_t>(sample[i])]);
+      if (stack.empty()) continue;  // the interpreter ends
       time_of[{role, std::move(stack)}] += recording.interval_s;
     }
   }

@@ -32,7 +32,8 @@ enum class RecordingKind {
   kInterpreter,  // threads that hold the interpreter's lock
 };
 
-// Adds up recordings, without the samples in which threads import modules. Memory: of stacks that differ, the 4000 with
+// Adds up recordings, without the samples in which threads import modules, and without the stacks of the parents of
+// forked processes. Memory: of stacks that differ, the 4000 with
 // most time are kept.
 class StackSum {
  public:

@@ -77,6 +77,18 @@ TEST_CASE("recordings are added up") {
   CHECK(main_s == Approx(0.3));
 }
 
+TEST_CASE("a forked worker has only its own frames") {
+  StackRecording recording;
+  recording.interval_s = 0.1;
+  recording.lines = {{"__iter__", "torch/utils/data/dataloader.py", 1},
+                     {"_bootstrap", "/usr/lib/python3.11/multiprocessing/process.py", 314},
+                     {"fetch", "torch/utils/data/fetch.py", 9}};
+  recording.threads.push_back({2, true, {{0, 1, 2}}});
+  StackSum sum;
+  sum.add(recording, 1, RecordingKind::kAll, 0.1, 1);
+  CHECK(sum.stacks().stacks[0].lines == std::vector<int>{1, 2});
+}
+
 TEST_CASE("the import of modules does not count") {
   StackRecording recording;
   recording.interval_s = 0.1;

@@ -220,6 +220,7 @@ void TaskTree::look_at_threads(Process& process, double seconds) {
     end_thread(process, entry->first, entry->second);
     entry = process.threads.erase(entry);
   }
+  count_threads(process);
 }
 
 Wait TaskTree::wait_of_thread(int pid, const std::string& task) const {
@@ -233,6 +234,18 @@ Wait TaskTree::wait_of_thread(int pid, const std::string& task) const {
                  .string();
   }
   return wait_of(*call, target);
+}
+
+// A process has most threads before it ends.
+void TaskTree::count_threads(Process& process) {
+  if (process.counted == process.threads.size()) return;
+  process.counted = process.threads.size();
+  std::map<std::string, int> counts;
+  for (const auto& [id, thread] : process.threads) ++counts[thread.group];
+  for (const auto& [name, count] : counts) {
+    ThreadUse& group = entry_of(process.ended, name);
+    group.threads = std::max(group.threads, count);
+  }
 }
 
 void TaskTree::end_thread(Process& process, int id, const Thread& thread) {

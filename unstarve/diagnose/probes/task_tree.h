@@ -61,6 +61,7 @@ class TaskTree {
     IoCounts first_io, last_io;
     std::map<int, Thread> threads;  // alive, by id
     ThreadUse ended_main_thread;
+    std::size_t counted = 0;                 // threads when their names were counted
     std::map<std::string, ThreadUse> ended;  // by group
     std::int64_t start_ticks = 0;
   };
@@ -70,6 +71,7 @@ class TaskTree {
   void look_at_threads(Process& process, double seconds);
   void read_names(Process& process) const;
   [[nodiscard]] Wait wait_of_thread(int pid, const std::string& task) const;
+  static void count_threads(Process& process);
   static void end_thread(Process& process, int id, const Thread& thread);
   void end(const Process& process);
   [[nodiscard]] static ProcessUse summary(const Process& process);

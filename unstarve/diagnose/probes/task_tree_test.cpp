@@ -108,6 +108,27 @@ TEST_CASE("processes that have ended are kept, and short ones are counted with t
   for (const ProcessUse& process : use) CHECK(process.ended == (process.pid != shell.pid()));
 }
 
+TEST_CASE("threads are counted while a process lives, also if it has ended") {
+  TaskTree* seen = nullptr;
+  int most = 0;
+  const Shell shell("exec sleep 50");
+  {
+    TaskTree tree(getpid());
+    seen = &tree;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 5; ++i)
+      threads.emplace_back([] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
+    seen->look(0.1);
+    for (std::thread& thread : threads) thread.join();
+    seen->look(0.5);
+    for (const ProcessUse& process : seen->use()) {
+      if (process.pid != getpid()) continue;
+      for (const ThreadUse& group : process.threads) most = std::max(most, group.threads);
+    }
+  }
+  CHECK(most >= 6);
+}
+
 TEST_CASE("what threads wait for") {
   const Shell shell("sleep 50 | cat & md5sum /dev/zero & wait");
   TaskTree tree(shell.pid());

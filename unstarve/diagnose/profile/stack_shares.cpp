@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace unstarve {
@@ -29,10 +30,10 @@ constexpr std::array kKnownCode{
     KnownCode{Activity::kInput, "grain/", "__next__"},
     KnownCode{Activity::kInput, "webdataset/", ""},
     KnownCode{Activity::kInput, "datasets/iterable_dataset.py", ""},
-    KnownCode{Activity::kInput, "/queue.py", "get"},  // of Python; the main thread waits for its own threads
-    KnownCode{Activity::kInput, "/multiprocessing/queues.py", "get"},
-    KnownCode{Activity::kInput, "/multiprocessing/pool.py", "next"},
-    KnownCode{Activity::kInput, "/concurrent/futures/_base.py", "result"},
+    KnownCode{Activity::kThreads, "/queue.py", "get"},
+    KnownCode{Activity::kThreads, "/multiprocessing/queues.py", "get"},
+    KnownCode{Activity::kThreads, "/multiprocessing/pool.py", "next"},
+    KnownCode{Activity::kThreads, "/concurrent/futures/_base.py", "result"},
     KnownCode{Activity::kCheckpoint, "torch/serialization.py", "save"},
     KnownCode{Activity::kCheckpoint, "torch/distributed/checkpoint/", ""},
     KnownCode{Activity::kCheckpoint, "safetensors/", "save_file"},
@@ -80,6 +81,11 @@ Activity activity_of_line(const CodeLine& line) {
   return Activity::kOther;
 }
 
+bool is_framework(const CodeLine& line) {
+  return line.file.starts_with("torch/") || line.file.starts_with("tensorflow/") || line.file.starts_with("jax/") ||
+         line.file.starts_with("keras/") || activity_of_line(line) == Activity::kInput;
+}
+
 HotLine hottest(const PythonStacks& stacks, const std::map<int, double>& by_line, double recorded) {
   HotLine result;
   for (const auto& [line, seconds] : by_line) {
@@ -96,6 +102,7 @@ double seconds_of(const StackUse& stack, bool interpreter) { return interpreter 
 const char* to_string(Activity activity) noexcept {
   switch (activity) {
     case Activity::kInput: return "input";
+    case Activity::kThreads: return "threads";
     case Activity::kCheckpoint: return "checkpoint";
     case Activity::kLogging: return "logging";
     case Activity::kCompile: return "compilation";
@@ -142,6 +149,76 @@ HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity ac
     if (!is_library(stacks.lines[static_cast<std::size_t>(line)])) by_line[line] += seconds_of(stack, interpreter);
   }
   return hottest(stacks, by_line, recorded);
+}
+
+double stall_share(const PythonStacks& stacks, Activity activity) {
+  if (stacks.seconds <= 0) return 0;
+  constexpr double kMostOfAll = 0.6;  // functions with more contain the training itself
+  constexpr double kDoesIt = 0.1;     // share of a function's time in `activity`
+  struct Time {
+    double all = 0, activity = 0;
+  };
+  std::map<std::string, Time> functions;
+  const auto name_of = [&](int index) {
+    const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
+    return is_library(line) ? std::string() : line.file + ":" + line.function;
+  };
+  const auto functions_in = [&](const StackUse& stack) {
+    std::set<std::string> names;
+    for (const int index : stack.lines) names.insert(name_of(index));
+    names.erase("");
+    return names;
+  };
+  const auto counts = [&](const StackUse& stack) { return stack.thread == StackThread::kMain && stack.seconds > 0; };
+  for (const StackUse& stack : stacks.stacks) {
+    if (!counts(stack)) continue;
+    for (const std::string& name : functions_in(stack)) {
+      functions[name].all += stack.seconds;
+      if (activity_of(stacks, stack) == activity) functions[name].activity += stack.seconds;
+    }
+  }
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks) {
+    if (!counts(stack)) continue;
+    const std::set<std::string> names = functions_in(stack);
+    const bool within = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      const Time& time = functions[name];
+      return time.activity >= kDoesIt * time.all && time.all <= kMostOfAll * stacks.seconds;
+    });
+    if (within || activity_of(stacks, stack) == activity) seconds += stack.seconds;
+  }
+  return seconds / stacks.seconds;
+}
+
+HotLine hottest_python(const PythonStacks& stacks) {
+  if (stacks.interpreter_s <= 0) return {};
+  struct Function {
+    double seconds = 0;
+    std::map<int, double> lines;
+  };
+  std::map<std::string, Function> functions;
+  for (const StackUse& stack : stacks.stacks) {
+    if (stack.thread != StackThread::kMain || stack.interpreter_s <= 0) continue;
+    int own = -1;
+    bool framework = false;
+    for (const int index : stack.lines) {
+      const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
+      framework = framework || is_framework(line);
+      if (!is_library(line)) own = index;
+    }
+    if (own < 0 || framework) continue;
+    const CodeLine& line = stacks.lines[static_cast<std::size_t>(own)];
+    Function& function = functions[line.file + ":" + line.function];
+    function.seconds += stack.interpreter_s;
+    function.lines[own] += stack.interpreter_s;
+  }
+  HotLine result;
+  for (const auto& [name, function] : functions) {
+    if (function.seconds / stacks.interpreter_s <= result.share) continue;
+    result = hottest(stacks, function.lines, stacks.interpreter_s);
+    result.share = function.seconds / stacks.interpreter_s;
+  }
+  return result;
 }
 
 HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity) {

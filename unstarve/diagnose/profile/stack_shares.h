@@ -13,6 +13,7 @@ namespace unstarve {
 
 enum class Activity {
   kInput,       // gets the next batch from a loader
+  kThreads,     // waits for results of its own threads or processes
   kCheckpoint,  // saves the model
   kLogging,     // writes logs, events of TensorBoard, images of plots
   kCompile,     // compiles a graph
@@ -40,6 +41,14 @@ struct HotLine {
 // With `interpreter`, of the time in which it holds the interpreter's lock. share = 0 if there is none.
 [[nodiscard]] HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity,
                                    bool interpreter = false);
+
+// As share_of() of the main thread, with all that functions of the program do which mostly do `activity`, such as
+// save() around torch.save() and fsync().
+[[nodiscard]] double stall_share(const PythonStacks& stacks, Activity activity);
+
+// The function of the program in which the main thread holds the interpreter's lock most, outside of loaders and
+// frameworks: its own lines, and NumPy, Pillow and Python's library that they call. The line is the hottest of it.
+[[nodiscard]] HotLine hottest_python(const PythonStacks& stacks);
 
 // The line of the program's own files from which `thread` calls functions of `activity` most.
 [[nodiscard]] HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity);

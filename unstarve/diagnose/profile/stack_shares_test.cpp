@@ -38,7 +38,7 @@ TEST_CASE("activities are those of the outermost known function") {
   CHECK(activity({0, 4}) == Activity::kCheckpoint);
   CHECK(activity({0, 8}) == Activity::kPixels);
   CHECK(activity({0, 8, 2}) == Activity::kDecode);
-  CHECK(activity({0, 6}) == Activity::kInput);
+  CHECK(activity({0, 6}) == Activity::kThreads);
   CHECK(activity({0, 5}) == Activity::kOther);
   CHECK(activity({}) == Activity::kOther);
 }
@@ -63,6 +63,39 @@ TEST_CASE("shares of the time") {
   CHECK(interpreter_share(PythonStacks{}) < 0);
   CHECK(share_of(PythonStacks{}, StackThread::kMain, Activity::kInput) == 0);
   CHECK(hottest_line(PythonStacks{}, StackThread::kMain, Activity::kOther).share == 0);
+}
+
+TEST_CASE("functions around checkpoints count as checkpoints, the training loop does not") {
+  PythonStacks stacks = recorded({});
+  stacks.lines = {{"main", "/home/me/train.py", 40},
+                  {"store", "/home/me/train.py", 10},
+                  {"save", "torch/serialization.py", 9},
+                  {"store", "/home/me/train.py", 12},
+                  {"backward", "torch/_tensor.py", 600}};
+  stacks.stacks = {{StackThread::kMain, {0, 1, 2}, 1, 0, 0},  // torch.save() in store()
+                   {StackThread::kMain, {0, 3}, 2, 0, 0},     // fsync() in store()
+                   {StackThread::kMain, {0, 4}, 7, 0, 0}};
+  CHECK(share_of(stacks, StackThread::kMain, Activity::kCheckpoint) == Approx(0.1));
+  CHECK(stall_share(stacks, Activity::kCheckpoint) == Approx(0.3));
+  CHECK(stall_share(stacks, Activity::kLogging) == 0);
+  stacks.stacks[0].lines = {0, 2};  // called by the training loop
+  CHECK(stall_share(stacks, Activity::kCheckpoint) == Approx(0.1));
+}
+
+TEST_CASE("the function that executes most Python code") {
+  PythonStacks stacks = recorded({});
+  stacks.lines = {{"main", "/home/me/train.py", 40},
+                  {"wave", "/home/me/train.py", 10},
+                  {"roll", "numpy/core/numeric.py", 9},
+                  {"wave", "/home/me/train.py", 12},
+                  {"forward", "torch/nn/modules/conv.py", 600}};
+  stacks.stacks = {{StackThread::kMain, {0, 1, 2}, 0, 0.6, 0},
+                   {StackThread::kMain, {0, 3}, 0, 0.9, 0},
+                   {StackThread::kMain, {0, 4}, 0, 2, 0},
+                   {StackThread::kMain, {0}, 0, 0.2, 0}};
+  const HotLine line = hottest_python(stacks);
+  CHECK(to_string(line.line) == "train.py:12 (wave)");
+  CHECK(line.share == Approx(0.3));
 }
 
 TEST_CASE("files of libraries and of the program") {

@@ -18,7 +18,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   for (const ProcessUse& process : profile.processes) {
     if (process.role != ProcessRole::kMain || process.cpu_s < 0.5 * main.cpu_s / main.processes) continue;
     for (const ThreadUse& group : process.threads) {
-      if (group.threads < 1.5 * cores || group.cpu_s < 0.5 * process.cpu_s) continue;
+      const double runnable = (group.cpu_s + group.run_delay_s) / std::max(process.end_s - process.begin_s, 0.01);
+      if (group.threads < 1.5 * cores || runnable < 1.3 * cores || group.cpu_s < 0.5 * process.cpu_s) continue;
       if (group.run_delay_s < 0.5 * process.run_delay_s) continue;
       RunFinding finding;
       finding.title = fmt::format("{} threads of the main process compute on {:.0f} cores", group.threads, cores);
@@ -39,7 +40,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 extern const Rule kOperatorThreads;
 const Rule kOperatorThreads{"operator-threads",
                             "of the time in which it could run, the main process waited for a core for 20 %, mostly in "
-                            "threads of one name that are more than 1.5 times as many as the usable cores",
+                            "threads of one name that are more than 1.5 times as many as the usable cores; on average, "
+                            "1.3 times as many were runnable",
                             find};
 
 }  // namespace unstarve

@@ -24,13 +24,13 @@ double interpreter_outside_input(const PythonStacks& stacks) {
 constexpr double kHot = 0.2;
 
 std::optional<RunFinding> find_python(const RunProfile& profile) {
-  const HotLine line = hottest_line(profile.stacks, StackThread::kMain, Activity::kOther, true);
+  const HotLine line = hottest_python(profile.stacks);
   const double share = interpreter_outside_input(profile.stacks);
   if (line.share < kHot || share < 0.3) return std::nullopt;
   RunFinding finding;
   finding.title = fmt::format("the main thread executes Python code, mostly at {}", to_string(line.line));
   finding.evidence = fmt::format(
-      "it holds the interpreter's lock for {:.0f} % of the time outside of the loader, for {:.0f} % at this line",
+      "it holds the interpreter's lock for {:.0f} % of the time outside of the loader, for {:.0f} % in this function",
       100 * share, 100 * line.share);
   finding.change = "replace loops by operations on whole arrays, or move the work into the workers of the loader";
   finding.gain = gain_without(line.share);
@@ -42,10 +42,10 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain);
   const double share = interpreter_outside_input(profile.stacks);
   if (main.processes == 0 || main.thread_busy() < 0.7 || usable_cores(profile.machine) < 2) return std::nullopt;
-  if (main.busy() > 1.3 || share < 0.3 || input_share(profile) > 0.3) return std::nullopt;
-  if (hottest_line(profile.stacks, StackThread::kMain, Activity::kOther, true).share >= kHot) return std::nullopt;
+  if (main.busy() > 1.3 || share < 0.15 || input_share(profile) > 0.3) return std::nullopt;
+  if (hottest_python(profile.stacks).share >= kHot) return std::nullopt;
   RunFinding finding;
-  finding.title = "the operators are so small that Python and their start take most of the time";
+  finding.title = "the operators are small: one core computes, and Python takes a part of its time";
   finding.evidence = fmt::format(
       "the main thread runs for {:.0f} % of the time and holds the interpreter's lock for {:.0f} %, spread over many "
       "lines; "
@@ -55,7 +55,6 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
   finding.change =
       "use larger batches (unstarve batch-find finds the best), or compile the step (torch.compile, tf.function, "
       "jax.jit)";
-  finding.gain = gain_without(share);
   finding.lost = share;
   return finding;
 }
@@ -65,12 +64,12 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
 extern const Rule kPythonBound, kSmallSteps;
 const Rule kPythonBound{"python-bound",
                         "outside of the loader, the main thread holds the interpreter's lock for 30 % of the time, for "
-                        "20 % at one line of the program's own files",
+                        "20 % in one function of the program and what it calls, except torch, TensorFlow and JAX",
                         find_python};
 const Rule kSmallSteps{
     "small-steps",
-    "the main thread runs for 70 % of the time and holds the interpreter's lock for 30 % without such "
-    "a line; its process uses at most 1.3 cores",
+    "the main thread runs for 70 % of the time and holds the interpreter's lock for 15 % without such "
+    "a function; its process uses at most 1.3 cores",
     find_small_steps};
 
 }  // namespace unstarve

@@ -19,7 +19,7 @@ bool is_tf_data(const PythonStacks& stacks) {
 }
 
 std::optional<RunFinding> find(const RunProfile& profile) {
-  const double input = input_share(profile);
+  const double input = std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput), 1.0);
   const double gain = std::min(gain_by_cores(profile), gain_without(input));
   if (input < 0.1 || gain < 1.1 || sum_of(profile, ProcessRole::kLoader).processes > 0) return std::nullopt;
   const ThreadWaits waits = main_thread_waits(profile);

@@ -32,7 +32,7 @@ std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& sta
 }
 
 double stacks_share(const RunProfile& profile, Activity activity) {
-  return std::min(share_of(profile.stacks, StackThread::kMain, activity), 1.0);
+  return std::min(stall_share(profile.stacks, activity), 1.0);
 }
 
 // Logs and checkpoints may be written by functions of the user; fsync is seen in any program.
@@ -40,30 +40,23 @@ double flush_share(const RunProfile& profile) {
   return profile.watching.seconds > 0 ? main_thread_waits(profile).flush_s / profile.watching.seconds : 0;
 }
 
-// fsync counts to what the stacks show more of.
-bool flushes_checkpoints(const RunProfile& profile) {
-  const double checkpoints = stacks_share(profile, Activity::kCheckpoint);
-  return checkpoints >= 0.005 && checkpoints >= stacks_share(profile, Activity::kLogging);
-}
-
 std::optional<RunFinding> find_checkpoint(const RunProfile& profile) {
-  return find_stall(
-      profile,
-      {Activity::kCheckpoint, "saving checkpoints stops the training",
-       "save less often, or from a copy in a thread (torch.distributed.checkpoint.async_save, "
-       "orbax.checkpoint.AsyncCheckpointer, unstarve train --checkpoint-every)",
-       0.05},
-      stacks_share(profile, Activity::kCheckpoint) + (flushes_checkpoints(profile) ? flush_share(profile) : 0));
+  return find_stall(profile,
+                    {Activity::kCheckpoint, "saving checkpoints stops the training",
+                     "save less often, or from a copy in a thread (torch.distributed.checkpoint.async_save, "
+                     "orbax.checkpoint.AsyncCheckpointer, unstarve train --checkpoint-every)",
+                     0.05},
+                    stacks_share(profile, Activity::kCheckpoint));
 }
 
 std::optional<RunFinding> find_logging(const RunProfile& profile) {
   const double by_stacks = stacks_share(profile, Activity::kLogging);
-  const double flushes = flushes_checkpoints(profile) ? 0 : flush_share(profile);
+  const bool known = by_stacks > 0 || stacks_share(profile, Activity::kCheckpoint) > 0;
   return find_stall(
       profile,
       {Activity::kLogging, "writing logs stops the training",
        "log every 50 to 100 steps, keep values on the device until then, and do not flush each time", 0.05},
-      by_stacks + flushes);
+      known ? by_stacks : flush_share(profile));
 }
 
 std::optional<RunFinding> find_compilation(const RunProfile& profile) {
@@ -86,11 +79,12 @@ std::optional<RunFinding> find_compilation(const RunProfile& profile) {
 extern const Rule kCheckpointStall, kLoggingStall, kRecompilation;
 const Rule kCheckpointStall{
     "checkpoint-stall",
-    "the main thread is in functions that save models, and in fsync after them, for 5 % of the time", find_checkpoint};
+    "the main thread is in functions that save models, or functions of the program around them, for 5 % of the time",
+    find_checkpoint};
 const Rule kLoggingStall{
     "logging-stall",
-    "the main thread is in functions that write logs and images, and in fsync without checkpoints, "
-    "for 5 % of the time",
+    "the main thread is in functions that write logs and images, or functions of the program around them, for 5 % of "
+    "the time; or in fsync, if the stacks show neither logs nor checkpoints",
     find_logging};
 const Rule kRecompilation{"recompilation",
                           "the main thread compiles for 10 % of the time, also in the second half of the run",

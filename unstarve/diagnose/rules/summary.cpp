@@ -33,6 +33,17 @@ double own_cpu_s(const RunProfile& profile) {
   return seen + std::max(ended_of_parents - ended, 0.0);
 }
 
+// Cores that the program uses after its start: the second half of the timeline, or the whole run without one.
+double steady_cores(const RunProfile& profile) {
+  constexpr std::size_t kFewest = 6;
+  const RunTimeline& timeline = profile.timeline;
+  const std::size_t size = timeline.main.size();
+  if (size < kFewest) return profile.watching.seconds > 0 ? own_cpu_s(profile) / profile.watching.seconds : 0;
+  double sum = 0;
+  for (std::size_t i = size / 2; i < size; ++i) sum += timeline.main[i] + timeline.loader[i] + timeline.other[i];
+  return sum / static_cast<double>(size - size / 2);
+}
+
 }  // namespace
 
 RoleSum sum_of(const RunProfile& profile, ProcessRole role) {
@@ -63,7 +74,9 @@ ThreadWaits main_thread_waits(const RunProfile& profile) {
 
 double input_share(const RunProfile& profile) {
   if (profile.stacks.seconds <= 0) return -1;
-  return std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput), 1.0);
+  return std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput) +
+                      share_of(profile.stacks, StackThread::kMain, Activity::kThreads),
+                  1.0);
 }
 
 bool loader_limits(const RunProfile& profile) {
@@ -75,15 +88,13 @@ bool loader_limits(const RunProfile& profile) {
 }
 
 double gain_by_cores(const RunProfile& profile) {
-  const double own = profile.watching.seconds > 0 ? own_cpu_s(profile) / profile.watching.seconds : 0;
-  return 1 + free_cores(profile) / std::max(own, 0.01);
+  return 1 + free_cores(profile) / std::max(steady_cores(profile), 0.01);
 }
 
 double gain_without(double share) { return 1 / std::max(1 - share, 0.01); }
 
 double free_cores(const RunProfile& profile) {
-  const double own = profile.watching.seconds > 0 ? own_cpu_s(profile) / profile.watching.seconds : 0;
-  return std::max(usable_cores(profile.machine) - std::max(profile.machine.busy_cores, own), 0.0);
+  return std::max(usable_cores(profile.machine) - steady_cores(profile) - foreign_cores(profile), 0.0);
 }
 
 double foreign_cores(const RunProfile& profile) {
