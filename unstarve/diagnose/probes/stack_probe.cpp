@@ -73,7 +73,7 @@ fs::path find_py_spy(const fs::path& python) {
 
 class StackProbe::State {
  public:
-  explicit State(StackProbeOptions options) : options_(std::move(options)) {
+  explicit State(const StackProbeOptions& options) : options_(options) {
     std::error_code error;
     const fs::path temporary = fs::temp_directory_path(error);
     const std::string name = fmt::format("unstarve-stacks-{}-{:x}", ::getpid(), reinterpret_cast<std::uintptr_t>(this));
@@ -213,7 +213,7 @@ class StackProbe::State {
   StepUse steps_;
 };
 
-StackProbe::StackProbe(StackProbeOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+StackProbe::StackProbe(const StackProbeOptions& options) : state_(std::make_unique<State>(options)) {}
 StackProbe::~StackProbe() = default;
 void StackProbe::look(double seconds, std::span<const ProcessUse> processes) { state_->look(seconds, processes); }
 int StackProbe::recorder() const { return state_->recorder(); }

@@ -31,7 +31,7 @@ struct StackProbeOptions {
 
 class StackProbe {
  public:
-  explicit StackProbe(StackProbeOptions options = {});
+  explicit StackProbe(const StackProbeOptions& options = {});
   ~StackProbe();
   StackProbe(const StackProbe&) = delete;
   StackProbe& operator=(const StackProbe&) = delete;
