@@ -54,7 +54,7 @@ def test_stacks_have_functions_and_lines(marked):
     profile = marked[0]["profile"]
     stacks = profile["stacks"]
     assert not stacks["missing"]
-    assert stacks["seconds"] == pytest.approx(5, abs=0.7)
+    assert stacks["seconds"] == pytest.approx(4, abs=0.7)
     lines = stacks["lines"]
     share = {name: sum(stack["seconds"] for stack in stacks["stacks"] if stack["thread"] == "main"
                        and any(lines[line]["function"] == name for line in stack["lines"])) / stacks["seconds"]

@@ -2,7 +2,7 @@
 // Records stacks of the watched Python program by py-spy, in windows of a few seconds.
 //
 // The first window begins when the program has run for two seconds, so that its imports have mostly ended. The second
-// follows it; both take about 0.3 s of CPU time. Further ones follow at distances at which py-spy takes less than
+// follows it; both take about 0.25 s of CPU time. Further ones follow at distances at which py-spy takes less than
 // `cpu_share` of a core. Windows alternate between all threads, and those that hold the interpreter's lock. py-spy does
 // not stop the program to read its memory; samples that it cannot read are left out.
 //
@@ -25,7 +25,7 @@ namespace unstarve {
 
 struct StackProbeOptions {
   double cpu_share = 0.004;  // of one core
-  double window_s = 5;
+  double window_s = 4;
   int rate = 40;  // samples per second
 };
 
