@@ -12,6 +12,8 @@
 #include "unstarve/core/file.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/observe/format.h"
+#include "unstarve/observe/html.h"
 
 namespace unstarve {
 namespace {
@@ -146,20 +148,8 @@ bool is_watch(const Json& json) {
   return json.contains("profile") ? json.at("profile").contains("processes") : json.contains("processes");
 }
 
-std::string escape_xml(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      default:
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t') escaped += c;  // others are not allowed in XML
-    }
-  }
-  return escaped;
-}
+// XML does not permit control characters.
+std::string escape_xml(const std::string& text) { return escape_html(printable(text)); }
 
 std::string figures_of(const ComparedPart& part) {
   std::string text = fmt::format("{:.4g} -> {:.4g} {}", part.before, part.after, part.unit);

@@ -40,7 +40,7 @@ struct SamplerOptions {
   int adopter = 0;                        // TaskTreeOptions
   std::filesystem::path steps;            // folder of step logs, see step_log.h; empty: none
   double cpu_share = 0.004;               // of one core
-  std::shared_ptr<LatestProfile> latest;  // set whenever new processes are searched; null: nowhere
+  std::shared_ptr<LatestProfile> latest;  // set whenever new processes are searched; null: not published
 };
 
 class Sampler {

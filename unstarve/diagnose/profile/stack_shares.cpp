@@ -95,8 +95,6 @@ HotLine hottest(const PythonStacks& stacks, const std::map<int, double>& by_line
   return result;
 }
 
-double seconds_of(const StackUse& stack, bool interpreter) { return interpreter ? stack.interpreter_s : stack.seconds; }
-
 }  // namespace
 
 const char* to_string(Activity activity) noexcept {
@@ -131,24 +129,15 @@ double share_of(const PythonStacks& stacks, StackThread thread, Activity activit
   return seconds / stacks.seconds;
 }
 
-double interpreter_share(const PythonStacks& stacks) {
-  if (stacks.interpreter_s <= 0) return -1;
-  double seconds = 0;
-  for (const StackUse& stack : stacks.stacks)
-    if (stack.thread == StackThread::kMain) seconds += stack.interpreter_s;
-  return seconds / stacks.interpreter_s;
-}
-
-HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity, bool interpreter) {
-  const double recorded = interpreter ? stacks.interpreter_s : stacks.seconds;
-  if (recorded <= 0) return {};
+HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity) {
+  if (stacks.seconds <= 0) return {};
   std::map<int, double> by_line;
   for (const StackUse& stack : stacks.stacks) {
     if (stack.thread != thread || stack.lines.empty() || activity_of(stacks, stack) != activity) continue;
     const int line = stack.lines.back();
-    if (!is_library(stacks.lines[static_cast<std::size_t>(line)])) by_line[line] += seconds_of(stack, interpreter);
+    if (!is_library(stacks.lines[static_cast<std::size_t>(line)])) by_line[line] += stack.seconds;
   }
-  return hottest(stacks, by_line, recorded);
+  return hottest(stacks, by_line, stacks.seconds);
 }
 
 double stall_share(const PythonStacks& stacks, Activity activity) {

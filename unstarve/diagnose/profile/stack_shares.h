@@ -29,18 +29,14 @@ enum class Activity {
 // Seconds of the thread per second of recording, 0..1 for the main thread. 0 without stacks.
 [[nodiscard]] double share_of(const PythonStacks& stacks, StackThread thread, Activity activity);
 
-// The share in which the main thread holds the interpreter's lock; negative: not recorded.
-[[nodiscard]] double interpreter_share(const PythonStacks& stacks);
-
 // A line of the program's own files, not of libraries.
 struct HotLine {
   CodeLine line;
   double share = 0;  // of the time of the threads; see share_of()
 };
 // The line in which `thread` spends most time itself, while it is in `activity`: no function that it calls is known.
-// With `interpreter`, of the time in which it holds the interpreter's lock. share = 0 if there is none.
-[[nodiscard]] HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity,
-                                   bool interpreter = false);
+// share = 0 if there is none.
+[[nodiscard]] HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity);
 
 // As share_of() of the main thread, with all that functions of the program do which mostly do `activity`, such as
 // save() around torch.save() and fsync().

@@ -12,7 +12,8 @@ namespace unstarve {
 namespace {
 
 constexpr double kPage = 4096;
-constexpr double kNewMemory = 150e6;  // bytes per second of CPU time; decoding photographs of 0.2 megapixels: 20e6
+constexpr double kNewMemory =
+    150e6;  // bytes per second of CPU time; examples/slow: few_workers 72e6, large_images 1.1e9
 
 // Shares of the loader's time.
 struct Work {

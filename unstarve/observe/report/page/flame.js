@@ -87,7 +87,7 @@ function flameKey(box, event) {
   const state = flameStates.get(box);
   const { focus } = state;
   const row = (entry) => state.shown.find(([one]) => one === entry)?.[1];
-  const beside = (step) => {
+  const neighbour = (step) => {
     const here = row(focus);
     const others = state.shown.filter(([, place]) => place.row === here.row).sort((a, b) => a[1].from - b[1].from);
     return others[others.findIndex(([entry]) => entry === focus) + step]?.[0];
@@ -95,8 +95,8 @@ function flameKey(box, event) {
   const moves = {
     ArrowUp: () => focus.caller,
     ArrowDown: () => focus.callees.filter((entry) => row(entry)).sort((a, b) => b.node[2] - a.node[2])[0],
-    ArrowLeft: () => beside(-1),
-    ArrowRight: () => beside(1),
+    ArrowLeft: () => neighbour(-1),
+    ArrowRight: () => neighbour(1),
     Home: () => state.list[0],
   };
   if (event.key === "Enter" || event.key === " ") zoomFlame(box, state.graph, focus);
