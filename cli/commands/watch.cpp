@@ -87,7 +87,7 @@ Command watch_command() {
        {"--seconds", "S", "until the program ends", "duration in seconds; the command runs on"},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
        {"--report", "FILE", "", "write an HTML page with charts and flame graphs", false, Completes::kPath},
-       {"--metrics", "[HOST]:PORT", "", "serve figures for Prometheus at http://HOST:PORT/metrics meanwhile"},
+       {"--metrics", "ADDRESS", "", "serve figures for Prometheus at http://ADDRESS/metrics; for example :9400"},
        json_option()},
       run};
 }
