@@ -11,7 +11,8 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kColumns = 8;
+constexpr std::size_t kColumns = 9;
+constexpr std::size_t kRatioColumn = 7, kOutcomeColumn = 8;
 constexpr std::size_t kMinNameWidth = 10;
 constexpr std::size_t kGap = 2;
 
@@ -31,18 +32,25 @@ std::string outcome(const LedgerEntry& entry) {
   return text;
 }
 
+std::string predicted_text(const GainPrediction& predicted) {
+  if (!predicted.known()) return "";
+  return predicted.gain > 0 ? fmt::format("{:.2f}", predicted.gain) : fmt::format("<= {:.2f}", predicted.high);
+}
+
 Row table_row(const LedgerEntry& entry) {
   Row row;
   row[0] = marked_name(entry);
-  row[7] = outcome(entry);
+  row[kOutcomeColumn] = outcome(entry);
   if (!measured(entry)) return row;
   row[1] = entry.batch > 0 ? std::to_string(entry.batch) : "-";
   row[2] = format_bytes(entry.memory_bytes);
   row[3] = fmt::format("{:.1f}", entry.step_ms);
   row[4] = format_rate(entry.samples_per_s);
   if (has_relative(entry)) row[5] = fmt::format("{:.0f} %", entry.ratio.ratio * 100);
+  row[6] = predicted_text(entry.predicted);
   if (entry.verdict != Verdict::kBase) {
-    row[6] = entry.ratio.pairs > 1 ? format_interval(entry.ratio.ratio, entry.ratio.low, entry.ratio.high) : "-";
+    row[kRatioColumn] =
+        entry.ratio.pairs > 1 ? format_interval(entry.ratio.ratio, entry.ratio.low, entry.ratio.high) : "-";
   }
   return row;
 }
@@ -62,6 +70,11 @@ void append_notes(const Ledger& ledger, std::size_t width, std::string& table) {
                       entry.loss_before, entry.loss_after));
     }
   }
+  const PredictionScore score = score_predictions(ledger);
+  if (score.gains + score.bounds > 0) {
+    add(fmt::format("predictions before measuring: {} of {} gains and {} of {} upper bounds agree with the results",
+                    score.gains_agree, score.gains, score.bounds_agree, score.bounds));
+  }
   if (has(&LedgerEntry::approximate)) add("~ approximate: the output is not bit-equal to that of the exact path");
 }
 
@@ -77,6 +90,23 @@ const char* to_string(Verdict verdict) noexcept {
     case Verdict::kFinal: return "final";
   }
   return "unknown";
+}
+
+PredictionScore score_predictions(const Ledger& ledger) noexcept {
+  PredictionScore score;
+  for (const LedgerEntry& entry : ledger.entries) {
+    const GainPrediction& predicted = entry.predicted;
+    if (!predicted.known() || entry.ratio.pairs < 2) continue;
+    const bool below = entry.ratio.low <= predicted.high;
+    if (predicted.gain > 0) {
+      ++score.gains;
+      score.gains_agree += below && entry.ratio.high >= predicted.low;
+    } else {
+      ++score.bounds;
+      score.bounds_agree += below;
+    }
+  }
+  return score;
 }
 
 Verdict judge(const RatioInterval& interval) noexcept {
@@ -101,7 +131,8 @@ const LedgerEntry* final_entry(const Ledger& ledger) noexcept {
 
 std::string to_table(const Ledger& ledger, int width) {
   const std::size_t columns = static_cast<std::size_t>(std::max(width, 20));
-  std::vector<Row> rows = {{"step", "batch", "memory", "step ms", "samples/s", "of base", "vs. before (95 %)", ""}};
+  std::vector<Row> rows = {
+      {"step", "batch", "memory", "step ms", "samples/s", "of base", "predicted", "vs. before (95 %)", ""}};
   for (const LedgerEntry& entry : ledger.entries) rows.push_back(table_row(entry));
 
   std::array<std::size_t, kColumns> widths{};
@@ -111,7 +142,7 @@ std::string to_table(const Ledger& ledger, int width) {
   // Figures are never cut. The remaining width goes to the outcome (at least its verdict), then to the names.
   std::size_t figures = kGap * (kColumns - 1);
   for (std::size_t i = 1; i + 1 < kColumns; ++i) figures += widths[i];
-  const std::size_t shortest_outcome = std::min(widths[7], text_width(to_string(Verdict::kNotApplicable)));
+  const std::size_t shortest_outcome = std::min(widths[kOutcomeColumn], text_width(to_string(Verdict::kNotApplicable)));
   const std::size_t room = columns > figures + shortest_outcome ? columns - figures - shortest_outcome : 0;
   widths[0] = std::min(widths[0], std::max(kMinNameWidth, room));
 
@@ -122,13 +153,13 @@ std::string to_table(const Ledger& ledger, int width) {
     std::string line = pad_right(clip(row[0], widths[0]), widths[0]);
     for (std::size_t i = 1; i + 1 < kColumns; ++i) {
       line += std::string(kGap, ' ');
-      line += i == 6 ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]);
+      line += i == kRatioColumn ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]);
     }
     line += std::string(kGap, ' ');
-    if (text_width(line) + text_width(row[7]) <= columns) {
-      line += row[7];
+    if (text_width(line) + text_width(row[kOutcomeColumn]) <= columns) {
+      line += row[kOutcomeColumn];
     } else {  // the verdict alone; the reason is printed below the table
-      line += row[7].substr(0, row[7].find(':'));
+      line += row[kOutcomeColumn].substr(0, row[kOutcomeColumn].find(':'));
       below.push_back(&row);
     }
     line = clip(line, columns);
@@ -136,9 +167,9 @@ std::string to_table(const Ledger& ledger, int width) {
     table += line + "\n";
   }
   for (const Row* row : below) {
-    const std::size_t colon = (*row)[7].find(": ");
-    if (colon != std::string::npos)
-      table += clip("  " + (*row)[0] + ": " + (*row)[7].substr(colon + 2), columns) + "\n";
+    const std::string& text = (*row)[kOutcomeColumn];
+    const std::size_t colon = text.find(": ");
+    if (colon != std::string::npos) table += clip("  " + (*row)[0] + ": " + text.substr(colon + 2), columns) + "\n";
   }
   append_notes(ledger, columns, table);
   return table;
@@ -147,6 +178,12 @@ std::string to_table(const Ledger& ledger, int width) {
 std::string to_json(const Ledger& ledger) {
   using nlohmann::json;
   const auto rate_of = [](const LedgerEntry* entry) { return entry ? json(entry->samples_per_s) : json(); };
+  const auto json_of = [](const GainPrediction& predicted) {
+    if (!predicted.known()) return json();
+    return json{{"gain", predicted.gain > 0 ? json(predicted.gain) : json()},
+                {"low", predicted.gain > 0 ? json(predicted.low) : json()},
+                {"high", predicted.high}};
+  };
   json rungs = json::array();
   for (const LedgerEntry& entry : ledger.entries) {
     rungs.push_back({{"name", entry.name},
@@ -162,6 +199,7 @@ std::string to_json(const Ledger& ledger) {
                      {"low", entry.ratio.low},
                      {"high", entry.ratio.high},
                      {"pairs", entry.ratio.pairs},
+                     {"predicted", json_of(entry.predicted)},
                      {"affects_learning", entry.affects_learning},
                      {"approximate", entry.approximate},
                      {"loss_before", entry.loss_before},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "unstarve/core/statistics.h"
+#include "unstarve/observe/step_model.h"
 
 namespace unstarve {
 
@@ -32,8 +33,9 @@ struct LedgerEntry {
   std::size_t memory_bytes = 0;
   double step_ms = 0;
   double samples_per_s = 0;
-  RatioInterval ratio;     // to the step before; final entry: to the base; for the base: 1, without pairs
-  double loss_before = 0;  // mean over the first steps, without and with the change; only if affects_learning
+  RatioInterval ratio;       // to the step before; final entry: to the base; for the base: 1, without pairs
+  GainPrediction predicted;  // of the ratio, before it was measured
+  double loss_before = 0;    // mean over the first steps, without and with the change; only if affects_learning
   double loss_after = 0;
 };
 
@@ -51,6 +53,14 @@ struct Ledger {
 [[nodiscard]] inline bool measured(const LedgerEntry& entry) noexcept {
   return entry.verdict == Verdict::kBase || entry.ratio.pairs > 0;
 }
+
+// How the predictions of gains compare with the measured ratios. A ratio agrees if its own interval and the predicted
+// one have a number in common.
+struct PredictionScore {
+  int gains = 0, gains_agree = 0;    // predicted with a number
+  int bounds = 0, bounds_agree = 0;  // of which only the largest gain was predicted
+};
+[[nodiscard]] PredictionScore score_predictions(const Ledger& ledger) noexcept;
 
 // Undecided with fewer than kMinPairs pairs; else kept if interval.low > 1; else reverted.
 [[nodiscard]] Verdict judge(const RatioInterval& interval) noexcept;

@@ -96,6 +96,27 @@ TEST_CASE("the table never exceeds its width; long reasons move below it", "[led
   CHECK(all[7].find("the device is the host itself, so there is no copy") != std::string::npos);
 }
 
+TEST_CASE("predictions are shown next to the results and scored", "[ledger]") {
+  Ledger ledger = sample();
+  ledger.entries[1].predicted = {1.5, 1.45, 1.6};  // the result is 1.44 [1.42, 1.46]
+  ledger.entries[2].predicted = {0, 1, 0.5};       // below the result
+  const PredictionScore score = score_predictions(ledger);
+  CHECK(score.gains == 1);
+  CHECK(score.gains_agree == 1);
+  CHECK(score.bounds == 1);
+  CHECK(score.bounds_agree == 0);
+  const std::string table = to_table(ledger, 200);
+  CHECK(table.find("1.50  1.44 [1.42, 1.46]") != std::string::npos);
+  CHECK(table.find("<= 0.50") != std::string::npos);
+  CHECK(table.find("1 of 1 gains and 0 of 1 upper bounds agree") != std::string::npos);
+  const auto json = nlohmann::json::parse(to_json(ledger));
+  CHECK(json["rungs"][1]["predicted"] == nlohmann::json{{"gain", 1.5}, {"low", 1.45}, {"high", 1.6}});
+  CHECK(json["rungs"][2]["predicted"]["gain"].is_null());
+  CHECK(json["rungs"][0]["predicted"].is_null());
+  ledger.entries[1].predicted = {1.5, 1.47, 1.6};
+  CHECK(score_predictions(ledger).gains_agree == 0);
+}
+
 TEST_CASE("escape sequences in names are replaced", "[ledger]") {
   Ledger ledger = sample();
   ledger.entries[1].name = "evil\x1b[2Jname";

@@ -60,6 +60,13 @@ std::string ratio_cell(const LedgerEntry& entry) {
   return fmt::format("<span>{:.2f} <span class=\"interval\">[{:.2f}, {:.2f}]</span></span>", r.ratio, r.low, r.high);
 }
 
+std::string predicted_cell(const GainPrediction& predicted) {
+  if (!predicted.known()) return {};
+  if (predicted.gain <= 0) return fmt::format("at most {:.2f}", predicted.high);
+  return fmt::format("<span>{:.2f} <span class=\"interval\">[{:.2f}, {:.2f}]</span></span>", predicted.gain,
+                     predicted.low, predicted.high);
+}
+
 std::string ms_text(double ms) { return std::isfinite(ms) ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-"; }
 
 // The names of both runs in order of first appearance.
@@ -108,12 +115,13 @@ std::string ladder_table(const Ledger& ledger, const std::string& link) {
                    {"step ms", true},
                    {"samples/s", true},
                    {"of base", true},
+                   {"predicted ratio", true},
                    {"ratio to the step before", true},
                    {"verdict"}},
                   true);
   table.link(link);
   for (const LedgerEntry& entry : ledger.entries) {
-    std::vector<std::string> cells(8);
+    std::vector<std::string> cells(9);
     cells[0] = name_cell(entry);
     if (measured(entry)) {
       cells[1] = entry.batch > 0 ? std::to_string(entry.batch) : "";
@@ -121,9 +129,10 @@ std::string ladder_table(const Ledger& ledger, const std::string& link) {
       cells[3] = ms_text(entry.step_ms);
       cells[4] = format_rate(entry.samples_per_s);
       if (has_relative(entry)) cells[5] = fmt::format("{:.0f} %", entry.ratio.ratio * 100);
-      cells[6] = ratio_cell(entry);
+      cells[6] = predicted_cell(entry.predicted);
+      cells[7] = ratio_cell(entry);
     }
-    cells[7] = status_cell(entry);
+    cells[8] = status_cell(entry);
     table.add_row(cells, look_of(entry.verdict).name);
   }
   return table.finish();

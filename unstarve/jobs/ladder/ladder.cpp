@@ -7,6 +7,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/ladder/prediction.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/ladder/subject.h"
 #include "unstarve/storage/dataset/dataset.h"
@@ -146,6 +147,7 @@ class LadderRun {
     entry.memory_bytes = current_->first().memory_bytes;
     entry.step_ms = block.step_ms();
     entry.samples_per_s = block.samples_per_s();
+    current_step_s_ = 1e-3 * entry.step_ms;
     result_.ledger.entries.push_back(entry);
   }
 
@@ -196,6 +198,7 @@ class LadderRun {
     entry.change = best.change;
     entry.batch = best.settings.pipeline.batch.size;
     entry.memory_bytes = other->first().memory_bytes;
+    entry.predicted = predict_candidate(current_->profile(), current_step_s_, context_, before, best.settings);
 
     const double loss_time = step.affects_learning ? budget * kLossShare : 0;
     const Comparison comparison = compare(*current_, *other, budget - (seconds_now() - begin) - loss_time);
@@ -207,6 +210,7 @@ class LadderRun {
       compare_losses(before, best.settings, entry, loss_time / 2);
     if (entry.verdict == Verdict::kKept) {
       current_ = std::move(other);
+      current_step_s_ = 1e-3 * comparison.step_ms;
       step.copy(best.settings, tuned_);
     }
   }
@@ -297,6 +301,7 @@ class LadderRun {
   Settings base_;
   Settings tuned_;  // the defaults with what the kept steps changed
   std::unique_ptr<Subject> current_;
+  double current_step_s_ = 0;  // measured
   bool current_in_process_ = false;
   bool in_process_ = false;  // the following comparisons run in processes of their own
   LadderResult result_;
