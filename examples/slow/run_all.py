@@ -9,6 +9,7 @@ slow, fixed, fixed, slow. For each program this script reports
     predicted   throughput after the change, relative to now, as predicted by `watch`; null: not predicted
     gain        the real one: samples per second of the fixed variant divided by those of the slow one
     error       (predicted - gain) / gain
+    interval    of the prediction; null: not predicted with an interval
 
 Findings about the machine (other programs, a quota) are listed separately and have no rank. Healthy programs must have
 no other findings. A program is skipped if a package or a compiler is missing. Exit code: 0 if all programs ran.
@@ -188,9 +189,11 @@ class Runner:
         first = runs[False][0]
         rank = next((i for i, finding in enumerate(first.own, 1) if finding["rule"] in case.accepted), None)
         predicted = first.own[rank - 1]["gain"] if rank else None
+        interval = first.own[rank - 1]["gain_interval"] if rank else None
         result |= {
             "rank": rank,
             "predicted": predicted,
+            "interval": interval,
             "findings": rules_of(first.own),
             "machine": rules_of(first.machine),
             "slow_samples_per_s": [round(run.rate, 1) for run in runs[False]],
@@ -202,6 +205,7 @@ class Runner:
                 "fixed_findings": rules_of(runs[True][0].own),
                 "gain": gain,
                 "error": None if predicted is None else round(predicted / gain["mean"] - 1, 2),
+                "within": None if interval is None else interval[0] <= gain["mean"] <= interval[1],
             }
         return result
 
@@ -214,6 +218,9 @@ def summary_of(results: list[dict[str, Any]]) -> dict[str, int]:
         "planted": len(planted),
         "found_first": sum(result["rank"] == 1 for result in planted),
         "found": sum(result["rank"] is not None for result in planted),
+        "predicted": sum(result["error"] is not None for result in planted),
+        "within_15_percent": sum(result["error"] is not None and abs(result["error"]) <= 0.15 for result in planted),
+        "within_interval": sum(bool(result["within"]) for result in planted),
         "healthy": len(healthy),
         "healthy_with_findings": sum(bool(result["findings"]) for result in healthy),
         "skipped": len(results) - len(ran),
@@ -238,7 +245,8 @@ def table_of(results: list[dict[str, Any]]) -> str:
     summary = summary_of(results)
     lines = [f"{'program':22} {'cause':26} {'rank':>5} {'predicted':>9} {'gain':>20} {'error':>7}  findings",
              *map(row_of, results), "",
-             "{found_first} of {planted} planted causes found first, {found} found at all; "
+             "{found_first} of {planted} planted causes found first, {found} found at all; of {predicted} predictions, "
+             "{within_15_percent} are within 15 %, {within_interval} gains are within the predicted interval; "
              "{healthy_with_findings} of {healthy} healthy programs have findings; {skipped} skipped".format(**summary)]
     return "\n".join(lines)
 

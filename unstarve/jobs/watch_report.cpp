@@ -228,9 +228,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   section.verdict = verdict_of(result);
   section.tiles = tiles_of(profile);
   for (const RunFinding& finding : result.findings) {
-    section.findings.push_back(
-        {finding.title, finding.evidence, finding.change,
-         finding.gain > 1 ? fmt::format("up to {:.2f} times the throughput", finding.gain) : ""});
+    section.findings.push_back({finding.title, finding.evidence, finding.change, gain_text(finding)});
   }
   section.notes.push_back(fmt::format(
       "Watched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks.{}",

@@ -32,9 +32,14 @@ struct StepModel {
 [[nodiscard]] double step_seconds(const StepModel& model);
 
 // A predicted gain: throughput after a change divided by that before it.
+//
+//   gain, low, high   a prediction with its interval
+//   0, low, high      only the interval is known: a bound
+//   gain, 0, 0        without an interval
+//   0, 0, 0           nothing is known
 struct GainPrediction {
-  double gain = 0;  // 0: only the interval is known
-  double low = 0;   // 0, 0: nothing is known
+  double gain = 0;
+  double low = 0;
   double high = 0;
   [[nodiscard]] bool known() const { return high > 0; }
 };

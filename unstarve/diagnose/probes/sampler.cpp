@@ -20,6 +20,7 @@
 #include "unstarve/diagnose/probes/task_tree.h"
 #include "unstarve/diagnose/probes/timeline_recorder.h"
 #include "unstarve/diagnose/profile/roles.h"
+#include "unstarve/diagnose/profile/steady_part.h"
 
 namespace unstarve {
 namespace {
@@ -74,6 +75,7 @@ class Sampler::Thread {
     RunProfile profile;
     profile.machine = machine_.use(seconds);
     profile.processes = std::move(processes);
+    steady_.set(profile, seconds);
     profile.timeline = timeline_.timeline();
     profile.stacks = std::move(stacks);
     profile.steps = read_step_logs(options_.steps);
@@ -111,6 +113,7 @@ class Sampler::Thread {
         machine_.look();
         std::vector<ProcessUse> processes = with_roles();
         timeline_.add(seconds, processes);
+        steady_.add(seconds, processes);
         stacks_.look(seconds, processes);
         recorder_ = stacks_.recorder();
         if (options_.latest) {
@@ -137,6 +140,7 @@ class Sampler::Thread {
   TaskTree tree_;
   MachineProbe machine_;
   TimelineRecorder timeline_;
+  SteadyPart steady_;
   StackProbe stacks_;
   std::atomic<int> recorder_ = 0;
   std::int64_t looks_ = 0;

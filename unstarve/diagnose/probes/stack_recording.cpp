@@ -75,6 +75,17 @@ RecordedThread recorded_thread(const Json& profile, const std::vector<CodeLine>&
   return thread;
 }
 
+// Samples fail while a thread executes Python code fast, or while the machine is busy. Those of the main process count
+// for the whole recording; otherwise shares of such threads would be too small.
+double missing_factor(const StackRecording& recording, int main_process, double seconds) {
+  constexpr double kMost = 4;
+  std::size_t samples = 0;
+  for (const RecordedThread& thread : recording.threads)
+    if (thread.process == main_process && thread.is_main) samples = std::max(samples, thread.samples.size());
+  if (samples == 0) return 1;
+  return std::clamp(seconds / (static_cast<double>(samples) * recording.interval_s), 1.0, kMost);
+}
+
 }  // namespace
 
 StackRecording parse_stack_recording(const std::string& text) {
@@ -118,6 +129,7 @@ void StackSum::add(const StackRecording& recording, int main_process, RecordingK
     if (is_new) sum_.lines.push_back(line);
     index_of.push_back(entry->second);
   }
+  const double factor = all ? missing_factor(recording, main_process, seconds) : 1;
   std::map<std::pair<StackThread, std::vector<int>>, double> time_of;
   std::set<int> loaders;
   for (const RecordedThread& thread : recording.threads) {
@@ -126,16 +138,17 @@ void StackSum::add(const StackRecording& recording, int main_process, RecordingK
     const StackThread role = !is_main         ? StackThread::kLoader
                              : thread.is_main ? StackThread::kMain
                                               : StackThread::kHelper;
+    const double sample_s = recording.interval_s * (is_main ? factor : 1);
     for (const std::vector<int>& sample : thread.samples) {
       if (is_import(sample, recording.lines)) {
-        if (all && role == StackThread::kMain) sum_.seconds -= recording.interval_s;
+        if (all && role == StackThread::kMain) sum_.seconds -= sample_s;
         continue;
       }
       std::vector<int> stack;
       for (std::size_t i = is_main ? 0 : begin_of_own(sample, recording.lines); i < sample.size(); ++i)
         stack.push_back(index_of[static_cast<std::size_t>(sample[i])]);
       if (stack.empty()) continue;  // the interpreter ends
-      time_of[{role, std::move(stack)}] += recording.interval_s;
+      time_of[{role, std::move(stack)}] += sample_s;
     }
   }
   sum_.processes = std::max(sum_.processes, static_cast<int>(loaders.size()));

@@ -33,8 +33,8 @@ enum class RecordingKind {
 };
 
 // Adds up recordings, without the samples in which threads import modules, and without the stacks of the parents of
-// forked processes. Memory: of stacks that differ, the 4000 with
-// most time are kept.
+// forked processes. Missing samples of the main process are replaced. Memory: of stacks that differ, the 4000 with most
+// time are kept.
 class StackSum {
  public:
   // `main_process`: the one that trains. `seconds`: the length of the recording. `end_s`: when it ended, since the

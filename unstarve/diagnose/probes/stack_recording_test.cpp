@@ -101,6 +101,22 @@ TEST_CASE("the import of modules does not count") {
   CHECK(sum.stacks().stacks[0].seconds == Approx(0.3));
 }
 
+TEST_CASE("missing samples of the main process count as those that were taken") {
+  StackRecording recording;
+  recording.interval_s = 0.1;
+  recording.lines = {{"step", "train.py", 1}, {"augment", "train.py", 2}, {"fetch", "torch/utils/data/fetch.py", 9}};
+  recording.threads.push_back({1, true, {{0}, {1}, {1}, {1}}});  // of 8
+  recording.threads.push_back({2, true, {{2}, {2}}});
+  StackSum sum;
+  sum.add(recording, 1, RecordingKind::kAll, 0.8, 1);
+  CHECK(sum.stacks().seconds == Approx(0.8));
+  CHECK(sum.stacks().stacks[0].seconds == Approx(0.6));
+  double loader_s = 0;
+  for (const StackUse& stack : sum.stacks().stacks)
+    if (stack.thread == StackThread::kLoader) loader_s += stack.seconds;
+  CHECK(loader_s == Approx(0.2));
+}
+
 TEST_CASE("the number of stacks is limited, and those with most time are kept") {
   StackRecording recording;
   recording.interval_s = 0.01;

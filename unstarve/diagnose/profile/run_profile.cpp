@@ -62,6 +62,14 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceUse, format, framework, loader, observed
                                    left_out, image_bytes, steps, parts, idle, runtime, devices, copies, kernels,
                                    operators)
 
+const std::vector<ProcessUse>& steady_processes(const RunProfile& profile) {
+  return profile.steady.empty() ? profile.processes : profile.steady;
+}
+
+double steady_seconds(const RunProfile& profile) {
+  return profile.watching.seconds - (profile.steady.empty() ? 0 : profile.steady_from_s);
+}
+
 double usable_cores(const MachineUse& machine) {
   const auto affinity = static_cast<double>(machine.affinity_cores);
   return machine.quota_cores > 0 ? std::min(machine.quota_cores, affinity) : affinity;
@@ -87,6 +95,10 @@ std::string to_json(const RunProfile& profile) {
   // Names and arguments of processes may contain any bytes.
   nlohmann::json json(profile);
   if (profile.trace) json["trace"] = *profile.trace;
+  if (!profile.steady.empty()) {
+    json["steady"] = profile.steady;
+    json["steady_from_s"] = profile.steady_from_s;
+  }
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -104,6 +116,10 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
         throw Error(ErrorKind::kInput, fmt::format("{}: found line {} of a stack; expected less than {}", origin, line,
                                                    profile.stacks.lines.size()));
       }
+    }
+    if (json.contains("steady")) {
+      profile.steady = json.at("steady").get<std::vector<ProcessUse>>();
+      profile.steady_from_s = json.at("steady_from_s").get<double>();
     }
     if (json.contains("trace")) profile.trace = json.at("trace").get<TraceUse>();
     return profile;

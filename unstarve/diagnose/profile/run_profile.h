@@ -119,12 +119,18 @@ struct RunProfile {
   Watching watching;
   MachineUse machine;
   std::vector<ProcessUse> processes;  // most CPU time first
+  // The same without the start of the run, see steady_part.h; empty: not known. Missing in JSON of earlier versions.
+  double steady_from_s = 0;
+  std::vector<ProcessUse> steady;
   RunTimeline timeline;
   PythonStacks stacks;
   StepUse steps;
   std::optional<TraceUse> trace;  // of another profiler; missing in JSON if there is none
 };
 
+// What shares are computed from: `steady` and its duration, or the whole run.
+[[nodiscard]] const std::vector<ProcessUse>& steady_processes(const RunProfile& profile);
+[[nodiscard]] double steady_seconds(const RunProfile& profile);
 // Cores that the program may use at the same time.
 [[nodiscard]] double usable_cores(const MachineUse& machine);
 [[nodiscard]] const char* to_string(ProcessRole role) noexcept;

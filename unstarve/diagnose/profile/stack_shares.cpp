@@ -179,15 +179,15 @@ double stall_share(const PythonStacks& stacks, Activity activity) {
   return seconds / stacks.seconds;
 }
 
-HotLine hottest_python(const PythonStacks& stacks) {
+HotFunction hottest_python(const PythonStacks& stacks) {
   if (stacks.interpreter_s <= 0) return {};
   struct Function {
-    double seconds = 0;
+    double interpreter_s = 0, wall_s = 0;
     std::map<int, double> lines;
   };
   std::map<std::string, Function> functions;
   for (const StackUse& stack : stacks.stacks) {
-    if (stack.thread != StackThread::kMain || stack.interpreter_s <= 0) continue;
+    if (stack.thread != StackThread::kMain) continue;
     int own = -1;
     bool framework = false;
     for (const int index : stack.lines) {
@@ -198,14 +198,17 @@ HotLine hottest_python(const PythonStacks& stacks) {
     if (own < 0 || framework) continue;
     const CodeLine& line = stacks.lines[static_cast<std::size_t>(own)];
     Function& function = functions[line.file + ":" + line.function];
-    function.seconds += stack.interpreter_s;
+    function.interpreter_s += stack.interpreter_s;
+    function.wall_s += stack.seconds;
     function.lines[own] += stack.interpreter_s;
   }
-  HotLine result;
+  HotFunction result;
   for (const auto& [name, function] : functions) {
-    if (function.seconds / stacks.interpreter_s <= result.share) continue;
-    result = hottest(stacks, function.lines, stacks.interpreter_s);
-    result.share = function.seconds / stacks.interpreter_s;
+    if (function.interpreter_s / stacks.interpreter_s <= result.line.share) continue;
+    result.line = hottest(stacks, function.lines, stacks.interpreter_s);
+    result.line_share = result.line.share * stacks.interpreter_s / function.interpreter_s;
+    result.line.share = function.interpreter_s / stacks.interpreter_s;
+    result.wall_share = stacks.seconds > 0 ? function.wall_s / stacks.seconds : 0;
   }
   return result;
 }

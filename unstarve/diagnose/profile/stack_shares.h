@@ -44,7 +44,12 @@ struct HotLine {
 
 // The function of the program in which the main thread holds the interpreter's lock most, outside of loaders and
 // frameworks: its own lines, and NumPy, Pillow and Python's library that they call. The line is the hottest of it.
-[[nodiscard]] HotLine hottest_python(const PythonStacks& stacks);
+struct HotFunction {
+  HotLine line;
+  double line_share = 0;  // of the function's time in which it holds the lock, in this line
+  double wall_share = 0;  // of the main thread's time, also without the lock
+};
+[[nodiscard]] HotFunction hottest_python(const PythonStacks& stacks);
 
 // The line of the program's own files from which `thread` calls functions of `activity` most.
 [[nodiscard]] HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity);

@@ -91,9 +91,11 @@ TEST_CASE("the function that executes most Python code") {
                    {StackThread::kMain, {0, 3}, 0, 0.9, 0},
                    {StackThread::kMain, {0, 4}, 0, 2, 0},
                    {StackThread::kMain, {0}, 0, 0.2, 0}};
-  const HotLine line = hottest_python(stacks);
-  CHECK(to_string(line.line) == "train.py:12 (wave)");
-  CHECK(line.share == Approx(0.3));
+  const HotFunction hot = hottest_python(stacks);
+  CHECK(to_string(hot.line.line) == "train.py:12 (wave)");
+  CHECK(hot.line.share == Approx(0.3));
+  CHECK(hot.line_share > 0);
+  CHECK(hot.line_share <= 1);
 }
 
 TEST_CASE("files of libraries and of the program") {

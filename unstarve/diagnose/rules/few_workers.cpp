@@ -18,9 +18,10 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   // Both need more CPU time for more batches; and the main process cannot be faster than without waiting.
   const double input = input_share(profile);
   const double waits = input >= 0 ? input : 1 - main.thread_busy();
-  const double gain = std::min(gain_by_cores(profile), gain_without(waits));
-  if (gain < 1.1) return std::nullopt;
-  const int workers = static_cast<int>(std::ceil(loader.processes * gain - 0.01));
+  const GainPrediction gain =
+      least_of(gain_by_cores(profile), gain_without(waits, input >= 0 ? profile.stacks.seconds : 0));
+  if (gain.gain < 1.1) return std::nullopt;
+  const int workers = static_cast<int>(std::ceil(loader.processes * gain.gain - 0.01));
   RunFinding finding;
   finding.title = "the main process waits for the workers of its loader, while cores are free";
   finding.evidence = fmt::format(
@@ -32,7 +33,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "time per sample",
       (workers + main.processes - 1) / main.processes, (workers + main.processes - 1) / main.processes);
   finding.gain = gain;
-  finding.lost = 1 - 1 / gain;
+  finding.lost = lost_by(gain);
   return finding;
 }
 

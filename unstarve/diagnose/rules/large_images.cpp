@@ -53,8 +53,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "smaller images once (unstarve prepare)";
   // At a scale of 1/8, entropy decoding remains: about a quarter of the time of decoding.
   const double rest = 1 - 0.75 * work.decode - 0.97 * work.pixels;
-  finding.gain = 1 / (input * rest + 1 - input);
-  finding.lost = 1 - 1 / finding.gain;
+  finding.gain = gain_without(input * (1 - rest), profile.stacks.seconds);
+  finding.lost = lost_by(finding.gain);
   return finding;
 }
 

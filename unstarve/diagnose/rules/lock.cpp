@@ -12,8 +12,10 @@ namespace unstarve {
 namespace {
 
 std::optional<RunFinding> finding_of(const RunProfile& profile, const std::string& title, double locked, double waits) {
-  const double gain = std::min({gain_by_cores(profile), gain_without(waits), 1 + locked});
-  if (locked < 0.7 || waits < 0.1 || gain < 1.1) return std::nullopt;
+  GainPrediction gain = least_of(gain_by_cores(profile), gain_without(waits, profile.stacks.seconds));
+  gain.gain = std::min(gain.gain, 1 + locked);
+  gain.low = std::min(gain.low, gain.gain);
+  if (locked < 0.7 || waits < 0.1 || gain.gain < 1.1) return std::nullopt;
   RunFinding finding;
   finding.title = title;
   finding.evidence = fmt::format(
@@ -22,7 +24,7 @@ std::optional<RunFinding> finding_of(const RunProfile& profile, const std::strin
       locked, 100 * waits, free_cores(profile), usable_cores(profile.machine));
   finding.change = "hold the lock only while shared data is changed: read, decode and augment outside of it";
   finding.gain = gain;
-  finding.lost = 1 - 1 / gain;
+  finding.lost = lost_by(gain);
   return finding;
 }
 
@@ -30,7 +32,7 @@ std::optional<RunFinding> finding_of(const RunProfile& profile, const std::strin
 std::optional<RunFinding> find_by_stacks(const RunProfile& profile) {
   const PythonStacks& stacks = profile.stacks;
   double lock_s = 0, lived_s = 0;
-  for (const ProcessUse& process : profile.processes) {
+  for (const ProcessUse& process : steady_processes(profile)) {
     if (process.role == ProcessRole::kOther) continue;
     lived_s = std::max(lived_s, process.end_s - process.begin_s);
     for (const ThreadUse& thread : process.threads) lock_s += thread.waits.lock_s;
@@ -46,7 +48,7 @@ std::optional<RunFinding> find_by_stacks(const RunProfile& profile) {
 
 // In programs without Python: the main thread waits, and of several threads only about one runs at a time.
 std::optional<RunFinding> find_by_waits(const RunProfile& profile) {
-  for (const ProcessUse& process : profile.processes) {
+  for (const ProcessUse& process : steady_processes(profile)) {
     const double lived = process.end_s - process.begin_s;
     if (process.role != ProcessRole::kMain || lived <= 0) continue;
     const double waits = process.main_thread.waits.lock_s / lived;

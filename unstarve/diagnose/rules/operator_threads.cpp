@@ -15,7 +15,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain);
   const double cores = usable_cores(profile.machine);
   if (main.processes == 0 || main.delayed() < 0.2) return std::nullopt;
-  for (const ProcessUse& process : profile.processes) {
+  for (const ProcessUse& process : steady_processes(profile)) {
     if (process.role != ProcessRole::kMain || process.cpu_s < 0.5 * main.cpu_s / main.processes) continue;
     for (const ThreadUse& group : process.threads) {
       const double runnable = (group.cpu_s + group.run_delay_s) / std::max(process.end_s - process.begin_s, 0.01);

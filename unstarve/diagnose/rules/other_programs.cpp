@@ -19,7 +19,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
     finding.title = "other virtual machines use the cores";
     finding.evidence = fmt::format("the hypervisor took {:.0f} % of the time of {:.0f} cores", 100 * stolen, cores);
     finding.change = "use a machine with cores of its own";
-    finding.gain = 1 / std::max(1 - stolen, 0.1);
+    finding.gain.gain = 1 / std::max(1 - stolen, 0.1);
     finding.lost = stolen;
     return finding;
   }
@@ -30,8 +30,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "other programs use {:.1f} of {:.0f} cores; of the time in which it could run, {} waited for a core for {:.0f} %",
       foreign, cores, loader_limits(profile) ? "the loader" : "the main process", 100 * delayed);
   finding.change = "end the other programs, or give this one cores of its own (taskset, cpusets)";
-  finding.gain = std::min(1 / std::max(1 - delayed, 0.1), cores / std::max(cores - foreign, 0.1));
-  finding.lost = 1 - 1 / finding.gain;
+  finding.gain.gain = std::min(1 / std::max(1 - delayed, 0.1), cores / std::max(cores - foreign, 0.1));
+  finding.lost = lost_by(finding.gain);
   return finding;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/observe/step_model.h"
 
 namespace unstarve {
 
@@ -19,7 +20,7 @@ struct RunFinding {
   std::string evidence;  // the figures that show it
   std::string change;    // what to do
   double lost = 0;       // share of the run that the cause takes at most, 0..1: the order of the findings
-  double gain = 0;       // predicted throughput after the change, relative to now; 0: unknown
+  GainPrediction gain;   // predicted throughput after the change, relative to now
 };
 
 struct Rule {

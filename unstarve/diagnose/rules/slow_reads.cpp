@@ -17,7 +17,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   // The processes that read.
   const bool workers = loader.processes > 0;
   const ThreadWaits waits = workers ? loader.waits : main_thread_waits(profile);
-  const double lived = workers ? loader.lived_s : profile.watching.seconds;
+  const double lived = workers ? loader.lived_s : steady_seconds(profile);
   if (lived <= 0) return std::nullopt;
   const double reads = (waits.network_s + waits.file_s) / lived;
   const double lost = workers ? (input >= 0 ? input : 1 - sum_of(profile, ProcessRole::kMain).thread_busy()) : reads;
@@ -34,8 +34,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "to "
       "a local disk, or pack small files into shards (unstarve pack)";
   // More reads at the same time hide all of the waiting; the CPU work of the loader remains.
-  finding.gain = std::min(gain_by_cores(profile), gain_without(lost));
-  finding.lost = 1 - 1 / std::max(finding.gain, 1.01);
+  finding.gain = least_of(gain_by_cores(profile), gain_without(lost, steady_seconds(profile)));
+  finding.lost = std::max(lost_by(finding.gain), 0.01);
   return finding;
 }
 

@@ -26,7 +26,7 @@ std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& sta
   const HotLine line = caller_of(profile.stacks, StackThread::kMain, stall.activity);
   if (line.share > 0) finding.evidence += fmt::format(", called at {}", to_string(line.line));
   finding.change = stall.change;
-  finding.gain = gain_without(share);
+  finding.gain = gain_without(share, profile.stacks.seconds > 0 ? profile.stacks.seconds : steady_seconds(profile));
   finding.lost = share;
   return finding;
 }
@@ -37,7 +37,7 @@ double stacks_share(const RunProfile& profile, Activity activity) {
 
 // Logs and checkpoints may be written by functions of the user; fsync is seen in any program.
 double flush_share(const RunProfile& profile) {
-  return profile.watching.seconds > 0 ? main_thread_waits(profile).flush_s / profile.watching.seconds : 0;
+  return profile.watching.seconds > 0 ? main_thread_waits(profile).flush_s / steady_seconds(profile) : 0;
 }
 
 std::optional<RunFinding> find_checkpoint(const RunProfile& profile) {

@@ -12,21 +12,21 @@ namespace {
 
 std::optional<RunFinding> find(const RunProfile& profile) {
   double storage = 0, read = 0, calls = 0;
-  for (const ProcessUse& process : profile.processes) {
+  for (const ProcessUse& process : steady_processes(profile)) {
     storage += static_cast<double>(process.storage_bytes);
     read += static_cast<double>(process.read_bytes);
     calls += static_cast<double>(process.read_calls);
   }
   const RoleSum main = sum_of(profile, ProcessRole::kMain);
   const double waits = std::min(profile.machine.io_pressure, 1 - main.thread_busy());
-  if (waits < 0.2 || profile.watching.seconds <= 0) return std::nullopt;
-  if (storage < 1e6 * profile.watching.seconds || storage < 0.1 * read) return std::nullopt;
+  if (waits < 0.2 || steady_seconds(profile) <= 0) return std::nullopt;
+  if (storage < 1e6 * steady_seconds(profile) || storage < 0.1 * read) return std::nullopt;
   RunFinding finding;
   finding.title = "the program waits for storage";
   finding.evidence = fmt::format(
       "tasks waited for a device for {:.0f} % of the time; the main process is busy for {:.0f} %; storage delivered "
       "{:.1f} MB/s; the mean size of a read is {:.0f} kB",
-      100 * profile.machine.io_pressure, 100 * main.thread_busy(), 1e-6 * storage / profile.watching.seconds,
+      100 * profile.machine.io_pressure, 100 * main.thread_busy(), 1e-6 * storage / steady_seconds(profile),
       calls > 0 ? 1e-3 * read / calls : 0);
   finding.change =
       "read ahead with more concurrent reads, pack small files into shards (unstarve pack), or cache the "

@@ -1,6 +1,7 @@
 #include "unstarve/diagnose/rules/summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,7 @@ double steady_cores(const RunProfile& profile) {
 RoleSum sum_of(const RunProfile& profile, ProcessRole role) {
   RoleSum sum;
   std::vector<std::pair<double, double>> intervals;
-  for (const ProcessUse& process : profile.processes) {
+  for (const ProcessUse& process : steady_processes(profile)) {
     const double lived = process.end_s - process.begin_s;
     if (process.role != role || process.pid == 0 || lived <= 0) continue;
     intervals.emplace_back(process.begin_s, process.end_s);
@@ -60,7 +61,7 @@ RoleSum sum_of(const RunProfile& profile, ProcessRole role) {
     sum.minor_faults += process.minor_faults;
     add_waits(sum.waits, process.main_thread.waits, 1);
   }
-  if (sum.lived_s < profile.watching.seconds / 10) return {};
+  if (sum.lived_s < steady_seconds(profile) / 10) return {};
   sum.processes = most_at_once(intervals);
   return sum;
 }
@@ -87,11 +88,26 @@ bool loader_limits(const RunProfile& profile) {
   return input >= 0 ? input >= 0.1 : main.thread_busy() < 0.8;
 }
 
-double gain_by_cores(const RunProfile& profile) {
-  return 1 + free_cores(profile) / std::max(steady_cores(profile), 0.01);
+GainPrediction gain_by_cores(const RunProfile& profile) {
+  constexpr double kUncertain = 0.2;  // of the work that further cores do
+  const double more = free_cores(profile) / std::max(steady_cores(profile), 0.01);
+  return {1 + more, 1 + (1 - kUncertain) * more, 1 + (1 + kUncertain) * more};
 }
 
-double gain_without(double share) { return 1 / std::max(1 - share, 0.01); }
+GainPrediction gain_without(double share, double seconds) {
+  constexpr double kIndependent = 0.1;  // seconds between samples that do not depend on each other
+  const auto gain = [](double saved) { return 1 / std::max(1 - std::max(saved, 0.0), 0.01); };
+  const double p = std::clamp(share, 0.0, 1.0);
+  if (seconds <= 0) return {gain(p), 0, 0};
+  const double margin = 1.96 * std::sqrt(p * (1 - p) * kIndependent / seconds);
+  return {gain(p), gain(p - margin), gain(p + margin)};
+}
+
+GainPrediction least_of(const GainPrediction& a, const GainPrediction& b) {
+  return {std::min(a.gain, b.gain), std::min(a.low, b.low), std::min(a.high, b.high)};
+}
+
+double lost_by(const GainPrediction& gain) { return 1 - 1 / std::max(gain.gain, 1.0); }
 
 double free_cores(const RunProfile& profile) {
   return std::max(usable_cores(profile.machine) - steady_cores(profile) - foreign_cores(profile), 0.0);

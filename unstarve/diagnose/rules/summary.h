@@ -4,6 +4,7 @@
 // Threads: pure functions. Failure: none.
 
 #include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/observe/step_model.h"
 
 namespace unstarve {
 
@@ -36,11 +37,19 @@ struct RoleSum {
 // process waits for batches.
 [[nodiscard]] bool loader_limits(const RunProfile& profile);
 
-// The largest gain that the cores permit if every step needs as much CPU time as now.
-[[nodiscard]] double gain_by_cores(const RunProfile& profile);
+// The largest gain that the cores permit if every step needs as much CPU time as now. The interval: cores share caches
+// and units, so that further ones may be slower; the change may also save CPU time.
+[[nodiscard]] GainPrediction gain_by_cores(const RunProfile& profile);
 
-// 1 / (1 - share), at most 100.
-[[nodiscard]] double gain_without(double share);
+// 1 / (1 - share), at most 100, for a share of the main thread's time that is known from samples of `seconds`; the
+// interval is their 95 % confidence interval. seconds = 0: without an interval.
+[[nodiscard]] GainPrediction gain_without(double share, double seconds = 0);
+
+// The smaller gain, the smaller ends of the intervals; without an interval if one has none.
+[[nodiscard]] GainPrediction least_of(const GainPrediction& a, const GainPrediction& b);
+
+// The part of the time that `gain` saves.
+[[nodiscard]] double lost_by(const GainPrediction& gain);
 
 // Usable cores that no program used.
 [[nodiscard]] double free_cores(const RunProfile& profile);

@@ -18,12 +18,12 @@ double busy(const ProcessUse& process) { return process.cpu_s / std::max(process
 std::vector<const ProcessUse*> group_of_busiest(const RunProfile& profile) {
   const ProcessUse* busiest = nullptr;
   const auto is_worker = [&](const ProcessUse& process) {
-    return process.role == ProcessRole::kLoader && process.end_s - process.begin_s >= profile.watching.seconds / 5;
+    return process.role == ProcessRole::kLoader && process.end_s - process.begin_s >= steady_seconds(profile) / 5;
   };
-  for (const ProcessUse& process : profile.processes)
+  for (const ProcessUse& process : steady_processes(profile))
     if (is_worker(process) && (busiest == nullptr || busy(process) > busy(*busiest))) busiest = &process;
   std::vector<const ProcessUse*> group;
-  for (const ProcessUse& process : profile.processes) {
+  for (const ProcessUse& process : steady_processes(profile)) {
     if (is_worker(process) && process.parent == busiest->parent && std::abs(process.begin_s - busiest->begin_s) < 1)
       group.push_back(&process);
   }
@@ -49,8 +49,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.change =
       "distribute the work evenly: shards of equal size, smaller ones, or a loader whose workers share "
       "all samples";
-  finding.gain = std::min(most / mean, 1 / std::max(main.thread_busy(), 0.01));
-  finding.lost = 1 - 1 / finding.gain;
+  const double gain = std::min(most / mean, 1 / std::max(main.thread_busy(), 0.01));
+  finding.gain = {gain, std::min(1 + 0.8 * (gain - 1), gain), 1 + 1.2 * (gain - 1)};  // as gain_by_cores()
+  finding.lost = lost_by(finding.gain);
   return finding;
 }
 

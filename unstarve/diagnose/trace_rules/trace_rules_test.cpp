@@ -43,7 +43,8 @@ RuleNames found(const RunProfile& profile) {
     CHECK_FALSE(finding.evidence.empty());
     CHECK_FALSE(finding.change.empty());
     CHECK((finding.lost >= 0 && finding.lost <= 1));
-    CHECK((finding.gain == 0 || finding.gain >= 1));
+    CHECK((finding.gain.gain == 0 || finding.gain.gain >= 1));
+    CHECK((!finding.gain.known() || (finding.gain.low <= finding.gain.gain && finding.gain.gain <= finding.gain.high)));
     names.insert(finding.rule);
   }
   return names;
@@ -71,7 +72,7 @@ TEST_CASE("the main thread waits for the loader") {
   CHECK(found(profile) == RuleNames{"input-wait"});
   RunFinding finding = findings_of(profile)[0];
   CHECK(finding.lost == Approx(0.3));
-  CHECK(finding.gain == Approx(1 / 0.7));
+  CHECK(finding.gain.gain == Approx(1 / 0.7));
   CHECK_THAT(finding.evidence, Contains("30.0 ms of a step of 100.0 ms (30 %)"));
   CHECK_THAT(finding.change, Contains("more workers"));
   profile.trace->loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
@@ -154,7 +155,7 @@ TEST_CASE("launches") {
   profile.trace->idle.launch_s = 0.8;
   profile.trace->runtime.median_kernel_s = 4e-6;
   CHECK(found(profile) == RuleNames{"launch-bound"});
-  CHECK(findings_of(profile)[0].gain == Approx(1 / 0.6));
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.6));
   CHECK_THAT(findings_of(profile)[0].change, Contains("torch.compile"));
   CHECK_THAT(findings_of(profile)[0].evidence, Contains("500 kernels per step"));
   profile.trace->runtime.median_kernel_s = 400e-6;
@@ -290,9 +291,9 @@ TEST_CASE("traces that permit no conclusion") {
 }
 
 TEST_CASE("a gain is limited by what remains") {
-  CHECK(gain_without(0.5) == Approx(2));
-  CHECK(gain_without(1) == Approx(100));
-  CHECK(gain_without(0) == 1);
+  CHECK(gain_without(0.5).gain == Approx(2));
+  CHECK(gain_without(1).gain == Approx(100));
+  CHECK(gain_without(0).gain == 1);
 }
 
 }  // namespace

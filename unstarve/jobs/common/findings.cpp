@@ -4,13 +4,21 @@
 
 namespace unstarve {
 
+std::string gain_text(const RunFinding& finding) {
+  const GainPrediction& gain = finding.gain;
+  if (gain.gain <= 1) return "";
+  if (!gain.known()) return fmt::format("up to {:.2f} times the throughput", gain.gain);
+  return fmt::format("{:.2f} times the throughput, predicted; between {:.2f} and {:.2f}", gain.gain, gain.low,
+                     gain.high);
+}
+
 std::string findings_to_text(std::span<const RunFinding> findings) {
   std::string text;
   int number = 0;
   for (const RunFinding& finding : findings) {
     text += fmt::format("\n{}. {}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, finding.evidence,
                         finding.change);
-    if (finding.gain > 1) text += fmt::format("   gain:     up to {:.2f} times the throughput\n", finding.gain);
+    if (const std::string gain = gain_text(finding); !gain.empty()) text += "   gain:     " + gain + "\n";
   }
   return text;
 }
@@ -19,12 +27,14 @@ std::string diagnosis_to_json(const std::string& verdict, std::span<const RunFin
                               const RunProfile& profile) {
   Json list = Json::array();
   for (const RunFinding& finding : findings) {
-    list.push_back({{"rule", finding.rule},
-                    {"title", finding.title},
-                    {"evidence", finding.evidence},
-                    {"change", finding.change},
-                    {"lost", finding.lost},
-                    {"gain", finding.gain > 0 ? Json(finding.gain) : Json(nullptr)}});
+    list.push_back(
+        {{"rule", finding.rule},
+         {"title", finding.title},
+         {"evidence", finding.evidence},
+         {"change", finding.change},
+         {"lost", finding.lost},
+         {"gain", finding.gain.gain > 0 ? Json(finding.gain.gain) : Json(nullptr)},
+         {"gain_interval", finding.gain.known() ? Json{finding.gain.low, finding.gain.high} : Json(nullptr)}});
   }
   const Json json{{"verdict", verdict}, {"findings", std::move(list)}, {"profile", Json::parse(to_json(profile))}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace);

@@ -11,10 +11,14 @@
 
 namespace unstarve {
 
+// "1.95 times the throughput, predicted; between 1.70 and 2.20"; empty: unknown.
+[[nodiscard]] std::string gain_text(const RunFinding& finding);
+
 // Numbered, each with evidence, change and gain.
 [[nodiscard]] std::string findings_to_text(std::span<const RunFinding> findings);
 
-// {"verdict", "findings": [{rule, title, evidence, change, lost, gain (null: unknown)}], "profile": see run_profile.h}
+// {"verdict", "findings": [{rule, title, evidence, change, lost, gain (null: unknown), gain_interval ([low, high] or
+// null)}], "profile": see run_profile.h}
 [[nodiscard]] std::string diagnosis_to_json(const std::string& verdict, std::span<const RunFinding> findings,
                                             const RunProfile& profile);
 

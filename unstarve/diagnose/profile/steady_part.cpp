@@ -1,0 +1,71 @@
+#include "unstarve/diagnose/profile/steady_part.h"
+
+#include <algorithm>
+
+namespace unstarve {
+namespace {
+
+constexpr double kFirstSnapshot = 1;  // seconds
+
+template <class Number>
+void subtract(Number& now, Number before) {
+  now = std::max(now - before, Number());
+}
+
+void subtract(ThreadUse& now, const ThreadUse& before) {
+  subtract(now.cpu_s, before.cpu_s);
+  subtract(now.run_delay_s, before.run_delay_s);
+  add_waits(now.waits, before.waits, -1);
+}
+
+void subtract(ProcessUse& now, const ProcessUse& before, double since_s) {
+  now.begin_s = std::max(now.begin_s, since_s);
+  for (double ProcessUse::*const time :
+       {&ProcessUse::cpu_s, &ProcessUse::run_delay_s, &ProcessUse::busiest_thread_s, &ProcessUse::ended_children_s})
+    subtract(now.*time, before.*time);
+  for (std::int64_t ProcessUse::*const count :
+       {&ProcessUse::minor_faults, &ProcessUse::major_faults, &ProcessUse::read_calls, &ProcessUse::read_bytes,
+        &ProcessUse::storage_bytes, &ProcessUse::written_bytes})
+    subtract(now.*count, before.*count);
+  subtract(now.main_thread, before.main_thread);
+  for (ThreadUse& thread : now.threads) {
+    const auto same = std::find_if(before.threads.begin(), before.threads.end(),
+                                   [&](const ThreadUse& other) { return other.name == thread.name; });
+    if (same != before.threads.end()) subtract(thread, *same);
+  }
+}
+
+bool is_same(const ProcessUse& a, const ProcessUse& b) {
+  return a.pid == b.pid && (a.pid != 0 ? a.begin_s == b.begin_s : a.name == b.name && a.role == b.role);
+}
+
+}  // namespace
+
+void SteadyPart::add(double seconds, const std::vector<ProcessUse>& processes) {
+  if (seconds < (later_.seconds > 0 ? 2 * later_.seconds : kFirstSnapshot)) return;
+  earlier_ = std::move(later_);
+  later_ = {seconds, processes};
+}
+
+void SteadyPart::set(RunProfile& profile, double seconds) const {
+  const Snapshot& snapshot = later_.seconds <= seconds / 2 ? later_ : earlier_;
+  profile.steady_from_s = snapshot.seconds <= seconds / 2 ? snapshot.seconds : 0;
+  profile.steady.clear();
+  if (profile.steady_from_s > 0)
+    profile.steady = use_since(profile.processes, snapshot.processes, profile.steady_from_s);
+}
+
+std::vector<ProcessUse> use_since(const std::vector<ProcessUse>& now, const std::vector<ProcessUse>& before,
+                                  double since_s) {
+  std::vector<ProcessUse> result;
+  for (const ProcessUse& process : now) {
+    if (process.ended && process.pid != 0 && process.end_s <= since_s) continue;
+    result.push_back(process);
+    const auto same =
+        std::find_if(before.begin(), before.end(), [&](const ProcessUse& other) { return is_same(process, other); });
+    if (same != before.end()) subtract(result.back(), *same, since_s);
+  }
+  return result;
+}
+
+}  // namespace unstarve
