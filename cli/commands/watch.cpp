@@ -35,6 +35,9 @@ WatchOptions options_of(const Arguments& arguments) {
   options.pid = static_cast<int>(arguments.integer("--pid", 0, 1, 1 << 30));
   options.seconds = arguments.number("--seconds", 0, 0.1, 1e9);
   options.metrics = arguments.text("--metrics");
+  options.confirm = arguments.has("--confirm");
+  if (options.confirm && !started)
+    throw Error(ErrorKind::kArgument, "watch: --confirm stops processes for short times; expected -- COMMAND");
   check_folder(arguments.text("--out"));
   check_folder(arguments.text("--report"));
   return options;
@@ -87,6 +90,9 @@ Command watch_command() {
        {"--seconds", "S", "until the program ends", "duration in seconds; the command runs on"},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
        {"--report", "FILE", "", "write an HTML page with charts and flame graphs", false, Completes::kPath},
+       {"--confirm", "", "",
+        "confirm the bottleneck by an experiment: slow the loader's processes, then the main process, by 20 % for "
+        "some seconds each; requires a run of about a minute"},
        {"--metrics", "ADDRESS", "", "serve figures for Prometheus at http://ADDRESS/metrics; for example :9400"},
        json_option()},
       run};

@@ -20,6 +20,7 @@
 #include "unstarve/diagnose/metrics/metrics_server.h"
 #include "unstarve/diagnose/metrics/metrics_text.h"
 #include "unstarve/diagnose/probes/sampler.h"
+#include "unstarve/diagnose/probes/slowdown_probe.h"
 #include "unstarve/diagnose/probes/step_log.h"
 
 namespace unstarve {
@@ -137,11 +138,11 @@ class CarefulSampler {
 
 constexpr const char* kTimeIsOver = "after the time of --seconds";
 
-// Waits for the children that were adopted. `recorder`: the sampler waits for it.
-void reap_others(pid_t command, pid_t recorder) {
+// Waits for the children that were adopted. Others wait for `recorder` and `guard`.
+void reap_others(pid_t command, pid_t recorder, pid_t guard) {
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && info.si_pid != command &&
-         info.si_pid != recorder) {
+         info.si_pid != recorder && info.si_pid != guard) {
     waitpid(info.si_pid, nullptr, WNOHANG);
     info.si_pid = 0;
   }
@@ -157,9 +158,10 @@ bool has_ended(pid_t child) {
 // Serves the profile so far. Each request makes the text again.
 class LiveMetrics {
  public:
-  explicit LiveMetrics(const std::string& address) {
+  // `published`: the profile is required in any case.
+  explicit LiveMetrics(const std::string& address, bool published = false) {
+    if (published || !address.empty()) latest_ = std::make_shared<LatestProfile>();
     if (address.empty()) return;
-    latest_ = std::make_shared<LatestProfile>();
     server_ = std::make_unique<MetricsServer>(metrics_address(address), [latest = latest_] {
       const std::shared_ptr<const RunProfile> profile = latest->get();
       return profile ? metrics_text(*profile, findings_in(*profile)) : std::string();
@@ -174,24 +176,34 @@ class LiveMetrics {
 
 RunProfile watch_command(const WatchOptions& options) {
   const HeldSignals signals;
-  const LiveMetrics metrics(options.metrics);  // its thread inherits the signal mask
+  const std::unique_ptr<SlowdownGuard> guard = options.confirm ? std::make_unique<SlowdownGuard>() : nullptr;
+  const LiveMetrics metrics(options.metrics, options.confirm);  // its thread inherits the signal mask
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const StepLogFolder steps;
   if (!steps.path().empty()) setenv(kStepsVariable, steps.path().c_str(), 1);
   const pid_t child = start(options.command, signals);
   const double begin = seconds_now();
   CarefulSampler sampler(child, {.adopter = getpid(), .steps = steps.path(), .latest = metrics.latest()});
+  std::unique_ptr<SlowdownProbe> slowdowns;
+  if (guard) slowdowns = std::make_unique<SlowdownProbe>(*guard, SlowdownProbeOptions{metrics.latest(), steps.path()});
+  SlowdownChecks checks;
+  const auto finish = [&](const std::string& stopped) {
+    if (slowdowns) checks = slowdowns->finish();
+    slowdowns.reset();
+    sampler.finish(stopped);
+  };
   while (!has_ended(child)) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
     if (arrived.signal != 0 && arrived.signal != SIGCHLD && !arrived.from_terminal) kill(child, arrived.signal);
-    reap_others(child, sampler.recorder());
-    if (options.seconds > 0 && seconds_now() - begin >= options.seconds) sampler.finish(kTimeIsOver);
+    reap_others(child, sampler.recorder(), guard ? guard->process() : 0);
+    if (options.seconds > 0 && seconds_now() - begin >= options.seconds) finish(kTimeIsOver);
   }
-  sampler.finish("");  // before the command is waited for, while its final times are known
+  finish("");  // before the command is waited for, while its final times are known
   int status = 0;
   waitpid(child, &status, 0);
   sampler.profile().exit_code = exit_code_of(status);
   sampler.profile().command = joined(options.command);
+  sampler.profile().slowdowns = checks;
   return sampler.profile();
 }
 

@@ -34,8 +34,9 @@ class CommandFailed : public Error {
 struct WatchOptions {
   std::vector<std::string> command;  // program and arguments; empty: the process `pid`
   int pid = 0;
-  double seconds = 0;   // at most; 0: until the program ends
-  std::string metrics;  // address of a server for Prometheus, see metrics_server.h; empty: none
+  double seconds = 0;    // at most; 0: until the program ends
+  bool confirm = false;  // slows processes to confirm the bottleneck, see slowdown_probe.h; only for a command
+  std::string metrics;   // address of a server for Prometheus, see metrics_server.h; empty: none
 };
 
 inline constexpr double kShortestWatch = 3;  // seconds; shorter runs permit no conclusion

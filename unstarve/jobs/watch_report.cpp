@@ -175,6 +175,25 @@ std::vector<ReportTile> tiles_of(const RunProfile& profile) {
   return tiles;
 }
 
+std::string slowdown_text(const SlowdownCheck& check, double slowdown) {
+  const char* const meaning = check.low > 0.5    ? "it limits the program"
+                              : check.high < 0.5 ? "it does not limit the program"
+                                                 : "undecided";
+  return fmt::format("slowing {} by {:.0f} % made the program {:.0f} % slower [{:.0f}, {:.0f}]: {}",
+                     check.role == ProcessRole::kLoader ? "the loader's processes" : "the main process", 100 * slowdown,
+                     100 * slowdown * check.sensitivity, 100 * slowdown * check.low, 100 * slowdown * check.high,
+                     meaning);
+}
+
+std::string slowdowns_text(const SlowdownChecks& checks) {
+  if (checks.slowdown <= 0) return "";
+  if (!checks.problem.empty()) return fmt::format("not confirmed: {}\n", checks.problem);
+  std::string text;
+  for (const SlowdownCheck& check : checks.groups)
+    text += fmt::format("{}, {} pairs, by {}\n", slowdown_text(check, checks.slowdown), check.pairs, checks.progress);
+  return text;
+}
+
 }  // namespace
 
 std::string to_text(const WatchResult& result) {
@@ -211,6 +230,7 @@ std::string to_text(const WatchResult& result) {
                         profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
                         profile.steps.source);
   }
+  text += slowdowns_text(profile.slowdowns);
   if (!profile.stacks.missing.empty()) text += fmt::format("no stacks: {}\n", profile.stacks.missing);
   if (!profile.watching.stopped.empty()) text += fmt::format("watching ended {}\n", profile.watching.stopped);
   return text;
@@ -236,6 +256,8 @@ Report report_of(const WatchResult& result, const std::string& command) {
       100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
       profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
   if (!profile.stacks.missing.empty()) section.notes.push_back("No stacks: " + profile.stacks.missing + ".");
+  for (const SlowdownCheck& check : profile.slowdowns.groups)
+    section.notes.push_back("Confirmed by experiment: " + slowdown_text(check, profile.slowdowns.slowdown) + ".");
   section.charts = charts_of(profile);
   add_flame(section.flames, profile.stacks, StackThread::kMain,
             "Flame graph of the main thread: time, also while it waits");

@@ -32,6 +32,8 @@ NLOHMANN_JSON_SERIALIZE_ENUM(StackThread, {{StackThread::kMain, "main"},
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StackUse, thread, lines, seconds, interpreter_s, last_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PythonStacks, missing, seconds, interpreter_s, processes, lines, stacks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepUse, source, rate, seconds, count)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SlowdownCheck, role, sensitivity, low, high, pairs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SlowdownChecks, slowdown, progress, problem, groups)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunProfile, version, command, exit_code, watching, machine, processes, timeline,
                                    stacks, steps)
 
@@ -95,6 +97,7 @@ std::string to_json(const RunProfile& profile) {
   // Names and arguments of processes may contain any bytes.
   nlohmann::json json(profile);
   if (profile.trace) json["trace"] = *profile.trace;
+  if (profile.slowdowns.slowdown > 0) json["slowdowns"] = profile.slowdowns;
   if (!profile.steady.empty()) {
     json["steady"] = profile.steady;
     json["steady_from_s"] = profile.steady_from_s;
@@ -117,6 +120,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
                                                    profile.stacks.lines.size()));
       }
     }
+    if (json.contains("slowdowns")) profile.slowdowns = json.at("slowdowns").get<SlowdownChecks>();
     if (json.contains("steady")) {
       profile.steady = json.at("steady").get<std::vector<ProcessUse>>();
       profile.steady_from_s = json.at("steady_from_s").get<double>();

@@ -112,6 +112,20 @@ struct StepUse {
   std::int64_t count = 0;       // of all steps; 0: unknown
 };
 
+// How the speed of the program depends on that of a group of its processes; see slowdown_probe.h.
+struct SlowdownCheck {
+  ProcessRole role = ProcessRole::kMain;
+  double sensitivity = 0;    // 1: the group limits the program; 0: it has time to spare
+  double low = 0, high = 0;  // 95 % interval
+  int pairs = 0;             // of phases with and without the slow-down
+};
+struct SlowdownChecks {
+  double slowdown = 0;   // share of the time in which the processes were stopped; 0: this was not requested
+  std::string progress;  // what was counted
+  std::string problem;   // why there are no figures
+  std::vector<SlowdownCheck> groups;
+};
+
 struct RunProfile {
   int version = kRunProfileVersion;
   std::string command;  // as given; of the process if it was running already
@@ -125,6 +139,7 @@ struct RunProfile {
   RunTimeline timeline;
   PythonStacks stacks;
   StepUse steps;
+  SlowdownChecks slowdowns;       // missing in JSON if they were not requested
   std::optional<TraceUse> trace;  // of another profiler; missing in JSON if there is none
 };
 
