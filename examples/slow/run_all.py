@@ -73,6 +73,7 @@ CASES = (
     Case("retained_graph", ("growing-memory",)),
     Case("operator_threads", ("operator-threads",)),
     Case("straggler_worker", ("uneven-workers",)),
+    Case("straggler_rank", ("straggler-rank",)),
     Case("tiny_batches", ("small-steps",)),
     Case("augment_in_python", ("python-bound",)),
     Case("collection_each_step", ("python-bound",)),

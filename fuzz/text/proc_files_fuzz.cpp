@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)parse_received_bytes(text);
   for (const int cpu : parse_allowed_cpus(text))
     if (cpu < 0) std::abort();
+  if (const RankNumbers numbers = parse_rank_numbers(text); numbers.global < -1 || numbers.local < -1) std::abort();
   std::size_t length = 0;
   for (const std::string& word : parse_command_line(text)) length += word.size() + 1;
   if (length > size + 1) std::abort();

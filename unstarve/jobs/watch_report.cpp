@@ -8,6 +8,7 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/jobs/common/findings.h"
+#include "unstarve/jobs/common/rank_table.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
 
@@ -231,6 +232,7 @@ std::string to_text(const WatchResult& result) {
                         profile.steps.source);
   }
   text += slowdowns_text(profile.slowdowns);
+  text += ranks_to_text(profile.ranks);
   if (!profile.stacks.missing.empty()) text += fmt::format("no stacks: {}\n", profile.stacks.missing);
   if (!profile.watching.stopped.empty()) text += fmt::format("watching ended {}\n", profile.watching.stopped);
   return text;

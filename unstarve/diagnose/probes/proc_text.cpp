@@ -1,6 +1,7 @@
 #include "unstarve/diagnose/probes/proc_text.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace unstarve {
@@ -184,6 +185,33 @@ std::vector<std::string> parse_command_line(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return arguments;
+}
+
+// An entry that is not ended by a zero byte was cut off, and is ignored.
+RankNumbers parse_rank_numbers(std::string_view text) {
+  struct Launcher {
+    std::string_view global, local;
+    RankNumbers numbers;
+  };
+  std::array<Launcher, 4> launchers{{{"RANK", "LOCAL_RANK", {}},
+                                     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", {}},
+                                     {"PMI_RANK", "MPI_LOCALRANKID", {}},
+                                     {"SLURM_PROCID", "SLURM_LOCALID", {}}}};
+  constexpr std::int64_t kMostRanks = 1 << 24;
+  for (std::size_t end = text.find('\0'); end != std::string_view::npos; end = text.find('\0')) {
+    const std::string_view entry = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    const std::optional<std::int64_t> value = number(entry.substr(std::min(equals + 1, entry.size())));
+    if (!value || *value < 0 || *value >= kMostRanks) continue;
+    for (Launcher& launcher : launchers) {
+      if (entry.substr(0, equals) == launcher.global) launcher.numbers.global = static_cast<int>(*value);
+      if (entry.substr(0, equals) == launcher.local) launcher.numbers.local = static_cast<int>(*value);
+    }
+  }
+  for (const Launcher& launcher : launchers)
+    if (launcher.numbers.global >= 0) return launcher.numbers;
+  return {};
 }
 
 }  // namespace unstarve

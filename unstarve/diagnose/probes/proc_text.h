@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unstarve/diagnose/profile/rank_use.h"
+
 namespace unstarve {
 
 // /proc/PID/stat
@@ -78,5 +80,8 @@ struct QuotaPeriods {
 
 // /proc/PID/cmdline: the arguments.
 [[nodiscard]] std::vector<std::string> parse_command_line(std::string_view text);
+
+// /proc/PID/environ: RANK and LOCAL_RANK of torchrun, or those of Slurm, Open MPI, and MPICH or Intel MPI.
+[[nodiscard]] RankNumbers parse_rank_numbers(std::string_view text);
 
 }  // namespace unstarve

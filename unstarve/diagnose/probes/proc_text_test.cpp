@@ -1,5 +1,6 @@
 #include "unstarve/diagnose/probes/proc_text.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 namespace unstarve {
@@ -89,6 +90,22 @@ TEST_CASE("counts of the machine") {
   CHECK(parse_received_bytes("Inter-|   Receive\n face |bytes packets\n    lo: 500 1\n  eth0: 1000 3\n  eth1:24 1\n") ==
         1024);
   CHECK_FALSE(parse_received_bytes("Inter-|   Receive\n"));
+}
+
+TEST_CASE("numbers of ranks") {
+  const auto numbers = [](std::string text) {
+    std::replace(text.begin(), text.end(), ' ', '\0');
+    return parse_rank_numbers(text);
+  };
+  CHECK(numbers("HOME=/x RANK=12 LOCAL_RANK=4 ") == RankNumbers{12, 4});
+  CHECK(numbers("RANK=0 ") == RankNumbers{0, -1});
+  CHECK(numbers("SLURM_PROCID=7 SLURM_LOCALID=3 ") == RankNumbers{7, 3});
+  CHECK(numbers("SLURM_PROCID=7 SLURM_LOCALID=3 LOCAL_RANK=1 RANK=9 ") == RankNumbers{9, 1});  // torchrun below srun
+  CHECK(numbers("OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_RANK=5 ") == RankNumbers{5, 1});
+  CHECK(numbers("PMI_RANK=2 MPI_LOCALRANKID=2 ") == RankNumbers{2, 2});
+  for (const char* const text : {"", " ", "RANK", "RANK=", "RANK=x ", "RANK=-1 ", "RANK=99999999999 ", "MYRANK=1 ",
+                                 "RANK=1", "=1 ", "rank=1 ", "LOCAL_RANK=1 "})
+    CHECK(numbers(text) == RankNumbers{});
 }
 
 }  // namespace

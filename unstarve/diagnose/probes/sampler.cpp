@@ -1,18 +1,23 @@
 #include "unstarve/diagnose/probes/sampler.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/core/thread_time.h"
 #include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/diagnose/probes/stack_probe.h"
@@ -21,11 +26,34 @@
 #include "unstarve/diagnose/probes/timeline_recorder.h"
 #include "unstarve/diagnose/profile/roles.h"
 #include "unstarve/diagnose/profile/steady_part.h"
+#include "unstarve/diagnose/ranks/rank_uses.h"
+#include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
 
 double thread_cpu_s() { return 1e-9 * static_cast<double>(thread_cpu_ns()); }
+
+// Added to seconds of CLOCK_MONOTONIC.
+double to_unix_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - seconds_now();
+}
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return printable(name);
+}
+
+RankNumbers rank_numbers_of(int pid) {
+  try {
+    return parse_rank_numbers(read_text_file(fmt::format("/proc/{}/environ", pid)));
+  } catch (const Error&) {  // of another user
+    return {};
+  }
+}
 
 // When to do something again whose cost is limited.
 struct Interval {
@@ -58,6 +86,7 @@ class Sampler::Thread {
     ++looks_;
     std::vector<ProcessUse> processes = with_roles();
     timeline_.add(seconds, processes);
+    read_rank_numbers(processes);
     return profile_of(seconds, std::move(processes), stacks_.finish());
   }
 
@@ -81,7 +110,23 @@ class Sampler::Thread {
     profile.steps = read_step_logs(options_.steps);
     if (profile.steps.source.empty()) profile.steps = stacks_.steps();
     profile.watching = {seconds, looks_, cpu_s_, stacks_.cpu_s(), ""};
+    profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());
     return profile;
+  }
+
+  [[nodiscard]] std::map<int, RankFacts> rank_facts() const {
+    std::map<int, RankFacts> facts;
+    for (const auto& [pid, numbers] : numbers_) facts[pid].numbers = numbers;
+    for (auto& [pid, stacks] : stacks_.by_process()) facts[pid].stacks = stacks;
+    for (auto& [pid, steps] : read_rank_steps(options_.steps, to_unix_s())) facts[pid].steps = steps;
+    return facts;
+  }
+
+  // Only the environment that a process was started with is known: it is read once.
+  void read_rank_numbers(std::span<const ProcessUse> processes) {
+    for (const ProcessUse& process : processes)
+      if (process.role == ProcessRole::kMain && !process.ended && !numbers_.contains(process.pid))
+        numbers_[process.pid] = rank_numbers_of(process.pid);
   }
 
   void stop() {
@@ -114,6 +159,7 @@ class Sampler::Thread {
         std::vector<ProcessUse> processes = with_roles();
         timeline_.add(seconds, processes);
         steady_.add(seconds, processes);
+        read_rank_numbers(processes);
         stacks_.look(seconds, processes);
         recorder_ = stacks_.recorder();
         if (options_.latest) {
@@ -142,6 +188,7 @@ class Sampler::Thread {
   TimelineRecorder timeline_;
   SteadyPart steady_;
   StackProbe stacks_;
+  std::map<int, RankNumbers> numbers_;  // by process id
   std::atomic<int> recorder_ = 0;
   std::int64_t looks_ = 0;
   double cpu_s_ = 0;

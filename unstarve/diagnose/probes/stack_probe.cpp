@@ -121,26 +121,43 @@ class StackProbe::State {
     return stacks;
   }
 
+  [[nodiscard]] std::map<int, PythonStacks> by_process() const {
+    std::map<int, PythonStacks> result;
+    for (const auto& [pid, rank] : ranks_) result.emplace(pid, rank.sum.stacks());
+    return result;
+  }
   [[nodiscard]] const StepUse& steps() const { return steps_; }
   [[nodiscard]] int recorder() const { return recorder_ ? recorder_->id() : 0; }
   [[nodiscard]] double cpu_s() const { return cpu_s_; }
 
  private:
   static constexpr double kPatience = 5;  // seconds in which py-spy ends after its window
+  static constexpr std::size_t kRanks = 64;
+  static constexpr int kRepeats = 5;
 
+  struct Rank {
+    int windows = 0, repeats = 0;
+    StackSum sum;
+  };
+
+  // Of the ranks, the one with fewest windows.
   const ProcessUse* main_python(double seconds, std::span<const ProcessUse> processes) {
+    const ProcessUse* next = nullptr;
     for (const ProcessUse& process : processes) {  // most CPU time first
       if (process.role != ProcessRole::kMain || process.ended || !is_python(process.pid)) continue;
       python_seen_ = true;
-      if (seconds >= process.begin_s + kImports) return &process;
+      if (seconds < process.begin_s + kImports) continue;
+      if (!ranks_.contains(process.pid) && ranks_.size() >= kRanks) continue;
+      const int windows = ranks_[process.pid].windows;
+      if (next == nullptr || windows < ranks_[next->pid].windows) next = &process;
     }
-    return nullptr;
+    return next;
   }
 
   void begin_window(double seconds, int pid) {
     remove_files();
     // All threads first; a program with few windows has at least these.
-    kind_ = windows_ % 2 == 0 ? RecordingKind::kAll : RecordingKind::kInterpreter;
+    kind_ = ranks_[pid].windows % 2 == 0 ? RecordingKind::kAll : RecordingKind::kInterpreter;
     std::vector<std::string> command{program_.string(), "record",
                                      "--pid",           std::to_string(pid),
                                      "--subprocesses",  "--nonblocking",
@@ -168,13 +185,23 @@ class StackProbe::State {
     if (!recorder_->has_ended()) ::kill(recorder_->id(), SIGKILL);
     const int status = recorder_->wait();
     double cost = recorder_->cpu_s();
+    bool starts = false;  // the window shows the start of the program
     recorder_.reset();
     const double before = 1e-9 * static_cast<double>(thread_cpu_ns());
     try {
       const StackRecording recording = parse_stack_recording(read_text_file(output_));
       sum_.add(recording, main_process_, kind_, std::min(seconds_now() - begin_time_, options_.window_s), seconds);
-      if (kind_ == RecordingKind::kAll) add_steps(steps_, find_steps(recording, main_process_));
-      ++windows_;
+      Rank& rank = ranks_[main_process_];
+      if (kind_ == RecordingKind::kAll) {
+        add_steps(steps_, find_steps(recording, main_process_));
+        const double length = std::min(seconds_now() - begin_time_, options_.window_s), known = rank.sum.seconds();
+        rank.sum.add(recording, main_process_, kind_, length, seconds);
+        starts = rank.sum.seconds() - known < 0.5 * length && ++rank.repeats <= kRepeats;
+      }
+      if (!starts) {
+        ++rank.windows;
+        ++windows_;
+      }
       failures_ = 0;
     } catch (const Error& error) {
       ++failures_;
@@ -189,8 +216,11 @@ class StackProbe::State {
     const double parsing = 1e-9 * static_cast<double>(thread_cpu_ns()) - before;
     cpu_s_ += cost;
     cost += parsing;
-    // The first two windows follow each other, and another one follows a failure.
-    next_s_ = windows_ == 1 || failures_ > 0 ? seconds : seconds + std::min(cost / options_.cpu_share, kLongest);
+    // The first windows follow each other: all threads of each rank, then the interpreter's lock of one. Another one
+    // follows a failure.
+    next_s_ = windows_ <= static_cast<int>(ranks_.size()) || starts || failures_ > 0
+                  ? seconds
+                  : seconds + std::min(cost / options_.cpu_share, kLongest);
   }
 
   void remove_files() const {
@@ -209,7 +239,8 @@ class StackProbe::State {
   int windows_ = 0, failures_ = 0;
   bool python_seen_ = false;
   std::string problem_;
-  StackSum sum_;
+  StackSum sum_;               // of all ranks
+  std::map<int, Rank> ranks_;  // by process id
   StepUse steps_;
 };
 
@@ -220,6 +251,7 @@ int StackProbe::recorder() const { return state_->recorder(); }
 double StackProbe::cpu_s() const { return state_->cpu_s(); }
 PythonStacks StackProbe::so_far() const { return state_->so_far(); }
 PythonStacks StackProbe::finish() { return state_->finish(); }
+std::map<int, PythonStacks> StackProbe::by_process() const { return state_->by_process(); }
 const StepUse& StackProbe::steps() const { return state_->steps(); }
 
 }  // namespace unstarve

@@ -2,13 +2,16 @@
 // Records stacks of the watched Python program by py-spy, in windows of a few seconds.
 //
 // The first window begins when the program has run for two seconds, so that its imports have mostly ended. The second
-// follows it; both take about 0.25 s of CPU time. Further ones follow at distances at which py-spy takes less than
-// `cpu_share` of a core. Windows alternate between all threads, and those that hold the interpreter's lock. py-spy does
+// follows it; both take about 0.25 s of CPU time. A window that shows mostly the start is repeated, five times at most.
+// Further ones follow at distances at which py-spy takes less than `cpu_share` of a core. Windows alternate between all
+// threads, and those that hold the interpreter's lock. Of several ranks, each window records one and its workers: first
+// all of them in turn, without distances. py-spy does
 // not stop the program to read its memory; samples that it cannot read are left out.
 //
 // Threads: one at a time. Failure: PythonStacks::missing has the reason; only std::bad_alloc is thrown.
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,6 +51,8 @@ class StackProbe {
   // Ends the present window.
   [[nodiscard]] PythonStacks finish();
   [[nodiscard]] const StepUse& steps() const;  // found in the windows
+  // Of each process that trains, by its id; 64 at most. Only stacks of all threads.
+  [[nodiscard]] std::map<int, PythonStacks> by_process() const;
 
  private:
   class State;

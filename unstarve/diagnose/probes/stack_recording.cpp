@@ -30,11 +30,12 @@ int number_after(std::string_view text, std::string_view word) {
 // The frame of a process: `process 12:"python train.py"`.
 bool is_process(const CodeLine& line) { return line.file.empty() && line.function.starts_with("process "); }
 
-// Whether the thread imports modules: that belongs to the start of the program.
-bool is_import(const std::vector<int>& sample, const std::vector<CodeLine>& lines) {
+// Whether the thread imports modules, or waits until all ranks have started: that belongs to the start of the program.
+bool is_start(const std::vector<int>& sample, const std::vector<CodeLine>& lines) {
   return std::any_of(sample.begin(), sample.end(), [&](int index) {
     const CodeLine& line = lines[static_cast<std::size_t>(index)];
-    return line.function == "_find_and_load" && line.file.starts_with("<frozen importlib");
+    return (line.function == "_find_and_load" && line.file.starts_with("<frozen importlib")) ||
+           (line.function == "init_process_group" && line.file.ends_with("torch/distributed/distributed_c10d.py"));
   });
 }
 
@@ -140,7 +141,7 @@ void StackSum::add(const StackRecording& recording, int main_process, RecordingK
                                               : StackThread::kHelper;
     const double sample_s = recording.interval_s * (is_main ? factor : 1);
     for (const std::vector<int>& sample : thread.samples) {
-      if (is_import(sample, recording.lines)) {
+      if (is_start(sample, recording.lines)) {
         if (all && role == StackThread::kMain) sum_.seconds -= sample_s;
         continue;
       }

@@ -32,9 +32,9 @@ enum class RecordingKind {
   kInterpreter,  // threads that hold the interpreter's lock
 };
 
-// Adds up recordings, without the samples in which threads import modules, and without the stacks of the parents of
-// forked processes. Missing samples of the main process are replaced. Memory: of stacks that differ, the 4000 with most
-// time are kept.
+// Adds up recordings, without the samples in which threads import modules or wait for the start of all ranks, and
+// without the stacks of the parents of forked processes. Missing samples of the main process are replaced. Memory: of
+// stacks that differ, the 4000 with most time are kept.
 class StackSum {
  public:
   // `main_process`: the one that trains. `seconds`: the length of the recording. `end_s`: when it ended, since the
@@ -42,6 +42,8 @@ class StackSum {
   void add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds, double end_s);
   // Most time first; `missing` is not set.
   [[nodiscard]] PythonStacks stacks() const;
+  // As in stacks(): of all threads, without the start of the program.
+  [[nodiscard]] double seconds() const { return sum_.seconds; }
 
  private:
   void limit();

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
@@ -33,30 +35,52 @@ StepUse steps_of(const StepLog& log) {
   return steps;
 }
 
-}  // namespace
-
-StepUse read_step_logs(const std::filesystem::path& folder) {
-  StepUse best;
-  std::int64_t most = 0;
+// By process id.
+std::map<int, StepLog> step_logs_in(const std::filesystem::path& folder) {
+  std::map<int, StepLog> logs;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().extension() != ".steps") continue;
-    StepLog log{};
+    const std::string name = entry->path().stem().string();
+    int pid = 0;
+    std::from_chars(name.data(), name.data() + name.size(), pid);
     std::string bytes;
     try {
       bytes = read_text_file(entry->path());
     } catch (const Error&) {
       continue;  // removed by another program
     }
-    if (bytes.size() != sizeof log) continue;
+    StepLog log{};
+    if (pid <= 0 || bytes.size() != sizeof log) continue;
     std::memcpy(&log, bytes.data(), sizeof log);
-    if (log.count <= most) continue;
+    if (log.count >= 0) logs.emplace(pid, log);
+  }
+  return logs;
+}
+
+}  // namespace
+
+StepUse read_step_logs(const std::filesystem::path& folder) {
+  StepUse best;
+  for (const auto& [pid, log] : step_logs_in(folder)) {
+    if (log.count <= best.count) continue;
     StepUse steps = steps_of(log);
-    if (steps.source.empty()) continue;
-    most = log.count;
-    best = std::move(steps);
+    if (!steps.source.empty()) best = std::move(steps);
   }
   return best;
+}
+
+std::map<int, RankSteps> read_rank_steps(const std::filesystem::path& folder, double to_unix_s) {
+  std::map<int, RankSteps> result;
+  for (const auto& [pid, log] : step_logs_in(folder)) {
+    RankSteps steps;
+    steps.count = log.count;
+    steps.rate = steps_of(log).rate;
+    for (std::int64_t i = std::max<std::int64_t>(log.count - kRing, 0); i < log.count; ++i)
+      steps.ends_s.push_back(log.ring[i % kRing] + to_unix_s);
+    if (steps.rate > 0 && std::is_sorted(steps.ends_s.begin(), steps.ends_s.end())) result[pid] = std::move(steps);
+  }
+  return result;
 }
 
 StepLogFolder::StepLogFolder() {

@@ -9,6 +9,7 @@
 // Threads: any. Failure: files of another form are ignored; a program may end while it writes.
 
 #include <filesystem>
+#include <map>
 
 #include "unstarve/diagnose/profile/run_profile.h"
 
@@ -18,6 +19,10 @@ inline constexpr const char* kStepsVariable = "UNSTARVE_STEPS";
 
 // The log with most steps; `source` is empty if there are fewer than two.
 [[nodiscard]] StepUse read_step_logs(const std::filesystem::path& folder);
+
+// The steps of every process, by its id. Ends are seconds of CLOCK_MONOTONIC plus `to_unix_s`. Logs whose times
+// decrease are left out.
+[[nodiscard]] std::map<int, RankSteps> read_rank_steps(const std::filesystem::path& folder, double to_unix_s);
 
 // A new empty folder, which the destructor removes with its files. If it cannot be made, its path is empty: steps are
 // not marked then.

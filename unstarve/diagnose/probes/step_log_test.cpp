@@ -40,6 +40,17 @@ TEST_CASE("step logs") {
     CHECK(steps.count == 5000);
     REQUIRE(steps.seconds.size() == 2047);
     for (const double seconds : steps.seconds) CHECK(seconds == 0.25);
+    const std::map<int, RankSteps> ranks = read_rank_steps(path, 1e6);
+    REQUIRE(ranks.size() == 2);
+    CHECK(ranks.at(7).count == 4);
+    CHECK(ranks.at(7).rate == Approx(2));
+    CHECK(ranks.at(7).ends_s == std::vector<double>{1000100, 1000100.5, 1000101, 1000101.5});
+    CHECK(ranks.at(8).ends_s.size() == 2048);
+    CHECK(ranks.at(8).ends_s.back() == 1000100 + 4999 * 0.25);
+    write_log(path / "10.steps", 5, -0.5);
+    write_log(path / "x.steps", 5, 0.5);
+    write_log(path / "11.steps", -5, 0.5);
+    CHECK(read_rank_steps(path, 0).size() == 2);
   }
   CHECK_FALSE(std::filesystem::exists(path));
   CHECK(read_step_logs(path).source.empty());

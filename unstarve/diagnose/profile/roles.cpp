@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace unstarve {
 namespace {
@@ -33,6 +35,25 @@ bool is_worker_of_torch(const ProcessUse& process) {
                      [&](const ThreadUse& thread) { return thread.name.starts_with(kName); });
 }
 
+// Has joined a process group of torch.distributed.
+bool is_rank(const ProcessUse& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [](const ThreadUse& thread) {
+    return thread.name.starts_with("pt_gloo") || thread.name.starts_with("pt_nccl");
+  });
+}
+
+// The arguments without numbers, which differ between the children of multiprocessing.
+std::string without_digits(std::string command) {
+  std::erase_if(command, [](char letter) { return letter >= '0' && letter <= '9'; });
+  return command;
+}
+
+bool is_rank_next_to(const ProcessUse& process, const ProcessUse& main) {
+  if (process.parent != main.parent || process.pid == main.pid || process.command.empty()) return false;
+  const double shared = std::min(process.end_s, main.end_s) - std::max(process.begin_s, main.begin_s);
+  return shared > 0.5 * (main.end_s - main.begin_s) && without_digits(process.command) == without_digits(main.command);
+}
+
 class Roles {
  public:
   explicit Roles(std::span<const ProcessUse> processes) {
@@ -47,6 +68,7 @@ class Roles {
   [[nodiscard]] bool is_loader(const ProcessUse& process) const {
     if (process.pid == 0 || is_launcher(process) || is_server(process)) return false;
     if (is_worker_of_torch(process)) return true;
+    if (is_rank(process)) return false;
     const ProcessUse* parent = find(process.parent);
     if (parent == nullptr || is_launcher(*parent)) return false;
     const bool is_fork = !process.command.empty() && process.command == parent->command;
@@ -76,8 +98,17 @@ void set_roles(std::span<ProcessUse> processes) {
     process.role = roles.is_loader(process) ? ProcessRole::kLoader : ProcessRole::kOther;
     if (may_be_main(process)) most = std::max(most, process.cpu_s);
   }
-  for (ProcessUse& process : processes)
-    if (most > 0 && may_be_main(process) && process.cpu_s >= most / 2) process.role = ProcessRole::kMain;
+  std::vector<const ProcessUse*> busy;
+  for (ProcessUse& process : processes) {
+    if (most <= 0 || !may_be_main(process) || (process.cpu_s < most / 2 && !is_rank(process))) continue;
+    process.role = ProcessRole::kMain;
+    busy.push_back(&process);
+  }
+  for (ProcessUse& process : processes) {  // a rank that waits for others uses little CPU time
+    if (may_be_main(process) &&
+        std::any_of(busy.begin(), busy.end(), [&](const ProcessUse* main) { return is_rank_next_to(process, *main); }))
+      process.role = ProcessRole::kMain;
+  }
 }
 
 }  // namespace unstarve

@@ -31,6 +31,15 @@ NLOHMANN_JSON_SERIALIZE_ENUM(StackThread, {{StackThread::kMain, "main"},
                                            {StackThread::kLoader, "loader"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StackUse, thread, lines, seconds, interpreter_s, last_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PythonStacks, missing, seconds, interpreter_s, processes, lines, stacks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankNumbers, global, local)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankHost, name, usable_cores, foreign_cores, throttled_share, io_pressure,
+                                   received_bytes_per_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStacks, seconds, input, exchange, checkpoint, logging, compilation, hottest,
+                                   hottest_share)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSteps, count, rate, ends_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankUse, numbers, pid, begin_unix_s, seconds, host, main_cores, other_cores,
+                                   run_delay, lock_wait, file_wait, network_wait, sleep_wait, major_faults_per_s,
+                                   storage_bytes_per_s, loaders, stacks, steps)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepUse, source, rate, seconds, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SlowdownCheck, role, sensitivity, low, high, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SlowdownChecks, slowdown, progress, problem, groups)
@@ -96,6 +105,7 @@ const char* to_string(ProcessRole role) noexcept {
 std::string to_json(const RunProfile& profile) {
   // Names and arguments of processes may contain any bytes.
   nlohmann::json json(profile);
+  if (!profile.ranks.empty()) json["ranks"] = profile.ranks;
   if (profile.trace) json["trace"] = *profile.trace;
   if (profile.slowdowns.slowdown > 0) json["slowdowns"] = profile.slowdowns;
   if (!profile.steady.empty()) {
@@ -124,6 +134,15 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
     if (json.contains("steady")) {
       profile.steady = json.at("steady").get<std::vector<ProcessUse>>();
       profile.steady_from_s = json.at("steady_from_s").get<double>();
+    }
+    if (json.contains("ranks")) profile.ranks = json.at("ranks").get<std::vector<RankUse>>();
+    for (const RankUse& rank : profile.ranks) {
+      if (std::is_sorted(rank.steps.ends_s.begin(), rank.steps.ends_s.end()) &&
+          rank.steps.count >= static_cast<std::int64_t>(rank.steps.ends_s.size()))
+        continue;
+      throw Error(ErrorKind::kInput, fmt::format("{}: found ends of steps in another order, or more than {} steps; "
+                                                 "expected the latest ends in order",
+                                                 origin, rank.steps.count));
     }
     if (json.contains("trace")) profile.trace = json.at("trace").get<TraceUse>();
     return profile;

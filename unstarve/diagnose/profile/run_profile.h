@@ -12,6 +12,7 @@
 
 #include "unstarve/diagnose/profile/device_use.h"
 #include "unstarve/diagnose/profile/python_stacks.h"
+#include "unstarve/diagnose/profile/rank_use.h"
 
 namespace unstarve {
 
@@ -140,6 +141,7 @@ struct RunProfile {
   PythonStacks stacks;
   StepUse steps;
   SlowdownChecks slowdowns;       // missing in JSON if they were not requested
+  std::vector<RankUse> ranks;     // see sort_ranks(); missing in JSON if there are none
   std::optional<TraceUse> trace;  // of another profiler; missing in JSON if there is none
 };
 

@@ -27,6 +27,14 @@ TEST_CASE("a profile is the same after JSON") {
   profile.stacks.lines = {{"main", "train.py", 7}};
   profile.stacks.stacks = {{StackThread::kLoader, {0}, 1.5, 0, 9}};
   profile.steps = {"un.step()", 2, {0.5, 0.5}, 3};
+  CHECK(to_json(profile).find("ranks") == std::string::npos);  // as in files of earlier versions
+  CHECK(run_profile_from_json(to_json(profile), "x.json").ranks.empty());
+  RankUse rank;
+  rank.numbers = {3, 1};
+  rank.host.name = "node7";
+  rank.stacks.hottest = "train.py:10 (train)";
+  rank.steps = {3, 2, {100.5, 101, 101.5}};
+  profile.ranks = {rank};
   const std::string json = to_json(profile);
   const RunProfile read = run_profile_from_json(json, "x.json");
   CHECK(to_json(read) == json);
@@ -36,6 +44,14 @@ TEST_CASE("a profile is the same after JSON") {
   CHECK(read.processes[0].threads[0].waits.pipe_s == 1.5);
   CHECK(read.stacks.stacks[0].thread == StackThread::kLoader);
   CHECK(read.steps.seconds.size() == 2);
+  REQUIRE(read.ranks.size() == 1);
+  CHECK(read.ranks[0].numbers == RankNumbers{3, 1});
+  CHECK(read.ranks[0].steps.ends_s == rank.steps.ends_s);
+  RunProfile wrong = profile;
+  wrong.ranks[0].steps.count = 2;
+  CHECK_THROWS_WITH(run_profile_from_json(to_json(wrong), "x.json"), Contains("ends of steps"));
+  wrong.ranks[0].steps = {3, 2, {2, 1}};
+  CHECK_THROWS_WITH(run_profile_from_json(to_json(wrong), "x.json"), Contains("ends of steps"));
   profile.stacks.stacks[0].lines = {1};
   CHECK_THROWS_WITH(run_profile_from_json(to_json(profile), "x.json"), Contains("line 1 of a stack"));
   CHECK_THROWS_WITH(run_profile_from_json("{\"version\": 99}", "x.json"), Contains("x.json: found version 99"));
@@ -122,6 +138,22 @@ TEST_CASE("children of multiprocessing are workers of a busy parent, and ranks o
   CHECK(roles_of({process(1, 0, "python", "python train.py", 0.1), process(2, 1, "python", spawned, 9),
                   process(3, 1, "python", spawned, 9), process(4, 2, "pt_data_worker", spawned, 9)}) ==
         std::vector<R>{R::kOther, R::kMain, R::kMain, R::kLoader});
+}
+
+TEST_CASE("a rank that waits for the others has the role main, though it uses little CPU time") {
+  std::vector<ProcessUse> all{
+      process(1, 0, "mpirun", "mpirun -n 3 ./train --seed 1", 0.1), process(2, 1, "train", "./train --rank 0", 9),
+      process(3, 1, "train", "./train --rank 1", 0.5), process(4, 1, "train", "./train --rank 2", 0.5),
+      process(5, 1, "tensorboard", "tensorboard --logdir x", 0.5)};
+  all[3].begin_s = 9;  // an earlier or later run
+  CHECK(roles_of(all) == std::vector<R>{R::kOther, R::kMain, R::kMain, R::kOther, R::kOther});
+  // Started by torch.multiprocessing.spawn, whose parent has imported torch.
+  const char* const spawned = "python -c from multiprocessing.spawn import spawn_main";
+  all = {process(1, 0, "python", "python train.py", 3), process(2, 1, "python", spawned, 9),
+         process(3, 1, "python", spawned, 2)};
+  for (ProcessUse& rank : all) rank.threads = {{"pt_gloo_runloop", 1, 0, 0, {}}};
+  all[0].threads.clear();
+  CHECK(roles_of(all) == std::vector<R>{R::kOther, R::kMain, R::kMain});
 }
 
 TEST_CASE("the server of multiprocessing has no role; its children work for its parent") {

@@ -36,6 +36,12 @@ constexpr std::array kKnownCode{
     KnownCode{Activity::kThreads, "/concurrent/futures/_base.py", "result"},
     KnownCode{Activity::kCheckpoint, "torch/serialization.py", "save"},
     KnownCode{Activity::kCheckpoint, "torch/distributed/checkpoint/", ""},
+    KnownCode{Activity::kExchange, "torch/distributed/distributed_c10d.py", ""},
+    KnownCode{Activity::kExchange, "torch/distributed/nn/functional.py", ""},
+    KnownCode{Activity::kExchange, "torch/nn/parallel/distributed.py", "_sync_buffers"},
+    KnownCode{Activity::kExchange, "deepspeed/comm/", ""},
+    KnownCode{Activity::kExchange, "horovod/torch/mpi_ops.py", "synchronize"},
+    KnownCode{Activity::kExchange, "jax/experimental/multihost_utils.py", ""},
     KnownCode{Activity::kCheckpoint, "safetensors/", "save_file"},
     KnownCode{Activity::kCheckpoint, "safetensors/torch.py", "save_model"},
     KnownCode{Activity::kCheckpoint, "orbax/", ""},
@@ -101,6 +107,7 @@ const char* to_string(Activity activity) noexcept {
   switch (activity) {
     case Activity::kInput: return "input";
     case Activity::kThreads: return "threads";
+    case Activity::kExchange: return "exchange";
     case Activity::kCheckpoint: return "checkpoint";
     case Activity::kLogging: return "logging";
     case Activity::kCompile: return "compilation";

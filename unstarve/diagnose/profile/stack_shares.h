@@ -14,6 +14,7 @@ namespace unstarve {
 enum class Activity {
   kInput,       // gets the next batch from a loader
   kThreads,     // waits for results of its own threads or processes
+  kExchange,    // exchanges data with other ranks, and waits for them
   kCheckpoint,  // saves the model
   kLogging,     // writes logs, events of TensorBoard, images of plots
   kCompile,     // compiles a graph

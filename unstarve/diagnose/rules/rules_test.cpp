@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
+#include <functional>
 #include <set>
 
 #include "unstarve/diagnose/rules/rule.h"
@@ -351,6 +354,111 @@ TEST_CASE("Python code in the main thread") {
   profile = run(30, {});
   profile.processes[0].busiest_thread_s = 9.5;
   record(profile, {{kMainThread, "forward", "torch/nn.py", 9, 5}});
+  CHECK(found(profile) == Names{});
+}
+
+// Two ranks in an exchange in every step; the second one is in it for less time.
+RunProfile two_ranks(double first_exchange, double second_exchange) {
+  RunProfile profile;
+  profile.watching.seconds = 10;
+  for (const double exchange : {first_exchange, second_exchange}) {
+    RankUse rank;
+    rank.numbers.global = static_cast<int>(profile.ranks.size());
+    rank.pid = 10 + rank.numbers.global;
+    rank.seconds = 10;
+    rank.host.name = fmt::format("node{}", rank.numbers.global);
+    rank.host.usable_cores = 8;
+    rank.main_cores = 0.3;
+    rank.stacks.seconds = 4;
+    rank.stacks.exchange = exchange;
+    rank.lock_wait = exchange;
+    for (int i = 0; i < 50; ++i) rank.steps.ends_s.push_back(1e9 + 0.1 * i + 0.01 * ((i * i) % 7));
+    rank.steps.count = 50;
+    rank.steps.rate = 10;
+    profile.ranks.push_back(rank);
+  }
+  return profile;
+}
+
+TEST_CASE("a rank that delays the others") {
+  RunProfile profile = two_ranks(0.6, 0.05);
+  profile.ranks[1].stacks.input = 0.57;
+  profile.ranks[0].stacks.input = 0.02;
+  REQUIRE(found(profile) == Names{"straggler-rank"});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.title == "rank 1 on node1 delays the other ranks: its main thread waits for its loader");
+  CHECK(finding.evidence.find("in the exchange for 5 % of the time, the others for 60 %") != std::string::npos);
+  CHECK(finding.evidence.find("is in the loader for 57 % of the time, those of the others for 2 %") !=
+        std::string::npos);
+  CHECK(finding.lost == Approx(0.55));
+  CHECK(finding.gain == Approx(1 / 0.45));
+  profile.ranks[1].stacks.exchange = 0.55;
+  CHECK(found(profile) == Names{"straggler-rank"});  // loaders differ
+  profile.ranks[1].stacks.input = 0.02;
+  CHECK(found(profile) == Names{});
+  // The straggler among more ranks, by their median.
+  profile = two_ranks(0.6, 0.05);
+  for (int i = 2; i < 8; ++i) {
+    profile.ranks.push_back(profile.ranks[0]);
+    profile.ranks.back().numbers.global = i;
+  }
+  profile.ranks[3].stacks.exchange = 0.3;
+  CHECK(findings_of(profile)[0].title == "rank 1 on node1 delays the other ranks: its cause is unknown");
+}
+
+TEST_CASE("what delays a rank") {
+  const auto title = [](const std::function<void(RankUse&)>& plant) {
+    RunProfile profile = two_ranks(0.5, 0.1);
+    plant(profile.ranks[1]);
+    const std::vector<RunFinding> findings = findings_of(profile);
+    REQUIRE(findings.size() == 1);
+    return findings[0].title.substr(findings[0].title.find(": ") + 2);
+  };
+  CHECK(title([](RankUse& r) { r.stacks.checkpoint = 0.4; }) == "it saves checkpoints");
+  CHECK(title([](RankUse& r) { r.stacks.logging = 0.4; }) == "it writes logs");
+  CHECK(title([](RankUse& r) { r.stacks.compilation = 0.4; }) == "it compiles");
+  CHECK(title([](RankUse& r) { r.file_wait = 0.4; }) == "it waits for files");
+  CHECK(title([](RankUse& r) { r.network_wait = 0.4; }) == "it waits for the network");
+  CHECK(title([](RankUse& r) { r.sleep_wait = 0.4; }) == "its main thread sleeps");
+  CHECK(title([](RankUse& r) { r.run_delay = 0.4; }) == "its main thread waits for a core");
+  CHECK(title([](RankUse& r) {
+          r.run_delay = 0.4;
+          r.host.throttled_share = 0.5;
+        }) == "the CPU quota of its container stops it");
+  CHECK(title([](RankUse& r) {
+          r.run_delay = 0.4;
+          r.host.foreign_cores = 7;
+        }) == "other programs use the cores of its host");
+  CHECK(title([](RankUse& r) { r.other_cores = 0.95; }) == "other threads of its process compute");
+  CHECK(title([](RankUse& r) {
+          r.other_cores = 0.95;
+          r.main_cores = 0.8;
+        }) == "its main thread computes longer");
+  CHECK(title([](RankUse& r) { r.major_faults_per_s = 500; }) == "its memory is read from a device");
+}
+
+TEST_CASE("ranks that are alike, apart, or alone have no straggler") {
+  CHECK(found(two_ranks(0.3, 0.25)) == Names{});
+  CHECK(found(two_ranks(0.02, 0.01)) == Names{});
+  CHECK(found(two_ranks(0.9, 0.65)) == Names{});  // nothing delays it
+  RunProfile profile = two_ranks(0.9, 0.78);
+  profile.ranks[1].run_delay = 0.1;
+  CHECK(found(profile) == Names{});
+  profile.ranks[1].run_delay = 0.4;
+  CHECK(found(profile) == Names{"straggler-rank"});
+  profile.ranks[1].stacks.exchange = 0.85;
+  CHECK(found(profile) == Names{});
+  profile = two_ranks(0.6, 0.05);
+  for (std::size_t i = 0; i < 50; ++i) profile.ranks[1].steps.ends_s[i] += 0.03 * static_cast<double>(i);
+  CHECK(found(profile) == Names{});  // they do not end their steps together
+  profile = two_ranks(0.6, 0.05);
+  profile.ranks.pop_back();
+  CHECK(found(profile) == Names{});
+  // Without stacks: waits for other threads, outside of the loader.
+  profile = two_ranks(0.6, 0.05);
+  for (RankUse& rank : profile.ranks) rank.stacks = {};
+  CHECK(found(profile) == Names{"straggler-rank"});
+  profile.ranks[1].lock_wait = 0.5;
   CHECK(found(profile) == Names{});
 }
 
