@@ -29,6 +29,7 @@ struct Option {
   Completes completes = Completes::kNothing;
   const char* choices = "";  // all accepted values, separated by blanks; the shell completes them
   bool rest = false;         // positional: all words after "--", the command line of another program
+  bool several = false;      // positional: one or more values, shown as "NAME..."
   [[nodiscard]] bool positional() const { return name[0] != '-'; }
   [[nodiscard]] bool flag() const { return !positional() && value[0] == '\0'; }
 };
@@ -38,7 +39,8 @@ class Arguments {
  public:
   explicit Arguments(std::map<std::string, std::string> values, std::vector<std::string> rest = {})
       : values_(std::move(values)), rest_(std::move(rest)) {}
-  [[nodiscard]] const std::vector<std::string>& rest() const { return rest_; }  // the words after "--"
+  // The words after "--", or those of an argument with `several`.
+  [[nodiscard]] const std::vector<std::string>& rest() const { return rest_; }
   [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   [[nodiscard]] std::string text(const std::string& name, const std::string& fallback = "") const;
   // Throws Error(kArgument) if the value is not a number in [low, high].

@@ -47,7 +47,8 @@ std::string man_page() {
     for (const Option& option : command.options) {
       if (option.rest) rest = fmt::format(" -- {}", option.name);
       if (option.positional() && !option.rest)
-        text += fmt::format(fmt::runtime(option.required ? " {}" : " [{}]"), option.name);
+        text +=
+            fmt::format(fmt::runtime(option.required ? " {}{}" : " [{}{}]"), option.name, option.several ? "..." : "");
     }
     text +=
         fmt::format(" [options]{}\n{}\n.PP\n{}\n", rest, paragraph(command.summary), paragraph(command.description));

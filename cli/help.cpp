@@ -19,6 +19,7 @@ std::string entry(const std::string& term, const std::string& text) {
 }
 
 std::string term_of(const Option& option) {
+  if (option.several) return fmt::format("{}...", option.name);
   return option.positional() || option.flag() ? option.name : fmt::format("{} {}", option.name, option.value);
 }
 
@@ -34,7 +35,7 @@ std::string usage_of(const Command& command) {
     if (option.rest)
       rest = fmt::format(" -- {}", option.name);
     else if (option.positional())
-      usage += fmt::format(fmt::runtime(option.required ? " {}" : " [{}]"), option.name);
+      usage += fmt::format(fmt::runtime(option.required ? " {}" : " [{}]"), term_of(option));
     else if (option.required)
       usage += " " + term_of(option);
   }

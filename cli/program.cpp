@@ -63,6 +63,7 @@ struct Binding {
   CLI::App* app = nullptr;
   std::map<std::string, std::string> values;
   std::map<std::string, bool> flags;
+  std::vector<std::string> several;
   std::map<std::string, CLI::Option*> given;
 };
 
@@ -76,7 +77,8 @@ void bind(CLI::App& root, Binding& binding) {
       continue;
     }
     if (option.rest) continue;  // split_rest()
-    CLI::Option* added = app->add_option(option.name, binding.values[option.name]);
+    CLI::Option* const added = option.several ? app->add_option(option.name, binding.several)
+                                              : app->add_option(option.name, binding.values[option.name]);
     if (option.required) added->required();
     binding.given[option.name] = added;
   }
@@ -146,7 +148,8 @@ int parse(int argc, char** argv, const Use& use) {
       std::map<std::string, std::string> given;
       for (const auto& [name, option] : binding.given)
         if (option->count() > 0) given[name] = binding.values.contains(name) ? binding.values[name] : "true";
-      return use(*binding.command, Arguments(std::move(given), rest), command_line);
+      const std::vector<std::string>& words = binding.several.empty() ? rest : binding.several;
+      return use(*binding.command, Arguments(std::move(given), words), command_line);
     }
     return kWrongUsage;
   } catch (const Interrupted& error) {

@@ -1,15 +1,21 @@
 #include "shared.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/diagnose_ranks.h"
 #include "unstarve/jobs/diagnose_trace.h"
 
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string&) {
-  const TraceDiagnosis diagnosis = diagnose_trace(arguments.text("TRACE"));
+template <class Diagnosis>
+int show(const Diagnosis& diagnosis, const Arguments& arguments) {
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(diagnosis) + "\n");
   print_result(arguments.has("--json") ? to_json(diagnosis) + "\n" : to_text(diagnosis));
   return kDone;
+}
+
+int run(const Arguments& arguments, const std::string&) {
+  const std::vector<std::string>& paths = arguments.rest();
+  return paths.size() == 1 ? show(diagnose_trace(paths[0]), arguments) : show(diagnose_ranks(paths), arguments);
 }
 
 }  // namespace
@@ -20,10 +26,18 @@ Command diagnose_command() {
       "Explain why a program that trains is slow, from a trace of another profiler",
       "Reads a trace of torch.profiler (JSON, also .gz), of TensorFlow or JAX (*.xplane.pb), of Nsight Systems (nsys "
       "export --type sqlite), or the output of unstarve watch --out. Ranks the causes of lost time, and names the "
-      "evidence, the change and the predicted gain for each.",
+      "evidence, the change and the predicted gain for each. Several outputs of unstarve watch --out, one per host or "
+      "rank of the same job, are compared: which rank delays the others, and why.",
       "  unstarve diagnose trace.pt.trace.json.gz\n"
-      "  unstarve diagnose report.sqlite --out diagnosis.json",
-      {{"TRACE", "", "", "trace file; its format is recognised by its content", true, Completes::kPath},
+      "  unstarve diagnose report.sqlite --out diagnosis.json\n"
+      "  unstarve diagnose host0.json host1.json host2.json",
+      {{.name = "TRACE",
+        .value = "",
+        .fallback = "",
+        .help = "trace file; its format is recognised by its content",
+        .required = true,
+        .completes = Completes::kPath,
+        .several = true},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
        json_option()},
       run};

@@ -1,0 +1,32 @@
+#pragma once
+// `unstarve diagnose FILE FILE ...`: what `unstarve watch --out` has written on the hosts of one job, or for its ranks,
+// as one diagnosis: which rank delays the others, and what each file shows alone.
+//
+// Threads: one caller.
+// Failure: Error(kIo) if a file cannot be read; Error(kInput) for traces of other profilers, for files without ranks,
+//          and for one rank in two files.
+
+#include <string>
+#include <vector>
+
+#include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/rules/rule.h"
+
+namespace unstarve {
+
+struct RanksDiagnosis {
+  std::vector<RankUse> ranks;        // of all files, see sort_ranks()
+  std::vector<RunFinding> findings;  // of the ranks together first, then those of the files, most lost time first
+};
+
+[[nodiscard]] RanksDiagnosis diagnose_ranks(const std::vector<std::string>& paths);
+// `names`: of the profiles, for messages.
+[[nodiscard]] RanksDiagnosis diagnose_ranks(const std::vector<RunProfile>& profiles,
+                                            const std::vector<std::string>& names);
+
+[[nodiscard]] std::string to_text(const RanksDiagnosis& diagnosis);
+// {"verdict", "findings": see diagnosis_to_json(), "ranks": [RankUse], "clocks": [{rank, process, host, seconds,
+// spread_s, drift, steps, synchronised}]}; the clocks are those of all ranks but the first, where they are known.
+[[nodiscard]] std::string to_json(const RanksDiagnosis& diagnosis);
+
+}  // namespace unstarve
