@@ -191,3 +191,20 @@ def test_the_profile_cannot_be_written():
     run = watch("--out", "/no/such/folder/out.json", "--", "true")
     assert run.returncode == 125
     assert "/no/such/folder" in run.stderr
+
+
+def test_a_start_that_is_a_large_part_of_the_run(tmp_path):
+    out = tmp_path / "out.json"
+    run = watch("--out", out, "--", *python("""
+        import time, unstarve as un
+        time.sleep(3)                     # imports, compilation
+        un.step()
+        for step in range(100):
+            time.sleep(0.5 if step < 2 else 0.03)
+            un.step()
+    """))
+    assert run.returncode == 0, run.stderr
+    finding = {one["rule"]: one for one in json.loads(out.read_text())["findings"]}["slow-start"]
+    assert re.search(r"the first step ended after [3-9]\.\d s; the next 2 took [01]\.\d s more", finding["evidence"])
+    assert finding["change"] == "leave the first 3 steps out of benchmarks, and run longer"
+    assert finding["lost"] > 0.4

@@ -462,6 +462,64 @@ TEST_CASE("ranks that are alike, apart, or alone have no straggler") {
   CHECK(found(profile) == Names{});
 }
 
+// A program that works from 1 s to 21 s; its first step ends after `first_s`, then `slow_s` are the first steps' times
+// before those of 0.1 s.
+RunProfile marked(double first_s, const std::vector<double>& slow_s) {
+  RunProfile profile = run(9.9, {});
+  profile.watching.seconds = 21;
+  profile.processes[0].begin_s = 1;
+  profile.processes[0].end_s = 21;
+  profile.processes[0].cpu_s = profile.processes[0].busiest_thread_s = 19.8;
+  RankUse rank;
+  rank.pid = profile.processes[0].pid;
+  rank.begin_unix_s = 1e9;
+  rank.seconds = 20;
+  double now = 1e9 + 1 + first_s;
+  rank.steps.ends_s.push_back(now);
+  for (const double seconds : slow_s) rank.steps.ends_s.push_back(now += seconds);
+  while (now + 0.1 <= 1e9 + 21) rank.steps.ends_s.push_back(now += 0.1);
+  rank.steps.count = static_cast<std::int64_t>(rank.steps.ends_s.size());
+  profile.ranks = {rank};
+  return profile;
+}
+
+TEST_CASE("a start that is a large part of the run") {
+  CHECK(found(marked(3.9, {})) == Names{});
+  RunProfile profile = marked(5, {1, 0.6});
+  REQUIRE(found(profile) == Names{"slow-start"});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.title == "the start takes 32 % of this run: measure without it");
+  CHECK(finding.evidence ==
+        "the first step ended after 5.0 s; the next 2 took 1.4 s more than the median of 0.100 s each");
+  CHECK(finding.change == "leave the first 3 steps out of benchmarks, and run longer");
+  CHECK(finding.lost == Approx(6.4 / 20));
+  CHECK(finding.gain == 0);
+  CHECK(findings_of(marked(6, {}))[0].change == "leave the first step out of benchmarks, and run longer");
+  CHECK(found(marked(1, std::vector<double>(20, 0.3))) == Names{"slow-start"});  // caches are filled
+  CHECK(found(marked(1, {0.3, 0.1, 4})) == Names{});                             // not at the start
+  // Its causes.
+  profile.stacks.seconds = 4;
+  profile.stacks.lines = {{"compile", "torch/_inductor/graph.py", 1}};
+  profile.stacks.stacks = {{StackThread::kMain, {0}, 1, 0, 3}};
+  profile.timeline.interval_s = 1;
+  for (int i = 0; i < 20; ++i) profile.timeline.storage_bytes_per_s.push_back(i < 7 ? 5e7 : 1e5);
+  finding = findings_of(profile)[0];
+  CHECK(finding.evidence.find("compiled in 1.0 s of 4.0 s") != std::string::npos);
+  CHECK(finding.evidence.find("read from storage") != std::string::npos);
+  // The first step is not known.
+  profile = marked(5, {1, 0.5});
+  profile.ranks[0].steps.count += 1;
+  CHECK(found(profile) == Names{});
+  profile = marked(15, {});
+  profile.ranks[0].steps.ends_s.resize(15);
+  profile.ranks[0].steps.count = 15;
+  CHECK(found(profile) == Names{});
+  // A run that is short, but not slow to start.
+  profile = marked(5, {});
+  profile.processes[0].pid += 1;
+  CHECK(found(profile) == Names{});
+}
+
 TEST_CASE("names of rules differ") {
   Names names;
   for (const Rule& rule : rules()) {

@@ -8,7 +8,7 @@ namespace unstarve {
 // Each is defined in its own file. Of processes:
 extern const Rule kFewWorkers, kManyWorkers, kUnevenWorkers, kSerialInput, kLargeImages, kSlowReads, kLock,
     kStorageWait, kCpuQuota, kOtherPrograms, kOperatorThreads, kPythonBound, kSmallSteps, kLoggingStall,
-    kCheckpointStall, kRecompilation, kGrowingMemory, kStragglerRank;
+    kCheckpointStall, kRecompilation, kGrowingMemory, kSlowStart, kStragglerRank;
 // Of traces:
 extern const Rule kInputWait, kPageableCopies, kExposedCopies, kFloatCopies, kTinyCopies, kLaunchBound, kHiddenSyncs,
     kTensorCoresUnused, kAllocationsInSteps, kCheckpointIdle, kLoggingIdle, kStepOutliers, kCommunicationExposed,
@@ -32,6 +32,7 @@ std::span<const Rule> rules() {
                                  kCheckpointStall,
                                  kRecompilation,
                                  kGrowingMemory,
+                                 kSlowStart,
                                  kStragglerRank,
                                  kInputWait,
                                  kPageableCopies,
