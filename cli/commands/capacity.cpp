@@ -4,6 +4,7 @@
 #include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/settings/settings_file.h"
+#include "unstarve/observe/report.h"
 
 namespace unstarve::cli {
 namespace {
@@ -28,7 +29,7 @@ std::string raw_from(const Arguments& arguments) {
   return data;
 }
 
-int run(const Arguments& arguments, const std::string&) {
+int run(const Arguments& arguments, const std::string& command_line) {
   CapacityOptions options;
   options.accelerator = arguments.text("--accelerator", options.accelerator);
   options.workload = arguments.text("--workload", options.workload);
@@ -57,6 +58,7 @@ int run(const Arguments& arguments, const std::string&) {
     result = run_capacity(options, bar.callback());
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;
 }
 
@@ -97,6 +99,7 @@ Command capacity_command() {
        cache_folder_option(),
        cache_limit_option(),
        {"--seconds", "S", "30", "duration; longer if steps are long or many numbers are tried"},
+       report_option(),
        json_option()},
       run};
 }

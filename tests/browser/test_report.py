@@ -102,6 +102,9 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
     assert count("ladder", "g .whisker") == [7, 5]
     assert count("step", ".segment") == [10, 4]
     assert count("stages", ".segment") == [8]
+    assert count("bars", ".segment") == [2, 5]
+    assert count("bars", "[data-bar] .whisker") == [1, 0]
+    assert count("bars", "[data-mark] text") == [0, 1]
     assert count("curves", ".curve.line .course, .curve.dashed .course") == [1, 1, 1, 1]  # keys have no height
     assert count("curves", ".curve circle") == [60 + 1, 0, 9, 9]  # the last loss is beyond the axis
     assert count("curves", ".interval-bar") == [0, 0, 9, 0]
@@ -203,6 +206,20 @@ def test_every_figure_links_to_its_command(browser: Chromium, reports: dict[str,
     commands["curves-1"] = "unstarve demo photos/ --device cpu --minutes 3 --report report.html"
     assert len(found) > 15 and {part for part, _ in found} == commands.keys()  # type: ignore[arg-type, union-attr]
     assert [command for _, command in found] == [commands[part] for part, _ in found]  # type: ignore[union-attr]
+
+
+def test_bars_are_as_long_as_their_figures(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    rows = browser.evaluate("""[...document.querySelectorAll('.plot[data-chart=bars] [data-bar]')].map(row =>
+        [row.dataset.bar, ...[...row.querySelectorAll('.segment')].map(part => part.getBoundingClientRect().width)])""")
+    assert [row[0] for row in rows] == ["loader", "copy", "mean", "slowest tenth"]  # type: ignore[union-attr]
+    (_, loader), (_, copy), (_, *mean), (_, *slow) = rows  # type: ignore[misc]
+    assert copy / loader == pytest.approx(90 / 410, rel=0.01)
+    assert [part / mean[0] for part in mean[1:]] == pytest.approx([8 / 20, 2 / 20], rel=0.03)
+    assert slow == pytest.approx([mean[0], mean[1] * 30 / 8], rel=0.01)
+    looks = browser.evaluate("""[...document.querySelectorAll('.plot[data-chart=bars] [data-bar=mean] .segment')]
+        .map(part => getComputedStyle(part).fill)""")
+    assert len(set(looks)) == 3  # type: ignore[arg-type]
 
 
 def test_charts_speak_to_screen_readers(browser: Chromium, reports: dict[str, Path]) -> None:

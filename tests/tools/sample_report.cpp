@@ -170,6 +170,14 @@ CurveSection curves() {
       {"Peak memory", "samples per batch", CurveAxis::kDoublings, CurveUnit::kGigabyte, true, {memory}, {}});
   s.findings = {{"the loader has one worker", "it is busy for 99 % of the time", "num_workers=4", "up to 2.00 times"},
                 {"writing logs stops the training", "7 % of the time", "log less often", ""}};
+  s.bars = {
+      {"Rates", "samples/s", {{"loader", "410 [400, 420]", {{"", 410}}, 400, 420}, {"copy", "90", {{"", 90}}}}, "", 0},
+      {"Parts of a step",
+       "ms",
+       {{"mean", "30 ms", {{"kernel", 20}, {"loader", 8}, {"communication", 2}}},
+        {"slowest tenth", "50 ms", {{"kernel", 20}, {"loader", 30}}}},
+       "a mark",
+       25}};
   s.flames = {{"Flame graph",
                {"all",
                 "",
@@ -248,14 +256,31 @@ void make_hostile(Report& r) {
   s.before->step[0].name = attack;
   s.after->utilisation.resize(1);
   CurveSection& curves = r.curves[0];
-  for (std::string* text :
-       {&curves.title, &curves.verdict, &curves.tiles[0].value, &curves.tiles[0].label, &curves.notes[0],
-        &curves.charts[0].title, &curves.charts[0].x_title, &curves.charts[0].curves[1].name,
-        &curves.charts[0].marks[0].name, &curves.findings[0].title, &curves.findings[0].change, &curves.flames[0].title,
-        &curves.flames[0].root.children[0].name, &curves.flames[0].root.children[0].detail, &curves.tables[0].caption,
-        &curves.tables[0].rows[0][2]})
+  for (std::string* text : {&curves.title,
+                            &curves.verdict,
+                            &curves.tiles[0].value,
+                            &curves.tiles[0].label,
+                            &curves.notes[0],
+                            &curves.charts[0].title,
+                            &curves.charts[0].x_title,
+                            &curves.charts[0].curves[1].name,
+                            &curves.charts[0].marks[0].name,
+                            &curves.bars[0].title,
+                            &curves.bars[0].unit,
+                            &curves.bars[0].bars[0].name,
+                            &curves.bars[0].bars[0].figure,
+                            &curves.bars[1].bars[0].parts[0].name,
+                            &curves.bars[1].mark_name,
+                            &curves.findings[0].title,
+                            &curves.findings[0].change,
+                            &curves.flames[0].title,
+                            &curves.flames[0].root.children[0].name,
+                            &curves.flames[0].root.children[0].detail,
+                            &curves.tables[0].caption,
+                            &curves.tables[0].rows[0][2]})
     *text += attack + overlong;
   curves.charts[1].curves[0].points[3].y = std::numeric_limits<double>::quiet_NaN();
+  curves.bars[0].bars[1].parts[0].value = std::numeric_limits<double>::infinity();
   curves.charts[2].curves[0].points.resize(1);
   curves.charts[3].curves.clear();
   r.sections.push_back({});  // nothing was measured

@@ -24,6 +24,8 @@
 
 namespace unstarve {
 
+struct Report;  // observe/report.h
+
 struct BenchOptions {
   Settings settings;
   Target target;
@@ -56,5 +58,7 @@ struct BenchResult {
 // One object: data, format, device, model, batch, storage, loader, copy, network, together (samples/s), data_wait,
 // overlap, utilisation, bottleneck, verdict, rounds_of (rates of the rounds, by part), other_cores, profile.
 [[nodiscard]] std::string to_json(const BenchResult& result);
+// Defined in bench_report.cpp. `command`: the command line, shown in the report.
+[[nodiscard]] Report report_of(const BenchResult& result, const std::string& command);
 
 }  // namespace unstarve

@@ -21,6 +21,8 @@
 
 namespace unstarve {
 
+struct Report;  // observe/report.h
+
 struct CapacityOptions {
   Settings settings;               // the pipeline; its batch is replaced
   std::string raw;                 // read this path as raw samples instead; empty: images of the pipeline
@@ -68,5 +70,7 @@ struct CapacityResult {
 // accelerators to utilisation), utilisation_apart (null if not measured), limit, verdict, cores_needed, what_if[]
 // (change, samples_per_s, fed, arithmetic), seconds.
 [[nodiscard]] std::string to_json(const CapacityResult& result);
+// Defined in capacity_report.cpp. `command`: the command line, shown in the report.
+[[nodiscard]] Report report_of(const CapacityResult& result, const std::string& command);
 
 }  // namespace unstarve

@@ -21,6 +21,8 @@
 
 namespace unstarve {
 
+struct Report;  // observe/report.h
+
 struct ComparedPart {
   std::string name;
   std::string unit;  // "steps/s", "samples/s", "ms per step"
@@ -35,7 +37,8 @@ struct RunComparison {
   std::vector<ComparedPart> parts;
   std::vector<std::string> warnings;  // runs that are not in a steady state, other settings
   bool slower = false, faster = false;
-  std::string regressed;  // the part that lost most; empty if not slower
+  std::string regressed;                          // the part that lost most; empty if not slower
+  std::vector<double> before_steps, after_steps;  // of watch: seconds of single steps
 
   [[nodiscard]] std::string verdict() const;  // one sentence
 };
@@ -51,5 +54,7 @@ struct RunComparison {
 [[nodiscard]] std::string to_json(const RunComparison& comparison);
 // JUnit: a test case for the whole and for each part; significantly slower ones have failed.
 [[nodiscard]] std::string to_junit(const RunComparison& comparison);
+// Defined in compare_report.cpp. `command`: the command line, shown in the report.
+[[nodiscard]] Report report_of(const RunComparison& comparison, const std::string& command);
 
 }  // namespace unstarve

@@ -9,6 +9,7 @@
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/jobs/common/findings.h"
 #include "unstarve/jobs/common/rank_table.h"
+#include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
 
@@ -28,27 +29,6 @@ std::string verdict_of(const WatchResult& result) {
 
 std::string memory_text(std::int64_t bytes) {
   return bytes > 0 ? format_bytes(static_cast<std::uint64_t>(bytes)) : "-";
-}
-
-CurveChart time_chart(const char* title, CurveUnit unit) {
-  CurveChart chart;
-  chart.title = title;
-  chart.x_title = "seconds";
-  chart.axis = CurveAxis::kLinear;
-  chart.unit = unit;
-  chart.from_zero = true;
-  return chart;
-}
-
-void add_curve(CurveChart& chart, const char* name, const std::vector<double>& values, double interval_s,
-               double factor = 1) {
-  Curve curve;
-  curve.name = name;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double value = factor * values[i];
-    curve.points.push_back({static_cast<double>(i + 1) * interval_s, value, value, value});
-  }
-  chart.curves.push_back(std::move(curve));
 }
 
 bool any(const std::vector<double>& values) {
@@ -73,8 +53,7 @@ std::vector<CurveChart> charts_of(const RunProfile& profile) {
     add_curve(charts.back(), "storage", timeline.storage_bytes_per_s, timeline.interval_s, 1e-6);
   }
   if (profile.steps.seconds.size() >= 2) {
-    CurveChart chart = time_chart("Time per step, ms", CurveUnit::kNumber);
-    chart.x_title = "step";
+    CurveChart chart = steps_chart("Time per step, ms");
     add_curve(chart, "steps", profile.steps.seconds, 1, 1e3);
     charts.push_back(std::move(chart));
   }
@@ -249,9 +228,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   section.title = profile.command;
   section.verdict = verdict_of(result);
   section.tiles = tiles_of(profile);
-  for (const RunFinding& finding : result.findings) {
-    section.findings.push_back({finding.title, finding.evidence, finding.change, gain_text(finding)});
-  }
+  section.findings = report_findings(result.findings);
   section.notes.push_back(fmt::format(
       "Watched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks.{}",
       profile.watching.seconds, profile.watching.looks,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/observe/bars.h"
 #include "unstarve/observe/flame.h"
 
 namespace unstarve {
@@ -73,6 +74,7 @@ struct CurveSection {
   std::string verdict;  // one sentence
   std::vector<ReportTile> tiles;
   std::vector<ReportFinding> findings;  // the most expensive first
+  std::vector<BarChart> bars;
   std::vector<CurveChart> charts;
   std::vector<FlameGraph> flames;
   std::vector<FiguresTable> tables;

@@ -183,9 +183,9 @@ std::string findings_html(const std::vector<ReportFinding>& findings) {
   return html + "</ol>\n";
 }
 
-// The indices of a section's first chart and graph in the figures.
+// The indices of a section's first charts and graph in the figures.
 struct FirstFigures {
-  std::size_t chart = 0, flame = 0;
+  std::size_t bars = 0, chart = 0, flame = 0;
 };
 
 std::string curves_html(const Report& report, std::size_t index, FirstFigures first) {
@@ -196,6 +196,8 @@ std::string curves_html(const Report& report, std::size_t index, FirstFigures fi
   html += tiles_html(section.tiles, source);
   html += findings_html(section.findings);
   for (const std::string& note : section.notes) html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(note));
+  for (const BarChart& chart : section.bars)
+    html += Chart{"bars", first.bars++, source}.html(chart.title.c_str(), in_words(chart));
   for (const CurveChart& chart : section.charts)
     html += Chart{"curves", first.chart++, source}.html(chart.title.c_str(), in_words(chart));
   for (const FlameGraph& graph : section.flames)
@@ -297,6 +299,7 @@ std::string render_report(const Report& report) {
   FirstFigures first;
   for (std::size_t i = 0; i < report.curves.size(); ++i) {
     html += curves_html(report, i, first);
+    first.bars += report.curves[i].bars.size();
     first.chart += report.curves[i].charts.size();
     first.flame += report.curves[i].flames.size();
   }

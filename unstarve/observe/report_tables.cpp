@@ -213,11 +213,17 @@ std::string report_island(const Report& report) {
   json curves = json::array();
   for (const CurveSection& section : report.curves)
     for (const CurveChart& chart : section.charts) curves.push_back(island_of(chart));
+  json bars = json::array();
+  for (const CurveSection& section : report.curves)
+    for (const BarChart& chart : section.bars) bars.push_back(island_of(chart));
   json flames = json::array();
   for (const CurveSection& section : report.curves)
     for (const FlameGraph& graph : section.flames) flames.push_back(island_of(graph));
-  return json{{"sections", std::move(sections)}, {"curves", std::move(curves)}, {"flames", std::move(flames)}}.dump(
-      -1, ' ', false, json::error_handler_t::replace);
+  const json island{{"sections", std::move(sections)},
+                    {"bars", std::move(bars)},
+                    {"curves", std::move(curves)},
+                    {"flames", std::move(flames)}};
+  return island.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace unstarve

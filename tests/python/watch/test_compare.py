@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -45,7 +46,7 @@ def runs(tmp_path_factory):
 
 def test_a_slower_run_fails(runs, tmp_path):
     before, after = runs
-    run = compare(before, after, "--json", "--junit", tmp_path / "compare.xml")
+    run = compare(before, after, "--json", "--junit", tmp_path / "compare.xml", "--report", tmp_path / "page.html")
     result = json.loads(run.stdout)
     assert run.returncode == 1, run.stdout + run.stderr
     assert result["slower"]
@@ -56,6 +57,14 @@ def test_a_slower_run_fails(runs, tmp_path):
     assert failed == {"steps", "compute"}
     assert int(suite.get("failures")) == 2
     assert int(suite.get("tests")) == len(list(suite))
+    page = (tmp_path / "page.html").read_text()
+    island = json.loads(re.search(r'id="figures">(.*?)</script>', page).group(1))
+    speeds, parts = island["bars"]
+    assert (speeds["mark"], speeds["bars"][0]["name"]) == (1, "steps")
+    assert speeds["bars"][0]["parts"][0][1] == pytest.approx(result["whole"]["ratio"])
+    assert {f"compute, {run}" for run in ("before", "after")} <= {bar["name"] for bar in parts["bars"]}
+    assert [len(curve["points"]) for curve in island["curves"][0]["curves"]] == [329, 329]
+    assert "regressed most" in page
 
 
 def test_a_faster_run_and_the_same_run_pass(runs):

@@ -110,7 +110,11 @@ function curvesLegend(box, curves) {
     else svg("path", { d: "M0 6H16", class: "course" }, group);
     item.append(curve.name);
   });
-  if (!curves.some((curve) => curve.points.some((point) => point.length > 2))) return;
+  if (curves.some((curve) => curve.points.some((point) => point.length > 2))) intervalKey(list);
+}
+
+// The entry of a legend for whiskers.
+function intervalKey(list) {
   const item = html("li", "", list);
   svg("path", { d: "M5 1H11M8 1V11M5 11H11", class: "whisker" },
     svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, item));

@@ -1,0 +1,81 @@
+#include "unstarve/jobs/common/report_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unstarve/core/statistics.h"
+#include "unstarve/jobs/common/findings.h"
+
+namespace unstarve {
+
+CurveChart time_chart(const char* title, CurveUnit unit) {
+  CurveChart chart;
+  chart.title = title;
+  chart.x_title = "seconds";
+  chart.axis = CurveAxis::kLinear;
+  chart.unit = unit;
+  chart.from_zero = true;
+  return chart;
+}
+
+void add_curve(CurveChart& chart, const std::string& name, std::span<const double> values, double interval,
+               double factor) {
+  Curve curve;
+  curve.name = name;
+  const std::size_t joined = (values.size() + kMostPoints - 1) / kMostPoints;
+  for (std::size_t i = 0; i < values.size(); i += joined) {
+    const std::size_t end = std::min(i + joined, values.size());
+    double sum = 0;
+    for (const double value : values.subspan(i, end - i)) sum += value;
+    const double mean = factor * sum / static_cast<double>(end - i);
+    curve.points.push_back({static_cast<double>(end) * interval, mean, mean, mean});
+  }
+  chart.curves.push_back(std::move(curve));
+}
+
+CurveChart steps_chart(const char* title) {
+  CurveChart chart = time_chart(title, CurveUnit::kNumber);
+  chart.x_title = "step";
+  return chart;
+}
+
+Bar plain_bar(std::string name, double value, std::string figure) {
+  return {std::move(name), std::move(figure), {{"", value}}, 0, 0};
+}
+
+BarChart step_histogram(std::span<const double> seconds) {
+  constexpr int kBins = 10;
+  BarChart chart;
+  chart.title = "Durations of steps: number of steps";
+  chart.unit = "steps";
+  if (seconds.size() < kFewestForHistogram) return chart;
+  const double low = quantile(seconds, 0), high = quantile(seconds, 0.99);
+  if (!(high > low)) return chart;
+  std::vector<int> counts(kBins + 1);
+  for (const double each : seconds) {
+    const int bin = static_cast<int>(std::floor(kBins * (each - low) / (high - low)));
+    ++counts[static_cast<std::size_t>(std::clamp(each <= high ? std::min(bin, kBins - 1) : kBins, 0, kBins))];
+  }
+  const auto end = [&](int bin) { return 1e3 * (low + (high - low) * bin / kBins); };
+  const int digits = high - low < 0.01 ? 2 : high - low < 0.1 ? 1 : 0;  // that distinguish the bins
+  for (int bin = 0; bin <= kBins; ++bin) {
+    const int count = counts[static_cast<std::size_t>(bin)];
+    if (bin == kBins && count == 0) break;
+    const std::string name = bin < kBins ? fmt::format("{:.{}f} to {:.{}f} ms", end(bin), digits, end(bin + 1), digits)
+                                         : fmt::format("above {:.{}f} ms", end(bin), digits);
+    chart.bars.push_back(plain_bar(name, count, std::to_string(count)));
+  }
+  return chart;
+}
+
+std::vector<ReportFinding> report_findings(std::span<const RunFinding> findings) {
+  std::vector<ReportFinding> shown;
+  for (const RunFinding& finding : findings) {
+    shown.push_back({finding.title, finding.evidence, finding.change, gain_text(finding)});
+  }
+  return shown;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,33 @@
+#pragma once
+// Parts of reports that several verbs share: charts over time or steps, bars, findings.
+//
+// Threads: pure functions. Failure: none.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/observe/curves.h"
+
+namespace unstarve {
+
+inline constexpr std::size_t kMostPoints = 2048;  // of a curve
+
+// Over seconds, from 0.
+[[nodiscard]] CurveChart time_chart(const char* title, CurveUnit unit);
+// Values that are `interval` apart, each multiplied by `factor`. Of more than kMostPoints values, means are shown.
+void add_curve(CurveChart& chart, const std::string& name, std::span<const double> values, double interval,
+               double factor = 1);
+// Milliseconds per step, by the number of the step.
+[[nodiscard]] CurveChart steps_chart(const char* title);
+
+// A bar of one part.
+[[nodiscard]] Bar plain_bar(std::string name, double value, std::string figure);
+// How many steps took how long; no bars with fewer than kFewestForHistogram. The slowest hundredth is one bar.
+inline constexpr std::size_t kFewestForHistogram = 20;
+[[nodiscard]] BarChart step_histogram(std::span<const double> seconds);
+
+[[nodiscard]] std::vector<ReportFinding> report_findings(std::span<const RunFinding> findings);
+
+}  // namespace unstarve

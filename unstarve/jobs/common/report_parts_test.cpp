@@ -1,0 +1,45 @@
+#include "unstarve/jobs/common/report_parts.h"
+
+#include <catch2/catch.hpp>
+
+namespace unstarve {
+
+TEST_CASE("a curve with too many values shows means, and the last point is the last value's") {
+  CurveChart chart = steps_chart("steps");
+  add_curve(chart, "short", std::vector<double>{1, 3}, 0.5, 1e3);
+  CHECK(chart.curves[0].points.size() == 2);
+  CHECK(chart.curves[0].points[1].x == 1);
+  CHECK(chart.curves[0].points[1].y == 3000);
+  std::vector<double> many(2 * kMostPoints + 1);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<double>(i);
+  add_curve(chart, "many", many, 1);
+  CHECK(chart.curves[1].points.size() <= kMostPoints);
+  CHECK(chart.curves[1].points[0].y == 1);  // of 0, 1, 2
+  CHECK(chart.curves[1].points.back().x == static_cast<double>(many.size()));
+  add_curve(chart, "none", {}, 1);
+  CHECK(chart.curves[2].points.empty());
+}
+
+TEST_CASE("the histogram counts every step once, the slowest ones in a bar of their own") {
+  std::vector<double> seconds;
+  for (int i = 0; i < 200; ++i) seconds.push_back(0.1 + 0.001 * (i % 10));
+  seconds.push_back(5);
+  const BarChart chart = step_histogram(seconds);
+  double sum = 0;
+  for (const Bar& bar : chart.bars) sum += bar.parts[0].value;
+  CHECK(sum == 201);
+  REQUIRE(chart.bars.size() == 11);
+  CHECK(chart.bars.back().parts[0].value == 1);
+  CHECK(chart.bars.back().name.starts_with("above 109"));
+  CHECK(step_histogram(std::vector<double>(100, 0.1)).bars.empty());  // all the same
+  CHECK(step_histogram(std::vector<double>(5, 0.1)).bars.empty());
+}
+
+TEST_CASE("a finding without a predicted gain has none in the report") {
+  const std::vector<RunFinding> findings{{"a", "title", "evidence", "change", 0.5, 2}, {"b", "", "", "", 0.1, 0}};
+  const std::vector<ReportFinding> shown = report_findings(findings);
+  CHECK(shown[0].gain == "up to 2.00 times the throughput");
+  CHECK(shown[1].gain.empty());
+}
+
+}  // namespace unstarve
