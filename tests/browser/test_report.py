@@ -105,6 +105,8 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
     assert count("bars", ".segment") == [2, 5]
     assert count("bars", "[data-bar] .whisker") == [1, 0]
     assert count("bars", "[data-mark] text") == [0, 1]
+    assert count("timelines", ".span") == [7]
+    assert count("timelines", ".mark-line") == [0]  # lines have no width
     assert count("curves", ".curve.line .course, .curve.dashed .course") == [1, 1, 1, 1]  # keys have no height
     assert count("curves", ".curve circle") == [60 + 1, 0, 9, 9]  # the last loss is beyond the axis
     assert count("curves", ".interval-bar") == [0, 0, 9, 0]
@@ -266,6 +268,67 @@ def test_flame_graph_by_keyboard(browser: Chromium, reports: dict[str, Path]) ->
     press(browser, "Escape")
     assert browser.evaluate(NAMES) == ["all:", "load", "decode", "resize", "train", "forward"]
     assert browser.evaluate("document.querySelectorAll('.flame[tabindex=\"0\"]').length") == 1
+
+
+# Begin and end of the bars that are shown, in percent of the width, and their vertical positions.
+SPANS = """[...document.querySelectorAll('.timeline .span')].map(bar => {
+    const area = bar.closest('.area'), left = Number(area.getAttribute('x')), from = Number(bar.getAttribute('x'));
+    return [from, from + Number(bar.getAttribute('width'))].map(at =>
+        Math.round(100 * (at - left) / Number(area.getAttribute('width')))); })"""
+ALL = [[0, 20], [20, 45], [25, 30], [50, 70], [70, 95], [30, 45], [80, 95]]
+
+
+def test_timeline_by_keyboard(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "dark")
+    assert browser.evaluate(SPANS) == ALL
+    rows = browser.evaluate("""[...document.querySelectorAll('.timeline .span')].map(bar => bar.getAttribute('y'))""")
+    assert rows[0] == rows[1] == rows[3] and float(rows[2]) > float(rows[0])  # type: ignore[index]
+    assert float(rows[5]) > float(rows[2])  # type: ignore[index]
+    browser.evaluate("document.querySelector('.timeline').focus(), true")
+    press(browser, "+")
+    assert browser.evaluate(SPANS) == [[0, 40], [0, 10], [50, 90], [90, 100], [10, 40]]
+    press(browser, "ArrowLeft", "ArrowLeft", "ArrowLeft")
+    assert browser.evaluate(SPANS)[0] == [0, 40]  # type: ignore[index]
+    press(browser, "-", "-")
+    assert browser.evaluate(SPANS) == ALL
+    press(browser, "+", "+", "Home")
+    assert browser.evaluate(SPANS) == ALL
+    assert browser.evaluate("document.activeElement.classList.contains('timeline')")
+
+
+def test_timeline_by_pointer(browser: Chromium, reports: dict[str, Path]) -> None:
+    browser.show(reports["plain"], 1280, "light")
+    place = browser.evaluate("""(() => { const box = document.querySelector('.timeline');
+        box.scrollIntoView(); const place = box.getBoundingClientRect(), area = box.querySelector('.area');
+        const [left, width] = ['x', 'width'].map(name => Number(area.getAttribute(name)));
+        return [place.left + left, place.top + 40, width]; })()""")
+    left, top, width = place  # type: ignore[misc]
+
+    def mouse(kind: str, x: float, **more: object) -> None:
+        browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=top, **more)
+
+    def wheel(x: float) -> None:
+        mouse("mouseWheel", x, deltaX=0, deltaY=-120)
+        browser.settle()
+
+    wheel(left)  # without focus, the wheel scrolls the page
+    assert browser.evaluate(SPANS) == ALL
+    browser.evaluate("scrollTo(0, 0), document.querySelector('.timeline').scrollIntoView(), true")
+    browser.settle()
+    mouse("mousePressed", left + 5, button="left", clickCount=1)
+    mouse("mouseReleased", left + 5, button="left", clickCount=1)
+    for _ in range(4):
+        wheel(left)
+    zoomed = browser.evaluate(SPANS)
+    assert zoomed[0][0] == 0 and zoomed[0][1] == pytest.approx(20 * 1.2**4, abs=1)  # type: ignore[index]
+    mouse("mousePressed", left + width / 2, button="left", clickCount=1)
+    mouse("mouseMoved", left + width / 4, button="left", buttons=1)
+    mouse("mouseReleased", left + width / 4, button="left", clickCount=1)
+    browser.settle()
+    moved = browser.evaluate(SPANS)
+    assert moved[0][1] == pytest.approx(zoomed[0][1] - 25, abs=1)  # type: ignore[index]
+    title = browser.evaluate("document.querySelectorAll('.timeline .span')[1].parentNode.textContent")
+    assert title.startswith("forward: 5.00 ms from 4.00 ms on (operator)")  # type: ignore[union-attr]
 
 
 def test_findings_are_ranked(browser: Chromium, reports: dict[str, Path]) -> None:

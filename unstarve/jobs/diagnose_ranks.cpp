@@ -15,6 +15,7 @@
 #include "unstarve/diagnose/traces/trace_file.h"
 #include "unstarve/jobs/common/findings.h"
 #include "unstarve/jobs/common/rank_table.h"
+#include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
 
@@ -151,6 +152,17 @@ RanksDiagnosis diagnose_ranks(const std::vector<RunProfile>& profiles, const std
 std::string to_text(const RanksDiagnosis& diagnosis) {
   return printable(verdict_of(diagnosis)) + "\n" + findings_to_text(diagnosis.findings) +
          ranks_to_text(diagnosis.ranks);
+}
+
+Report report_of(const RanksDiagnosis& diagnosis, const std::string& command) {
+  Report report = report_of_now("unstarve diagnose", command);
+  CurveSection section;
+  section.title = fmt::format("{} ranks", diagnosis.ranks.size());
+  section.verdict = printable(verdict_of(diagnosis));
+  section.findings = report_findings(diagnosis.findings);
+  section.tables.push_back(ranks_table(diagnosis.ranks));
+  report.curves.push_back(std::move(section));
+  return report;
 }
 
 std::string to_json(const RanksDiagnosis& diagnosis) {

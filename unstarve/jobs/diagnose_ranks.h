@@ -11,6 +11,7 @@
 
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/observe/report.h"
 
 namespace unstarve {
 
@@ -25,6 +26,7 @@ struct RanksDiagnosis {
                                             const std::vector<std::string>& names);
 
 [[nodiscard]] std::string to_text(const RanksDiagnosis& diagnosis);
+[[nodiscard]] Report report_of(const RanksDiagnosis& diagnosis, const std::string& command);
 // {"verdict", "findings": see diagnosis_to_json(), "ranks": [RankUse], "clocks": [{rank, process, host, seconds,
 // spread_s, drift, steps, synchronised}]}; the clocks are those of all ranks but the first, where they are known.
 [[nodiscard]] std::string to_json(const RanksDiagnosis& diagnosis);

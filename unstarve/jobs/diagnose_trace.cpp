@@ -17,10 +17,6 @@ constexpr std::size_t kShownNames = 5;
 
 std::string milliseconds(double seconds) { return fmt::format("{:.2f} ms", 1e3 * seconds); }
 
-std::string verdict_of(const TraceDiagnosis& diagnosis) {
-  return diagnosis.findings.empty() ? "no known cause of lost time was found" : diagnosis.findings[0].title;
-}
-
 std::string parts_of(const TraceUse& trace) {
   const double steps = std::max(static_cast<double>(trace.steps.size()), 1.0);
   std::string text = fmt::format("\n{:<16} {:>14} {:>8}\n", "part", trace.steps.empty() ? "time" : "per step", "share");
@@ -63,6 +59,10 @@ std::string source_of(const TraceUse& trace) {
 }
 
 }  // namespace
+
+std::string verdict_of(const TraceDiagnosis& diagnosis) {
+  return diagnosis.findings.empty() ? "no known cause of lost time was found" : diagnosis.findings[0].title;
+}
 
 TraceDiagnosis diagnose_trace(const std::string& path) {
   TraceDiagnosis diagnosis;

@@ -11,6 +11,7 @@
 
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/observe/report.h"
 
 namespace unstarve {
 
@@ -25,5 +26,9 @@ struct TraceDiagnosis {
 [[nodiscard]] std::string to_text(const TraceDiagnosis& diagnosis);
 // See diagnosis_to_json() (common/findings.h).
 [[nodiscard]] std::string to_json(const TraceDiagnosis& diagnosis);
+// One sentence: the cause that takes most time.
+[[nodiscard]] std::string verdict_of(const TraceDiagnosis& diagnosis);
+// Defined in diagnose_report.cpp. `command`: the command line, shown in the report.
+[[nodiscard]] Report report_of(const TraceDiagnosis& diagnosis, const std::string& command);
 
 }  // namespace unstarve

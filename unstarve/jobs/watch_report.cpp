@@ -8,6 +8,7 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/jobs/common/findings.h"
+#include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/rank_table.h"
 #include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/watch.h"
@@ -237,12 +238,16 @@ Report report_of(const WatchResult& result, const std::string& command) {
   if (!profile.stacks.missing.empty()) section.notes.push_back("No stacks: " + profile.stacks.missing + ".");
   for (const SlowdownCheck& check : profile.slowdowns.groups)
     section.notes.push_back("Confirmed by experiment: " + slowdown_text(check, profile.slowdowns.slowdown) + ".");
+  section.bars = {lost_time_chart(profile), step_histogram(profile.steps.seconds)};
+  std::erase_if(section.bars, [](const BarChart& chart) { return chart.bars.empty(); });
   section.charts = charts_of(profile);
   add_flame(section.flames, profile.stacks, StackThread::kMain,
             "Flame graph of the main thread: time, also while it waits");
   add_flame(section.flames, profile.stacks, StackThread::kLoader, "Flame graph of the loader's processes");
   add_flame(section.flames, profile.stacks, StackThread::kHelper, "Flame graph of the main process's other threads");
+  if (!lost_time(profile).empty()) section.tables.push_back(lost_time_table(profile));
   if (profile.stacks.seconds > 0) section.tables.push_back(activities_table(profile.stacks));
+  if (profile.ranks.size() > 1) section.tables.push_back(ranks_table(profile.ranks));
   section.tables.push_back(processes_table(profile));
   section.tables.push_back(threads_table(profile));
   report.curves.push_back(std::move(section));

@@ -9,6 +9,7 @@
 
 #include "unstarve/observe/bars.h"
 #include "unstarve/observe/flame.h"
+#include "unstarve/observe/timeline.h"
 
 namespace unstarve {
 
@@ -76,6 +77,7 @@ struct CurveSection {
   std::vector<ReportFinding> findings;  // the most expensive first
   std::vector<BarChart> bars;
   std::vector<CurveChart> charts;
+  std::vector<Timeline> timelines;
   std::vector<FlameGraph> flames;
   std::vector<FiguresTable> tables;
   std::vector<std::string> notes;

@@ -185,7 +185,7 @@ std::string findings_html(const std::vector<ReportFinding>& findings) {
 
 // The indices of a section's first charts and graph in the figures.
 struct FirstFigures {
-  std::size_t bars = 0, chart = 0, flame = 0;
+  std::size_t bars = 0, chart = 0, timeline = 0, flame = 0;
 };
 
 std::string curves_html(const Report& report, std::size_t index, FirstFigures first) {
@@ -200,6 +200,8 @@ std::string curves_html(const Report& report, std::size_t index, FirstFigures fi
     html += Chart{"bars", first.bars++, source}.html(chart.title.c_str(), in_words(chart));
   for (const CurveChart& chart : section.charts)
     html += Chart{"curves", first.chart++, source}.html(chart.title.c_str(), in_words(chart));
+  for (const Timeline& timeline : section.timelines)
+    html += Chart{"timelines", first.timeline++, source}.html(timeline.title.c_str(), in_words(timeline));
   for (const FlameGraph& graph : section.flames)
     html += Chart{"flames", first.flame++, source}.html(graph.title.c_str(), in_words(graph));
   for (const FiguresTable& table : section.tables) {
@@ -301,6 +303,7 @@ std::string render_report(const Report& report) {
     html += curves_html(report, i, first);
     first.bars += report.curves[i].bars.size();
     first.chart += report.curves[i].charts.size();
+    first.timeline += report.curves[i].timelines.size();
     first.flame += report.curves[i].flames.size();
   }
   html += "<section id=\"machine\">\n<h2>Machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";

@@ -216,12 +216,16 @@ std::string report_island(const Report& report) {
   json bars = json::array();
   for (const CurveSection& section : report.curves)
     for (const BarChart& chart : section.bars) bars.push_back(island_of(chart));
+  json timelines = json::array();
+  for (const CurveSection& section : report.curves)
+    for (const Timeline& timeline : section.timelines) timelines.push_back(island_of(timeline));
   json flames = json::array();
   for (const CurveSection& section : report.curves)
     for (const FlameGraph& graph : section.flames) flames.push_back(island_of(graph));
   const json island{{"sections", std::move(sections)},
                     {"bars", std::move(bars)},
                     {"curves", std::move(curves)},
+                    {"timelines", std::move(timelines)},
                     {"flames", std::move(flames)}};
   return island.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -16,8 +16,8 @@ namespace unstarve {
 [[nodiscard]] std::string step_table(const Profile* before, const Profile* after, const std::string& link);
 // Time per stage of the loader, before and after; each may be null.
 [[nodiscard]] std::string stage_table(const Profile* before, const Profile* after, const std::string& link);
-// {"sections": [{"ledger", "before", "after"}], "bars", "curves", "flames": [island_of()]}; "before" and "after" are
-// null if absent.
+// {"sections": [{"ledger", "before", "after"}], "bars", "curves", "timelines", "flames": [island_of()]}; "before" and
+// "after" are null if absent.
 [[nodiscard]] std::string report_island(const Report& report);
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -208,6 +209,51 @@ def test_exposed_communication(tmp_path):
     diagnosis = diagnosis_of(gpu.write(tmp_path / "gpu.json"))
     assert "communication-exposed" in rules_of(diagnosis)
     assert diagnosis["findings"][0]["lost"] == pytest.approx(0.29, abs=0.01)
+
+
+def island_of(page):
+    return json.loads(re.search(r'id="figures">(.*?)</script>', page.read_text()).group(1))
+
+
+def total(chart):
+    return sum(part[1] for bar in chart["bars"] for part in bar["parts"])
+
+
+def test_the_page_shows_parts_lost_time_gaps_and_a_timeline(tmp_path):
+    gpu = Gpu()
+    for step in range(30):
+        at = 10_000 * step
+        gpu.step(step, at, 10_000)
+        gpu.host("cpu_op", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 3000 + step)
+        gpu.kernel("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", at + 3100, at + 3200, 6000)
+    page = tmp_path / "page.html"
+    run = diagnose(gpu.write(tmp_path / "gpu.json"), "--report", page, "--json")
+    assert run.returncode == 0, run.stderr
+    trace = json.loads(run.stdout)["profile"]["trace"]
+    island = island_of(page)
+    split, lost, gaps = island["bars"]  # all steps take the same time: no histogram
+    assert total({"bars": split["bars"][:1]}) == pytest.approx(10)  # ms per step
+    assert [bar["name"] for bar in split["bars"]] == ["mean", "slowest tenth"]
+    assert lost["bars"][0]["name"] == "loader"
+    assert total(lost) == pytest.approx(sum(trace["idle"].values()), rel=1e-2)
+    assert total(gaps) == pytest.approx(1e3 * sum(trace["idle"].values()))
+    assert sum(trace["gaps"]["count"]) == 30  # before and after the kernels: one across each pair of steps
+    assert {curve["name"] for curve in island["curves"][0]["curves"]} == {"kernel", "loader", "other"}
+    timeline, = island["timelines"]
+    assert timeline["lanes"] == ["main thread", "device 0, stream 7"]
+    assert timeline["seconds"] == pytest.approx(0.03)
+    assert [timeline["names"][span[1]].split("_")[0] for span in timeline["spans"] if span[0] == 1] == ["ampere"] * 3
+    assert 'Timeline of 3 typical steps' in page.read_text()
+
+
+def test_the_page_of_a_trace_of_the_cpu(tmp_path, recorded):
+    page = tmp_path / "page.html"
+    assert diagnose(recorded[1], "--report", page).returncode == 0
+    island = island_of(page)
+    assert [chart["title"].split(":")[0] for chart in island["bars"]] == ["Time per step by part",
+                                                                         "Seconds of the main thread, by cause"]
+    assert island["timelines"][0]["lanes"] == ["main thread"]
+    assert any(name.startswith("enumerate(DataLoader)") for name in island["timelines"][0]["names"])
 
 
 def test_the_output_of_diagnose_is_an_input(tmp_path, recorded):

@@ -93,6 +93,37 @@ struct IdleUse {
   double launch_s = 0;           // the remaining time: the host launches more slowly than the device works
 };
 
+// How long no device worked at a time, while the program has devices: intervals by length. Bin i ends at kGapEnds[i]
+// seconds, and the last one has no end.
+inline constexpr std::array<double, 15> kGapEnds{1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3,
+                                                 1e-2, 3e-2, 0.1,  0.3,  1,    3,    10};
+struct IdleGaps {
+  std::array<std::int64_t, kGapEnds.size() + 1> count{};
+  std::array<double, kGapEnds.size() + 1> seconds{};
+};
+
+// An event of a TraceWindow.
+struct WindowSpan {
+  int lane = 0;  // index of TraceWindow::lanes
+  int name = 0;  // ... of names
+  StepActivity part = StepActivity::kOther;
+  double begin_s = 0;  // since the begin of the window
+  double seconds = 0;
+};
+
+// The events of a few consecutive steps of typical duration, or of the whole trace if it has no steps: those of the
+// devices and of the threads that launch kernels, the longest ones.
+struct TraceWindow {
+  double seconds = 0;
+  std::vector<double> steps;       // when they begin, since the begin of the window
+  std::vector<std::string> lanes;  // "main thread", "thread 4712", "device 0, stream 7"
+  std::vector<std::string> names;  // of events
+  std::vector<WindowSpan> spans;   // by lane, then by begin; at most kMostSpans
+  std::int64_t left_out = 0;       // shorter events
+};
+inline constexpr std::size_t kWindowSteps = 3;
+inline constexpr std::size_t kMostSpans = 2000;
+
 struct NamedTime {
   std::string name;
   std::int64_t count = 0;
@@ -119,6 +150,8 @@ struct TraceUse {
   std::vector<CopyUse> copies;
   std::vector<NamedTime> kernels;    // most time first, at most kMostNames
   std::vector<NamedTime> operators;  // the same, by the time without the operators that they call
+  IdleGaps gaps;                     // this and the window are missing in JSON of earlier programs
+  TraceWindow window;
 };
 inline constexpr std::size_t kMostSteps = 100'000;
 inline constexpr std::size_t kMostNames = 20;

@@ -73,6 +73,19 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceUse, format, framework, loader, observed
                                    left_out, image_bytes, steps, parts, idle, runtime, devices, copies, kernels,
                                    operators)
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IdleGaps, count, seconds)
+
+// [lane, name, part, begin_s, seconds]: there are thousands.
+void to_json(nlohmann::json& json, const WindowSpan& span) {
+  json = nlohmann::json::array({span.lane, span.name, static_cast<int>(span.part), span.begin_s, span.seconds});
+}
+void from_json(const nlohmann::json& json, WindowSpan& span) {
+  span = {json.at(0).get<int>(), json.at(1).get<int>(), static_cast<StepActivity>(json.at(2).get<int>()),
+          json.at(3).get<double>(), json.at(4).get<double>()};
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceWindow, seconds, steps, lanes, names, spans, left_out)
+
 const std::vector<ProcessUse>& steady_processes(const RunProfile& profile) {
   return profile.steady.empty() ? profile.processes : profile.steady;
 }
@@ -106,14 +119,40 @@ std::string to_json(const RunProfile& profile) {
   // Names and arguments of processes may contain any bytes.
   nlohmann::json json(profile);
   if (!profile.ranks.empty()) json["ranks"] = profile.ranks;
-  if (profile.trace) json["trace"] = *profile.trace;
   if (profile.slowdowns.slowdown > 0) json["slowdowns"] = profile.slowdowns;
   if (!profile.steady.empty()) {
     json["steady"] = profile.steady;
     json["steady_from_s"] = profile.steady_from_s;
   }
+  if (profile.trace) {
+    json["trace"] = *profile.trace;
+    json["trace"]["gaps"] = profile.trace->gaps;
+    json["trace"]["window"] = profile.trace->window;
+  }
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
+
+namespace {
+
+TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
+  TraceUse trace = json.get<TraceUse>();
+  if (json.contains("gaps")) trace.gaps = json.at("gaps").get<IdleGaps>();
+  if (!json.contains("window")) return trace;
+  trace.window = json.at("window").get<TraceWindow>();
+  const auto check = [&](const char* what, int index, std::size_t size) {
+    if (index >= 0 && static_cast<std::size_t>(index) < size) return;
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: found {} {} of the window; expected less than {}", origin, what, index, size));
+  };
+  for (const WindowSpan& span : trace.window.spans) {
+    check("lane", span.lane, trace.window.lanes.size());
+    check("name", span.name, trace.window.names.size());
+    check("part", static_cast<int>(span.part), kStepActivities);
+  }
+  return trace;
+}
+
+}  // namespace
 
 RunProfile run_profile_from_json(const std::string& text, const std::string& origin) {
   try {
@@ -144,7 +183,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
                                                  "expected the latest ends in order",
                                                  origin, rank.steps.count));
     }
-    if (json.contains("trace")) profile.trace = json.at("trace").get<TraceUse>();
+    if (json.contains("trace")) profile.trace = trace_from(json.at("trace"), origin);
     return profile;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, fmt::format("{}: expected the profile of a run: {}", origin, error.what()));

@@ -73,6 +73,9 @@ TEST_CASE("what a trace shows is the same after JSON") {
   trace.copies = {{CopyDirection::kToHost, MemoryKind::kPinned, 1, 2, 3, 0.5, 0.25}};
   trace.runtime.launches = {7, 0.5};
   trace.kernels = {{"gemm", 5, 0.25}};
+  trace.gaps.count[3] = 4;
+  trace.gaps.seconds[3] = 0.5;
+  trace.window = {0.25, {0, 0.125}, {"main thread"}, {"gemm"}, {{0, 0, StepActivity::kLoader, 0.5, 0.125}}, 7};
   profile.trace = trace;
   const RunProfile read = run_profile_from_json(to_json(profile), "x");
   REQUIRE(read.trace);
@@ -81,6 +84,16 @@ TEST_CASE("what a trace shows is the same after JSON") {
   CHECK(read.trace->copies[0].host_memory == MemoryKind::kPinned);
   CHECK(read.trace->steps[0].parts[5] == 0.125);
   std::string json = to_json(profile);
+  for (const auto& [from, to] : {std::pair{"gaps", "grab"}, {"window", "wizard"}}) {  // of an earlier program
+    std::string earlier = json;
+    earlier.replace(earlier.find(from), std::string_view(from).size(), to);
+    CHECK(run_profile_from_json(earlier, "x").trace->window.names.empty() == (std::string_view(from) == "window"));
+  }
+  for (const WindowSpan& span : {WindowSpan{1, 0}, WindowSpan{0, -1}, WindowSpan{0, 0, StepActivity{9}}}) {
+    RunProfile broken = profile;
+    broken.trace->window.spans[0] = span;
+    CHECK_THROWS_WITH(run_profile_from_json(to_json(broken), "x.json"), Contains("x.json: found"));
+  }
   json.replace(json.find("analysed_s"), 10, "something_");
   CHECK_THROWS_AS(run_profile_from_json(json, "x"), Error);
 }

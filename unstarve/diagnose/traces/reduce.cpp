@@ -11,6 +11,7 @@
 #include "unstarve/diagnose/traces/activity_names.h"
 #include "unstarve/diagnose/traces/intervals.h"
 #include "unstarve/diagnose/traces/steps.h"
+#include "unstarve/diagnose/traces/window.h"
 
 namespace unstarve {
 namespace {
@@ -102,6 +103,7 @@ class Reduction {
     sum_devices();
     sum_host();
     sweep();
+    use_.window = window_of(source_, steps_, main_, launching_);
     return use_;
   }
 
@@ -265,8 +267,12 @@ class Reduction {
     std::array<std::size_t, kSets> next{};    // per set: its first interval that ends after `time`
     bool was_active = false, waited = false;  // waited: before the idle time began, the host waited for the device
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    double gap = 0;
     for (const Interval& window : steps_.windows) {
-      if (window.begin != last) was_active = waited = false;
+      if (window.begin != last) {
+        was_active = waited = false;
+        add_gap(gap);
+      }
       TraceStep step;
       step.seconds = seconds_of(window.end - window.begin);
       for (std::int64_t time = window.begin; time < window.end;) {
@@ -288,12 +294,23 @@ class Reduction {
           waited = active[kInSynchronisation] || (active[kInCopyCall] && to_host_.contains(time - 1));
         was_active = device_active;
         if (!device_active) add_idle(active, has_device, waited, seconds);
+        if (device_active) add_gap(gap);
+        if (!device_active && has_device) gap += seconds;
         time = until;
       }
       last = window.end;
       for (std::size_t part = 0; part < kStepActivities; ++part) use_.parts[part] += step.parts[part];
       if (steps_.found) use_.steps.push_back(step);
     }
+    add_gap(gap);
+  }
+
+  void add_gap(double& gap) {
+    if (gap <= 0) return;
+    const auto bin =
+        static_cast<std::size_t>(std::upper_bound(kGapEnds.begin(), kGapEnds.end(), gap) - kGapEnds.begin());
+    ++use_.gaps.count[bin];
+    use_.gaps.seconds[bin] += std::exchange(gap, 0);
   }
 
   void add_idle(const std::array<bool, kSets>& active, bool has_device, bool waited, double seconds) {

@@ -1,5 +1,6 @@
 #include "unstarve/diagnose/traces/reduce.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -104,6 +105,31 @@ TEST_CASE("ranges of another name that contain the steps are not steps") {
   const TraceUse use = trace.reduce();
   REQUIRE(use.steps.size() == 9);
   CHECK(use.steps[0].seconds == Approx(0.01));
+}
+
+TEST_CASE("intervals in which no device works are counted by length") {
+  Recording trace;
+  trace.add_steps(3);
+  trace.add(Activity::kKernel, 0, 5);
+  trace.add(Activity::kLoader, 5, 7);
+  trace.add(Activity::kKernel, 8, 8.999);  // gaps: 3 ms, 1 us, 15 ms across a step, 2 ms at the end
+  trace.add(Activity::kCopy, 9, 10);
+  trace.add(Activity::kKernel, 25, 28);
+  const IdleGaps gaps = trace.reduce().gaps;
+  const auto count_of = [&](double seconds) {
+    return gaps.count[static_cast<std::size_t>(std::upper_bound(kGapEnds.begin(), kGapEnds.end(), seconds) -
+                                               kGapEnds.begin())];
+  };
+  CHECK(std::accumulate(gaps.count.begin(), gaps.count.end(), std::int64_t{0}) == 4);
+  CHECK(std::accumulate(gaps.seconds.begin(), gaps.seconds.end(), 0.0) == Approx(0.020001));
+  CHECK(count_of(1e-6) == 1);
+  CHECK(count_of(0.002) + count_of(0.003) == 2);
+  CHECK(count_of(0.015) == 1);
+
+  Recording host_only;
+  host_only.add_steps(3);
+  host_only.add(Activity::kLoader, 1, 5);
+  CHECK(host_only.reduce().gaps.count == IdleGaps{}.count);
 }
 
 TEST_CASE("a trace without steps is analysed as a whole") {

@@ -13,6 +13,7 @@ std::uint32_t TraceEvents::name_id(std::string_view name) {
 std::uint32_t TraceEvents::lane_id(std::string_view lane) {
   if (const auto found = lanes_.find(lane); found != lanes_.end()) return found->second;
   const auto id = static_cast<std::uint32_t>(lanes_.size());
+  lane_names_.emplace_back(lane);
   return lanes_[std::string(lane)] = id;
 }
 

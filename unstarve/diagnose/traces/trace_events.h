@@ -66,6 +66,7 @@ class TraceEvents {
   [[nodiscard]] std::size_t names() const { return names_.size(); }
   // A number for the thread or stream of this name, for example "4711/4712".
   [[nodiscard]] std::uint32_t lane_id(std::string_view lane);
+  [[nodiscard]] const std::string& lane(std::uint32_t id) const { return lane_names_[id]; }
 
   // Ignores events that end before they begin, those without duration except kernels and copies, and times outside of
   // +-kLatestNs.
@@ -74,6 +75,7 @@ class TraceEvents {
   [[nodiscard]] DeviceUse* device(std::int64_t index);
 
   [[nodiscard]] std::vector<TraceEvent>& events() { return events_; }
+  [[nodiscard]] const std::vector<TraceEvent>& events() const { return events_; }
   [[nodiscard]] std::int64_t left_out() const { return left_out_; }
   [[nodiscard]] const std::map<int, DeviceUse>& devices() const { return devices_; }
 
@@ -95,7 +97,7 @@ class TraceEvents {
   bool has_operators_ = true;
   std::int64_t left_out_ = 0;
   std::vector<TraceEvent> events_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, lane_names_;
   Numbers ids_, lanes_;
   std::map<int, DeviceUse> devices_;
 };

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <vector>
 
 #include "unstarve/diagnose/ranks/clock_offset.h"
 #include "unstarve/observe/format.h"
@@ -23,31 +25,65 @@ std::string clock_text(const std::optional<ClockOffset>& offset) {
                               : "not in step";
 }
 
+constexpr const char* kHeads[] = {"rank",  "host",    "process", "steps/s", "input", "exchange",
+                                  "cores", "no core", "storage", "network", "clock"};
+constexpr const char* kMeaning =
+    "input, exchange, no core: shares of the main thread's time; clock: of the ends of steps, against the first rank";
+constexpr const char* kApart =
+    "the ranks do not synchronise in every step: offsets of clocks and stragglers are unknown";
+
+std::optional<ClockOffset> offset_of(std::span<const RankUse> ranks, const RankUse& rank) {
+  return &rank == ranks.data() ? std::nullopt : clock_offset(ranks[0].steps, rank.steps);
+}
+
+std::vector<std::string> row_of(std::span<const RankUse> ranks, const RankUse& rank) {
+  return {rank.numbers.global >= 0 ? fmt::format("{}", rank.numbers.global) : "-",
+          printable(rank.host.name),
+          fmt::format("{}", rank.pid),
+          rank.steps.rate > 0 ? fmt::format("{:.2f}", rank.steps.rate) : "-",
+          percent(rank.stacks.seconds > 0, rank.stacks.input),
+          percent(rank.stacks.seconds > 0, rank.stacks.exchange),
+          fmt::format("{:.2f}", rank.main_cores + rank.other_cores),
+          percent(true, rank.run_delay),
+          rate_text(rank.storage_bytes_per_s),
+          rate_text(rank.host.received_bytes_per_s),
+          clock_text(offset_of(ranks, rank))};
+}
+
+bool are_apart(std::span<const RankUse> ranks) {
+  return std::any_of(ranks.begin(), ranks.end(), [&](const RankUse& rank) {
+    const std::optional<ClockOffset> offset = offset_of(ranks, rank);
+    return offset && !offset->synchronised;
+  });
+}
+
 }  // namespace
 
 std::string ranks_to_text(std::span<const RankUse> ranks) {
   if (ranks.size() < 2) return "";
-  std::string text =
-      fmt::format("\n{:>4} {:<16} {:>8} {:>8} {:>6} {:>9} {:>7} {:>8} {:>10} {:>10} {:>16}\n", "rank", "host",
-                  "process", "steps/s", "input", "exchange", "cores", "no core", "storage", "network", "clock");
-  bool apart = false;
-  for (const RankUse& rank : ranks) {
-    const std::optional<ClockOffset> offset =
-        &rank == ranks.data() ? std::nullopt : clock_offset(ranks[0].steps, rank.steps);
-    apart = apart || (offset && !offset->synchronised);
-    text += fmt::format("{:>4} {} {:>8} {:>8} {:>6} {:>9} {:>7.2f} {:>8} {:>10} {:>10} {:>16}\n",
-                        rank.numbers.global >= 0 ? fmt::format("{}", rank.numbers.global) : "-",
-                        pad_right(clip(printable(rank.host.name), 16), 16), rank.pid,
-                        rank.steps.rate > 0 ? fmt::format("{:.2f}", rank.steps.rate) : "-",
-                        percent(rank.stacks.seconds > 0, rank.stacks.input),
-                        percent(rank.stacks.seconds > 0, rank.stacks.exchange), rank.main_cores + rank.other_cores,
-                        percent(true, rank.run_delay), rate_text(rank.storage_bytes_per_s),
-                        rate_text(rank.host.received_bytes_per_s), clock_text(offset));
-  }
-  text +=
-      "input, exchange, no core: shares of the main thread's time; clock: of the ends of steps, against the first\n";
-  if (apart) text += "the ranks do not synchronise in every step: offsets of clocks and stragglers are unknown\n";
+  constexpr std::size_t kWidths[] = {4, 16, 8, 8, 6, 9, 7, 8, 10, 10, 16};
+  std::string text = "\n";
+  const auto add = [&](const auto& cells) {
+    for (std::size_t i = 0; i < std::size(kWidths); ++i) {
+      const std::string cell(cells[i]);
+      text +=
+          (i > 0 ? " " : "") + (i == 1 ? pad_right(clip(cell, kWidths[i]), kWidths[i]) : pad_left(cell, kWidths[i]));
+    }
+    text += "\n";
+  };
+  add(kHeads);
+  for (const RankUse& rank : ranks) add(row_of(ranks, rank));
+  text += fmt::format("{}\n", kMeaning);
+  if (are_apart(ranks)) text += fmt::format("{}\n", kApart);
   return text;
+}
+
+FiguresTable ranks_table(std::span<const RankUse> ranks) {
+  FiguresTable table;
+  table.caption = fmt::format("Ranks ({})", are_apart(ranks) ? kApart : kMeaning);
+  table.columns.assign(std::begin(kHeads), std::end(kHeads));
+  for (const RankUse& rank : ranks) table.rows.push_back(row_of(ranks, rank));
+  return table;
 }
 
 }  // namespace unstarve

@@ -3,8 +3,8 @@
 # Included by the top-level CMakeLists.txt after unstarve_observe exists; run by `cmake -P` at build time to write the
 # source file: cmake -DOUT=assets.cpp -DDIR=unstarve/observe/report -P embed.cmake
 set(report_styles vendor/uPlot.min.css page/report.css page/tables.css page/charts.css)
-set(report_scripts page/svg.js page/ladder.js page/split.js page/utilisation.js page/bars.js page/curves.js page/flame.js
-  page/main.js)
+set(report_scripts page/svg.js page/ladder.js page/split.js page/utilisation.js page/bars.js page/curves.js
+  page/timeline.js page/flame.js page/main.js)
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(report_dir ${PROJECT_SOURCE_DIR}/unstarve/observe/report)

@@ -66,9 +66,16 @@ function clippedArea(drawing, left, top, right, bottom) {
   return svg("svg", { ...box, viewBox: `${left} ${top} ${box.width} ${box.height}`, class: "area" }, drawing);
 }
 
+// Parts of a step have the colours that they have as bars.
+function partColour(group, name) {
+  const look = PART_LOOKS[name];
+  if (look) group.style.setProperty("--stroke", look === "wait" ? "var(--wait)" : `var(--part-${look.slice(1)})`);
+}
+
 function drawCurve(drawing, curve, index, x, y, inside, words) {
   const points = curve.points.filter((point) => point.slice(0, 2).every(Number.isFinite));
   const group = svg("g", { class: `curve k${index} ${curve.look}`, "data-curve": curve.name }, drawing);
+  partColour(group, curve.name);
   if (curve.look !== "dots" && points.length)
     svg("path", { d: "M" + points.map(([px, py]) => `${x(px)} ${y(py)}`).join("L"), class: "course" }, group);
   const marked = curve.look === "dots" || (curve.look === "line" && points.length <= 40);
@@ -106,6 +113,7 @@ function curvesLegend(box, curves) {
     const item = html("li", "", list);
     const group = svg("g", { class: `curve k${i} ${curve.look}` },
       svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, item));
+    partColour(group, curve.name);
     if (curve.look === "dots") svg("circle", { cx: 8, cy: 6, r: 2.5 }, group);
     else svg("path", { d: "M0 6H16", class: "course" }, group);
     item.append(curve.name);

@@ -1,6 +1,6 @@
 // Draws all charts, and redraws them when the width, the colour scheme or the medium changes.
 const CHARTS = { ladder: drawLadder, step: drawStep, stages: drawStages, utilisation: drawUtilisation,
-  bars: drawBars, curves: drawCurves, flames: drawFlame };
+  bars: drawBars, curves: drawCurves, timelines: drawTimeline, flames: drawFlame };
 const figures = JSON.parse(document.getElementById("figures").textContent);
 const boxes = [...document.querySelectorAll(".plot")];
 const widths = new WeakMap();
