@@ -1,5 +1,7 @@
 #include "shared.h"
+#include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/common/chrome_trace.h"
 #include "unstarve/jobs/diagnose_ranks.h"
 #include "unstarve/jobs/diagnose_trace.h"
 
@@ -7,17 +9,36 @@ namespace unstarve::cli {
 namespace {
 
 template <class Diagnosis>
-int show(const Diagnosis& diagnosis, const Arguments& arguments, const std::string& command_line) {
+void write(const Diagnosis& diagnosis, const Arguments& arguments) {
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(diagnosis) + "\n");
   print_result(arguments.has("--json") ? to_json(diagnosis) + "\n" : to_text(diagnosis));
+}
+
+void diagnose_one(const Arguments& arguments, const std::string& command_line) {
+  const TraceDiagnosis diagnosis = diagnose_trace(arguments.rest()[0]);
+  write(diagnosis, arguments);
+  if (arguments.has("--trace"))
+    write_file_atomically(arguments.text("--trace"), chrome_trace(diagnosis.profile, diagnosis.findings));
+  if (!arguments.has("--report")) return;
+  Report report = report_of(diagnosis, command_line);
+  if (arguments.has("--trace")) add_trace_link(report, arguments.text("--report"), arguments.text("--trace"));
+  write_report(report, arguments.text("--report"));
+}
+
+void diagnose_several(const Arguments& arguments, const std::string& command_line) {
+  if (arguments.has("--trace"))
+    throw Error(ErrorKind::kArgument, "diagnose --trace: found several files; expected one");
+  const RanksDiagnosis diagnosis = diagnose_ranks(arguments.rest());
+  write(diagnosis, arguments);
   if (arguments.has("--report")) write_report(report_of(diagnosis, command_line), arguments.text("--report"));
-  return kDone;
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
-  const std::vector<std::string>& paths = arguments.rest();
-  return paths.size() == 1 ? show(diagnose_trace(paths[0]), arguments, command_line)
-                           : show(diagnose_ranks(paths), arguments, command_line);
+  if (arguments.rest().size() == 1)
+    diagnose_one(arguments, command_line);
+  else
+    diagnose_several(arguments, command_line);
+  return kDone;
 }
 
 }  // namespace
@@ -41,6 +62,7 @@ Command diagnose_command() {
         .completes = Completes::kPath,
         .several = true},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
+       {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath},
        {"--report", "FILE", "", "write an HTML page with charts and a timeline of a few steps", false,
         Completes::kPath},
        json_option()},

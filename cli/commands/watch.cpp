@@ -10,6 +10,7 @@
 #include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/common/chrome_trace.h"
 
 namespace unstarve::cli {
 namespace {
@@ -40,6 +41,7 @@ WatchOptions options_of(const Arguments& arguments) {
     throw Error(ErrorKind::kArgument, "watch: --confirm stops processes for short times; expected -- COMMAND");
   check_folder(arguments.text("--out"));
   check_folder(arguments.text("--report"));
+  check_folder(arguments.text("--trace"));
   return options;
 }
 
@@ -51,7 +53,13 @@ int watch(const Arguments& arguments, const WatchOptions& options, const std::st
   else
     print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(result) + "\n");
-  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
+  if (arguments.has("--trace"))
+    write_file_atomically(arguments.text("--trace"), chrome_trace(result.profile, result.findings));
+  if (arguments.has("--report")) {
+    Report report = report_of(result, command_line);
+    if (arguments.has("--trace")) add_trace_link(report, arguments.text("--report"), arguments.text("--trace"));
+    write_report(report, arguments.text("--report"));
+  }
   return started ? result.profile.exit_code : kDone;
 }
 
@@ -93,6 +101,7 @@ Command watch_command() {
        {"--confirm", "", "",
         "confirm the bottleneck by an experiment: slow the loader's processes, then the main process, by 20 % for "
         "some seconds each; requires a run of about a minute"},
+       {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath},
        {"--metrics", "ADDRESS", "", "serve figures for Prometheus at http://ADDRESS/metrics; for example :9400"},
        json_option()},
       run};

@@ -70,6 +70,13 @@ struct ReportFinding {
   std::string gain;  // empty: unknown
 };
 
+// A file next to the page.
+struct ReportLink {
+  std::string url;  // relative
+  std::string name;
+  std::string text;  // what it is
+};
+
 struct CurveSection {
   std::string title;
   std::string verdict;  // one sentence
@@ -81,6 +88,7 @@ struct CurveSection {
   std::vector<FlameGraph> flames;
   std::vector<FiguresTable> tables;
   std::vector<std::string> notes;
+  std::vector<ReportLink> links;
 };
 
 [[nodiscard]] std::string figures_table(const FiguresTable& table, const std::string& link);

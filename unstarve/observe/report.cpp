@@ -196,6 +196,10 @@ std::string curves_html(const Report& report, std::size_t index, FirstFigures fi
   html += tiles_html(section.tiles, source);
   html += findings_html(section.findings);
   for (const std::string& note : section.notes) html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(note));
+  for (const ReportLink& link : section.links) {
+    html += fmt::format("<p class=\"note\"><a href=\"{}\">{}</a>: {}</p>\n", escape_html(link.url),
+                        escape_html(link.name), escape_html(link.text));
+  }
   for (const BarChart& chart : section.bars)
     html += Chart{"bars", first.bars++, source}.html(chart.title.c_str(), in_words(chart));
   for (const CurveChart& chart : section.charts)

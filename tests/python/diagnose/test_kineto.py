@@ -246,6 +246,33 @@ def test_the_page_shows_parts_lost_time_gaps_and_a_timeline(tmp_path):
     assert 'Timeline of 3 typical steps' in page.read_text()
 
 
+def test_the_written_trace_is_json_of_chrome_and_can_be_read_again(tmp_path):
+    gpu = Gpu()
+    for step in range(30):
+        at = 10_000 * step
+        gpu.step(step, at, 10_000)
+        gpu.host("cpu_op", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 3000)
+        gpu.copy("Memcpy HtoD (Pinned -> Device)", at + 3000, at + 3010, 50, 1_000_000)
+        gpu.kernel("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", at + 3100, at + 3200, 6000)
+    out, page = tmp_path / "out" / "trace.json", tmp_path / "page.html"
+    out.parent.mkdir()
+    run = diagnose(gpu.write(tmp_path / "gpu.json"), "--trace", out, "--report", page, "--json")
+    assert run.returncode == 0, run.stderr
+    before = json.loads(run.stdout)
+    events = json.loads(out.read_text())["traceEvents"]
+    steps = [event for event in events if event["ph"] == "X" and event["pid"] == 1]
+    assert [(event["ts"], event["dur"]) for event in steps] == [(10_000 * i, 10_000) for i in range(29)]
+    counters = [event for event in events if event["ph"] == "C"]
+    assert counters[0]["args"]["kernel"] == pytest.approx(6)  # ms
+    instants = [event["name"] for event in events if event["ph"] == "i"]
+    assert instants == [finding["title"] for finding in before["findings"]]
+    assert '<a href="./out/trace.json">trace.json</a>' in page.read_text()
+    # The typical steps are those of torch.profiler: diagnose reads them with the same parts per step.
+    again = diagnosis_of(out)["profile"]["trace"]
+    assert [len(again["steps"]), again["devices"][0]["index"]] == [3, 0]
+    assert again["parts"] == pytest.approx([3 / 29 * part for part in before["profile"]["trace"]["parts"]], abs=1e-6)
+
+
 def test_the_page_of_a_trace_of_the_cpu(tmp_path, recorded):
     page = tmp_path / "page.html"
     assert diagnose(recorded[1], "--report", page).returncode == 0
