@@ -11,6 +11,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/common/chrome_trace.h"
+#include "unstarve/jobs/tensorboard/watch_events.h"
 
 namespace unstarve::cli {
 namespace {
@@ -53,6 +54,8 @@ int watch(const Arguments& arguments, const WatchOptions& options, const std::st
   else
     print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(result) + "\n");
+  if (arguments.has("--tensorboard"))
+    write_watch_events(arguments.text("--tensorboard"), result.profile, result.findings);
   if (arguments.has("--trace"))
     write_file_atomically(arguments.text("--trace"), chrome_trace(result.profile, result.findings));
   if (arguments.has("--report")) {
@@ -102,6 +105,7 @@ Command watch_command() {
         "confirm the bottleneck by an experiment: slow the loader's processes, then the main process, by 20 % for "
         "some seconds each; requires a run of about a minute"},
        {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath},
+       {"--tensorboard", "FOLDER", "", "write scalars and findings for TensorBoard", false, Completes::kPath},
        {"--metrics", "ADDRESS", "", "serve figures for Prometheus at http://ADDRESS/metrics; for example :9400"},
        json_option()},
       run};

@@ -1,4 +1,4 @@
-"""Event files of `unstarve train --tensorboard`, read by TensorBoard.
+"""Event files of `unstarve train --tensorboard` and `unstarve watch --tensorboard`, read by TensorBoard.
 
 Skipped if the package is missing; make test-frameworks installs it.
 """
@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import subprocess
+import sys
 
 import pytest
 
@@ -16,6 +17,21 @@ accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_ac
 
 RUN = ["train", "synthetic:classes=4,images=96,size=32,seed=2", "--val", "synthetic:classes=4,images=32,size=32,seed=3",
        "--model", "cifar_net", "--batch", "16", "--precision", "float32"]
+
+
+def test_tensorboard_reads_scalars_and_findings_of_a_watched_run(tmp_path):
+    program = "import time, unstarve as un\nfor _ in range(80):\n    time.sleep(0.05)\n    un.step()"
+    subprocess.run([os.environ["UNSTARVE"], "watch", "--tensorboard", tmp_path, "--", sys.executable, "-c", program],
+                   check=True, timeout=120)
+    events = accumulator.EventAccumulator(str(tmp_path), size_guidance={"scalars": 0, "tensors": 0})
+    events.Reload()
+    steps = events.Scalars("watch/step_seconds")
+    assert [event.step for event in steps] == list(range(1, 80))
+    assert all(0.05 <= event.value < 2 for event in steps)
+    assert {"watch/cores_main", "watch/memory_bytes", "watch/steps_per_s"} <= set(events.Tags()["scalars"])
+    assert events.Tags()["tensors"] == ["watch/findings"]
+    assert events.SummaryMetadata("watch/findings").plugin_data.plugin_name == "text"
+    assert events.Tensors("watch/findings")[0].tensor_proto.string_val[0].decode()
 
 
 def trained(*arguments):

@@ -60,10 +60,15 @@ class Message {
 // Numbers of the fields.
 enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
 enum SummaryField { kValue = 1 };
-enum ValueField { kTag = 1, kSimpleValue = 2, kImage = 4 };
+enum ValueField { kTag = 1, kSimpleValue = 2, kImage = 4, kTensor = 8, kMetadata = 9 };
+enum MetadataField { kPluginData = 1 };
+enum PluginField { kPluginName = 1 };
+enum TensorField { kType = 1, kShape = 2, kStrings = 8 };
+enum ShapeField { kDimension = 2 };
+enum DimensionField { kSize = 1 };
 enum ImageField { kHeight = 1, kWidth = 2, kColourSpace = 3, kEncoded = 4 };
 enum SessionField { kStatus = 1 };
-constexpr std::uint64_t kStart = 1, kRgb = 3;
+constexpr std::uint64_t kStart = 1, kRgb = 3, kString = 7;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -109,6 +114,14 @@ EventFile::EventFile(const fs::path& folder, std::int64_t first_step) {
 
 void EventFile::scalar(std::string_view tag, std::int64_t step, double value) {
   write(event_of(step, Message().bytes(kTag, tag).float32(kSimpleValue, static_cast<float>(value))));
+}
+
+void EventFile::text(std::string_view tag, std::int64_t step, std::string_view markdown) {
+  // A tensor of one string, for the plugin "text".
+  const Message shape = Message().bytes(kDimension, Message().varint(kSize, 1).text());
+  const Message tensor = Message().varint(kType, kString).bytes(kShape, shape.text()).bytes(kStrings, markdown);
+  const Message metadata = Message().bytes(kPluginData, Message().bytes(kPluginName, "text").text());
+  write(event_of(step, Message().bytes(kTag, tag).bytes(kTensor, tensor.text()).bytes(kMetadata, metadata.text())));
 }
 
 void EventFile::image(std::string_view tag, std::int64_t step, std::span<const std::uint8_t> png, Size size) {

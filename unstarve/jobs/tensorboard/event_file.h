@@ -1,10 +1,10 @@
 #pragma once
-// A file of events for TensorBoard: scalars and images over steps.
+// A file of events for TensorBoard: scalars, images and texts over steps.
 //
 //   FOLDER/events.out.tfevents.<seconds>.<host>.<process>    records of TFRecord with a protocol buffer Event each
 //
 // Formats: TFRecord as in storage/formats/tfrecord; the messages Event and Summary of TensorFlow
-//          (core/util/event.proto, core/framework/summary.proto). The file is flushed with every call, so that
+//          (core/util/event.proto, core/framework/{summary,tensor}.proto). The file is flushed with every call, so that
 //          TensorBoard shows a running job.
 //
 // Threads: one at a time. Failure: Error(kIo) if the folder cannot be created or the file cannot be written.
@@ -28,6 +28,7 @@ class EventFile {
 
   // Tags with a slash are grouped by their first part: "train/loss".
   void scalar(std::string_view tag, std::int64_t step, double value);
+  void text(std::string_view tag, std::int64_t step, std::string_view markdown);
   void image(std::string_view tag, std::int64_t step, std::span<const std::uint8_t> png, Size size);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

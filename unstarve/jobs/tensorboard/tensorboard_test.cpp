@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/jobs/tensorboard/chart_image.h"
 #include "unstarve/jobs/tensorboard/event_file.h"
+#include "unstarve/jobs/tensorboard/watch_events.h"
 #include "unstarve/storage/bytes/crc32c.h"
 
 namespace unstarve {
@@ -71,8 +73,35 @@ TEST_CASE("an event file has a version, and a record for each value as soon as i
   // Wall time (key 9, 8 bytes), step 300, then the summary with one value: tag and 1.5 as float.
   CHECK(records[1].substr(9) == std::string("\x10\xac\x02\x2a\x13\x0a\x11\x0a\x0atrain/loss\x15\x00\x00\xc0\x3f", 24));
 
+  events.text("notes", 2, "**a**");
+  // The value: tag, tensor of type 7 (string) and shape [1], plugin.
+  CHECK(records_of(events.path()).at(2).substr(9) ==
+        std::string("\x10\x02\x2a\x24\x0a\x22\x0a\x05notes\x42\x0f\x08\x07\x12\x04\x12\x02\x08\x01\x42\x05**a**"
+                    "\x4a\x08\x0a\x06\x0a\x04text",
+                    40));
+
   EventFile resumed(folder.path / "resumed", 300);
   CHECK(records_of(resumed.path()).at(1).substr(9) == std::string("\x10\xac\x02\x3a\x02\x08\x01", 7));
+}
+
+TEST_CASE("a watched run becomes scalars over seconds and steps, and a text of its findings") {
+  const Folder folder;
+  RunProfile profile;
+  profile.watching.seconds = 4;
+  profile.timeline = {2, {1, 0.5}, {0, 1}, {0, 0}, {1e6, 2e6}, {5e6, 6e6}};
+  profile.steps = {"un.step()", 2, {0.5, 0.25}, 9};
+  profile.stacks.seconds = 1;
+  const std::vector<RunFinding> findings{{"few-workers", "the loader has one worker", "e", "c", 0.5, 2}};
+  write_watch_events(folder.path, profile, findings);
+  const std::vector<std::string> records = records_of(fs::directory_iterator(folder.path)->path());
+  CHECK(records.size() == 1 + 2 * 5 + 2 * 2 + 1 + 1);
+  const auto count = [&](const std::string& part) {
+    return std::count_if(records.begin(), records.end(),
+                         [&](const std::string& record) { return record.find(part) != std::string::npos; });
+  };
+  CHECK(count("watch/cores_main") == 2);
+  CHECK(count("watch/step_seconds") == 2);
+  CHECK(count("**the loader has one worker** (few-workers, 50 % of the time)") == 1);
 }
 
 TEST_CASE("a folder that cannot be created is an error with its path") {
