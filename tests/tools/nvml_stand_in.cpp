@@ -1,8 +1,20 @@
 // A library that replaces NVML in tests without a GPU; $UNSTARVE_NVML contains its path. $NVML_STAND_IN selects what it
 // reports: "troubled" (the default), "good", or the number of an error of nvmlInit_v2().
+//
+// $NVML_STAND_IN_SCRIPT: a file that is read at every call, with lines of a key and values that replace those of the
+// selection:
+//
+//   utilisation 0 0 90          percent, one after the other, again from the first one
+//   failure 15                  error of the utilisation
+//   clock 1200                  MHz
+//   reasons 4                   bits
+//   process 4711 1000000 30     number, bytes, percent of the multiprocessors; one line for each
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -16,6 +28,26 @@ bool is(void* gpu) { return static_cast<Gpu*>(gpu)->good; }
 std::string selected() {
   const char* const text = std::getenv("NVML_STAND_IN");
   return text != nullptr ? text : "troubled";
+}
+
+// The lines of the script with this key, without it.
+std::vector<std::vector<unsigned long long>> scripted(const std::string& key) {
+  std::vector<std::vector<unsigned long long>> lines;
+  const char* const path = std::getenv("NVML_STAND_IN_SCRIPT");
+  std::ifstream file(path != nullptr ? path : "");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string word;
+    if (!(words >> word) || word != key) continue;
+    lines.emplace_back();
+    for (unsigned long long value = 0; words >> value;) lines.back().push_back(value);
+  }
+  return lines;
+}
+
+unsigned long long scripted(const std::string& key, unsigned long long otherwise) {
+  const auto lines = scripted(key);
+  return lines.empty() || lines[0].empty() ? otherwise : lines[0][0];
 }
 
 int running = 0;  // calls of nvmlInit_v2() without nvmlShutdown()
@@ -33,6 +65,14 @@ struct PciInfo {
 };
 struct Memory {
   unsigned long long total, free, used;
+};
+struct Utilisation {
+  unsigned gpu, memory;
+};
+struct ProcessSample {
+  unsigned process;
+  unsigned long long microseconds;
+  unsigned multiprocessors, memory, encoder, decoder;
 };
 struct Process {
   unsigned process;
@@ -103,7 +143,7 @@ int nvmlDeviceGetPowerManagementDefaultLimit(void*, unsigned* value) {
   return 0;
 }
 int nvmlDeviceGetClockInfo(void* gpu, int clock, unsigned* value) {
-  *value = is(gpu) ? 1980 : 1200;
+  *value = static_cast<unsigned>(scripted("clock", is(gpu) ? 1980 : 1200));
   return clock == 1 ? 0 : 2;
 }
 int nvmlDeviceGetMaxClockInfo(void*, int clock, unsigned* value) {
@@ -112,7 +152,7 @@ int nvmlDeviceGetMaxClockInfo(void*, int clock, unsigned* value) {
 }
 // Troubled: at the power limit, a clock setting, too hot. Good: idle, at the power limit.
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* gpu, unsigned long long* bits) {
-  *bits = is(gpu) ? 0x05 : 0x66;
+  *bits = scripted("reasons", is(gpu) ? 0x05 : 0x66);
   return 0;
 }
 int nvmlDeviceGetEccMode(void* gpu, int* mode, int* pending) {
@@ -131,11 +171,46 @@ int nvmlDeviceGetMemoryInfo(void* gpu, Memory* memory) {
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void* gpu, unsigned* count, Process* processes) {
   const unsigned capacity = *count;
+  if (const auto lines = scripted("process"); !lines.empty()) {
+    *count = static_cast<unsigned>(lines.size());
+    if (capacity < lines.size() || processes == nullptr) return 7;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      processes[i] = {static_cast<unsigned>(lines[i].at(0)), lines[i].at(1), 0, 0};
+    return 0;
+  }
   *count = is(gpu) ? 0 : 2;
   if (*count == 0) return 0;
   if (capacity < 2 || processes == nullptr) return 7;
   processes[0] = {4711, 20ull << 30, 0, 0};
   processes[1] = {4712, ~0ull, 0, 0};
+  return 0;
+}
+
+int nvmlDeviceGetPowerUsage(void*, unsigned* value) {
+  *value = 350'000;
+  return 0;
+}
+int nvmlDeviceGetTemperature(void*, int sensor, unsigned* value) {
+  *value = 71;
+  return sensor == 0 ? 0 : 2;
+}
+int nvmlDeviceGetUtilizationRates(void*, Utilisation* utilisation) {
+  if (const auto failure = scripted("failure", 0); failure != 0) return static_cast<int>(failure);
+  static std::size_t call = 0;
+  const auto lines = scripted("utilisation");
+  *utilisation = {80, 40};
+  if (!lines.empty() && !lines[0].empty()) utilisation->gpu = static_cast<unsigned>(lines[0][call++ % lines[0].size()]);
+  return 0;
+}
+// One new sample of each process at every call.
+int nvmlDeviceGetProcessUtilization(void*, ProcessSample* samples, unsigned* count, unsigned long long latest) {
+  const auto lines = scripted("process");
+  const unsigned capacity = *count;
+  *count = static_cast<unsigned>(lines.size());
+  if (lines.empty()) return 6;
+  if (capacity < lines.size() || samples == nullptr) return 7;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    samples[i] = {static_cast<unsigned>(lines[i].at(0)), latest + 1, static_cast<unsigned>(lines[i].at(2)), 0, 0, 0};
   return 0;
 }
 

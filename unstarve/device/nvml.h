@@ -1,8 +1,8 @@
 #pragma once
 // The state of NVIDIA GPUs, from the library of the driver that nvidia-smi uses too (NVML).
 //
-// The build does not need NVML: the library is loaded at run time, and nvml.cpp declares the few C functions that are
-// used. It reads only; no setting of a GPU is changed.
+// The build does not need NVML: the library is loaded at run time (nvml_library.h). It reads only; no setting of a GPU
+// is changed. nvml_sampler.h reads what changes while a program runs.
 //
 // Ownership: values; the library is unloaded at the end of the call. Threads: any.
 // Failure:   never throws except std::bad_alloc; GpuStates::problem and `message` say why there are no states. A value
@@ -16,9 +16,8 @@
 
 namespace unstarve {
 
-// Why a GPU does not run at its full frequency: bits of nvmlDeviceGetCurrentClocksThrottleReasons(). Idle GPUs and
-// GPUs at their power limit are not slow.
-enum class GpuSlowdown { kClockSetting, kHardware, kTooHot, kHardwareTooHot, kPowerBrake };
+// Why a GPU does not run at its full frequency: bits of nvmlDeviceGetCurrentClocksThrottleReasons(), without idleness.
+enum class GpuSlowdown { kClockSetting, kPowerLimit, kHardware, kTooHot, kHardwareTooHot, kPowerBrake };
 [[nodiscard]] const char* to_string(GpuSlowdown slowdown) noexcept;  // "too hot"
 
 struct GpuProcess {
@@ -35,7 +34,7 @@ struct GpuState {
   int performance_state = -1;                           // 0: fastest, 15: idle; -1: unknown
   double power_limit_w = 0, power_limit_default_w = 0;  // 0: unknown
   int clock_mhz = 0, clock_most_mhz = 0;                // of the multiprocessors; 0: unknown
-  std::vector<GpuSlowdown> slowdowns;                   // at present
+  std::vector<GpuSlowdown> slowdowns;                   // at present, without kPowerLimit
   std::optional<bool> ecc;
   std::uint64_t memory_errors = 0;  // that could not be corrected, since the driver was loaded
   std::uint64_t memory_bytes = 0, memory_used_bytes = 0;

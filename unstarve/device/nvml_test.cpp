@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "unstarve/device/device.h"
+#include "unstarve/device/nvml_sampler.h"
 
 using namespace unstarve;
 
@@ -90,6 +93,51 @@ TEST_CASE("NVML is shut down after reading", "[nvml]") {
   CHECK(StandIn("18").read().gpus.empty());
   CHECK(running() == 0);
   dlclose(library);
+}
+
+TEST_CASE("what GPUs do is read repeatedly", "[nvml]") {
+  const StandIn troubled("troubled");
+  NvmlSampler sampler(UNSTARVE_NVML_STAND_IN);
+  REQUIRE(sampler.states().gpus.size() == 2);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<GpuLook> looks = sampler.look();
+    REQUIRE(looks.size() == 2);
+    CHECK(looks[0].utilisation == 0.8);
+    CHECK(looks[0].failure.empty());
+    CHECK(looks[0].clock_mhz == 1200);
+    CHECK(looks[0].power_w == 350);
+    CHECK(looks[0].temperature_c == 71);
+    CHECK(looks[0].link_lanes == 8);
+    CHECK(looks[0].memory_used_bytes == std::uint64_t{30} << 30);
+    CHECK(looks[0].slowdowns == std::vector<GpuSlowdown>{GpuSlowdown::kClockSetting, GpuSlowdown::kPowerLimit,
+                                                         GpuSlowdown::kTooHot, GpuSlowdown::kHardwareTooHot});
+    REQUIRE(looks[0].processes.size() == 2);
+    CHECK(looks[0].processes[0].memory_bytes == std::uint64_t{20} << 30);
+    CHECK(looks[0].processes[0].utilisation == -1);
+    // A lost GPU keeps its number.
+    CHECK(looks[1].utilisation == -1);
+    CHECK_FALSE(looks[1].failure.empty());
+  }
+}
+
+TEST_CASE("utilisation of processes, and a driver that stops to answer", "[nvml]") {
+  const StandIn good("good");
+  const std::filesystem::path script = std::filesystem::temp_directory_path() / "unstarve-nvml-script";
+  ::setenv("NVML_STAND_IN_SCRIPT", script.c_str(), 1);
+  std::ofstream(script) << "utilisation 0 90\nprocess 12 1000 30\nprocess 13 2000 5\n";
+  NvmlSampler sampler(UNSTARVE_NVML_STAND_IN);
+  std::vector<GpuLook> looks = sampler.look();
+  REQUIRE(looks.at(0).processes.size() == 2);
+  CHECK(looks[0].processes[0].process == 12);
+  CHECK(looks[0].processes[0].utilisation == Approx(0.3));
+  CHECK(looks[0].processes[1].utilisation == Approx(0.05));
+  CHECK(looks[0].utilisation + sampler.look().at(0).utilisation == Approx(0.9));
+  std::ofstream(script) << "failure 15\n";
+  looks = sampler.look();
+  CHECK(looks.at(0).utilisation == -1);
+  CHECK_FALSE(looks[0].failure.empty());
+  ::unsetenv("NVML_STAND_IN_SCRIPT");
+  std::filesystem::remove(script);
 }
 
 TEST_CASE("$UNSTARVE_NVML names the library, and an argument precedes it", "[nvml]") {

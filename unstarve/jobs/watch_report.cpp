@@ -36,6 +36,38 @@ bool any(const std::vector<double>& values) {
   return std::any_of(values.begin(), values.end(), [](double value) { return value > 0; });
 }
 
+// The GPUs of which something is known, each as a row of texts: name, utilisation, idle, memory, clock, power.
+std::vector<std::vector<std::string>> gpu_rows(const RunProfile& profile) {
+  std::vector<std::vector<std::string>> rows;
+  const auto of = [](double value, double most, const char* unit) {
+    return value > 0 ? fmt::format("{:.0f} of {:.0f} {}", value, most, unit) : std::string("-");
+  };
+  for (const GpuUse& gpu : profile.gpus) {
+    if (gpu.looks == 0 && !gpu.used && gpu.missing.empty()) continue;
+    std::string utilisation = gpu.missing.empty() ? "not used" : "unknown";
+    if (gpu.looks > 0) {
+      utilisation = fmt::format("{:.0f} % ({:.0f} to {:.0f} %)", 100 * gpu.utilisation_p50, 100 * gpu.utilisation_p10,
+                                100 * gpu.utilisation_p90);
+    }
+    rows.push_back({fmt::format("{} {}", gpu.index, gpu.name), utilisation,
+                    gpu.looks > 0 ? format_percent(gpu.idle_share) : "-", memory_text(gpu.peak_memory_bytes),
+                    of(gpu.clock_mhz, gpu.clock_most_mhz, "MHz"), of(gpu.power_w, gpu.power_limit_w, "W")});
+  }
+  return rows;
+}
+
+// Why GPUs, or one of them, were not watched.
+std::vector<std::string> missing_gpus(const RunProfile& profile) {
+  std::vector<std::string> reasons;
+  if (!profile.watching.gpus_missing.empty())
+    reasons.push_back("GPUs were not watched: " + profile.watching.gpus_missing);
+  for (const GpuUse& gpu : profile.gpus) {
+    if (!gpu.missing.empty())
+      reasons.push_back(fmt::format("the utilisation of GPU {} is unknown: {}", gpu.index, gpu.missing));
+  }
+  return reasons;
+}
+
 std::vector<CurveChart> charts_of(const RunProfile& profile) {
   const RunTimeline& timeline = profile.timeline;
   std::vector<CurveChart> charts;
@@ -44,6 +76,12 @@ std::vector<CurveChart> charts_of(const RunProfile& profile) {
     add_curve(charts.back(), "main", timeline.main, timeline.interval_s);
     if (any(timeline.loader)) add_curve(charts.back(), "loader", timeline.loader, timeline.interval_s);
     if (any(timeline.other)) add_curve(charts.back(), "other", timeline.other, timeline.interval_s);
+  }
+  if (!timeline.gpu.empty()) {
+    charts.push_back(time_chart("GPU utilisation, %", CurveUnit::kNumber));
+    charts.back().y_from = 0;
+    charts.back().y_to = 100;
+    add_curve(charts.back(), "mean of its GPUs", timeline.gpu, timeline.interval_s, 100);
   }
   if (any(timeline.resident_bytes)) {
     charts.push_back(time_chart("Memory of the main process", CurveUnit::kGigabyte));
@@ -130,6 +168,39 @@ FiguresTable threads_table(const RunProfile& profile) {
   return table;
 }
 
+FiguresTable gpus_table(const RunProfile& profile) {
+  FiguresTable table{"GPUs: utilisation is the median (10th to 90th percentile) of the share of time with a kernel",
+                     {"GPU", "utilisation", "looks without kernel", "memory", "clock while busy", "power", "slowdowns"},
+                     {},
+                     false,
+                     true};
+  table.rows = gpu_rows(profile);
+  auto row = table.rows.begin();
+  for (const GpuUse& gpu : profile.gpus) {
+    if (gpu.looks == 0 && !gpu.used && gpu.missing.empty()) continue;
+    std::string slowdowns;
+    for (const GpuSlowdownUse& slowdown : gpu.slowdowns)
+      slowdowns +=
+          fmt::format("{}{} {}", slowdowns.empty() ? "" : ", ", slowdown.reason, format_percent(slowdown.share));
+    row++->push_back(slowdowns.empty() ? "none" : slowdowns);
+  }
+  return table;
+}
+
+// How often each utilisation was seen.
+FiguresTable utilisation_table(const std::vector<GpuUse>& gpus) {
+  FiguresTable table{"Share of the looks by utilisation of the GPU", {"GPU"}, {}, true, true};
+  for (std::size_t bin = 0; bin < kUtilisationBins; ++bin) table.columns.push_back(fmt::format("{} %", 10 * bin));
+  table.columns.push_back("looks");
+  for (const GpuUse& gpu : gpus) {
+    std::vector<std::string> row{std::to_string(gpu.index)};
+    for (const double share : gpu.utilisation_shares) row.push_back(format_percent(share));
+    row.push_back(std::to_string(gpu.looks));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 FiguresTable activities_table(const PythonStacks& stacks) {
   FiguresTable table{"What the main thread does", {"activity", "share", "most at"}, {}, false, true};
   for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kCheckpoint, Activity::kLogging,
@@ -151,6 +222,13 @@ std::vector<ReportTile> tiles_of(const RunProfile& profile) {
   }
   if (!profile.steps.source.empty())
     tiles.push_back({fmt::format("{:.2f}", profile.steps.rate), "steps per second, by " + profile.steps.source});
+  for (const GpuUse& gpu : gpus_of_program(profile.gpus)) {
+    if (gpu.looks == 0) continue;
+    tiles.push_back({format_percent(gpu.utilisation_p50),
+                     fmt::format("median utilisation of GPU {} ({} to {} in 80 % of the looks)", gpu.index,
+                                 format_percent(gpu.utilisation_p10), format_percent(gpu.utilisation_p90))});
+    break;  // the table has the others
+  }
   tiles.push_back({fmt::format("{:.1f} of {:.1f}", profile.machine.busy_cores, usable_cores(profile.machine)),
                    "usable cores were busy"});
   return tiles;
@@ -198,6 +276,14 @@ std::string to_text(const WatchResult& result) {
                         format_bytes(static_cast<std::uint64_t>(process.peak_resident_bytes)),
                         process.has_io ? format_bytes(static_cast<std::uint64_t>(process.storage_bytes)) : "unknown");
   }
+  if (const std::vector<std::vector<std::string>> rows = gpu_rows(profile); !rows.empty()) {
+    const auto add = [&](const std::vector<std::string>& row) {
+      text += fmt::format("{:<28} {:>20} {:>9} {:>9} {:>17} {:>14}\n", row[0], row[1], row[2], row[3], row[4], row[5]);
+    };
+    text += "\n";
+    add({"GPU", "utilisation", "idle", "memory", "clock", "power"});
+    for (const std::vector<std::string>& row : rows) add(row);
+  }
   text += fmt::format(
       "\nwatched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks; {:.1f} of {} cores "
       "were busy; pressure: "
@@ -214,6 +300,7 @@ std::string to_text(const WatchResult& result) {
   text += slowdowns_text(profile.slowdowns);
   text += ranks_to_text(profile.ranks);
   if (!profile.stacks.missing.empty()) text += fmt::format("no stacks: {}\n", profile.stacks.missing);
+  for (const std::string& reason : missing_gpus(profile)) text += reason + "\n";
   if (!profile.watching.stopped.empty()) text += fmt::format("watching ended {}\n", profile.watching.stopped);
   return text;
 }
@@ -240,12 +327,16 @@ Report report_of(const WatchResult& result, const std::string& command) {
     section.notes.push_back("Confirmed by experiment: " + slowdown_text(check, profile.slowdowns.slowdown) + ".");
   section.bars = {lost_time_chart(profile), step_histogram(profile.steps.seconds)};
   std::erase_if(section.bars, [](const BarChart& chart) { return chart.bars.empty(); });
+  for (const std::string& reason : missing_gpus(profile)) section.notes.push_back(reason + ".");
   section.charts = charts_of(profile);
   add_flame(section.flames, profile.stacks, StackThread::kMain,
             "Flame graph of the main thread: time, also while it waits");
   add_flame(section.flames, profile.stacks, StackThread::kLoader, "Flame graph of the loader's processes");
   add_flame(section.flames, profile.stacks, StackThread::kHelper, "Flame graph of the main process's other threads");
   if (!lost_time(profile).empty()) section.tables.push_back(lost_time_table(profile));
+  if (FiguresTable table = gpus_table(profile); !table.rows.empty()) section.tables.push_back(std::move(table));
+  if (FiguresTable table = utilisation_table(gpus_of_program(profile.gpus)); !table.rows.empty())
+    section.tables.push_back(std::move(table));
   if (profile.stacks.seconds > 0) section.tables.push_back(activities_table(profile.stacks));
   if (profile.ranks.size() > 1) section.tables.push_back(ranks_table(profile.ranks));
   section.tables.push_back(processes_table(profile));

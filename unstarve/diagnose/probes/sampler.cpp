@@ -19,6 +19,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/thread_time.h"
+#include "unstarve/diagnose/probes/gpu_probe.h"
 #include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/diagnose/probes/stack_probe.h"
 #include "unstarve/diagnose/probes/step_log.h"
@@ -73,6 +74,7 @@ class Sampler::Thread {
         begin_(seconds_now()),
         tree_(process, {.adopter = options.adopter}),
         machine_(process),
+        gpus_({.cpu_share = options.cpu_share, .library = "", .root = "/"}),
         thread_([this] { run(); }) {}
   ~Thread() { stop(); }
 
@@ -85,7 +87,8 @@ class Sampler::Thread {
     machine_.look();
     ++looks_;
     std::vector<ProcessUse> processes = with_roles();
-    timeline_.add(seconds, processes);
+    gpus_.stop();
+    add_to_timeline(seconds, processes);
     read_rank_numbers(processes);
     return profile_of(seconds, std::move(processes), stacks_.finish());
   }
@@ -100,6 +103,11 @@ class Sampler::Thread {
     return processes;
   }
 
+  void add_to_timeline(double seconds, std::span<const ProcessUse> processes) {
+    gpus_.set_program(processes);
+    timeline_.add(seconds, processes, gpus_.take_utilisation());
+  }
+
   [[nodiscard]] RunProfile profile_of(double seconds, std::vector<ProcessUse> processes, PythonStacks stacks) const {
     RunProfile profile;
     profile.machine = machine_.use(seconds);
@@ -109,7 +117,8 @@ class Sampler::Thread {
     profile.stacks = std::move(stacks);
     profile.steps = read_step_logs(options_.steps);
     if (profile.steps.source.empty()) profile.steps = stacks_.steps();
-    profile.watching = {seconds, looks_, cpu_s_, stacks_.cpu_s(), ""};
+    profile.gpus = gpus_.use();
+    profile.watching = {seconds, looks_, cpu_s_ + gpus_.cpu_s(), stacks_.cpu_s(), "", gpus_.missing()};
     profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());
     return profile;
   }
@@ -157,7 +166,7 @@ class Sampler::Thread {
         tree_.find(seconds, stacks_.recorder());
         machine_.look();
         std::vector<ProcessUse> processes = with_roles();
-        timeline_.add(seconds, processes);
+        add_to_timeline(seconds, processes);
         steady_.add(seconds, processes);
         read_rank_numbers(processes);
         stacks_.look(seconds, processes);
@@ -185,6 +194,7 @@ class Sampler::Thread {
   const double begin_;
   TaskTree tree_;
   MachineProbe machine_;
+  GpuProbe gpus_;
   TimelineRecorder timeline_;
   SteadyPart steady_;
   StackProbe stacks_;

@@ -3,8 +3,9 @@
 //
 //   20 ms to 10 s apart    counters of the tree's threads
 //   1 s to 60 s apart      new processes, counters of the machine, timeline; stacks of Python, see StackProbe
+//   0.1 to 10 s apart      GPUs, from another thread, see GpuProbe
 //
-// Cost:    both intervals are chosen so that the work takes less than `cpu_share` of one core each, and so are the
+// Cost:    the intervals are chosen so that the work takes less than `cpu_share` of one core each, and so are the
 //          distances of windows in which stacks are recorded.
 // Memory:  limited: timelines have at most 600 points, and two points become one when they are full; see TaskTree.
 // Threads: one caller. Failure: Error(kInternal) by finish() if watching failed; nothing ends the process that is

@@ -11,7 +11,7 @@ constexpr std::size_t kPoints = 600;
 
 }  // namespace
 
-void TimelineRecorder::add(double seconds, std::span<const ProcessUse> processes) {
+void TimelineRecorder::add(double seconds, std::span<const ProcessUse> processes, double gpu) {
   double main = 0, loader = 0, other = 0, storage = 0, resident = 0;
   std::map<int, ProcessUse> now;
   for (const ProcessUse& process : processes) {
@@ -33,6 +33,8 @@ void TimelineRecorder::add(double seconds, std::span<const ProcessUse> processes
   if (before_s < 0 || elapsed <= 0) return;  // the beginning
   // The points that end between the latest call and this one.
   while (static_cast<double>(timeline_.main.size() + 1) * timeline_.interval_s <= seconds) {
+    if (gpu >= 0) timeline_.gpu.resize(timeline_.main.size());
+    if (gpu >= 0 || !timeline_.gpu.empty()) timeline_.gpu.push_back(std::max(gpu, 0.0));
     timeline_.main.push_back(main / elapsed);
     timeline_.loader.push_back(loader / elapsed);
     timeline_.other.push_back(other / elapsed);
@@ -40,7 +42,7 @@ void TimelineRecorder::add(double seconds, std::span<const ProcessUse> processes
     timeline_.resident_bytes.push_back(resident);
     if (timeline_.main.size() < kPoints) continue;
     for (auto* list : {&timeline_.main, &timeline_.loader, &timeline_.other, &timeline_.storage_bytes_per_s,
-                       &timeline_.resident_bytes}) {
+                       &timeline_.resident_bytes, &timeline_.gpu}) {
       for (std::size_t i = 0; i < list->size() / 2; ++i) (*list)[i] = ((*list)[2 * i] + (*list)[2 * i + 1]) / 2;
       list->resize(list->size() / 2);
     }

@@ -12,12 +12,13 @@ namespace unstarve {
 
 class TimelineRecorder {
  public:
-  // `processes` with their roles, at `seconds` since the beginning; the first call is the beginning.
-  void add(double seconds, std::span<const ProcessUse> processes);
+  // `processes` with their roles, at `seconds` since the beginning; the first call is the beginning. `gpu`: utilisation
+  // of the GPUs since the latest call; negative: unknown, which counts as 0 if it was known before or becomes known.
+  void add(double seconds, std::span<const ProcessUse> processes, double gpu = -1);
   [[nodiscard]] const RunTimeline& timeline() const { return timeline_; }
 
  private:
-  RunTimeline timeline_{1, {}, {}, {}, {}, {}};
+  RunTimeline timeline_{1, {}, {}, {}, {}, {}, {}};
   double seconds_ = -1;
   std::map<int, ProcessUse> before_;  // by process; without threads
 };

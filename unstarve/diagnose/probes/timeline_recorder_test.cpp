@@ -45,5 +45,19 @@ TEST_CASE("a process that changes its role does not move the time that it has us
   CHECK(recorder.timeline().main == std::vector<double>{0, 0.5});
 }
 
+TEST_CASE("the utilisation of GPUs has as many points as the other lists") {
+  TimelineRecorder recorder;
+  for (int i = 0; i < 3; ++i) recorder.add(i, {});
+  CHECK(recorder.timeline().gpu.empty());
+  recorder.add(3, {}, 0.5);
+  recorder.add(4, {});
+  CHECK(recorder.timeline().gpu == std::vector<double>{0, 0, 0.5, 0});
+  for (int i = 5; i < 1000; ++i) {
+    recorder.add(i, {}, 0.25);
+    REQUIRE(recorder.timeline().gpu.size() == recorder.timeline().main.size());
+  }
+  CHECK(recorder.timeline().gpu.back() == 0.25);
+}
+
 }  // namespace
 }  // namespace unstarve

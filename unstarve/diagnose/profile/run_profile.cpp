@@ -46,6 +46,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SlowdownChecks, slowdown, progress, problem, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunProfile, version, command, exit_code, watching, machine, processes, timeline,
                                    stacks, steps)
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuSlowdownUse, reason, share)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuOther, pid, name, memory_bytes, present, utilisation)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuUse, index, name, pci_address, missing, used, looks, utilisation_p10,
+                                   utilisation_p50, utilisation_p90, utilisation_mean, idle_share, utilisation_shares,
+                                   memory_bytes, peak_memory_bytes, temperature_c, power_w, power_limit_w,
+                                   power_limit_default_w, busy_looks, clock_mhz, clock_most_mhz, slowdowns,
+                                   link_generation, link_generation_most, link_lanes, link_lanes_most, numa_node,
+                                   process_nodes, others)
+
 NLOHMANN_JSON_SERIALIZE_ENUM(CopyDirection, {{CopyDirection::kUnknown, "unknown"},
                                              {CopyDirection::kToDevice, "to device"},
                                              {CopyDirection::kToHost, "to host"},
@@ -129,6 +138,9 @@ std::string to_json(const RunProfile& profile) {
     json["trace"]["gaps"] = profile.trace->gaps;
     json["trace"]["window"] = profile.trace->window;
   }
+  if (!profile.gpus.empty()) json["gpus"] = profile.gpus;
+  if (!profile.timeline.gpu.empty()) json["timeline"]["gpu"] = profile.timeline.gpu;
+  if (!profile.watching.gpus_missing.empty()) json["watching"]["gpus_missing"] = profile.watching.gpus_missing;
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -184,6 +196,9 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
                                                  origin, rank.steps.count));
     }
     if (json.contains("trace")) profile.trace = trace_from(json.at("trace"), origin);
+    if (json.contains("gpus")) profile.gpus = json.at("gpus").get<std::vector<GpuUse>>();
+    profile.timeline.gpu = json.at("timeline").value("gpu", std::vector<double>());
+    profile.watching.gpus_missing = json.at("watching").value("gpus_missing", "");
     return profile;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, fmt::format("{}: expected the profile of a run: {}", origin, error.what()));

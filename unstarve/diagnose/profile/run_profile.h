@@ -2,7 +2,8 @@
 // RunProfile: what a watched program did and used, as plain data. All that `watch` and `diagnose` measure or read from
 // traces is reduced to it; rules and predictions are pure functions of it.
 //
-// The JSON form has a `version`. Readers reject unknown versions and ignore unknown fields. Times are seconds; those of
+// The JSON form has a `version`. Readers reject unknown versions and ignore unknown fields; `trace` and what concerns
+// GPUs are missing if there is nothing. Times are seconds; those of
 // several threads are summed.
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/device_use.h"
+#include "unstarve/diagnose/profile/gpu_use.h"
 #include "unstarve/diagnose/profile/python_stacks.h"
 #include "unstarve/diagnose/profile/rank_use.h"
 
@@ -92,9 +94,10 @@ struct MachineUse {
 struct Watching {
   double seconds = 0;  // of wall time
   std::int64_t looks = 0;
-  double cpu_s = 0;         // that watching used, without stacks
-  double stacks_cpu_s = 0;  // that recording stacks used
-  std::string stopped;      // why watching ended before the program; empty: it did not
+  double cpu_s = 0;          // that watching used, without stacks
+  double stacks_cpu_s = 0;   // that recording stacks used
+  std::string stopped;       // why watching ended before the program; empty: it did not
+  std::string gpus_missing;  // why GPUs were not watched although they exist; empty: they were, or there are none
 };
 
 // Busy cores of the roles over time; all lists have the same length.
@@ -103,6 +106,7 @@ struct RunTimeline {
   std::vector<double> main, loader, other;
   std::vector<double> storage_bytes_per_s;
   std::vector<double> resident_bytes;  // of the main processes
+  std::vector<double> gpu;             // mean utilisation of its GPUs; empty: unknown
 };
 
 // Steps of the training loop.
@@ -142,6 +146,7 @@ struct RunProfile {
   StepUse steps;
   SlowdownChecks slowdowns;       // missing in JSON if they were not requested
   std::vector<RankUse> ranks;     // see sort_ranks(); missing in JSON if there are none
+  std::vector<GpuUse> gpus;       // of the machine
   std::optional<TraceUse> trace;  // of another profiler; missing in JSON if there is none
 };
 

@@ -14,9 +14,14 @@ TEST_CASE("a profile is the same after JSON") {
   RunProfile profile;
   profile.command = "python train.py \xff";
   profile.exit_code = 3;
-  profile.watching = {12.5, 100, 0.01, 0.02, "by a signal"};
+  profile.watching = {12.5, 100, 0.01, 0.02, "by a signal", "Unknown Error"};
   profile.machine.affinity_cores = 4;
-  profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}, {2e9}};
+  profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}, {2e9}, {0.75}};
+  profile.gpus.resize(2);
+  profile.gpus[1].used = true;
+  profile.gpus[1].utilisation_shares[9] = 0.5;
+  profile.gpus[1].slowdowns = {{"too hot", 0.25}};
+  profile.gpus[1].others = {{7, "other", 8, 0.5, -1}};
   ProcessUse use;
   use.pid = 7;
   use.role = ProcessRole::kLoader;
@@ -52,6 +57,13 @@ TEST_CASE("a profile is the same after JSON") {
   CHECK_THROWS_WITH(run_profile_from_json(to_json(wrong), "x.json"), Contains("ends of steps"));
   wrong.ranks[0].steps = {3, 2, {2, 1}};
   CHECK_THROWS_WITH(run_profile_from_json(to_json(wrong), "x.json"), Contains("ends of steps"));
+  CHECK(read.watching.gpus_missing == "Unknown Error");
+  CHECK(read.timeline.gpu == std::vector<double>{0.75});
+  REQUIRE(read.gpus.size() == 2);
+  CHECK(read.gpus[1].used);
+  CHECK(read.gpus[1].utilisation_shares[9] == 0.5);
+  CHECK(read.gpus[1].slowdowns[0].reason == "too hot");
+  CHECK(read.gpus[1].others[0].utilisation == -1);
   profile.stacks.stacks[0].lines = {1};
   CHECK_THROWS_WITH(run_profile_from_json(to_json(profile), "x.json"), Contains("line 1 of a stack"));
   CHECK_THROWS_WITH(run_profile_from_json("{\"version\": 99}", "x.json"), Contains("x.json: found version 99"));
@@ -63,6 +75,7 @@ TEST_CASE("a profile is the same after JSON") {
 TEST_CASE("what a trace shows is the same after JSON") {
   RunProfile profile;
   CHECK(to_json(profile).find("trace") == std::string::npos);
+  CHECK(to_json(profile).find("gpu") == std::string::npos);
   CHECK_FALSE(run_profile_from_json(to_json(profile), "x").trace);
   TraceUse trace;
   trace.format = "Kineto";

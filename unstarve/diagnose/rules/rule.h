@@ -27,6 +27,7 @@ struct Rule {
   const char* name;
   const char* threshold;  // when it finds something, for the reference
   std::optional<RunFinding> (*find)(const RunProfile& profile);
+  bool if_unexplained = false;  // its finding is left out if another one takes at least half as much time
 };
 
 [[nodiscard]] std::span<const Rule> rules();

@@ -41,6 +41,9 @@ struct RoleSum {
 // and units, so that further ones may be slower; the change may also save CPU time.
 [[nodiscard]] GainPrediction gain_by_cores(const RunProfile& profile);
 
+// With fewer looks at a busy GPU, its clock and its link permit no conclusion.
+inline constexpr std::int64_t kFewestBusyLooks = 10;
+
 // 1 / (1 - share), at most 100, for a share of the main thread's time that is known from samples of `seconds`; the
 // interval is their 95 % confidence interval. seconds = 0: without an interval.
 [[nodiscard]] GainPrediction gain_without(double share, double seconds = 0);

@@ -8,7 +8,8 @@ namespace unstarve {
 // Each is defined in its own file. Of processes:
 extern const Rule kFewWorkers, kManyWorkers, kUnevenWorkers, kSerialInput, kLargeImages, kSlowReads, kLock,
     kStorageWait, kCpuQuota, kOtherPrograms, kOperatorThreads, kPythonBound, kSmallSteps, kLoggingStall,
-    kCheckpointStall, kRecompilation, kGrowingMemory, kSlowStart, kStragglerRank;
+    kCheckpointStall, kRecompilation, kGrowingMemory, kSlowStart, kStragglerRank, kGpuThrottled, kSlowLink, kGpuShared,
+    kGpuIdle;
 // Of traces:
 extern const Rule kInputWait, kPageableCopies, kExposedCopies, kFloatCopies, kTinyCopies, kLaunchBound, kHiddenSyncs,
     kTensorCoresUnused, kAllocationsInSteps, kCheckpointIdle, kLoggingIdle, kStepOutliers, kCommunicationExposed,
@@ -34,6 +35,10 @@ std::span<const Rule> rules() {
                                  kGrowingMemory,
                                  kSlowStart,
                                  kStragglerRank,
+                                 kGpuThrottled,
+                                 kSlowLink,
+                                 kGpuShared,
+                                 kGpuIdle,
                                  kInputWait,
                                  kPageableCopies,
                                  kExposedCopies,
@@ -55,12 +60,19 @@ std::span<const Rule> rules() {
 
 std::vector<RunFinding> findings_of(const RunProfile& profile) {
   std::vector<RunFinding> findings;
-  for (const Rule& rule : rules()) {
-    if (std::optional<RunFinding> finding = rule.find(profile)) {
+  double explained = 0;
+  const auto apply = [&](bool if_unexplained) {
+    for (const Rule& rule : rules()) {
+      if (rule.if_unexplained != if_unexplained) continue;
+      std::optional<RunFinding> finding = rule.find(profile);
+      if (!finding || (if_unexplained && explained >= finding->lost / 2)) continue;
       finding->rule = rule.name;
       findings.push_back(std::move(*finding));
     }
-  }
+  };
+  apply(false);
+  for (const RunFinding& finding : findings) explained = std::max(explained, finding.lost);
+  apply(true);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const RunFinding& a, const RunFinding& b) { return a.lost > b.lost; });
   return findings;

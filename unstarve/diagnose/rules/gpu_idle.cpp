@@ -1,0 +1,51 @@
+// The GPUs of the program work for less than half of the time, and other findings do not explain it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::int64_t kFewestLooks = 20;
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  double median = 0, mean = 0;
+  std::string evidence;
+  int gpus = 0;
+  for (const GpuUse& gpu : gpus_of_program(profile.gpus)) {
+    if (gpu.looks < kFewestLooks) continue;
+    ++gpus;
+    median += gpu.utilisation_p50;
+    mean += gpu.utilisation_mean;
+    evidence += fmt::format(
+        "{}GPU {}: median utilisation {:.0f} % (10th percentile {:.0f} %, 90th {:.0f} %), without any kernel in "
+        "{:.0f} % of the looks",
+        evidence.empty() ? "" : "; ", gpu.index, 100 * gpu.utilisation_p50, 100 * gpu.utilisation_p10,
+        100 * gpu.utilisation_p90, 100 * gpu.idle_share);
+  }
+  if (gpus == 0 || median / gpus >= 0.5) return std::nullopt;
+  RunFinding finding;
+  finding.lost = std::clamp(1 - mean / gpus, 0.0, 1.0);
+  finding.title =
+      fmt::format("the GPU is idle for {:.0f} % of the time, and no cause outside of it was found", 100 * finding.lost);
+  finding.evidence = std::move(evidence);
+  finding.change =
+      "record a trace of 10 steps with torch.profiler, JAX or Nsight Systems and run unstarve diagnose on it: it shows "
+      "whether the GPU waits for launches, copies or synchronisation";
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kGpuIdle;
+const Rule kGpuIdle{
+    "gpu-idle",
+    "the median utilisation of the program's GPUs is below 50 %, and no other finding takes half of the "
+    "time in which they are idle",
+    find, true};
+
+}  // namespace unstarve
