@@ -38,7 +38,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   if (finding.evidence.empty()) return std::nullopt;
   finding.title = "another program computes on the GPU";
   finding.change = "end the other program, or use another GPU (CUDA_VISIBLE_DEVICES)";
-  finding.gain = measured && finding.lost > 0.01 ? gain_without(finding.lost) : 0;
+  if (measured && finding.lost > 0.01) finding.gain = gain_without(finding.lost);
   return finding;
 }
 

@@ -77,7 +77,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   }
   if (finding.evidence.empty()) return std::nullopt;
   finding.title = "a GPU computes more slowly than it could";
-  finding.gain = finding.lost > 0.01 ? gain_without(finding.lost) : 0;
+  if (finding.lost > 0.01) finding.gain = gain_without(finding.lost);
   return finding;
 }
 

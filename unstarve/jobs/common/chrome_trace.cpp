@@ -65,7 +65,7 @@ void add_findings(ChromeEvents& events, std::span<const RunFinding> findings) {
                   {"evidence", finding.evidence},
                   {"change", finding.change},
                   {"lost", finding.lost},
-                  {"gain", finding.gain}}}});
+                  {"gain", finding.gain.gain}}}});
   }
 }
 

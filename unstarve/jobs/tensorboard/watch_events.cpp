@@ -8,6 +8,7 @@
 #include <string>
 
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/jobs/common/findings.h"
 #include "unstarve/jobs/tensorboard/event_file.h"
 
 namespace unstarve {
@@ -20,7 +21,7 @@ std::string findings_markdown(std::span<const RunFinding> findings) {
   for (const RunFinding& finding : findings) {
     text += fmt::format("1. **{}** ({}, {:.0f} % of the time)\n    - evidence: {}\n    - change: {}\n", finding.title,
                         finding.rule, 100 * finding.lost, finding.evidence, finding.change);
-    if (finding.gain > 1) text += fmt::format("    - gain: up to {:.2f} times the throughput\n", finding.gain);
+    if (const std::string gain = gain_text(finding); !gain.empty()) text += "    - gain: " + gain + "\n";
   }
   return text;
 }
