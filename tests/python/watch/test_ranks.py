@@ -67,6 +67,8 @@ def test_a_slow_rank_of_one_launcher(tmp_path, cause, title):
     result, text = watch_launcher(tmp_path / "out.json", cause)
     ranks = result["profile"]["ranks"]
     assert [rank["numbers"] for rank in ranks] == [{"global": 0, "local": 0}, {"global": 1, "local": 1}]
+    if cause == "thread" and ranks[0]["host"]["foreign_cores"] > 0.2:
+        pytest.skip("other programs use the cores: both ranks are delayed")
     (finding,) = stragglers(result)
     assert finding["title"].startswith(f"rank 1 on {socket.gethostname()} delays the other ranks")
     assert title in finding["title"], finding
