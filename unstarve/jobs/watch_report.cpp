@@ -7,6 +7,7 @@
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/jobs/common/findings.h"
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/rank_table.h"
@@ -297,6 +298,10 @@ std::string to_text(const WatchResult& result) {
                         profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
                         profile.steps.source);
   }
+  if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
+    text += fmt::format("at this speed, {} {} and {} of memory would be enough\n", enough.cores,
+                        enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes));
+  }
   text += slowdowns_text(profile.slowdowns);
   text += ranks_to_text(profile.ranks);
   if (!profile.stacks.missing.empty()) text += fmt::format("no stacks: {}\n", profile.stacks.missing);
@@ -322,6 +327,10 @@ Report report_of(const WatchResult& result, const std::string& command) {
       profile.watching.seconds, profile.watching.looks,
       100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
       profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
+  if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
+    section.notes.push_back(fmt::format("At this speed, {} {} and {} of memory would be enough.", enough.cores,
+                                        enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes)));
+  }
   if (!profile.stacks.missing.empty()) section.notes.push_back("No stacks: " + profile.stacks.missing + ".");
   for (const SlowdownCheck& check : profile.slowdowns.groups)
     section.notes.push_back("Confirmed by experiment: " + slowdown_text(check, profile.slowdowns.slowdown) + ".");

@@ -52,7 +52,9 @@ std::optional<RunFinding> find_python(const RunProfile& profile) {
 std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain);
   const double share = interpreter_outside_input(profile.stacks);
-  if (main.processes == 0 || main.thread_busy() < 0.7 || usable_cores(profile.machine) < 2) return std::nullopt;
+  // Delays by other programs are not a part of the cause.
+  const double runnable = main.lived_s > 0 ? (main.thread_s + main.run_delay_s) / main.lived_s : 0;
+  if (main.processes == 0 || runnable < 0.7 || usable_cores(profile.machine) < 2) return std::nullopt;
   if (main.busy() > 1.3 || share < 0.15 || input_share(profile) > 0.3) return std::nullopt;
   if (hottest_python(profile.stacks).line.share >= kHot) return std::nullopt;
   RunFinding finding;
@@ -77,10 +79,10 @@ const Rule kPythonBound{"python-bound",
                         "outside of the loader, the main thread holds the interpreter's lock for 30 % of the time, for "
                         "20 % in one function of the program and what it calls, except torch, TensorFlow and JAX",
                         find_python};
-const Rule kSmallSteps{
-    "small-steps",
-    "the main thread runs for 70 % of the time and holds the interpreter's lock for 15 % without such "
-    "a function; its process uses at most 1.3 cores",
-    find_small_steps};
+const Rule kSmallSteps{"small-steps",
+                       "the main thread runs or waits for a core for 70 % of the time and holds the interpreter's lock "
+                       "for 15 % without such "
+                       "a function; its process uses at most 1.3 cores",
+                       find_small_steps};
 
 }  // namespace unstarve

@@ -635,6 +635,20 @@ TEST_CASE("an idle GPU is a finding if nothing else explains it") {
   CHECK(found(profile) == Names{});
 }
 
+TEST_CASE("the machine that is enough") {
+  RunProfile profile = run(9.8, {4, 4});
+  profile.processes[0].peak_resident_bytes = 3000;
+  profile.processes[1].peak_resident_bytes = 500;
+  profile.processes[2].peak_resident_bytes = 9000;
+  profile.processes[2].ended = true;
+  profile.processes[2].end_s = 2;
+  CHECK(sufficient_machine(profile).cores == 2);  // 1.78 are busy
+  CHECK(sufficient_machine(profile).memory_bytes == 9000);
+  profile.processes[2].end_s = 10;
+  CHECK(sufficient_machine(profile).memory_bytes == 12500);
+  CHECK(sufficient_machine({}).cores == 0);
+}
+
 TEST_CASE("names of rules differ") {
   Names names;
   for (const Rule& rule : rules()) {

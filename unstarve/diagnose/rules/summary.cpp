@@ -109,6 +109,20 @@ GainPrediction least_of(const GainPrediction& a, const GainPrediction& b) {
 
 double lost_by(const GainPrediction& gain) { return 1 - 1 / std::max(gain.gain, 1.0); }
 
+SufficientMachine sufficient_machine(const RunProfile& profile) {
+  constexpr double kSpare = 1.1;
+  SufficientMachine machine;
+  if (profile.processes.empty() || profile.watching.seconds <= 0) return machine;
+  machine.cores = std::max(1, static_cast<int>(std::ceil(kSpare * steady_cores(profile) - 0.01)));
+  std::int64_t alive = 0;
+  for (const ProcessUse& process : profile.processes) {
+    if (!process.ended || process.end_s >= profile.watching.seconds - 1) alive += process.peak_resident_bytes;
+    machine.memory_bytes = std::max(machine.memory_bytes, process.peak_resident_bytes);
+  }
+  machine.memory_bytes = std::max(machine.memory_bytes, alive);
+  return machine;
+}
+
 double free_cores(const RunProfile& profile) {
   return std::max(usable_cores(profile.machine) - steady_cores(profile) - foreign_cores(profile), 0.0);
 }

@@ -54,6 +54,14 @@ inline constexpr std::int64_t kFewestBusyLooks = 10;
 // The part of the time that `gain` saves.
 [[nodiscard]] double lost_by(const GainPrediction& gain);
 
+// The smallest machine that is enough for the program at the speed it had: whole cores for its CPU time after the
+// start, with a tenth to spare, and the largest memory of its processes; memory that they share counts for each.
+struct SufficientMachine {
+  int cores = 0;  // 0: unknown
+  std::int64_t memory_bytes = 0;
+};
+[[nodiscard]] SufficientMachine sufficient_machine(const RunProfile& profile);
+
 // Usable cores that no program used.
 [[nodiscard]] double free_cores(const RunProfile& profile);
 
