@@ -6,6 +6,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 
 
+def test_the_guides_have_the_source_of_every_threshold():
+    for guide in ("watch", "diagnose"):
+        text = (ROOT / f"docs/guide/{guide}.md").read_text()
+        rules = re.findall(r"^\| `([^`]*)` \|", text.split("## What is found")[1].split("###")[0], re.MULTILINE)
+        sources = text.split("### Sources of the thresholds")[1].split("No threshold")[0]
+        rows = [row.split("|")[1] for row in sources.splitlines() if row.startswith("| `")]
+        assert len(rules) > 10
+        assert set(re.findall(r"`([^`]*)`", " ".join(rows))) == set(rules)
+
+
 def test_the_guides_have_the_rules_with_their_thresholds():
     table = (ROOT / "unstarve/diagnose/rules/table.cpp").read_text()
     names = re.search(r"kRules\{([^}]*)\}", table)[1].replace(" ", "").replace("\n", "").split(",")

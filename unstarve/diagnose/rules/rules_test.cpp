@@ -95,6 +95,29 @@ TEST_CASE("few workers") {
   CHECK(found(profile) == Names{"few-workers"});
 }
 
+TEST_CASE("workers that need all cores") {
+  RunProfile profile = run(4, {7.8, 7.9});
+  profile.machine.affinity_cores = 2;
+  delay_all(profile, 1.9);
+  profile.stacks.seconds = 4;
+  profile.stacks.processes = 2;
+  profile.stacks.lines = {{"__next__", "torch/utils/data/dataloader.py", 1}, {"load", "PIL/ImageFile.py", 1}};
+  profile.stacks.stacks = {{StackThread::kMain, {0}, 2.4, 0, 0}, {StackThread::kLoader, {1}, 6, 0, 0}};
+  REQUIRE(found(profile) == Names{"expensive-samples"});
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.lost == Approx(0.6));
+  CHECK(finding.gain == 0);
+  CHECK(finding.evidence.find("uses 1.6 of 2.0 cores, decodes for 75 %") != std::string::npos);
+  profile.machine.affinity_cores = 4;  // cores are free
+  CHECK(found(profile) == Names{"few-workers"});
+  profile.machine.affinity_cores = 2;
+  profile.machine.busy_cores += 0.5;  // of other programs
+  CHECK(found(profile) == Names{"other-programs"});
+  profile.machine.busy_cores -= 0.5;
+  profile.stacks.stacks[0].seconds = 0.2;
+  CHECK(found(profile) == Names{});  // the main process does not wait
+}
+
 TEST_CASE("workers that are started in every epoch count once") {
   RunProfile profile = run(4, {});
   for (int epoch = 0; epoch < 20; ++epoch) {
@@ -247,11 +270,11 @@ TEST_CASE("large images") {
   profile.machine.affinity_cores = 2;  // no core is free
   record(profile, {{kMainThread, "__next__", kLoaderFile, 8, 0}, {kLoaderThread, "load", "PIL/ImageFile.py", 15, 0}},
          2);
-  CHECK(found(profile) == Names{});  // small images
+  CHECK(found(profile) == Names{"expensive-samples"});  // small images
   for (ProcessUse& use : profile.processes) use.minor_faults = 600'000;
   CHECK(found(profile) == Names{"large-images"});
   record(profile, {{kMainThread, "__next__", kLoaderFile, 8, 0}, {kLoaderThread, "load", "PIL/ImageFile.py", 5, 0}}, 2);
-  CHECK(found(profile) == Names{});
+  CHECK(found(profile) == Names{"expensive-samples"});
 }
 
 TEST_CASE("threads that wait for a lock") {

@@ -6,8 +6,8 @@
 namespace unstarve {
 
 // Each is defined in its own file. Of processes:
-extern const Rule kFewWorkers, kManyWorkers, kUnevenWorkers, kSerialInput, kLargeImages, kSlowReads, kLock,
-    kStorageWait, kCpuQuota, kOtherPrograms, kOperatorThreads, kPythonBound, kSmallSteps, kLoggingStall,
+extern const Rule kFewWorkers, kExpensiveSamples, kManyWorkers, kUnevenWorkers, kSerialInput, kLargeImages, kSlowReads,
+    kLock, kStorageWait, kCpuQuota, kOtherPrograms, kOperatorThreads, kPythonBound, kSmallSteps, kLoggingStall,
     kCheckpointStall, kRecompilation, kGrowingMemory, kSlowStart, kStragglerRank, kGpuThrottled, kSlowLink, kGpuShared,
     kGpuIdle;
 // Of traces:
@@ -17,6 +17,7 @@ extern const Rule kInputWait, kPageableCopies, kExposedCopies, kFloatCopies, kTi
 
 std::span<const Rule> rules() {
   static const std::array kRules{kFewWorkers,
+                                 kExpensiveSamples,
                                  kManyWorkers,
                                  kUnevenWorkers,
                                  kSerialInput,

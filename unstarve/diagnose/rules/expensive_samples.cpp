@@ -1,0 +1,53 @@
+// The workers of a loader use all cores, and the main process still waits for them: more workers would not help.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+
+extern const Rule kLargeImages;
+
+namespace {
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
+  const double cores = usable_cores(profile.machine), input = input_share(profile);
+  if (!loader_limits(profile) || profile.watching.seconds <= 0) return std::nullopt;
+  const double used = loader.cpu_s / profile.watching.seconds;
+  if (free_cores(profile) >= 0.5 * main.processes || foreign_cores(profile) >= 0.2 * cores) return std::nullopt;
+  if (input < 0.1 || used < 0.4 * cores || kLargeImages.find(profile)) return std::nullopt;
+  RunFinding finding;
+  finding.title = "the loader needs all cores, and the main process waits for it";
+  finding.evidence =
+      fmt::format("the main process waits for batches for {:.0f} % of the time; the loader uses {:.1f} of {:.1f} cores",
+                  100 * input, used, cores);
+  if (const double processes = profile.stacks.processes; processes > 0) {
+    const auto share = [&](Activity activity) {
+      return std::min(share_of(profile.stacks, StackThread::kLoader, activity) / processes, 1.0);
+    };
+    finding.evidence += fmt::format(", decodes for {:.0f} % and changes images for {:.0f} % of its time",
+                                    100 * share(Activity::kDecode), 100 * share(Activity::kPixels));
+  }
+  finding.change =
+      "use a loader that needs less CPU time per sample (unstarve.open()), store smaller images once (unstarve "
+      "prepare), or use more cores";
+  finding.lost = std::min(input, 1.0);
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kExpensiveSamples;
+const Rule kExpensiveSamples{
+    "expensive-samples",
+    "workers run or wait for a core for 90 % of the time and use 40 % of the usable cores, the "
+    "main thread waits for batches for 10 %, less than half a core per main process is free, "
+    "other programs use less than a fifth of the cores, and large-images finds nothing",
+    find};
+
+}  // namespace unstarve
