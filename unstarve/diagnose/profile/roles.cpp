@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,8 +58,15 @@ bool is_rank_next_to(const ProcessUse& process, const ProcessUse& main) {
 class Roles {
  public:
   explicit Roles(std::span<const ProcessUse> processes) {
-    for (const ProcessUse& process : processes)
+    for (const ProcessUse& process : processes) {
       if (process.pid != 0) by_pid_[process.pid] = &process;
+      if (is_rank(process)) parents_of_ranks_.insert(process.parent);
+    }
+  }
+
+  // Has started ranks, and is none itself: torch.multiprocessing.spawn().
+  [[nodiscard]] bool starts_ranks(const ProcessUse& process) const {
+    return parents_of_ranks_.contains(process.pid) && !is_rank(process);
   }
 
   [[nodiscard]] bool is_server(const ProcessUse& process) const {
@@ -83,6 +91,7 @@ class Roles {
     return found == by_pid_.end() ? nullptr : found->second;
   }
   std::map<int, const ProcessUse*> by_pid_;
+  std::set<int> parents_of_ranks_;
 };
 
 }  // namespace
@@ -91,7 +100,7 @@ void set_roles(std::span<ProcessUse> processes) {
   const Roles roles(processes);
   const auto may_be_main = [&](const ProcessUse& process) {
     return process.pid != 0 && process.role != ProcessRole::kLoader && !is_launcher(process) &&
-           !roles.is_server(process);
+           !roles.is_server(process) && !roles.starts_ranks(process);
   };
   double most = 0;
   for (ProcessUse& process : processes) {

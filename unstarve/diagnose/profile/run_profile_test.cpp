@@ -175,7 +175,7 @@ TEST_CASE("a rank that waits for the others has the role main, though it uses li
   CHECK(roles_of(all) == std::vector<R>{R::kOther, R::kMain, R::kMain, R::kOther, R::kOther});
   // Started by torch.multiprocessing.spawn, whose parent has imported torch.
   const char* const spawned = "python -c from multiprocessing.spawn import spawn_main";
-  all = {process(1, 0, "python", "python train.py", 3), process(2, 1, "python", spawned, 9),
+  all = {process(1, 0, "python", "python train.py", 8), process(2, 1, "python", spawned, 9),
          process(3, 1, "python", spawned, 2)};
   for (ProcessUse& rank : all) rank.threads = {{"pt_gloo_runloop", 1, 0, 0, {}}};
   all[0].threads.clear();

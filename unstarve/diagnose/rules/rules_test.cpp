@@ -477,6 +477,12 @@ TEST_CASE("ranks that are alike, apart, or alone have no straggler") {
   profile = two_ranks(0.6, 0.05);
   profile.ranks.pop_back();
   CHECK(found(profile) == Names{});
+  // A process without steps is no rank, for example one that evaluates.
+  profile = two_ranks(0.6, 0.55);
+  profile.ranks.push_back(profile.ranks[0]);
+  profile.ranks.back().steps = {};
+  profile.ranks.back().stacks.exchange = 0;
+  CHECK(found(profile) == Names{});
   // Without stacks: waits for other threads, outside of the loader.
   profile = two_ranks(0.6, 0.05);
   for (RankUse& rank : profile.ranks) rank.stacks = {};

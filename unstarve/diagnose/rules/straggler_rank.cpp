@@ -194,6 +194,14 @@ std::vector<Cause> causes_of(const Comparison& compare) {
   return causes;
 }
 
+// Those that mark steps, if several do; otherwise all. Another process may work next to the ranks.
+std::vector<RankUse> compared_ranks(const RunProfile& profile) {
+  std::vector<RankUse> marked;
+  for (const RankUse& rank : profile.ranks)
+    if (rank.steps.count > 0) marked.push_back(rank);
+  return marked.size() >= 2 ? marked : profile.ranks;
+}
+
 bool ends_steps_together(std::span<const RankUse> ranks) {
   return std::all_of(ranks.begin() + 1, ranks.end(), [&](const RankUse& rank) {
     const std::optional<ClockOffset> offset = clock_offset(ranks[0].steps, rank.steps);
@@ -202,7 +210,7 @@ bool ends_steps_together(std::span<const RankUse> ranks) {
 }
 
 std::optional<RunFinding> find(const RunProfile& profile) {
-  const std::vector<RankUse>& ranks = profile.ranks;
+  const std::vector<RankUse> ranks = compared_ranks(profile);
   if (ranks.size() < 2 || !ends_steps_together(ranks)) return std::nullopt;
   std::optional<Straggler> straggler = by_exchange(ranks);
   if (!straggler) straggler = by_stalls(ranks);
