@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -70,7 +71,10 @@ void add_findings(ChromeEvents& events, std::span<const RunFinding> findings) {
 }
 
 void add_counters(ChromeEvents& events, const RunTimeline& timeline) {
-  for (std::size_t i = 0; i < timeline.main.size(); ++i) {
+  // A file that was written by hand may have lists of other lengths.
+  const std::size_t points = std::min({timeline.main.size(), timeline.loader.size(), timeline.other.size(),
+                                       timeline.resident_bytes.size(), timeline.storage_bytes_per_s.size()});
+  for (std::size_t i = 0; i < points; ++i) {
     const double at = static_cast<double>(i) * timeline.interval_s;
     events.counter("busy cores", at,
                    {{"main", timeline.main[i]}, {"loader", timeline.loader[i]}, {"other", timeline.other[i]}});
@@ -139,6 +143,14 @@ const char* category_of(StepActivity part) {
   return "user_annotation";
 }
 
+// "device 2, stream 7" -> 2; -1 for threads.
+int device_of(std::string_view lane) {
+  constexpr std::string_view kDevice = "device ";
+  int device = -1;
+  if (lane.starts_with(kDevice)) std::from_chars(lane.data() + kDevice.size(), lane.data() + lane.size(), device);
+  return device;
+}
+
 // Distributes the events of each lane to tracks in which they are disjoint or nested.
 class Tracks {
  public:
@@ -181,21 +193,18 @@ void add_window(ChromeEvents& events, const TraceWindow& window) {
     double begin_s, seconds;
     const char* category;
     std::string name;
-    std::string device;
+    int device;  // -1: none
   };
   std::vector<Placed> all;
   for (std::size_t i = 0; i < window.steps.size(); ++i) {
     const double end = i + 1 < window.steps.size() ? window.steps[i + 1] : window.seconds;
     all.push_back(
-        {main, window.steps[i], end - window.steps[i], "user_annotation", fmt::format("ProfilerStep#{}", i + 1), ""});
+        {main, window.steps[i], end - window.steps[i], "user_annotation", fmt::format("ProfilerStep#{}", i + 1), -1});
   }
   for (const WindowSpan& span : window.spans) {
     const auto lane = static_cast<std::size_t>(span.lane);
-    const std::string& lane_name = window.lanes[lane];
-    const std::size_t comma = lane_name.find(',');
     all.push_back({lane, span.begin_s, span.seconds, category_of(span.part),
-                   window.names[static_cast<std::size_t>(span.name)],
-                   lane_name.starts_with("device ") ? lane_name.substr(7, comma - 7) : ""});
+                   window.names[static_cast<std::size_t>(span.name)], device_of(window.lanes[lane])});
   }
   std::stable_sort(all.begin(), all.end(), [](const Placed& a, const Placed& b) {
     return std::pair(a.begin_s, -a.seconds) < std::pair(b.begin_s, -b.seconds);
@@ -203,7 +212,7 @@ void add_window(ChromeEvents& events, const TraceWindow& window) {
   for (const Placed& one : all) {
     Json slice = times(one.begin_s, one.seconds);
     const double begin = slice["ts"], end = begin + slice["dur"].get<double>();
-    if (!one.device.empty()) slice["args"] = {{"device", std::stoi(one.device)}};
+    if (one.device >= 0) slice["args"] = {{"device", one.device}};
     const int tid = tracks.place(one.lane, window.lanes[one.lane], begin, end);
     events.slice(kTypicalSteps, tid, one.category, one.name, std::move(slice));
   }

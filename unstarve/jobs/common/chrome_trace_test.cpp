@@ -87,6 +87,16 @@ TEST_CASE("events that overlap without nesting get a further track") {
   CHECK(tracks ==
         std::vector<std::string>{"main thread", "device 2, stream 7", "device 2, stream 7 (2)", "main thread (2)"});
   CHECK(find(trace, "step 2")->at("ts") == 1e4);
+  CHECK(find(trace, "b")->at("cat") == "cpu_op");
+  int devices = 0;
+  for (const Json& event : trace.at("traceEvents"))
+    devices += event.contains("args") && event.at("args").value("device", -1) == 2 ? 1 : 0;
+  CHECK(devices == 3);
+
+  // Of a file that was written by hand.
+  window.lanes[1] = "device x";
+  profile.timeline.main = {1, 2, 3};
+  CHECK(phases(Json::parse(chrome_trace(profile, {})))["X"] == 10);
 }
 
 TEST_CASE("the link to a trace is relative to the page, and escaped") {
