@@ -38,8 +38,8 @@ LOOP = """
 def watched(tmp_path, script, **environment):
     program, out = tmp_path / "train.py", tmp_path / "out.json"
     program.write_text(textwrap.dedent(script))
-    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--report", tmp_path / "report.html", "--out", out, "--",
-                          sys.executable, program],
+    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--report", tmp_path / "report.html", "--out", out,
+                          "--trace", tmp_path / "trace.json", "--", sys.executable, program],
                          capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment})
     assert run.returncode == 0, run.stderr
     return json.loads(out.read_text()), run.stderr
@@ -93,9 +93,26 @@ def test_the_report_is_small_and_has_findings_charts_and_stacks(tmp_path):
     island = json.loads(re.search(r'id="figures">(.*?)</script>', page)[1])
     assert {chart["title"] for chart in island["curves"]} >= {"Busy cores", "Memory of the main process",
                                                               "Time per step, ms"}
+    assert 'href="./trace.json"' in page
     functions = json.dumps(island["flames"])
     assert "forward" in functions
     assert "backward" in functions
+
+
+def test_the_trace_has_steps_within_the_life_of_the_process(marked, tmp_path_factory):
+    trace = next(tmp_path_factory.getbasetemp().glob("marked*/trace.json"))
+    events = json.loads(trace.read_text())["traceEvents"]
+    watched_us = 1e6 * marked[0]["profile"]["watching"]["seconds"]
+    steps = [event for event in events if event.get("cat") == "step"]
+    assert [event["dur"] for event in steps] == pytest.approx(
+        [1e6 * seconds for seconds in marked[0]["profile"]["steps"]["seconds"]], abs=0.01)
+    assert steps[-1]["ts"] + steps[-1]["dur"] == pytest.approx(watched_us, abs=1)
+    assert all(one["ts"] + one["dur"] == pytest.approx(next_one["ts"], abs=0.01)
+               for one, next_one in zip(steps, steps[1:], strict=False))
+    lives = [event for event in events if event.get("cat") == "process"]
+    assert any(event["args"]["role"] == "main" and event["dur"] <= watched_us for event in lives)
+    counters = {event["name"] for event in events if event["ph"] == "C"}
+    assert counters == {"busy cores", "memory of the main process, MB", "read from storage, MB/s"}
 
 
 def test_steps_without_marks(tmp_path):

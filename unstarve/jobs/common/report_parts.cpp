@@ -52,7 +52,7 @@ BarChart step_histogram(std::span<const double> seconds) {
   chart.unit = "steps";
   if (seconds.size() < kFewestForHistogram) return chart;
   const double low = quantile(seconds, 0), high = quantile(seconds, 0.99);
-  if (!(high > low)) return chart;
+  if (!(high > low) || !std::isfinite(high - low)) return chart;
   std::vector<int> counts(kBins + 1);
   for (const double each : seconds) {
     const int bin = static_cast<int>(std::floor(kBins * (each - low) / (high - low)));
