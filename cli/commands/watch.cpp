@@ -24,6 +24,12 @@ void check_folder(const std::filesystem::path& file) {
   if (!folder.empty() && ::access(folder.c_str(), W_OK) != 0) throw io_error("write", file.string(), errno);
 }
 
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) throw io_error("create the folder", folder.string(), error.value());
+}
+
 WatchOptions options_of(const Arguments& arguments) {
   WatchOptions options;
   options.command = arguments.rest();
@@ -43,6 +49,7 @@ WatchOptions options_of(const Arguments& arguments) {
   check_folder(arguments.text("--out"));
   check_folder(arguments.text("--report"));
   check_folder(arguments.text("--trace"));
+  make_folder(arguments.text("--tensorboard"));
   return options;
 }
 

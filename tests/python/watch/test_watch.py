@@ -187,10 +187,24 @@ def test_another_user(tmp_path):
     assert json.loads(out.read_text())["profile"]["processes"][0]["cpu_s"] > 0.3
 
 
-def test_the_profile_cannot_be_written():
-    run = watch("--out", "/no/such/folder/out.json", "--", "true")
+@pytest.mark.parametrize(("option", "path"), [
+    ("--out", "/no/such/folder/out.json"),
+    ("--trace", "/no/such/folder/trace.json"),
+    ("--report", "/no/such/folder/report.html"),
+    ("--tensorboard", "/dev/null/events"),
+])
+def test_what_cannot_be_written_fails_before_the_program_runs(tmp_path, option, path):
+    run = watch(option, path, "--", "touch", tmp_path / "started")
     assert run.returncode == 125
-    assert "/no/such/folder" in run.stderr
+    assert path in run.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_events_of_tensorboard_are_written_to_a_new_folder(tmp_path):
+    assert watch("--tensorboard", tmp_path / "new" / "events", "--", "sleep", "1").returncode == 0
+    events, = (tmp_path / "new" / "events").iterdir()
+    assert events.name.startswith("events.out.tfevents.")
+    assert b"watch/findings" in events.read_bytes()
 
 
 def test_a_start_that_is_a_large_part_of_the_run(tmp_path):
