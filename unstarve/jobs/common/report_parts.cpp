@@ -55,11 +55,12 @@ BarChart step_histogram(std::span<const double> seconds) {
   if (!(high > low) || !std::isfinite(high - low)) return chart;
   std::vector<int> counts(kBins + 1);
   for (const double each : seconds) {
-    const int bin = static_cast<int>(std::floor(kBins * (each - low) / (high - low)));
-    ++counts[static_cast<std::size_t>(std::clamp(each <= high ? std::min(bin, kBins - 1) : kBins, 0, kBins))];
+    const double at = (each - low) / (high - low);  // above 1: of the slowest
+    ++counts[static_cast<std::size_t>(at > 1 ? kBins : std::min(static_cast<int>(kBins * at), kBins - 1))];
   }
   const auto end = [&](int bin) { return 1e3 * (low + (high - low) * bin / kBins); };
-  const int digits = high - low < 0.01 ? 2 : high - low < 0.1 ? 1 : 0;  // that distinguish the bins
+  // Decimals that distinguish the bins.
+  const int digits = static_cast<int>(std::clamp(std::ceil(1 - std::log10(1e3 * (high - low) / kBins)), 0.0, 6.0));
   for (int bin = 0; bin <= kBins; ++bin) {
     const int count = counts[static_cast<std::size_t>(bin)];
     if (bin == kBins && count == 0) break;
