@@ -34,7 +34,7 @@ RANK = {
 SUBFOLDERS = {
     "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
     "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), "index"],
-    "diagnose": ["profile", "ranks", ("probes", "traces"), "rules", ("trace_rules", "metrics")],
+    "diagnose": [("profile", "cupti"), "ranks", "traces", "probes", "rules", ("trace_rules", "metrics")],
     "pipeline": [("spec", "autotune", "functions"), "order", "plan", ("passes", "device", "read_ahead"), "delivery",
                  "executor"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],

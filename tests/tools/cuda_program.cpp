@@ -1,0 +1,72 @@
+// A program that behaves as one that trains on a GPU, for tests without a GPU: it loads the library of
+// $CUDA_INJECTION64_PATH as the driver of CUDA does, and reports its work to the stand-in for CUPTI.
+//
+//   cuda_program SECONDS [killed | profiler | busy]
+//
+// Each step of about 10 ms has a copy of 4 ms from pageable memory, and three kernels of 1 ms. It prints "trained" and
+// exits with 3. killed: it kills itself after the time. profiler: another profiler subscribes after half of the time.
+// busy: CUPTI reports that it took a tenth of the time.
+#include <dlfcn.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "cupti_stand_in.h"
+
+extern "C" int cuptiGetTimestamp(std::uint64_t*);
+
+namespace {
+
+void load_injection() {
+  const char* const path = std::getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr) return;
+  void* const library = dlopen(path, RTLD_NOW);
+  if (library == nullptr) std::fprintf(stderr, "%s\n", dlerror());
+  const auto initialize =
+      library != nullptr ? reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")) : nullptr;
+  if (initialize == nullptr || initialize() != 1) std::fprintf(stderr, "the injection failed\n");
+}
+
+std::uint64_t now() {
+  std::uint64_t ns = 0;
+  cuptiGetTimestamp(&ns);
+  return ns;
+}
+
+void step(bool busy) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  const std::uint64_t begin = now();
+  stand_in_call(kStandInGetter, begin, begin + 1000);
+  stand_in_call(kStandInCopy, begin, begin + 4 * kMs);
+  stand_in_copy(1, 8 << 20, begin, begin + 4 * kMs);
+  std::uint64_t time = begin + 4 * kMs;
+  for (const char* name : {"_Z4gemmPKfS0_Pf", "relu", "_ZN2at6native3sgdEPf"}) {
+    stand_in_call(kStandInLaunch, time, time + 10'000);
+    stand_in_kernel(name, 7, time + 10'000, time + kMs);
+    time += kMs;
+  }
+  stand_in_call(kStandInSynchronize, time, time + 10'000);
+  if (busy) stand_in_overhead(begin, begin + kMs);
+  usleep(10'000);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const double seconds = count > 1 ? std::atof(arguments[1]) : 1;
+  const std::string_view mode = count > 2 ? arguments[2] : "";
+  load_injection();
+  const std::uint64_t begin = now();
+  const auto length = static_cast<std::uint64_t>(seconds * 1e9);
+  while (now() - begin < length) {
+    step(mode == "busy");
+    if (mode == "profiler" && now() - begin > length / 2) stand_in_subscribe();
+  }
+  if (mode == "killed") kill(getpid(), SIGKILL);
+  std::puts("trained");
+  return 3;
+}

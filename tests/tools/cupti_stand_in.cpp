@@ -1,0 +1,186 @@
+// A library that replaces CUPTI in tests without a GPU; $UNSTARVE_CUPTI_LIBRARY contains its path. It has CUPTI's
+// behaviour as far as module.cpp uses it: records of enabled kinds go to buffers that the client provides, which are
+// returned when they are full or flushed. $CUPTI_STAND_IN_ERROR: a function and the error that it returns,
+// "cuptiActivityEnable=7".
+#include "cupti_stand_in.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "unstarve/diagnose/cupti/cupti_api.h"
+
+namespace {
+
+using namespace unstarve;
+
+std::mutex mutex;
+std::set<std::uint32_t> kinds, functions;
+void (*request)(std::uint8_t**, std::size_t*, std::size_t*) = nullptr;
+void (*complete)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) = nullptr;
+std::uint8_t* buffer = nullptr;
+std::size_t size = 0, used = 0;
+std::atomic<bool> subscribed = false;
+
+int error_of(const char* function) {
+  const char* const text = std::getenv("CUPTI_STAND_IN_ERROR");
+  const std::size_t length = std::strlen(function);
+  if (text == nullptr || std::strncmp(text, function, length) != 0 || text[length] != '=') return 0;
+  return std::atoi(text + length + 1);
+}
+
+void give_back() {
+  if (buffer == nullptr) return;
+  std::uint8_t* const full = buffer;
+  buffer = nullptr;
+  complete(nullptr, 0, full, size, used);
+}
+
+template <class Record>
+void add(const Record& record, const std::set<std::uint32_t>& enabled, std::uint32_t number) {
+  const std::lock_guard lock(mutex);
+  if (!enabled.contains(number) || request == nullptr) return;
+  if (buffer != nullptr && used + sizeof record > size) give_back();
+  if (buffer == nullptr) {
+    std::size_t most = 0;
+    request(&buffer, &size, &most);
+    used = 0;
+    if (buffer == nullptr) return;
+  }
+  std::memcpy(buffer + used, &record, sizeof record);
+  used += sizeof record;
+}
+
+std::size_t size_of(std::uint32_t kind) {
+  switch (kind) {
+    case kCuptiConcurrentKernel: return sizeof(CuptiKernelRecord);
+    case kCuptiMemcpy: return sizeof(CuptiMemcpyRecord);
+    case kCuptiRuntimeCall: return sizeof(CuptiCallRecord);
+    case kCuptiOverhead: return sizeof(CuptiOverheadRecord);
+    default: std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+void stand_in_kernel(const char* name, std::uint32_t stream, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  CuptiKernelRecord record{};
+  record.kind = kCuptiConcurrentKernel;
+  record.start = begin_ns;
+  record.end = end_ns;
+  record.stream = stream;
+  record.name = name;
+  add(record, kinds, kCuptiConcurrentKernel);
+}
+
+void stand_in_copy(std::uint8_t memory, std::uint64_t bytes, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  CuptiMemcpyRecord record{};
+  record.kind = kCuptiMemcpy;
+  record.copy_kind = 1;
+  record.source = memory;
+  record.destination = 3;
+  record.bytes = bytes;
+  record.start = begin_ns;
+  record.end = end_ns;
+  add(record, kinds, kCuptiMemcpy);
+}
+
+void stand_in_call(std::uint32_t function, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  CuptiCallRecord record{};
+  record.kind = kCuptiRuntimeCall;
+  record.function = function;
+  record.start = begin_ns;
+  record.end = end_ns;
+  record.thread = 77;
+  add(record, functions, function);
+}
+
+void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns) {
+  CuptiOverheadRecord record{};
+  record.kind = kCuptiOverhead;
+  record.overhead = 1 << 16;
+  record.start = begin_ns;
+  record.end = end_ns;
+  add(record, kinds, kCuptiOverhead);
+}
+
+void stand_in_subscribe() { subscribed = true; }
+
+int cuptiGetVersion(std::uint32_t* version) {
+  *version = 130001;
+  return error_of("cuptiGetVersion");
+}
+int cuptiGetTimestamp(std::uint64_t* now) {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  *now = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  return 0;
+}
+int cuptiGetResultString(int status, const char** text) {
+  *text = status == 7 ? "CUPTI_ERROR_INVALID_KIND" : "CUPTI_ERROR_UNKNOWN";
+  return 0;
+}
+int cuptiSubscribe(void** subscriber, void*, void*) {
+  *subscriber = &subscribed;
+  return subscribed ? kCuptiMultipleSubscribers : error_of("cuptiSubscribe");
+}
+int cuptiUnsubscribe(void*) { return 0; }
+int cuptiActivityRegisterCallbacks(decltype(request) requested, decltype(complete) completed) {
+  const std::lock_guard lock(mutex);
+  request = requested;
+  complete = completed;
+  return 0;
+}
+int cuptiActivityEnable(std::uint32_t kind) {
+  const std::lock_guard lock(mutex);
+  kinds.insert(kind);
+  return error_of("cuptiActivityEnable");
+}
+int cuptiActivityDisable(std::uint32_t kind) {
+  const std::lock_guard lock(mutex);
+  kinds.erase(kind);
+  return 0;
+}
+int cuptiActivityEnableRuntimeApi(std::uint32_t function, std::uint8_t enable) {
+  const std::lock_guard lock(mutex);
+  if (enable != 0)
+    functions.insert(function);
+  else
+    functions.erase(function);
+  return 0;
+}
+int cuptiActivityFlushAll(std::uint32_t) {
+  const std::lock_guard lock(mutex);
+  give_back();
+  return 0;
+}
+int cuptiActivityGetNextRecord(std::uint8_t* bytes, std::size_t valid, CuptiRecord** record) {
+  std::uint8_t* next = bytes;
+  if (*record != nullptr) {
+    next = reinterpret_cast<std::uint8_t*>(*record);
+    next += size_of((*record)->kind);
+  }
+  if (next >= bytes + valid) return kCuptiMaxLimit;
+  *record = reinterpret_cast<CuptiRecord*>(next);
+  return 0;
+}
+int cuptiGetCallbackName(std::uint32_t domain, std::uint32_t function, const char** name) {
+  *name = nullptr;
+  if (domain != kCuptiRuntime) return 1;
+  switch (function) {
+    case kStandInLaunch: *name = "cudaLaunchKernel_v7000"; break;
+    case kStandInSynchronize: *name = "cudaDeviceSynchronize_v3020"; break;
+    case kStandInCopy: *name = "cudaMemcpyAsync_v3020"; break;
+    case kStandInGetter: *name = "cudaGetDevice_v3020"; break;
+    default: return 1;
+  }
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,18 @@
+#pragma once
+// What a test program tells the library that replaces CUPTI: the work that a GPU would have done. A stand-in records it
+// if its kind is enabled. Times are those of cuptiGetTimestamp().
+
+#include <cstdint>
+
+extern "C" {
+void stand_in_kernel(const char* name, std::uint32_t stream, std::uint64_t begin_ns, std::uint64_t end_ns);
+// To the device: from pageable memory (1) or pinned memory (2).
+void stand_in_copy(std::uint8_t memory, std::uint64_t bytes, std::uint64_t begin_ns, std::uint64_t end_ns);
+void stand_in_call(std::uint32_t function, std::uint64_t begin_ns, std::uint64_t end_ns);  // of the runtime
+void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns);
+// Another profiler subscribes.
+void stand_in_subscribe();
+}
+
+// Functions of the runtime that the stand-in knows.
+inline constexpr std::uint32_t kStandInLaunch = 211, kStandInSynchronize = 165, kStandInCopy = 41, kStandInGetter = 16;

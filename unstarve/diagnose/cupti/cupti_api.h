@@ -1,0 +1,89 @@
+#pragma once
+// The functions of NVIDIA's CUPTI that module.cpp uses, and the beginnings of its records: the build does not need the
+// headers of CUPTI. cupti_api_test.cpp compares both with them where they are installed.
+//
+// CUPTI extends records at their end, so that these beginnings hold for CUDA 12 and 13.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace unstarve {
+
+using CuptiStatus = int;
+inline constexpr CuptiStatus kCuptiSuccess = 0, kCuptiMaxLimit = 12, kCuptiMultipleSubscribers = 39;
+inline constexpr std::uint32_t kCuptiOldest = 18, kCuptiNewest = 139'999;  // CUDA 12.0; before CUDA 14
+inline constexpr std::uint32_t kCuptiDriver = 1, kCuptiRuntime = 2;        // domains of functions
+inline constexpr std::uint32_t kCuptiFlushForced = 1;
+
+// Kinds of records.
+inline constexpr std::uint32_t kCuptiMemcpy = 1, kCuptiMemset = 2, kCuptiKernel = 3, kCuptiDriverCall = 4,
+                               kCuptiRuntimeCall = 5, kCuptiConcurrentKernel = 10, kCuptiOverhead = 17,
+                               kCuptiSynchronisation = 38;
+
+struct CuptiRecord {
+  std::uint32_t kind;
+};
+
+struct __attribute__((packed, aligned(8))) CuptiKernelRecord {
+  std::uint32_t kind;
+  std::uint8_t unused[12];
+  std::uint64_t start, end, completed;
+  std::uint32_t device, context, stream;
+  std::uint8_t unused2[44];
+  std::int64_t grid;
+  const char* name;
+};
+
+struct __attribute__((packed, aligned(8))) CuptiMemcpyRecord {
+  std::uint32_t kind;
+  std::uint8_t copy_kind, source, destination, flags;
+  std::uint64_t bytes, start, end;
+  std::uint32_t device, context, stream;
+};
+
+struct __attribute__((packed, aligned(8))) CuptiMemsetRecord {
+  std::uint32_t kind, value;
+  std::uint64_t bytes, start, end;
+  std::uint32_t device, context, stream;
+};
+
+struct __attribute__((packed, aligned(8))) CuptiSynchronisationRecord {
+  std::uint32_t kind, type;
+  std::uint64_t start, end;
+};
+
+struct __attribute__((packed, aligned(8))) CuptiOverheadRecord {
+  std::uint32_t kind, overhead, object;
+  std::uint32_t id[3];
+  std::uint64_t start, end;
+};
+
+struct __attribute__((packed, aligned(8))) CuptiCallRecord {
+  std::uint32_t kind, function;
+  std::uint64_t start, end;
+  std::uint32_t process, thread, correlation, status;
+};
+
+// A null function is one that the library does not have; `complete()` names those that are required.
+struct CuptiFunctions {
+  CuptiStatus (*version)(std::uint32_t*) = nullptr;
+  CuptiStatus (*timestamp)(std::uint64_t*) = nullptr;
+  CuptiStatus (*text)(CuptiStatus, const char**) = nullptr;
+  CuptiStatus (*subscribe)(void**, void (*)(void*, int, std::uint32_t, const void*), void*) = nullptr;
+  CuptiStatus (*unsubscribe)(void*) = nullptr;
+  CuptiStatus (*register_buffers)(void (*)(std::uint8_t**, std::size_t*, std::size_t*),
+                                  void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t)) = nullptr;
+  CuptiStatus (*enable)(std::uint32_t) = nullptr;
+  CuptiStatus (*disable)(std::uint32_t) = nullptr;
+  CuptiStatus (*flush)(std::uint32_t) = nullptr;
+  CuptiStatus (*next)(std::uint8_t*, std::size_t, CuptiRecord**) = nullptr;
+  CuptiStatus (*function_name)(std::uint32_t, std::uint32_t, const char**) = nullptr;
+  CuptiStatus (*enable_runtime)(std::uint32_t, std::uint8_t) = nullptr;
+  CuptiStatus (*enable_driver)(std::uint32_t, std::uint8_t) = nullptr;
+
+  [[nodiscard]] bool complete() const {
+    return version && timestamp && subscribe && unsubscribe && register_buffers && enable && disable && flush && next;
+  }
+};
+
+}  // namespace unstarve
