@@ -2,6 +2,10 @@
 
 namespace unstarve {
 
+bool is_disturbed(const TraceUse& trace) noexcept {
+  return trace.format == "CUPTI" && trace.overhead_s >= 0.03 * trace.analysed_s && trace.overhead_s > 0;
+}
+
 const char* to_string(StepActivity part) noexcept {
   switch (part) {
     case StepActivity::kKernel: return "kernel";

@@ -133,7 +133,7 @@ struct NamedTime {
 enum class Framework { kUnknown, kPyTorch, kTensorFlow, kJax };
 
 struct TraceUse {
-  std::string format;  // "Kineto", "XSpace", "Nsight Systems"
+  std::string format;  // "Kineto", "XSpace", "Nsight Systems", "CUPTI"
   Framework framework = Framework::kUnknown;
   std::string loader;  // name of the range of the loader, empty: none was found
   double observed_s = 0;
@@ -155,6 +155,10 @@ struct TraceUse {
 };
 inline constexpr std::size_t kMostSteps = 100'000;
 inline constexpr std::size_t kMostNames = 20;
+
+// Whether recording itself took so much time that the sums permit no conclusion: of what watch records, 3 %. Those who
+// record a trace for diagnose have chosen its cost.
+[[nodiscard]] bool is_disturbed(const TraceUse& trace) noexcept;
 
 [[nodiscard]] const char* to_string(StepActivity part) noexcept;
 [[nodiscard]] const char* to_string(CopyDirection direction) noexcept;

@@ -92,6 +92,10 @@ class Reduction {
     if (events_.empty()) return use_;
     const Interval observed = observed_time();
     use_.observed_s = seconds_of(observed.end - observed.begin);
+    if (!source_.recorded.empty()) {
+      use_.observed_s = 0;
+      for (const Interval& window : source_.recorded) use_.observed_s += seconds_of(window.end - window.begin);
+    }
     steps_ = steps_of(source_, observed);
     choose_threads();
     for (const Interval& window : steps_.windows) {

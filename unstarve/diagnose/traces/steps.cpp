@@ -52,15 +52,23 @@ double median_length(std::vector<std::int64_t> values) {
   return static_cast<double>(*middle);
 }
 
+// Whether everything between both times was recorded.
+bool is_recorded(const std::vector<Interval>& recorded, std::int64_t begin, std::int64_t end) {
+  return recorded.empty() || std::any_of(recorded.begin(), recorded.end(), [&](const Interval& window) {
+           return window.begin <= begin && end <= window.end;
+         });
+}
+
 // Extends each range to the begin of the next one. Precondition: at least two ranges.
-void make_contiguous(std::vector<Interval>& ranges) {
+void make_contiguous(std::vector<Interval>& ranges, const std::vector<Interval>& recorded) {
   std::vector<std::int64_t> lengths, distances;
   for (const Interval& range : ranges) lengths.push_back(range.end - range.begin);
   for (std::size_t i = 1; i < ranges.size(); ++i) distances.push_back(ranges[i].begin - ranges[i - 1].begin);
   const double length = median_length(std::move(lengths)), distance = median_length(std::move(distances));
   for (std::size_t i = 0; i + 1 < ranges.size(); ++i) {
     const auto pause = static_cast<double>(ranges[i + 1].begin - ranges[i].end);
-    if (pause <= kPause * std::max(length, distance)) ranges[i].end = ranges[i + 1].begin;
+    if (pause <= kPause * std::max(length, distance) && is_recorded(recorded, ranges[i].end, ranges[i + 1].begin))
+      ranges[i].end = ranges[i + 1].begin;
   }
   // What follows the last range belongs to its step, too, but is not in the trace.
   if (ranges.size() >= 3 && distance > 1.01 * length) ranges.pop_back();
@@ -73,7 +81,7 @@ TraceSteps steps_of(TraceEvents& events, Interval observed) {
   for (const Activity activity : {Activity::kStep, Activity::kPossibleStep}) {
     StepRanges ranges = most_numerous(events, activity);
     if (ranges.list.size() < 2) continue;
-    make_contiguous(ranges.list);
+    make_contiguous(ranges.list, events.recorded);
     if (ranges.list.size() >= kStepsForWarmUp) ranges.list.erase(ranges.list.begin());
     if (ranges.list.size() > kMostSteps) ranges.list.resize(kMostSteps);
     steps.windows = std::move(ranges.list);
@@ -81,7 +89,7 @@ TraceSteps steps_of(TraceEvents& events, Interval observed) {
     steps.found = true;
     return steps;
   }
-  steps.windows = {observed};
+  steps.windows = events.recorded.empty() ? std::vector<Interval>{observed} : events.recorded;
   return steps;
 }
 

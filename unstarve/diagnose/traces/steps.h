@@ -2,8 +2,8 @@
 // Finds the steps of a trace.
 //
 // Steps are the ranges of one name (without its number) in one thread, the most numerous ones. A step lasts until the
-// next one begins, except before a pause of more than ten steps. If there are four or more, the first one is left out,
-// because it contains warm-up.
+// next one begins, except before a pause of more than ten steps, or what was not recorded. If there are four or more,
+// the first one is left out, because it contains warm-up.
 //
 // Threads: pure functions. Failure: none.
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/device_use.h"
+#include "unstarve/diagnose/traces/intervals.h"
 
 namespace unstarve {
 
@@ -83,6 +84,7 @@ class TraceEvents {
   std::string format;
   Framework framework = Framework::kUnknown;
   std::int64_t image_bytes = 0;
+  std::vector<Interval> recorded;  // in order, disjoint; empty: everything from the first event to the last one
 
  private:
   struct Hash {

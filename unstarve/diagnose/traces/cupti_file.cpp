@@ -1,0 +1,364 @@
+#include "unstarve/diagnose/traces/cupti_file.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/statistics.h"
+#include "unstarve/diagnose/cupti/kernel_log.h"
+#include "unstarve/diagnose/traces/activity_names.h"
+#include "unstarve/diagnose/traces/kernel_period.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::size_t kLongestText = 1000;
+constexpr std::size_t kFewestForCost = 8;  // steps in windows, and others
+
+// CUPTI_ACTIVITY_MEMCPY_KIND_...
+CopyDirection cupti_direction(std::uint8_t kind) {
+  switch (kind) {
+    case 1:
+    case 3: return CopyDirection::kToDevice;
+    case 2:
+    case 4: return CopyDirection::kToHost;
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+    case 10: return CopyDirection::kOnDevice;
+    default: return CopyDirection::kUnknown;
+  }
+}
+
+// CUPTI_ACTIVITY_MEMORY_KIND_...
+MemoryKind cupti_memory(std::uint8_t kind) {
+  switch (kind) {
+    case 1: return MemoryKind::kPageable;
+    case 2: return MemoryKind::kPinned;
+    case 3:
+    case 4:
+    case 6: return MemoryKind::kDevice;
+    case 5:
+    case 7: return MemoryKind::kManaged;
+    default: return MemoryKind::kUnknown;
+  }
+}
+
+// Whether CUPTI itself takes this time; compilation and loading of modules are the program's.
+bool is_of_cupti(std::uint8_t kind) { return kind == 1 || kind == 2 || kind == 3 || kind == 7 || kind == 8; }
+
+std::string demangled(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
+  return status == 0 && text ? text.get() : name;
+}
+
+bool is_time(std::int64_t ns) { return ns > -kLatestNs && ns < kLatestNs; }
+
+class KernelLogReader {
+ public:
+  KernelLogReader(std::span<const std::uint8_t> file, const std::string& name, TraceEvents& events)
+      : file_(file), name_(name), events_(events) {}
+
+  KernelLogFacts read() {
+    KernelLogHeader header;
+    if (file_.size() < sizeof header) fail("found {} bytes", file_.size());
+    std::memcpy(&header, file_.data(), sizeof header);
+    if (std::memcmp(header.magic, kKernelLogMagic, sizeof header.magic) != 0) fail("found another kind of file");
+    if (header.version != 1) fail("found version {}", header.version);
+    facts_.process = header.process;
+    offset_ = sizeof header;
+    while (next()) {
+    }
+    if (open_) close_window(latest_ns_);  // the process was killed
+    if (file_.size() + kLongestText + 100 > kMostLogBytes && facts_.message.empty())
+      facts_.message = fmt::format("the limit of {} MB for kernels was reached", kMostLogBytes >> 20);
+    add_events();
+    return std::move(facts_);
+  }
+
+ private:
+  template <class... Arguments>
+  [[noreturn]] void fail(fmt::format_string<Arguments...> found, Arguments&&... arguments) const {
+    throw Error(ErrorKind::kInput, fmt::format("read kernels {}: {}; expected a file of unstarve watch", name_,
+                                               fmt::format(found, std::forward<Arguments>(arguments)...)));
+  }
+
+  // False: the end.
+  bool next() {
+    KernelLogEntry entry;
+    if (file_.size() - offset_ < sizeof entry) return false;
+    std::memcpy(&entry, file_.data() + offset_, sizeof entry);
+    const std::size_t at = std::exchange(offset_, offset_ + sizeof entry);
+    if (!is_time(entry.begin_ns) || !is_time(entry.end_ns)) fail("found an impossible time at byte {}", at);
+    switch (entry.kind) {
+      case KernelLogKind::kName:
+      case KernelLogKind::kMessage: {
+        if (entry.value > kLongestText) fail("found a text of {} bytes at byte {}", entry.value, at);
+        const std::size_t padded = (entry.value + 7) / 8 * 8;
+        if (file_.size() - offset_ < padded) return false;
+        std::string text(reinterpret_cast<const char*>(file_.data()) + offset_, entry.value);
+        offset_ += padded;
+        if (entry.kind == KernelLogKind::kMessage)
+          facts_.message = std::move(text);
+        else
+          names_[entry.name] = std::move(text);
+        return true;
+      }
+      case KernelLogKind::kWindowBegin:
+        if (open_) close_window(latest_ns_);
+        // After a correction of the clock, a window may lie before the latest one.
+        usable_ = facts_.windows.empty() || entry.begin_ns >= facts_.windows.back().time.end;
+        open_ = true;
+        latest_ns_ = entry.begin_ns;
+        window_ = {{entry.begin_ns, entry.begin_ns}, static_cast<std::int64_t>(entry.value)};
+        return true;
+      case KernelLogKind::kWindowEnd:
+        if (open_) close_window(entry.end_ns);
+        return true;
+      case KernelLogKind::kKernel:
+      case KernelLogKind::kCopy:
+      case KernelLogKind::kMemset:
+      case KernelLogKind::kSynchronisation:
+      case KernelLogKind::kOverhead:
+      case KernelLogKind::kCall:
+        latest_ns_ = std::max(latest_ns_, entry.end_ns);
+        entries_.push_back(entry);
+        return true;
+    }
+    fail("found an entry of kind {} at byte {}", static_cast<int>(entry.kind), at);
+  }
+
+  void close_window(std::int64_t end_ns) {
+    open_ = false;
+    window_.time.end = end_ns;
+    if (usable_ && end_ns > window_.time.begin) facts_.windows.push_back(window_);
+  }
+
+  // The part of an entry in the window in which it begins, or which begins in it.
+  [[nodiscard]] std::optional<Interval> in_window(const KernelLogEntry& entry) const {
+    const auto& windows = facts_.windows;
+    auto window = std::upper_bound(windows.begin(), windows.end(), entry.end_ns,
+                                   [](std::int64_t time, const KernelWindow& w) { return time < w.time.begin; });
+    if (window == windows.begin()) return std::nullopt;
+    --window;
+    const Interval part{std::max(entry.begin_ns, window->time.begin), std::min(entry.end_ns, window->time.end)};
+    return part.begin <= part.end ? std::optional(part) : std::nullopt;
+  }
+
+  struct Name {
+    std::uint32_t id = 0;
+    Activity kernel = Activity::kKernel, call = Activity::kRuntimeCall;
+  };
+  const Name& name_of(std::uint32_t number) {
+    const auto known = ids_.find(number);
+    if (known != ids_.end()) return known->second;
+    const auto found = names_.find(number);
+    const std::string text = found == names_.end() ? "unknown" : demangled(found->second);
+    Name name;
+    name.id = events_.name_id(text);
+    if (kernel_traits(text).collective) name.kernel = Activity::kCollective;
+    name.call = runtime_activity(text);
+    if (text.find("at::native") != std::string::npos) events_.framework = Framework::kPyTorch;
+    if (text.find("tensorflow::") != std::string::npos) events_.framework = Framework::kTensorFlow;
+    return ids_[number] = name;
+  }
+
+  void add_events() {
+    events_.format = "CUPTI";
+    for (const KernelWindow& window : facts_.windows) events_.recorded.push_back(window.time);
+    // Calls first, the outer before the inner ones.
+    std::sort(entries_.begin(), entries_.end(), [](const KernelLogEntry& a, const KernelLogEntry& b) {
+      return std::tie(a.lane, a.begin_ns, b.end_ns) < std::tie(b.lane, b.begin_ns, a.end_ns);
+    });
+    const bool has_calls = std::any_of(entries_.begin(), entries_.end(),
+                                       [](const KernelLogEntry& entry) { return entry.kind == KernelLogKind::kCall; });
+    std::uint64_t thread = 0;
+    std::int64_t outer_end_ns = std::numeric_limits<std::int64_t>::min();
+    for (const KernelLogEntry& entry : entries_) {
+      if (entry.kind == KernelLogKind::kCall) {
+        const bool nested = entry.lane == thread && entry.end_ns <= outer_end_ns;
+        if (nested) continue;
+        thread = entry.lane;
+        outer_end_ns = entry.end_ns;
+      }
+      const std::optional<Interval> part = in_window(entry);
+      if (part) add_event(entry, *part, has_calls);
+    }
+  }
+
+  void add_event(const KernelLogEntry& entry, Interval part, bool has_calls) {
+    TraceEvent event;
+    event.begin_ns = part.begin;
+    event.end_ns = part.end;
+    const bool on_device = entry.kind == KernelLogKind::kKernel || entry.kind == KernelLogKind::kCopy ||
+                           entry.kind == KernelLogKind::kMemset;
+    if (on_device) {
+      if (events_.device(entry.device) == nullptr) return;
+      event.device = entry.device;
+      event.lane = events_.lane_id(fmt::format("stream {}/{}", entry.device, entry.lane));
+    }
+    switch (entry.kind) {
+      case KernelLogKind::kKernel: {
+        const Name& name = name_of(entry.name);
+        event.activity = name.kernel;
+        event.name = name.id;
+        ++facts_.kernels;
+        break;
+      }
+      case KernelLogKind::kCopy:
+        event.activity = Activity::kCopy;
+        event.name = events_.name_id("Memcpy");
+        event.bytes = std::min(entry.value, std::uint64_t{1} << 48);
+        event.direction = cupti_direction(entry.detail);
+        event.host_memory = cupti_memory(entry.memory);
+        break;
+      case KernelLogKind::kMemset:
+        event.activity = Activity::kMemset;
+        event.name = events_.name_id("Memset");
+        break;
+      case KernelLogKind::kSynchronisation: {
+        constexpr std::uint8_t kStreamWaitsForEvent = 2;  // the host does not wait
+        if (has_calls || entry.detail == kStreamWaitsForEvent) return;
+        event.activity = Activity::kSynchronisation;
+        event.name = events_.name_id("synchronisation");
+        event.lane = events_.lane_id("host");
+        break;
+      }
+      case KernelLogKind::kOverhead:
+        if (!is_of_cupti(entry.detail)) return;
+        event.activity = Activity::kOverhead;
+        event.name = events_.name_id("CUPTI");
+        event.lane = events_.lane_id("CUPTI");
+        break;
+      default: {
+        const Name& name = name_of(entry.name);
+        event.activity = name.call;
+        event.name = name.id;
+        event.lane = events_.lane_id(fmt::format("thread {}", entry.lane));
+      }
+    }
+    events_.add(event);
+  }
+
+  std::span<const std::uint8_t> file_;
+  const std::string& name_;
+  TraceEvents& events_;
+  std::size_t offset_ = 0;
+  KernelLogFacts facts_;
+  std::vector<KernelLogEntry> entries_;
+  std::map<std::uint32_t, std::string> names_;
+  std::map<std::uint32_t, Name> ids_;
+  bool open_ = false, usable_ = false;
+  KernelWindow window_;
+  std::int64_t latest_ns_ = 0;
+};
+
+// The thread with the most launches.
+std::uint32_t launching_lane(TraceEvents& events) {
+  std::map<std::uint32_t, std::int64_t> launches;
+  for (const TraceEvent& event : events.events())
+    if (event.activity == Activity::kLaunch) ++launches[event.lane];
+  const auto most = std::max_element(launches.begin(), launches.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == launches.end() ? events.lane_id("host") : most->first;
+}
+
+// `times`: ascending.
+bool add_steps_between(const KernelLogFacts& facts, const std::vector<std::int64_t>& times, TraceEvents& events) {
+  TraceEvent step;
+  step.activity = Activity::kStep;
+  step.name = events.name_id("step");
+  step.lane = launching_lane(events);
+  bool added = false;
+  for (std::size_t i = 0; i + 1 < times.size(); ++i) {
+    for (const KernelWindow& window : facts.windows) {
+      if (times[i] < window.time.begin || times[i + 1] > window.time.end) continue;
+      step.begin_ns = times[i];
+      step.end_ns = times[i + 1];
+      events.add(step);
+      added = true;
+    }
+  }
+  return added;
+}
+
+std::int64_t monotonic_ns(double seconds) { return static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e9) * 1e9); }
+
+}  // namespace
+
+KernelLogFacts read_kernel_log(std::span<const std::uint8_t> file, const std::string& name, TraceEvents& events) {
+  return KernelLogReader(file, name, events).read();
+}
+
+bool add_marked_steps(const KernelLogFacts& facts, std::span<const double> times, TraceEvents& events) {
+  bool added = false;
+  for (const KernelWindow& window : facts.windows) {
+    // Wrapping arithmetic: a damaged file may have any time.
+    const auto shift = static_cast<std::uint64_t>(window.time.begin) - static_cast<std::uint64_t>(window.monotonic_ns);
+    std::vector<std::int64_t> in_window;
+    for (const double time : times) {
+      const auto ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(monotonic_ns(time)) + shift);
+      if (ns >= window.time.begin && ns <= window.time.end) in_window.push_back(ns);
+    }
+    added = add_steps_between(facts, in_window, events) || added;
+  }
+  return added;
+}
+
+bool add_steps_by_kernels(const KernelLogFacts& facts, TraceEvents& events) {
+  struct Start {
+    std::int64_t begin_ns;
+    std::pair<std::uint32_t, std::uint32_t> kernel;  // lane and name
+    bool operator<(const Start& other) const {
+      return std::tie(begin_ns, kernel) < std::tie(other.begin_ns, other.kernel);
+    }
+  };
+  std::vector<Start> starts;
+  for (const TraceEvent& event : events.events())
+    if (event.activity == Activity::kKernel) starts.push_back({event.begin_ns, {event.lane, event.name}});
+  std::sort(starts.begin(), starts.end());
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
+  std::vector<KernelStart> sequence;
+  std::uint32_t window = 0;
+  for (const Start& start : starts) {
+    while (window + 1 < facts.windows.size() && facts.windows[window + 1].time.begin <= start.begin_ns) ++window;
+    const auto number = numbers.try_emplace(start.kernel, static_cast<std::uint32_t>(numbers.size())).first->second;
+    sequence.push_back({number, window});
+  }
+  std::vector<std::int64_t> times;
+  for (const std::size_t begin : step_begins(sequence)) times.push_back(starts[begin].begin_ns);
+  return add_steps_between(facts, times, events);
+}
+
+double cost_of_recording(const KernelLogFacts& facts, std::span<const double> times) {
+  std::vector<double> inside, outside;
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    bool in = false, touches = false;
+    for (const KernelWindow& window : facts.windows) {
+      const double begin = 1e-9 * static_cast<double>(window.monotonic_ns);
+      const double end = begin + 1e-9 * static_cast<double>(window.time.end - window.time.begin);
+      in = in || (times[i - 1] >= begin && times[i] <= end);
+      touches = touches || (times[i] >= begin && times[i - 1] <= end);
+    }
+    if (in || !touches) (in ? inside : outside).push_back(times[i] - times[i - 1]);
+  }
+  if (inside.size() < kFewestForCost || outside.size() < kFewestForCost) return 0;
+  const double longer = median(inside), normal = median(outside);
+  return longer > normal && longer > 0 ? 1 - std::max(normal, 0.0) / longer : 0;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,47 @@
+#pragma once
+// Reads the file that the library in a watched process writes (cupti/kernel_log.h): kernels, copies and calls of the
+// runtime in short windows. Names of kernels are demangled. Calls of the driver within calls of the runtime are left
+// out.
+//
+// Threads: one. Ownership: values.
+// Failure: Error(kInput) for a file of another kind, or an entry of an unknown kind. A file may end within an entry, as
+//          its process may have been killed.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unstarve/diagnose/traces/trace_events.h"
+
+namespace unstarve {
+
+struct KernelWindow {
+  Interval time;                  // of CUPTI's clock
+  std::int64_t monotonic_ns = 0;  // its begin, of CLOCK_MONOTONIC
+};
+
+struct KernelLogFacts {
+  std::uint32_t process = 0;
+  std::int64_t kernels = 0;
+  std::vector<KernelWindow> windows;  // in order, disjoint
+  std::string message;                // why recording was not possible, or has ended; empty: no reason
+};
+
+// Adds the events, without steps, and sets `recorded`, `format` and `framework`. `name` is that of the file, for
+// errors.
+[[nodiscard]] KernelLogFacts read_kernel_log(std::span<const std::uint8_t> file, const std::string& name,
+                                             TraceEvents& events);
+
+// Adds a step between every two times that follow each other in a window. `times`: ends of steps, seconds of
+// CLOCK_MONOTONIC, ascending. False: none was added.
+bool add_marked_steps(const KernelLogFacts& facts, std::span<const double> times, TraceEvents& events);
+
+// The same by the sequence of kernels (kernel_period.h).
+bool add_steps_by_kernels(const KernelLogFacts& facts, TraceEvents& events);
+
+// Share of the time by which steps in windows are longer than the others, by their medians; 0 if there are too few.
+// `times` as above.
+[[nodiscard]] double cost_of_recording(const KernelLogFacts& facts, std::span<const double> times);
+
+}  // namespace unstarve

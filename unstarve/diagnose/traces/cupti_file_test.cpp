@@ -1,0 +1,227 @@
+#include "unstarve/diagnose/traces/cupti_file.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "unstarve/core/error.h"
+#include "unstarve/diagnose/cupti/kernel_log.h"
+#include "unstarve/diagnose/traces/reduce.h"
+
+namespace unstarve {
+namespace {
+
+using Catch::Contains;
+
+constexpr std::int64_t kCuptiSecond = 1'000'000'000, kCuptiMs = 1'000'000;
+
+// A file in memory; times are milliseconds.
+class LogBytes {
+ public:
+  LogBytes() {
+    KernelLogHeader header;
+    std::memcpy(header.magic, kKernelLogMagic, sizeof header.magic);
+    header.process = 4711;
+    append(&header, sizeof header);
+  }
+  void add(const KernelLogEntry& entry) { append(&entry, sizeof entry); }
+  void text(KernelLogKind kind, std::uint32_t number, const std::string& text) {
+    add({.kind = kind, .name = number, .value = text.size()});
+    bytes_.insert(bytes_.end(), text.begin(), text.end());
+    bytes_.resize((bytes_.size() + 7) / 8 * 8);
+  }
+  void begin(double ms, double monotonic_ms) {
+    add({.kind = KernelLogKind::kWindowBegin,
+         .begin_ns = ns(ms),
+         .value = static_cast<std::uint64_t>(ns(monotonic_ms))});
+  }
+  void end(double ms) { add({.kind = KernelLogKind::kWindowEnd, .end_ns = ns(ms)}); }
+  void kernel(std::uint32_t name, double begin_ms, double end_ms) {
+    add({.kind = KernelLogKind::kKernel, .name = name, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms), .lane = 7});
+  }
+  void call(std::uint32_t name, double begin_ms, double end_ms, std::uint64_t thread = 77) {
+    add({.kind = KernelLogKind::kCall, .name = name, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms), .lane = thread});
+  }
+  void copy(std::uint8_t memory, double begin_ms, double end_ms) {
+    add({.kind = KernelLogKind::kCopy,
+         .detail = 1,
+         .memory = memory,
+         .begin_ns = ns(begin_ms),
+         .end_ns = ns(end_ms),
+         .value = 1000});
+  }
+  void overhead(std::uint8_t kind, double begin_ms, double end_ms) {
+    add({.kind = KernelLogKind::kOverhead, .detail = kind, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms)});
+  }
+  [[nodiscard]] std::vector<std::uint8_t>& bytes() { return bytes_; }
+
+ private:
+  static std::int64_t ns(double ms) { return static_cast<std::int64_t>(ms * 1e6); }
+  void append(const void* data, std::size_t size) {
+    const auto* const begin = static_cast<const std::uint8_t*>(data);
+    bytes_.insert(bytes_.end(), begin, begin + size);
+  }
+  std::vector<std::uint8_t> bytes_;
+};
+
+// Two windows of 100 ms with nine seconds between them. Steps of 10 ms: a pageable copy of 4 ms, three kernels.
+LogBytes two_windows() {
+  LogBytes log;
+  for (const auto& [number, name] : std::vector<std::pair<std::uint32_t, const char*>>{
+           {1, "_Z4gemmPKfS0_Pf"}, {2, "relu"}, {3, "sgd"}, {4, "cudaLaunchKernel_v7000"}, {5, "cuLaunchKernel"}})
+    log.text(KernelLogKind::kName, number, name);
+  for (const double begin : {1000.0, 10'000.0}) {
+    log.begin(begin, begin - 500);
+    log.end(begin + 100);  // records arrive after the end
+    for (int step = -1; step < 11; ++step) {
+      const double time = begin + 3 + 10 * step;
+      log.copy(1, time, time + 4);
+      for (std::uint32_t name = 1; name <= 3; ++name) {
+        log.call(5, time + 4.001 + name, time + 4.008 + name);  // of the driver, in that of the runtime
+        log.call(4, time + 4 + name, time + 4.01 + name);
+        log.kernel(name, time + 4.01 + name, time + 4.9 + name);
+      }
+    }
+  }
+  return log;
+}
+
+TEST_CASE("windows of kernels, copies and calls") {
+  LogBytes log = two_windows();
+  TraceEvents events;
+  const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  CHECK(facts.process == 4711);
+  CHECK(facts.message.empty());
+  REQUIRE(facts.windows.size() == 2);
+  CHECK(facts.windows[1].time.begin == 10 * kCuptiSecond);
+  CHECK(facts.windows[1].time.end == 10 * kCuptiSecond + 100 * kCuptiMs);
+  CHECK(facts.windows[1].monotonic_ns == 9500 * kCuptiMs);
+  const TraceUse use = reduce_trace(events);
+  CHECK(use.format == "CUPTI");
+  CHECK(use.steps.empty());
+  CHECK(use.observed_s == Approx(0.2));
+  CHECK(use.analysed_s == Approx(0.2));  // not the time between the windows
+  CHECK(use.parts[static_cast<std::size_t>(StepActivity::kKernel)] == Approx(0.2 * 3 * 0.89 / 10).margin(0.003));
+  CHECK(std::any_of(use.kernels.begin(), use.kernels.end(),
+                    [](const NamedTime& kernel) { return kernel.name == "gemm(float const*, float const*, float*)"; }));
+  CHECK(use.runtime.launches.count == use.runtime.kernels);  // those of the driver do not count again
+  REQUIRE(use.copies.size() == 1);
+  CHECK(use.copies[0].direction == CopyDirection::kToDevice);
+  CHECK(use.copies[0].host_memory == MemoryKind::kPageable);
+}
+
+TEST_CASE("steps by the kernels") {
+  LogBytes log = two_windows();
+  TraceEvents events;
+  const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  REQUIRE(add_steps_by_kernels(facts, events));
+  const TraceUse use = reduce_trace(events);
+  CHECK(use.steps.size() >= 15);
+  for (const TraceStep& step : use.steps) CHECK(step.seconds == Approx(0.01));
+  CHECK(use.analysed_s == Approx(0.01 * static_cast<double>(use.steps.size())));
+}
+
+TEST_CASE("steps that the program marks") {
+  LogBytes log = two_windows();
+  TraceEvents events;
+  const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  std::vector<double> times;
+  for (int i = 0; i < 1200; ++i) times.push_back(0.002 + 0.01 * i);
+  REQUIRE(add_marked_steps(facts, times, events));
+  const TraceUse use = reduce_trace(events);
+  CHECK(use.steps.size() == 17);  // 9 in each window, without the first one
+  CHECK(use.analysed_s == Approx(0.17));
+  TraceEvents others;
+  CHECK_FALSE(add_marked_steps(facts, std::vector<double>{3, 3.01}, others));
+}
+
+TEST_CASE("time that CUPTI itself takes") {
+  LogBytes log = two_windows();
+  log.overhead(1, 1010, 1015);
+  log.overhead(5, 1020, 1080);  // the program's own: a function is loaded
+  log.overhead(1, 5000, 5500);  // outside of the windows
+  TraceEvents events;
+  (void)read_kernel_log(log.bytes(), "x", events);
+  CHECK(reduce_trace(events).overhead_s == Approx(0.005));
+}
+
+TEST_CASE("steps in windows are longer than others if recording is expensive") {
+  LogBytes log = two_windows();
+  TraceEvents events;
+  const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  std::vector<double> times{0};
+  while (times.back() < 12) {
+    const double time = times.back();
+    const bool recorded = (time >= 0.5 && time < 0.6) || (time >= 9.5 && time < 9.6);
+    times.push_back(time + (recorded ? 0.01 : 0.008));
+  }
+  CHECK(cost_of_recording(facts, times) == Approx(0.2));
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] = 0.01 * static_cast<double>(i);
+  CHECK(cost_of_recording(facts, times) == Approx(0).margin(1e-9));
+  CHECK(cost_of_recording(facts, std::vector<double>{1, 2, 3}) == 0);
+}
+
+TEST_CASE("a process that is killed in a window, and one that could not record") {
+  LogBytes log;
+  log.text(KernelLogKind::kName, 1, "gemm");
+  log.begin(1000, 0);
+  log.kernel(1, 1010, 1020);
+  log.kernel(1, 1030, 1050);
+  log.bytes().resize(log.bytes().size() - 3);  // within an entry
+  TraceEvents events;
+  KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  REQUIRE(facts.windows.size() == 1);
+  CHECK(facts.windows[0].time.end == 1020 * kCuptiMs);
+  CHECK(facts.kernels == 1);
+  LogBytes other;
+  other.text(KernelLogKind::kMessage, 0, "cuptiSubscribe: error");
+  TraceEvents none;
+  facts = read_kernel_log(other.bytes(), "x", none);
+  CHECK(facts.message == "cuptiSubscribe: error");
+  CHECK(facts.windows.empty());
+  CHECK(reduce_trace(none).analysed_s == 0);
+}
+
+TEST_CASE("files that are damaged, or of another kind") {
+  TraceEvents events;
+  CHECK_THROWS_WITH(read_kernel_log({}, "x", events), Contains("read kernels x: found 0 bytes"));
+  const std::vector<std::uint8_t> zeros(100);
+  CHECK_THROWS_WITH(read_kernel_log(zeros, "x", events), Contains("another kind of file"));
+  LogBytes wrong;
+  wrong.add({.kind = static_cast<KernelLogKind>(99)});
+  CHECK_THROWS_WITH(read_kernel_log(wrong.bytes(), "x", events), Contains("an entry of kind 99 at byte 16"));
+  LogBytes text;
+  text.add({.kind = KernelLogKind::kName, .value = 1u << 30});
+  CHECK_THROWS_WITH(read_kernel_log(text.bytes(), "x", events), Contains("a text of"));
+  LogBytes version;
+  version.bytes()[8] = 9;
+  CHECK_THROWS_WITH(read_kernel_log(version.bytes(), "x", events), Contains("found version 9"));
+  // Any bytes are read or rejected, and any length is.
+  LogBytes log = two_windows();
+  for (std::size_t size = 0; size < log.bytes().size(); size += 13) {
+    TraceEvents some;
+    if (size < sizeof(KernelLogHeader))
+      CHECK_THROWS_AS(read_kernel_log({log.bytes().data(), size}, "x", some), Error);
+    else
+      CHECK_NOTHROW(read_kernel_log({log.bytes().data(), size}, "x", some));
+  }
+  std::mt19937 random(5);
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<std::uint8_t> bytes = log.bytes();
+    for (int change = 0; change < 5; ++change) bytes[random() % bytes.size()] = static_cast<std::uint8_t>(random());
+    TraceEvents some;
+    try {
+      const KernelLogFacts facts = read_kernel_log(bytes, "x", some);
+      (void)add_steps_by_kernels(facts, some);
+      (void)reduce_trace(some);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace unstarve
