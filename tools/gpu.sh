@@ -106,7 +106,7 @@ cmake -S . -B "$folder/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX
   -DCMAKE_SHARED_LINKER_FLAGS="$link" -DCMAKE_MODULE_LINKER_FLAGS="$link" >"$folder/configure.log" 2>&1 ||
   { tail -30 "$folder/configure.log" >&2; fail "configure: failed; see build-gpu/configure.log"; }
 targets=(unstarve _core unstarve_device_test unstarve_ops_test unstarve_codecs_test unstarve_pipeline_test
-  unstarve_models_test unstarve_torch_test unstarve_train_test unstarve_jobs_test)
+  unstarve_models_test unstarve_diagnose_test unstarve_torch_test unstarve_train_test unstarve_jobs_test)
 cmake --build "$folder/build" -j "${JOBS:-$(nproc)}" --target "${targets[@]}" >"$folder/build.log" 2>&1 ||
   { grep -E 'error|FAILED' -A5 "$folder/build.log" | head -40 >&2; fail "build: failed; see build-gpu/build.log"; }
 built=$((SECONDS - started))

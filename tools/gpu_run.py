@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TEST_PROGRAMS = ("device", "ops", "codecs", "models", "torch", "train", "pipeline", "jobs")
+TEST_PROGRAMS = ("device", "ops", "codecs", "models", "torch", "train", "pipeline", "jobs", "diagnose")
 PYTHON_TESTS = ("device", "pytorch/test_loader_torch.py", "pytorch/test_from_torch_operations.py",
                 "loader/test_memory_limit.py")
 TAIL = 4000  # characters of output that a result keeps
@@ -188,6 +188,13 @@ def main() -> int:
         run.measure("tuning of ResNet-18", [
             program, "tune", data, "--device", device, "--model", "resnet18", "--minutes", "1.5", "--json"], 150),
     ]
+    # Utilisation by NVML and kernels by CUPTI of a program that watch starts; neither has run on a GPU before.
+    watched = str(build.parent / "watched.json")
+    train = [program, "train", data, "--device", device, "--model", "resnet18", "--minutes", "0.6", "--graph",
+             "off"]
+    measured.append(run.measure("training of ResNet-18 under watch", [
+        "sh", "-c", 'out=$1; shift; "$0" watch --out "$out" -- "$@" >/dev/null && cat "$out"', program, watched,
+        *train], 120))
     failed = [entry["name"] for entry in tested if entry.get("exit") != 0]
     result = {"commit": commit.stdout.strip(), "device": device, "build_seconds": arguments.build_seconds,
               "seconds": round(time.monotonic() - start, 1), "failed": failed, "tests": tested,

@@ -42,6 +42,7 @@ WatchOptions options_of(const Arguments& arguments) {
   }
   options.pid = static_cast<int>(arguments.integer("--pid", 0, 1, 1 << 30));
   options.seconds = arguments.number("--seconds", 0, 0.1, 1e9);
+  options.kernels = !arguments.has("--no-cupti");
   options.metrics = arguments.text("--metrics");
   options.confirm = arguments.has("--confirm");
   if (options.confirm && !started)
@@ -113,6 +114,7 @@ Command watch_command() {
         "some seconds each; requires a run of about a minute"},
        {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath},
        {"--tensorboard", "FOLDER", "", "write scalars and findings for TensorBoard", false, Completes::kPath},
+       {"--no-cupti", "", "", "do not record the kernels of NVIDIA GPUs in the command"},
        {"--metrics", "ADDRESS", "", "serve figures for Prometheus at http://ADDRESS/metrics; for example :9400"},
        json_option()},
       run};

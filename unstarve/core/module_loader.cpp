@@ -146,6 +146,11 @@ fs::path python_interpreter() {
   return path.python;
 }
 
+fs::path find_module(const std::string& file) {
+  const std::string path = in_run_path(file);
+  return path == file ? fs::path() : fs::path(path);
+}
+
 const void* load_module(const Module& module, const std::string& operation) {
   const Package package = *module.package == '\0' ? Package() : find_package(module.package);
   if (!package.folder.empty()) load_libraries(module, package, operation);

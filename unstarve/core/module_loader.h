@@ -6,6 +6,8 @@
 //   libunstarve_arrow.so   Parquet    Arrow C++ of pyarrow
 //   libunstarve_mpi.so     ranks      MPI of the system
 //
+// libunstarve_cupti.so is another kind of module: CUDA loads it (diagnose/cupti/module.cpp).
+//
 //   package path ──▶ version of the package ──▶ its libraries ──▶ module ──▶ stamp ──▶ table of functions
 //
 // The first folder of the package path that has the package provides its libraries. If none has it, they are those of
@@ -41,6 +43,9 @@ void set_package_path(std::vector<std::filesystem::path> folders);
 // the source tree of this build, else python3.
 void set_python_interpreter(std::filesystem::path interpreter);
 [[nodiscard]] std::filesystem::path python_interpreter();
+
+// The path of a file in the run path of the program or the extension; empty if it is not there.
+[[nodiscard]] std::filesystem::path find_module(const std::string& file);
 
 // The table of the module. `operation` begins the messages: "train". Every call loads, so callers keep the result.
 [[nodiscard]] const void* load_module(const Module& module, const std::string& operation);

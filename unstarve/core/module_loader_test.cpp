@@ -84,6 +84,10 @@ TEST_CASE("a missing module is reported by name") {
                                         Contains("Build or install both together"));
 }
 
+TEST_CASE("a file that is not in the run path is not found") {
+  CHECK(find_module("libunstarve_no_such_module.so").empty());
+}
+
 TEST_CASE("a library that is not a module is rejected") {
   Dl_info found;
   REQUIRE(::dladdr(reinterpret_cast<const void*>(&::abort), &found) != 0);

@@ -30,7 +30,7 @@ std::string verdict_of(const RanksDiagnosis& diagnosis) {
 
 // Of a file that was not written by this version, or not by watch.
 void check_profile(const RunProfile& profile, const std::string& name) {
-  if (profile.trace) {
+  if (profile.trace && profile.watching.seconds <= 0) {
     throw Error(ErrorKind::kInput,
                 fmt::format("diagnose {}: found a trace of another profiler; expected only outputs of unstarve watch "
                             "--out, if there are several files. Diagnose each trace alone.",

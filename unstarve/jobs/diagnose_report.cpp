@@ -169,7 +169,7 @@ std::vector<ReportTile> tiles_of_trace(const TraceUse& trace) {
 }  // namespace
 
 Report report_of(const TraceDiagnosis& diagnosis, const std::string& command) {
-  if (!diagnosis.profile.trace) {
+  if (!diagnosis.profile.trace || diagnosis.profile.watching.seconds > 0) {
     Report report = report_of(WatchResult{diagnosis.profile, diagnosis.findings}, command);
     report.title = "unstarve diagnose";
     return report;

@@ -11,12 +11,16 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/module_loader.h"
+#include "unstarve/diagnose/cupti/kernel_log.h"
 #include "unstarve/diagnose/metrics/metrics_server.h"
 #include "unstarve/diagnose/metrics/metrics_text.h"
 #include "unstarve/diagnose/probes/sampler.h"
@@ -174,6 +178,18 @@ class LiveMetrics {
   std::unique_ptr<MetricsServer> server_;
 };
 
+// CUDA then loads the recorder of kernels into the command. Returns why not; empty: it does, or --no-cupti was given.
+std::string record_kernels(const WatchOptions& options, const std::filesystem::path& folder) {
+  if (!options.kernels || folder.empty()) return "";
+  if (const char* const other = std::getenv(kInjection); other != nullptr && *other != '\0')
+    return fmt::format("{} already names {}", kInjection, other);
+  const std::filesystem::path module = find_module(kCuptiModule);
+  if (module.empty()) return fmt::format("{} of this build is not in the run path", kCuptiModule);
+  setenv(kInjection, module.c_str(), 1);
+  setenv(kCuptiVariable, folder.c_str(), 1);
+  return "";
+}
+
 RunProfile watch_command(const WatchOptions& options) {
   const HeldSignals signals;
   const std::unique_ptr<SlowdownGuard> guard = options.confirm ? std::make_unique<SlowdownGuard>() : nullptr;
@@ -181,6 +197,7 @@ RunProfile watch_command(const WatchOptions& options) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const StepLogFolder steps;
   if (!steps.path().empty()) setenv(kStepsVariable, steps.path().c_str(), 1);
+  const std::string no_kernels = record_kernels(options, steps.path());
   const pid_t child = start(options.command, signals);
   const double begin = seconds_now();
   CarefulSampler sampler(child, {.adopter = getpid(), .steps = steps.path(), .latest = metrics.latest()});
@@ -196,11 +213,15 @@ RunProfile watch_command(const WatchOptions& options) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
     if (arrived.signal != 0 && arrived.signal != SIGCHLD && !arrived.from_terminal) kill(child, arrived.signal);
     reap_others(child, sampler.recorder(), guard ? guard->process() : 0);
-    if (options.seconds > 0 && seconds_now() - begin >= options.seconds) finish(kTimeIsOver);
+    if (options.seconds > 0 && seconds_now() - begin >= options.seconds) {
+      finish(kTimeIsOver);
+      steps.remove_files();  // the command records no more kernels
+    }
   }
   finish("");  // before the command is waited for, while its final times are known
   int status = 0;
   waitpid(child, &status, 0);
+  if (!no_kernels.empty()) sampler.profile().watching.kernels_missing = no_kernels;
   sampler.profile().exit_code = exit_code_of(status);
   sampler.profile().command = joined(options.command);
   sampler.profile().slowdowns = checks;

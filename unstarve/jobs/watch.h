@@ -35,6 +35,7 @@ struct WatchOptions {
   std::vector<std::string> command;  // program and arguments; empty: the process `pid`
   int pid = 0;
   double seconds = 0;    // at most; 0: until the program ends
+  bool kernels = true;   // record those of NVIDIA GPUs in programs that are started, see diagnose/cupti/kernel_log.h
   bool confirm = false;  // slows processes to confirm the bottleneck, see slowdown_probe.h; only for a command
   std::string metrics;   // address of a server for Prometheus, see metrics_server.h; empty: none
 };

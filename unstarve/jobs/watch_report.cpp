@@ -12,6 +12,7 @@
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/rank_table.h"
 #include "unstarve/jobs/common/report_parts.h"
+#include "unstarve/jobs/common/trace_text.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
 
@@ -57,11 +58,13 @@ std::vector<std::vector<std::string>> gpu_rows(const RunProfile& profile) {
   return rows;
 }
 
-// Why GPUs, or one of them, were not watched.
+// Why GPUs, or one of them, were not watched, or kernels not recorded.
 std::vector<std::string> missing_gpus(const RunProfile& profile) {
   std::vector<std::string> reasons;
   if (!profile.watching.gpus_missing.empty())
     reasons.push_back("GPUs were not watched: " + profile.watching.gpus_missing);
+  if (!profile.watching.kernels_missing.empty())
+    reasons.push_back("kernels were not recorded: " + profile.watching.kernels_missing);
   for (const GpuUse& gpu : profile.gpus) {
     if (!gpu.missing.empty())
       reasons.push_back(fmt::format("the utilisation of GPU {} is unknown: {}", gpu.index, gpu.missing));
@@ -202,6 +205,34 @@ FiguresTable utilisation_table(const std::vector<GpuUse>& gpus) {
   return table;
 }
 
+// Parts of the steps in the windows in which kernels were recorded.
+FiguresTable step_parts_table(const TraceUse& trace) {
+  FiguresTable table{fmt::format("Parts of a step: {} steps in {:.1f} s in which kernels were recorded",
+                                 trace.steps.size(), trace.observed_s),
+                     {"part", "share", "ms per step"},
+                     {},
+                     false,
+                     true};
+  for (std::size_t part = 0; part < kStepActivities; ++part) {
+    if (trace.parts[part] <= 0) continue;
+    table.rows.push_back(
+        {to_string(static_cast<StepActivity>(part)), format_percent(trace.parts[part] / trace.analysed_s),
+         trace.steps.empty()
+             ? "no steps"
+             : fmt::format("{:.2f}", 1e3 * trace.parts[part] / static_cast<double>(trace.steps.size()))});
+  }
+  return table;
+}
+
+FiguresTable kernels_table(const TraceUse& trace) {
+  FiguresTable table{"Kernels with the most time", {"kernel", "count", "share"}, {}, true, true};
+  for (const NamedTime& kernel : trace.kernels) {
+    table.rows.push_back(
+        {kernel.name.substr(0, 100), std::to_string(kernel.count), format_percent(kernel.seconds / trace.analysed_s)});
+  }
+  return table;
+}
+
 FiguresTable activities_table(const PythonStacks& stacks) {
   FiguresTable table{"What the main thread does", {"activity", "share", "most at"}, {}, false, true};
   for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kCheckpoint, Activity::kLogging,
@@ -285,6 +316,7 @@ std::string to_text(const WatchResult& result) {
     add({"GPU", "utilisation", "idle", "memory", "clock", "power"});
     for (const std::vector<std::string>& row : rows) add(row);
   }
+  if (profile.trace) text += trace_to_text(*profile.trace);
   text += fmt::format(
       "\nwatched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks; {:.1f} of {} cores "
       "were busy; pressure: "
@@ -346,6 +378,10 @@ Report report_of(const WatchResult& result, const std::string& command) {
   if (FiguresTable table = gpus_table(profile); !table.rows.empty()) section.tables.push_back(std::move(table));
   if (FiguresTable table = utilisation_table(gpus_of_program(profile.gpus)); !table.rows.empty())
     section.tables.push_back(std::move(table));
+  if (profile.trace && profile.trace->analysed_s > 0) {
+    section.tables.push_back(step_parts_table(*profile.trace));
+    section.tables.push_back(kernels_table(*profile.trace));
+  }
   if (profile.stacks.seconds > 0) section.tables.push_back(activities_table(profile.stacks));
   if (profile.ranks.size() > 1) section.tables.push_back(ranks_table(profile.ranks));
   section.tables.push_back(processes_table(profile));

@@ -28,6 +28,7 @@
 #include "unstarve/diagnose/profile/roles.h"
 #include "unstarve/diagnose/profile/steady_part.h"
 #include "unstarve/diagnose/ranks/rank_uses.h"
+#include "unstarve/diagnose/traces/kernel_logs.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -90,7 +91,12 @@ class Sampler::Thread {
     gpus_.stop();
     add_to_timeline(seconds, processes);
     read_rank_numbers(processes);
-    return profile_of(seconds, std::move(processes), stacks_.finish());
+    RunProfile profile = profile_of(seconds, std::move(processes), stacks_.finish());
+    RecordedKernels kernels = read_kernel_logs(
+        options_.steps, [this](std::uint32_t program) { return read_step_times(options_.steps, program); });
+    profile.trace = std::move(kernels.trace);
+    profile.watching.kernels_missing = std::move(kernels.missing);
+    return profile;
   }
 
   [[nodiscard]] int recorder() const { return recorder_; }
@@ -118,7 +124,7 @@ class Sampler::Thread {
     profile.steps = read_step_logs(options_.steps);
     if (profile.steps.source.empty()) profile.steps = stacks_.steps();
     profile.gpus = gpus_.use();
-    profile.watching = {seconds, looks_, cpu_s_ + gpus_.cpu_s(), stacks_.cpu_s(), "", gpus_.missing()};
+    profile.watching = {seconds, looks_, cpu_s_ + gpus_.cpu_s(), stacks_.cpu_s(), "", gpus_.missing(), ""};
     profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());
     return profile;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,20 @@ StepUse steps_of(const StepLog& log) {
   return steps;
 }
 
+// Nothing if the file cannot be read, or has another form.
+std::optional<StepLog> step_log_in(const std::filesystem::path& file) {
+  StepLog log{};
+  try {
+    const std::string bytes = read_text_file(file);
+    if (bytes.size() != sizeof log) return std::nullopt;
+    std::memcpy(&log, bytes.data(), sizeof log);
+  } catch (const Error&) {
+    return std::nullopt;  // removed by another program
+  }
+  if (log.count < 0) return std::nullopt;
+  return log;
+}
+
 // By process id.
 std::map<int, StepLog> step_logs_in(const std::filesystem::path& folder) {
   std::map<int, StepLog> logs;
@@ -44,16 +59,8 @@ std::map<int, StepLog> step_logs_in(const std::filesystem::path& folder) {
     const std::string name = entry->path().stem().string();
     int pid = 0;
     std::from_chars(name.data(), name.data() + name.size(), pid);
-    std::string bytes;
-    try {
-      bytes = read_text_file(entry->path());
-    } catch (const Error&) {
-      continue;  // removed by another program
-    }
-    StepLog log{};
-    if (pid <= 0 || bytes.size() != sizeof log) continue;
-    std::memcpy(&log, bytes.data(), sizeof log);
-    if (log.count >= 0) logs.emplace(pid, log);
+    if (pid <= 0) continue;
+    if (const std::optional<StepLog> log = step_log_in(entry->path())) logs.emplace(pid, *log);
   }
   return logs;
 }
@@ -83,13 +90,26 @@ std::map<int, RankSteps> read_rank_steps(const std::filesystem::path& folder, do
   return result;
 }
 
+std::vector<double> read_step_times(const std::filesystem::path& folder, std::uint32_t process) {
+  std::vector<double> times;
+  const std::optional<StepLog> log = step_log_in(folder / (std::to_string(process) + ".steps"));
+  if (!log) return times;
+  for (std::int64_t i = std::max<std::int64_t>(log->count - kRing, 0); i < log->count; ++i)
+    times.push_back(log->ring[i % kRing]);
+  std::erase_if(times, [](double time) { return !(time >= 0); });
+  std::sort(times.begin(), times.end());  // a step may have ended while the file was read
+  return times;
+}
+
 StepLogFolder::StepLogFolder() {
   std::error_code error;
   std::string name = (std::filesystem::temp_directory_path(error) / "unstarve-steps-XXXXXX").string();
   if (mkdtemp(name.data()) != nullptr) path_ = name;
 }
 
-StepLogFolder::~StepLogFolder() {
+StepLogFolder::~StepLogFolder() { remove_files(); }
+
+void StepLogFolder::remove_files() const {
   if (path_.empty()) return;
   std::error_code error;
   std::filesystem::remove_all(path_, error);

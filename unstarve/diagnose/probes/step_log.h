@@ -8,8 +8,10 @@
 //
 // Threads: any. Failure: files of another form are ignored; a program may end while it writes.
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <vector>
 
 #include "unstarve/diagnose/profile/run_profile.h"
 
@@ -23,6 +25,8 @@ inline constexpr const char* kStepsVariable = "UNSTARVE_STEPS";
 // The steps of every process, by its id. Ends are seconds of CLOCK_MONOTONIC plus `to_unix_s`. Logs whose times
 // decrease are left out.
 [[nodiscard]] std::map<int, RankSteps> read_rank_steps(const std::filesystem::path& folder, double to_unix_s);
+// The ends of the latest steps of a process, seconds of CLOCK_MONOTONIC, ascending; at most 2048. Empty: it marks none.
+[[nodiscard]] std::vector<double> read_step_times(const std::filesystem::path& folder, std::uint32_t process);
 
 // A new empty folder, which the destructor removes with its files. If it cannot be made, its path is empty: steps are
 // not marked then.
@@ -33,6 +37,7 @@ class StepLogFolder {
   StepLogFolder(const StepLogFolder&) = delete;
   StepLogFolder& operator=(const StepLogFolder&) = delete;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  void remove_files() const;  // and the folder; processes that write to them notice it
 
  private:
   std::filesystem::path path_;

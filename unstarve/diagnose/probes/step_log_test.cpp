@@ -51,6 +51,13 @@ TEST_CASE("step logs") {
     write_log(path / "x.steps", 5, 0.5);
     write_log(path / "11.steps", -5, 0.5);
     CHECK(read_rank_steps(path, 0).size() == 2);
+    const std::vector<double> times = read_step_times(path, 8);
+    REQUIRE(times.size() == 2048);
+    CHECK(times.front() == 100 + 0.25 * (5000 - 2048));
+    CHECK(times.back() == 100 + 0.25 * 4999);
+    CHECK(read_step_times(path, 7).size() == 4);
+    CHECK(read_step_times(path, 9).empty());
+    CHECK(read_step_times(path, 10).empty());
   }
   CHECK_FALSE(std::filesystem::exists(path));
   CHECK(read_step_logs(path).source.empty());

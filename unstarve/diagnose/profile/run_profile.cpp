@@ -141,6 +141,7 @@ std::string to_json(const RunProfile& profile) {
   if (!profile.gpus.empty()) json["gpus"] = profile.gpus;
   if (!profile.timeline.gpu.empty()) json["timeline"]["gpu"] = profile.timeline.gpu;
   if (!profile.watching.gpus_missing.empty()) json["watching"]["gpus_missing"] = profile.watching.gpus_missing;
+  if (!profile.watching.kernels_missing.empty()) json["watching"]["kernels_missing"] = profile.watching.kernels_missing;
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -198,6 +199,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
     if (json.contains("trace")) profile.trace = trace_from(json.at("trace"), origin);
     if (json.contains("gpus")) profile.gpus = json.at("gpus").get<std::vector<GpuUse>>();
     profile.timeline.gpu = json.at("timeline").value("gpu", std::vector<double>());
+    profile.watching.kernels_missing = json.at("watching").value("kernels_missing", "");
     profile.watching.gpus_missing = json.at("watching").value("gpus_missing", "");
     return profile;
   } catch (const nlohmann::json::exception& error) {

@@ -94,10 +94,11 @@ struct MachineUse {
 struct Watching {
   double seconds = 0;  // of wall time
   std::int64_t looks = 0;
-  double cpu_s = 0;          // that watching used, without stacks
-  double stacks_cpu_s = 0;   // that recording stacks used
-  std::string stopped;       // why watching ended before the program; empty: it did not
-  std::string gpus_missing;  // why GPUs were not watched although they exist; empty: they were, or there are none
+  double cpu_s = 0;             // that watching used, without stacks
+  double stacks_cpu_s = 0;      // that recording stacks used
+  std::string stopped;          // why watching ended before the program; empty: it did not
+  std::string gpus_missing;     // why GPUs were not watched although they exist; empty: they were, or there are none
+  std::string kernels_missing;  // why kernels were not recorded although the program used CUDA; empty: no reason
 };
 
 // Busy cores of the roles over time; all lists have the same length.
@@ -147,7 +148,7 @@ struct RunProfile {
   SlowdownChecks slowdowns;       // missing in JSON if they were not requested
   std::vector<RankUse> ranks;     // see sort_ranks(); missing in JSON if there are none
   std::vector<GpuUse> gpus;       // of the machine
-  std::optional<TraceUse> trace;  // of another profiler; missing in JSON if there is none
+  std::optional<TraceUse> trace;  // of another profiler, or of the kernels that were recorded while watching
 };
 
 // What shares are computed from: `steady` and its duration, or the whole run.

@@ -14,7 +14,7 @@ TEST_CASE("a profile is the same after JSON") {
   RunProfile profile;
   profile.command = "python train.py \xff";
   profile.exit_code = 3;
-  profile.watching = {12.5, 100, 0.01, 0.02, "by a signal", "Unknown Error"};
+  profile.watching = {12.5, 100, 0.01, 0.02, "by a signal", "Unknown Error", "no CUPTI"};
   profile.machine.affinity_cores = 4;
   profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}, {2e9}, {0.75}};
   profile.gpus.resize(2);
@@ -58,6 +58,7 @@ TEST_CASE("a profile is the same after JSON") {
   wrong.ranks[0].steps = {3, 2, {2, 1}};
   CHECK_THROWS_WITH(run_profile_from_json(to_json(wrong), "x.json"), Contains("ends of steps"));
   CHECK(read.watching.gpus_missing == "Unknown Error");
+  CHECK(read.watching.kernels_missing == "no CUPTI");
   CHECK(read.timeline.gpu == std::vector<double>{0.75});
   REQUIRE(read.gpus.size() == 2);
   CHECK(read.gpus[1].used);

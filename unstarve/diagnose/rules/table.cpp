@@ -61,11 +61,18 @@ std::span<const Rule> rules() {
 
 std::vector<RunFinding> findings_of(const RunProfile& profile) {
   std::vector<RunFinding> findings;
+  // What a disturbed recording shows permits no conclusion; few-steps says so.
+  RunProfile without_trace;
+  const bool disturbed = profile.trace && is_disturbed(*profile.trace);
+  if (disturbed) {
+    without_trace = profile;
+    without_trace.trace.reset();
+  }
   double explained = 0;
   const auto apply = [&](bool if_unexplained) {
     for (const Rule& rule : rules()) {
       if (rule.if_unexplained != if_unexplained) continue;
-      std::optional<RunFinding> finding = rule.find(profile);
+      std::optional<RunFinding> finding = rule.find(disturbed && rule.find != kFewSteps.find ? without_trace : profile);
       if (!finding || (if_unexplained && explained >= finding->lost / 2)) continue;
       finding->rule = rule.name;
       findings.push_back(std::move(*finding));

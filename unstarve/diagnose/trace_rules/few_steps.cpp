@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kFewest = 5;
 
 std::string how_to_record(const TraceUse& trace) {
+  if (trace.format == "CUPTI") return "call un.step() at the end of every step, and run the program for 30 s or longer";
   if (trace.format == "Nsight Systems")
     return "record 10 steps, each inside of an NVTX range: torch.cuda.nvtx.range(f\"step {i}\")";
   return change_for(
@@ -38,7 +39,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   }
   if (overhead >= 0.03) {
     finding.evidence += fmt::format("{}the profiler itself took {:.0f} % of the time", few ? "; " : "", 100 * overhead);
-    finding.change += fmt::format("{}record less: no stacks, shapes or memory", few ? "; " : "");
+    finding.change += few ? "; " : "";
+    finding.change += trace.format == "CUPTI" ? "watch with --no-cupti: findings on kernels are left out"
+                                              : "record less: no stacks, shapes or memory";
   }
   if (trace.left_out > 0) {
     finding.evidence += fmt::format("{}{} events were left out, because they exceed the memory limit",

@@ -16,7 +16,7 @@ constexpr double kShortKernel = 20e-6;  // seconds; a launch takes 5 to 20 us on
 std::optional<RunFinding> find(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
-  const double lost = share_of(trace, trace.idle.launch_s);
+  const double idle_s = launch_idle_s(profile), lost = share_of(trace, idle_s);
   if (lost < 0.1 || trace.runtime.kernels == 0) return std::nullopt;
   const bool short_kernels = trace.runtime.median_kernel_s < kShortKernel;
   RunFinding finding;
@@ -27,7 +27,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "no accelerator works for {}, while the host neither loads, waits nor allocates; {:.0f} kernels per step, "
       "half "
       "of them shorter than {:.0f} us",
-      time_of(trace, trace.idle.launch_s), per_step(trace, static_cast<double>(trace.runtime.kernels)),
+      time_of(trace, idle_s), per_step(trace, static_cast<double>(trace.runtime.kernels)),
       1e6 * trace.runtime.median_kernel_s);
   if (!short_kernels && !trace.operators.empty()) {
     finding.evidence += fmt::format("; of operators on the CPU, {} takes most: {}", trace.operators[0].name,

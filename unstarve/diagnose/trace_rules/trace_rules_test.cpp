@@ -290,6 +290,32 @@ TEST_CASE("traces that permit no conclusion") {
   CHECK_THAT(findings_of(profile)[0].change, Contains("NVTX"));
 }
 
+TEST_CASE("a recording of watch that disturbed the program permits no conclusion") {
+  RunProfile profile = training(0.7);
+  profile.trace->idle.launch_s = 0.6;
+  profile.trace->format = "CUPTI";
+  CHECK(found(profile) == RuleNames{"launch-bound"});
+  profile.trace->overhead_s = 0.1;
+  CHECK(found(profile) == RuleNames{"few-steps"});
+  CHECK_THAT(findings_of(profile)[0].change, Contains("--no-cupti"));
+  profile.trace->format = "Kineto";  // its cost was chosen
+  CHECK(found(profile) == RuleNames{"few-steps", "launch-bound"});
+}
+
+TEST_CASE("what stacks show explains why the accelerator waits for the host") {
+  RunProfile profile = training(0.7);
+  profile.trace->idle.launch_s = 0.6;  // of 2 s
+  profile.trace->format = "CUPTI";
+  profile.stacks.seconds = 10;
+  profile.stacks.lines = {{"__next__", "torch/utils/data/dataloader.py", 5}};
+  profile.stacks.stacks = {{StackThread::kMain, {0}, 1, 0, 9}};
+  CHECK(finding_of(profile, "launch-bound").lost == Approx(0.2));
+  profile.stacks.stacks[0].seconds = 2.5;
+  CHECK_FALSE(found(profile).contains("launch-bound"));
+  profile.trace->format = "Kineto";  // it knows the loader itself
+  CHECK(finding_of(profile, "launch-bound").lost == Approx(0.3));
+}
+
 TEST_CASE("a gain is limited by what remains") {
   CHECK(gain_without(0.5).gain == Approx(2));
   CHECK(gain_without(1).gain == Approx(100));

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "unstarve/core/statistics.h"
+#include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
 namespace {
@@ -19,6 +21,17 @@ std::string duration(double seconds) {
 
 double share_of(const TraceUse& trace, double seconds) {
   return trace.analysed_s > 0 ? std::clamp(seconds / trace.analysed_s, 0.0, 1.0) : 0;
+}
+
+double launch_idle_s(const RunProfile& profile) {
+  if (!profile.trace) return 0;
+  const TraceUse& trace = *profile.trace;
+  if (trace.format != "CUPTI") return trace.idle.launch_s;
+  if (profile.stacks.seconds <= 0) return loader_limits(profile) ? 0 : trace.idle.launch_s;
+  double known = std::max(input_share(profile), 0.0);
+  for (const Activity activity : {Activity::kCheckpoint, Activity::kLogging})
+    known += share_of(profile.stacks, StackThread::kMain, activity);
+  return std::max(trace.idle.launch_s - known * trace.analysed_s, 0.0);
 }
 
 double per_step(const TraceUse& trace, double count) {

@@ -22,6 +22,11 @@ namespace unstarve {
 [[nodiscard]] double per_step(const TraceUse& trace, double count);
 [[nodiscard]] double median_step_s(const TraceUse& trace);
 
+// Time in which no device works because of what the host does, except waits for the device and allocations. What watch
+// records knows only calls of CUDA: of its traces, the shares of the main thread's time in the loader, in checkpoints
+// and in logs, as stacks show them, are subtracted; and all of it if workers limit the program.
+[[nodiscard]] double launch_idle_s(const RunProfile& profile);
+
 // The copies of one direction, of one kind of memory or of all others.
 [[nodiscard]] CopyUse copies_of(const TraceUse& trace, CopyDirection direction, bool pageable);
 // Time of copies in which no kernel runs, at most that of all copies in a step.

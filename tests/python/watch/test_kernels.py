@@ -1,0 +1,108 @@
+"""`unstarve watch` records the kernels of a program that uses CUDA; a library replaces CUPTI, and a small program the
+framework (tests/tools/cupti_stand_in.cpp, cuda_program.cpp).
+"""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PROGRAM, STAND_IN = os.environ.get("UNSTARVE_CUDA_PROGRAM"), os.environ.get("UNSTARVE_CUPTI_STAND_IN")
+pytestmark = pytest.mark.skipif(not PROGRAM or not STAND_IN, reason="UNSTARVE_CUDA_PROGRAM is not set")
+REAL = [path for path in (Path("/usr/local/cuda/lib64/libcupti.so"), Path("/usr/local/cuda-13.0/lib64/libcupti.so"))
+        if path.exists()]
+
+
+def watch(tmp_path, *arguments, mode=(), seconds=5, library=STAND_IN, **variables):
+    """The finished process, and its profile and findings."""
+    environment = {name: value for name, value in os.environ.items() if name != "CUDA_INJECTION64_PATH"}
+    environment |= {"UNSTARVE_CUPTI_LIBRARY": str(library), "UNSTARVE_CUPTI_TIMES": "0.5,0.6,0.8", **variables}
+    out = tmp_path / "out.json"
+    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", out, *arguments, "--", PROGRAM, str(seconds),
+                          *mode], capture_output=True, text=True, timeout=120, check=False, env=environment)
+    result = json.loads(out.read_text())
+    return run, result["profile"], {finding["rule"]: finding for finding in result["findings"]}
+
+
+def test_pageable_copies_are_found(tmp_path):
+    run, profile, rules = watch(tmp_path, "--report", tmp_path / "report.html")
+    assert (run.returncode, run.stdout) == (3, "trained\n"), run.stderr
+    trace = profile["trace"]
+    assert trace["format"] == "CUPTI"
+    assert 1.1 < trace["observed_s"] < 3  # windows only
+    assert len(trace["steps"]) > 20  # by the sequence of kernels
+    assert {kernel["name"] for kernel in trace["kernels"]} == {"gemm(float const*, float const*, float*)", "relu",
+                                                               "at::native::sgd(float*)"}
+    assert trace["framework"] == "PyTorch"
+    assert trace["copies"][0]["host_memory"] == "pageable"
+    assert trace["runtime"]["other_s"] == 0  # cudaGetDevice() is not recorded
+    assert rules["pageable-copies"]["lost"] > 0.2
+    assert "kernels_missing" not in profile["watching"]
+    assert "CUPTI trace:" in run.stderr
+    assert "Kernels with the most time" in (tmp_path / "report.html").read_text()
+    # The same from the file.
+    again = subprocess.run([os.environ["UNSTARVE"], "diagnose", tmp_path / "out.json"], capture_output=True, text=True,
+                           timeout=60, check=True)
+    assert "pageable" in again.stdout
+    assert "cuda_program" in again.stdout  # the processes, too
+
+
+def test_a_program_that_is_killed_in_a_window(tmp_path):
+    run, profile, _ = watch(tmp_path, mode=["killed"], seconds=4, UNSTARVE_CUPTI_TIMES="0.5,60,1")
+    assert run.returncode == 128 + signal.SIGKILL
+    assert profile["trace"]["runtime"]["kernels"] > 300
+    assert profile["trace"]["observed_s"] > 2.5
+
+
+def test_another_profiler_has_precedence(tmp_path):
+    run, profile, _ = watch(tmp_path, mode=["profiler"])
+    assert (run.returncode, run.stdout) == (3, "trained\n")
+    assert profile["trace"]["observed_s"] < 2.6  # until it appeared
+    assert "another profiler uses CUPTI" in profile["watching"]["kernels_missing"]
+    assert "kernels were not recorded: another profiler" in run.stderr
+
+
+def test_conclusions_are_withheld_if_recording_is_expensive(tmp_path):
+    run, profile, rules = watch(tmp_path, mode=["busy"])
+    assert profile["trace"]["overhead_s"] > 0.05 * profile["trace"]["analysed_s"]
+    assert "pageable-copies" not in rules
+    assert "the profiler itself took" in rules["few-steps"]["evidence"]
+    assert "--no-cupti" in rules["few-steps"]["change"]
+    assert run.returncode == 3
+
+
+@pytest.mark.parametrize(("variables", "message"), [
+    ({"CUPTI_STAND_IN_ERROR": "cuptiActivityEnable=7"}, "cuptiActivityEnable: CUPTI_ERROR_INVALID_KIND (7)"),
+    ({"CUPTI_STAND_IN_ERROR": "cuptiSubscribe=999"}, "cuptiSubscribe: CUPTI_ERROR_UNKNOWN (999)"),
+    ({"CUPTI_STAND_IN_ERROR": "cuptiGetVersion=1"}, "of CUPTI is not supported"),
+    ({"CUDA_INJECTION64_PATH": "/no/such/profiler.so"}, "CUDA_INJECTION64_PATH already names /no/such/profiler.so"),
+])
+def test_problems_are_named_and_change_nothing(tmp_path, variables, message):
+    run, profile, _ = watch(tmp_path, seconds=1, **variables)
+    assert (run.returncode, run.stdout) == (3, "trained\n")
+    assert "trace" not in profile
+    assert message in profile["watching"]["kernels_missing"]
+
+
+@pytest.mark.skipif(not REAL, reason="CUPTI is not installed")
+def test_the_real_cupti_without_a_gpu(tmp_path):
+    run, profile, _ = watch(tmp_path, seconds=1.5, library=REAL[0])
+    assert (run.returncode, run.stdout) == (3, "trained\n")
+    assert "trace" not in profile
+    assert "cupti" in profile["watching"]["kernels_missing"]
+
+
+def test_no_cupti(tmp_path):
+    run, profile, _ = watch(tmp_path, "--no-cupti", seconds=1)
+    assert (run.returncode, run.stdout) == (3, "trained\n")
+    assert "trace" not in profile
+    assert "kernels_missing" not in profile["watching"]
+
+
+def test_a_program_that_ends_within_a_window_does_not_wait(tmp_path):
+    run, profile, _ = watch(tmp_path, seconds=1, UNSTARVE_CUPTI_TIMES="0.3,60,1")
+    assert (run.returncode, run.stdout) == (3, "trained\n")
+    assert profile["watching"]["seconds"] < 1.9  # the library waits for two seconds at most

@@ -1,0 +1,30 @@
+#pragma once
+// The kernels that the processes of a watched command have recorded (cupti/kernel_log.h), reduced to a TraceUse.
+//
+// Of several processes, that with the most kernels is evaluated. Steps are those of un.step(), or are found by the
+// sequence of kernels.
+//
+// Threads: any. Failure: only std::bad_alloc; what cannot be read is explained in `missing`.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unstarve/diagnose/profile/device_use.h"
+
+namespace unstarve {
+
+struct RecordedKernels {
+  std::optional<TraceUse> trace;  // nothing: no process has recorded kernels
+  std::string missing;            // why kernels are missing although a process used CUDA; empty: no reason
+};
+
+// The ends of the latest steps that a process has marked, as read_step_times() (probes/step_log.h).
+using StepTimes = std::function<std::vector<double>(std::uint32_t process)>;
+
+[[nodiscard]] RecordedKernels read_kernel_logs(const std::filesystem::path& folder, const StepTimes& step_times);
+
+}  // namespace unstarve
