@@ -1,5 +1,5 @@
 // A library that replaces NVML in tests without a GPU; $UNSTARVE_NVML contains its path. $NVML_STAND_IN selects what it
-// reports: "troubled" (the default), "good", or the number of an error of nvmlInit_v2().
+// reports: "troubled" (the default), "good", "hang" in nvmlInit_v2(), or the number of an error of it.
 //
 // $NVML_STAND_IN_SCRIPT: a file that is read at every call, with lines of a key and values that replace those of the
 // selection:
@@ -9,6 +9,8 @@
 //   clock 1200                  MHz
 //   reasons 4                   bits
 //   process 4711 1000000 30     number, bytes, percent of the multiprocessors; one line for each
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -87,6 +89,7 @@ extern "C" {
 int nvml_stand_in_running() { return running; }
 
 int nvmlInit_v2() {
+  if (selected() == "hang") sleep(600);
   const int error = std::atoi(selected().c_str());
   running += error == 0;
   return error;

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -91,6 +92,14 @@ def test_a_problem_of_the_driver_is_named(tmp_path):
     assert "gpus" not in result["profile"]
     assert result["profile"]["watching"]["gpus_missing"] == "Driver/library version mismatch"
     assert "GPUs were not watched: Driver/library version mismatch" in run.stderr
+
+
+def test_a_driver_that_hangs_delays_nothing_but_the_end_of_watching(tmp_path):
+    begin = time.monotonic()
+    run, result = watch(tmp_path, "", seconds=1, selection="hang")
+    assert time.monotonic() - begin < 30
+    assert result["profile"]["processes"]
+    assert "GPUs were not watched: the driver did not answer" in run.stderr
 
 
 def test_a_machine_without_gpus_is_not_mentioned(tmp_path):
