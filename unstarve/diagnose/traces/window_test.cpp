@@ -1,5 +1,6 @@
 #include "unstarve/diagnose/traces/window.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "unstarve/diagnose/traces/reduce.h"
