@@ -62,8 +62,8 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
                       after.steps.rate, true,      ratio_of_rates(after.steps.seconds, before.steps.seconds)};
   comparison.before_steps = before.steps.seconds;
   comparison.after_steps = after.steps.seconds;
-  for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kCheckpoint, Activity::kLogging,
-                                  Activity::kCompile, Activity::kOther}) {
+  for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kExchange, Activity::kCheckpoint,
+                                  Activity::kLogging, Activity::kCompile, Activity::kOther}) {
     const auto before_ms = part_ms(before, activity), after_ms = part_ms(after, activity);
     if (!before_ms || !after_ms || *before_ms + *after_ms <= 0) continue;
     const char* const name = activity == Activity::kOther ? "compute" : to_string(activity);

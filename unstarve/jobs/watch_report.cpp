@@ -235,8 +235,9 @@ FiguresTable kernels_table(const TraceUse& trace) {
 
 FiguresTable activities_table(const PythonStacks& stacks) {
   FiguresTable table{"What the main thread does", {"activity", "share", "most at"}, {}, false, true};
-  for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kCheckpoint, Activity::kLogging,
-                                  Activity::kCompile, Activity::kDecode, Activity::kPixels, Activity::kOther}) {
+  for (const Activity activity :
+       {Activity::kInput, Activity::kThreads, Activity::kExchange, Activity::kCheckpoint, Activity::kLogging,
+        Activity::kCompile, Activity::kDecode, Activity::kPixels, Activity::kOther}) {
     const double share = share_of(stacks, StackThread::kMain, activity);
     if (share < 0.005) continue;
     const HotLine line = caller_of(stacks, StackThread::kMain, activity);

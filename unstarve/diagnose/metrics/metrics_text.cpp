@@ -103,8 +103,9 @@ void add_steps(Metrics& metrics, const RunProfile& profile) {
 void add_stacks(Metrics& metrics, const RunProfile& profile) {
   if (profile.stacks.seconds <= 0) return;
   metrics.begin("main_thread_ratio", "gauge", "What the main thread does, by samples of its stack.");
-  for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kCheckpoint, Activity::kLogging,
-                                  Activity::kCompile, Activity::kDecode, Activity::kPixels, Activity::kOther})
+  for (const Activity activity :
+       {Activity::kInput, Activity::kThreads, Activity::kExchange, Activity::kCheckpoint, Activity::kLogging,
+        Activity::kCompile, Activity::kDecode, Activity::kPixels, Activity::kOther})
     metrics.add(fmt::format("activity=\"{}\"", to_string(activity)),
                 share_of(profile.stacks, StackThread::kMain, activity));
 }

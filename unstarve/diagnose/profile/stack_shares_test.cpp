@@ -43,6 +43,22 @@ TEST_CASE("activities are those of the outermost known function") {
   CHECK(activity({}) == Activity::kOther);
 }
 
+TEST_CASE("exchanges with other ranks") {
+  PythonStacks stacks = recorded({{StackThread::kMain, {0, 1}, 2, 0, 0}});
+  for (const CodeLine& line :
+       {CodeLine{"all_reduce", "torch/distributed/distributed_c10d.py", 1},
+        CodeLine{"_sync_buffers", "torch/nn/parallel/distributed.py", 1},
+        CodeLine{"synchronize", "horovod/torch/mpi_ops.py", 1}, CodeLine{"barrier", "deepspeed/comm/comm.py", 1}}) {
+    stacks.lines = {{"main", "/x/train.py", 1}, line};
+    CHECK(share_of(stacks, StackThread::kMain, Activity::kExchange) == Approx(0.2));
+  }
+  for (const CodeLine& line : {CodeLine{"save", "torch/distributed/checkpoint/state_dict_saver.py", 1},
+                               CodeLine{"forward", "torch/nn/parallel/distributed.py", 1}}) {
+    stacks.lines = {{"main", "/x/train.py", 1}, line};
+    CHECK(share_of(stacks, StackThread::kMain, Activity::kExchange) == 0);
+  }
+}
+
 TEST_CASE("shares of the time") {
   const PythonStacks stacks = recorded({{StackThread::kMain, {0, 1, 2}, 3, 0.5, 0},
                                         {StackThread::kMain, {0, 1}, 1, 0, 0},
