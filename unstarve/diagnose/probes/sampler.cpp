@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
@@ -99,7 +98,10 @@ class Sampler::Thread {
     return profile;
   }
 
-  [[nodiscard]] int recorder() const { return recorder_; }
+  [[nodiscard]] int recorder() const {
+    const std::lock_guard lock(recorder_mutex_);
+    return recorder_;
+  }
 
  private:
   [[nodiscard]] double now() const { return seconds_now() - begin_; }
@@ -175,8 +177,11 @@ class Sampler::Thread {
         add_to_timeline(seconds, processes);
         steady_.add(seconds, processes);
         read_rank_numbers(processes);
-        stacks_.look(seconds, processes);
-        recorder_ = stacks_.recorder();
+        {
+          const std::lock_guard lock(recorder_mutex_);
+          stacks_.look(seconds, processes);
+          recorder_ = stacks_.recorder();
+        }
         if (options_.latest) {
           options_.latest->set(
               std::make_shared<RunProfile>(profile_of(seconds, std::move(processes), stacks_.so_far())));
@@ -205,7 +210,8 @@ class Sampler::Thread {
   SteadyPart steady_;
   StackProbe stacks_;
   std::map<int, RankNumbers> numbers_;  // by process id
-  std::atomic<int> recorder_ = 0;
+  mutable std::mutex recorder_mutex_;   // held while the recorder is started, so that its number is never unknown
+  int recorder_ = 0;
   std::int64_t looks_ = 0;
   double cpu_s_ = 0;
   std::string failure_;

@@ -106,7 +106,7 @@ TEST_CASE("workers that need all cores") {
   REQUIRE(found(profile) == Names{"expensive-samples"});
   const RunFinding finding = findings_of(profile)[0];
   CHECK(finding.lost == Approx(0.6));
-  CHECK(finding.gain == 0);
+  CHECK(finding.gain.gain == 0);
   CHECK(finding.evidence.find("uses 1.6 of 2.0 cores, decodes for 75 %") != std::string::npos);
   profile.machine.affinity_cores = 4;  // cores are free
   CHECK(found(profile) == Names{"few-workers"});
