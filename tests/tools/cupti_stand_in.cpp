@@ -69,6 +69,8 @@ std::size_t size_of(std::uint32_t kind) {
 
 extern "C" {
 
+int stand_in_kinds = 0;
+
 void stand_in_kernel(const char* name, std::uint32_t stream, std::uint64_t begin_ns, std::uint64_t end_ns) {
   CuptiKernelRecord record{};
   record.kind = kCuptiConcurrentKernel;
@@ -140,11 +142,13 @@ int cuptiActivityRegisterCallbacks(decltype(request) requested, decltype(complet
 int cuptiActivityEnable(std::uint32_t kind) {
   const std::lock_guard lock(mutex);
   kinds.insert(kind);
+  stand_in_kinds = static_cast<int>(kinds.size());
   return error_of("cuptiActivityEnable");
 }
 int cuptiActivityDisable(std::uint32_t kind) {
   const std::lock_guard lock(mutex);
   kinds.erase(kind);
+  stand_in_kinds = static_cast<int>(kinds.size());
   return 0;
 }
 int cuptiActivityEnableRuntimeApi(std::uint32_t function, std::uint8_t enable) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 extern "C" {
+extern int stand_in_kinds;  // number of kinds that are recorded at present
 void stand_in_kernel(const char* name, std::uint32_t stream, std::uint64_t begin_ns, std::uint64_t end_ns);
 // To the device: from pageable memory (1) or pinned memory (2).
 void stand_in_copy(std::uint8_t memory, std::uint64_t bytes, std::uint64_t begin_ns, std::uint64_t end_ns);

@@ -6,23 +6,43 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 PROGRAM, STAND_IN = os.environ.get("UNSTARVE_CUDA_PROGRAM"), os.environ.get("UNSTARVE_CUPTI_STAND_IN")
 pytestmark = pytest.mark.skipif(not PROGRAM or not STAND_IN, reason="UNSTARVE_CUDA_PROGRAM is not set")
+# Kernels in random order, so that steps are known by un.step() only.
+MARKED = """
+import ctypes, os, random, sys, time
+import unstarve as un
+ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
+cupti = ctypes.CDLL(os.environ["UNSTARVE_CUPTI_LIBRARY"])
+names = [f"kernel_{i}".encode() for i in range(20)]
+cupti.stand_in_kernel.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64]
+slow = float(sys.argv[1])  # seconds by which steps are longer while kernels are recorded
+kinds = ctypes.c_int.in_dll(cupti, "stand_in_kinds")
+until = time.monotonic() + 8
+while time.monotonic() < until:
+    now = time.time_ns()
+    for i in range(random.randrange(1, 8)):
+        cupti.stand_in_kernel(random.choice(names), 7, now + 1_000_000 * i, now + 1_000_000 * (i + 1))
+    time.sleep(0.03 + (slow if kinds.value else 0))
+    un.step()
+"""
 REAL = [path for path in (Path("/usr/local/cuda/lib64/libcupti.so"), Path("/usr/local/cuda-13.0/lib64/libcupti.so"))
         if path.exists()]
 
 
-def watch(tmp_path, *arguments, mode=(), seconds=5, library=STAND_IN, **variables):
+def watch(tmp_path, *arguments, mode=(), seconds=5, library=STAND_IN, command=None, **variables):
     """The finished process, and its profile and findings."""
     environment = {name: value for name, value in os.environ.items() if name != "CUDA_INJECTION64_PATH"}
     environment |= {"UNSTARVE_CUPTI_LIBRARY": str(library), "UNSTARVE_CUPTI_TIMES": "0.5,0.6,0.8", **variables}
     out = tmp_path / "out.json"
-    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", out, *arguments, "--", PROGRAM, str(seconds),
-                          *mode], capture_output=True, text=True, timeout=120, check=False, env=environment)
+    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", out, *arguments, "--",
+                          *(command or [PROGRAM, str(seconds), *mode])], capture_output=True, text=True, timeout=120,
+                         check=False, env=environment)
     result = json.loads(out.read_text())
     return run, result["profile"], {finding["rule"]: finding for finding in result["findings"]}
 
@@ -34,6 +54,9 @@ def test_pageable_copies_are_found(tmp_path):
     assert trace["format"] == "CUPTI"
     assert 1.1 < trace["observed_s"] < 3  # windows only
     assert len(trace["steps"]) > 20  # by the sequence of kernels
+    assert profile["steps"]["source"] == "the sequence of kernels"
+    assert profile["steps"]["rate"] == pytest.approx(len(trace["steps"]) / trace["analysed_s"])
+    assert "by the sequence of kernels" in run.stderr
     assert {kernel["name"] for kernel in trace["kernels"]} == {"gemm(float const*, float const*, float*)", "relu",
                                                                "at::native::sgd(float*)"}
     assert trace["framework"] == "PyTorch"
@@ -72,6 +95,19 @@ def test_conclusions_are_withheld_if_recording_is_expensive(tmp_path):
     assert "the profiler itself took" in rules["few-steps"]["evidence"]
     assert "--no-cupti" in rules["few-steps"]["change"]
     assert run.returncode == 3
+
+
+@pytest.mark.parametrize("slow", [0, 0.02])
+def test_steps_that_the_program_marks(tmp_path, slow):
+    _, profile, rules = watch(tmp_path, command=[sys.executable, "-c", MARKED, str(slow)],
+                              UNSTARVE_CUPTI_TIMES="1,1.2,1.2")
+    trace = profile["trace"]
+    assert len(trace["steps"]) > 30
+    lengths = sorted(step["seconds"] for step in trace["steps"])
+    assert 0.03 + slow <= lengths[len(lengths) // 2] < 0.042 + slow
+    if slow:  # other programs may lengthen some steps of the other case
+        assert 0.25 < trace["overhead_s"] / trace["analysed_s"] < 0.5
+        assert "the profiler itself took" in rules["few-steps"]["evidence"]
 
 
 @pytest.mark.parametrize(("variables", "message"), [

@@ -56,6 +56,18 @@ RankNumbers rank_numbers_of(int pid) {
   }
 }
 
+// Of the windows in which kernels were recorded.
+StepUse steps_of_kernels(const TraceUse& trace) {
+  constexpr std::size_t kMost = 2048;
+  StepUse steps;
+  if (trace.steps.empty() || trace.analysed_s <= 0) return steps;
+  steps.source = "the sequence of kernels";
+  steps.rate = static_cast<double>(trace.steps.size()) / trace.analysed_s;
+  for (std::size_t i = trace.steps.size() - std::min(trace.steps.size(), kMost); i < trace.steps.size(); ++i)
+    steps.seconds.push_back(trace.steps[i].seconds);
+  return steps;
+}
+
 // When to do something again whose cost is limited.
 struct Interval {
   double shortest_s, longest_s;
@@ -95,6 +107,7 @@ class Sampler::Thread {
         options_.steps, [this](std::uint32_t program) { return read_step_times(options_.steps, program); });
     profile.trace = std::move(kernels.trace);
     profile.watching.kernels_missing = std::move(kernels.missing);
+    if (profile.steps.source.empty() && profile.trace) profile.steps = steps_of_kernels(*profile.trace);
     return profile;
   }
 
