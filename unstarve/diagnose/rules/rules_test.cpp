@@ -473,6 +473,8 @@ TEST_CASE("ranks that are alike, apart, or alone have no straggler") {
   CHECK(found(profile) == Names{});
   profile = two_ranks(0.6, 0.05);
   for (std::size_t i = 0; i < 50; ++i) profile.ranks[1].steps.ends_s[i] += 0.03 * static_cast<double>(i);
+  CHECK(found(profile) == Names{"straggler-rank"});  // at the same rate
+  profile.ranks[1].steps.rate = 7.7;
   CHECK(found(profile) == Names{});  // they do not end their steps together
   profile = two_ranks(0.6, 0.05);
   profile.ranks.pop_back();
