@@ -109,18 +109,18 @@ KernelTraits kernel_traits(std::string_view name) {
   return traits;
 }
 
-Activity runtime_activity(std::string_view name) {
+TraceActivity runtime_activity(std::string_view name) {
   const std::string text = lower(name);
-  if (contains_any(text, kLaunches)) return Activity::kLaunch;
-  if (text.find("synchronize") != std::string::npos) return Activity::kSynchronisation;
+  if (contains_any(text, kLaunches)) return TraceActivity::kLaunch;
+  if (text.find("synchronize") != std::string::npos) return TraceActivity::kSynchronisation;
   if (text.find("memcpy") != std::string::npos) {
-    return text.find("async") != std::string::npos ? Activity::kCopyCall : Activity::kSynchronisation;
+    return text.find("async") != std::string::npos ? TraceActivity::kCopyCall : TraceActivity::kSynchronisation;
   }
   const bool frees = text.starts_with("cudafree") || text.starts_with("hipfree");
   // The asynchronous ones take memory from a pool and do not wait for the device.
   if ((frees || contains_any(text, kAllocations)) && text.find("async") == std::string::npos)
-    return Activity::kAllocation;
-  return Activity::kRuntimeCall;
+    return TraceActivity::kAllocation;
+  return TraceActivity::kRuntimeCall;
 }
 
 std::string range_stem(std::string_view name) {
@@ -133,28 +133,28 @@ std::string range_stem(std::string_view name) {
   return stem;
 }
 
-std::optional<Activity> range_activity(std::string_view name) {
+std::optional<TraceActivity> range_activity(std::string_view name) {
   const std::string text = lower(name);
-  if (begins_with_any(text, kLoaderRanges)) return Activity::kLoader;
+  if (begins_with_any(text, kLoaderRanges)) return TraceActivity::kLoader;
   if (text.find("checkpointfunction") == std::string::npos && contains_any(text, kCheckpointRanges))
-    return Activity::kCheckpoint;
-  if (begins_with_any(text, kLoggingRanges)) return Activity::kLogging;
+    return TraceActivity::kCheckpoint;
+  if (begins_with_any(text, kLoggingRanges)) return TraceActivity::kLogging;
   const std::string stem = range_stem(name);
-  if (std::find(kStepRanges.begin(), kStepRanges.end(), stem) != kStepRanges.end()) return Activity::kPossibleStep;
+  if (std::find(kStepRanges.begin(), kStepRanges.end(), stem) != kStepRanges.end()) return TraceActivity::kPossibleStep;
   return std::nullopt;
 }
 
-std::optional<Activity> python_activity(std::string_view name) {
+std::optional<TraceActivity> python_activity(std::string_view name) {
   // Kineto writes "path/file.py(line): function".
   const std::size_t colon = name.rfind("): ");
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view function = name.substr(colon + 3);
   const auto in = [&](std::string_view file) { return name.substr(0, colon).find(file) != std::string_view::npos; };
-  if (in("utils/data/dataloader.py") && function == "__next__") return Activity::kLoader;
-  if (in("torch/serialization.py") && function == "save") return Activity::kCheckpoint;
+  if (in("utils/data/dataloader.py") && function == "__next__") return TraceActivity::kLoader;
+  if (in("torch/serialization.py") && function == "save") return TraceActivity::kCheckpoint;
   if (in("torch/distributed/checkpoint/") && (function == "save" || function == "save_state_dict"))
-    return Activity::kCheckpoint;
-  if (in("tensorboard/writer.py") || in("wandb/sdk/wandb_run.py")) return Activity::kLogging;
+    return TraceActivity::kCheckpoint;
+  if (in("tensorboard/writer.py") || in("wandb/sdk/wandb_run.py")) return TraceActivity::kLogging;
   return std::nullopt;
 }
 

@@ -20,16 +20,16 @@ struct KernelTraits {
 [[nodiscard]] KernelTraits kernel_traits(std::string_view name);
 
 // A function of the runtime or driver: "cudaLaunchKernel", "cuMemAlloc_v2", "hipMemcpyAsync", "cudaFree_v3020".
-[[nodiscard]] Activity runtime_activity(std::string_view name);
+[[nodiscard]] TraceActivity runtime_activity(std::string_view name);
 
 // A range that the program or the framework has named; nothing if the name has no known meaning.
-[[nodiscard]] std::optional<Activity> range_activity(std::string_view name);
+[[nodiscard]] std::optional<TraceActivity> range_activity(std::string_view name);
 
 // The name of a range without its number, in lower case: "step" for "Step #12".
 [[nodiscard]] std::string range_stem(std::string_view name);
 
 // A function in a Python stack, as "torch/serialization.py(944): save"; nothing if it is of no interest.
-[[nodiscard]] std::optional<Activity> python_activity(std::string_view name);
+[[nodiscard]] std::optional<TraceActivity> python_activity(std::string_view name);
 
 struct CopyName {
   CopyDirection direction = CopyDirection::kUnknown;

@@ -47,34 +47,34 @@ TEST_CASE("collectives") {
 }
 
 TEST_CASE("functions of the runtime") {
-  CHECK(runtime_activity("cudaLaunchKernel") == Activity::kLaunch);
-  CHECK(runtime_activity("cudaLaunchKernelExC_v11060") == Activity::kLaunch);
-  CHECK(runtime_activity("cuLaunchKernel") == Activity::kLaunch);
-  CHECK(runtime_activity("hipExtModuleLaunchKernel") == Activity::kLaunch);
-  CHECK(runtime_activity("cudaGraphLaunch_v10000") == Activity::kLaunch);
-  CHECK(runtime_activity("cudaMemcpyAsync") == Activity::kCopyCall);
-  CHECK(runtime_activity("cuMemcpyHtoDAsync_v2") == Activity::kCopyCall);
-  CHECK(runtime_activity("cudaMemcpy_v3020") == Activity::kSynchronisation);
-  CHECK(runtime_activity("cudaStreamSynchronize_v3020") == Activity::kSynchronisation);
-  CHECK(runtime_activity("hipDeviceSynchronize") == Activity::kSynchronisation);
-  CHECK(runtime_activity("cudaMalloc") == Activity::kAllocation);
-  CHECK(runtime_activity("cudaFree_v3020") == Activity::kAllocation);
-  CHECK(runtime_activity("cudaHostAlloc") == Activity::kAllocation);
-  CHECK(runtime_activity("cuMemAlloc_v2") == Activity::kAllocation);
-  CHECK(runtime_activity("cudaMallocAsync") == Activity::kRuntimeCall);
-  CHECK(runtime_activity("cudaStreamWaitEvent") == Activity::kRuntimeCall);
-  CHECK(runtime_activity("cudaEventQuery") == Activity::kRuntimeCall);
+  CHECK(runtime_activity("cudaLaunchKernel") == TraceActivity::kLaunch);
+  CHECK(runtime_activity("cudaLaunchKernelExC_v11060") == TraceActivity::kLaunch);
+  CHECK(runtime_activity("cuLaunchKernel") == TraceActivity::kLaunch);
+  CHECK(runtime_activity("hipExtModuleLaunchKernel") == TraceActivity::kLaunch);
+  CHECK(runtime_activity("cudaGraphLaunch_v10000") == TraceActivity::kLaunch);
+  CHECK(runtime_activity("cudaMemcpyAsync") == TraceActivity::kCopyCall);
+  CHECK(runtime_activity("cuMemcpyHtoDAsync_v2") == TraceActivity::kCopyCall);
+  CHECK(runtime_activity("cudaMemcpy_v3020") == TraceActivity::kSynchronisation);
+  CHECK(runtime_activity("cudaStreamSynchronize_v3020") == TraceActivity::kSynchronisation);
+  CHECK(runtime_activity("hipDeviceSynchronize") == TraceActivity::kSynchronisation);
+  CHECK(runtime_activity("cudaMalloc") == TraceActivity::kAllocation);
+  CHECK(runtime_activity("cudaFree_v3020") == TraceActivity::kAllocation);
+  CHECK(runtime_activity("cudaHostAlloc") == TraceActivity::kAllocation);
+  CHECK(runtime_activity("cuMemAlloc_v2") == TraceActivity::kAllocation);
+  CHECK(runtime_activity("cudaMallocAsync") == TraceActivity::kRuntimeCall);
+  CHECK(runtime_activity("cudaStreamWaitEvent") == TraceActivity::kRuntimeCall);
+  CHECK(runtime_activity("cudaEventQuery") == TraceActivity::kRuntimeCall);
 }
 
 TEST_CASE("ranges") {
-  CHECK(range_activity("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") == Activity::kLoader);
-  CHECK(range_activity("IteratorGetNext:IteratorGetNextOp") == Activity::kLoader);
-  CHECK(range_activity("Trainer.save_checkpoint") == Activity::kCheckpoint);
+  CHECK(range_activity("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") == TraceActivity::kLoader);
+  CHECK(range_activity("IteratorGetNext:IteratorGetNextOp") == TraceActivity::kLoader);
+  CHECK(range_activity("Trainer.save_checkpoint") == TraceActivity::kCheckpoint);
   CHECK(range_activity("CheckpointFunction") == std::nullopt);
-  CHECK(range_activity("step 12") == Activity::kPossibleStep);
-  CHECK(range_activity("iteration_7") == Activity::kPossibleStep);
-  CHECK(range_activity("Training Step #3") == Activity::kPossibleStep);
-  CHECK(range_activity("[pl][profile]run_training_batch") == Activity::kPossibleStep);
+  CHECK(range_activity("step 12") == TraceActivity::kPossibleStep);
+  CHECK(range_activity("iteration_7") == TraceActivity::kPossibleStep);
+  CHECK(range_activity("Training Step #3") == TraceActivity::kPossibleStep);
+  CHECK(range_activity("[pl][profile]run_training_batch") == TraceActivity::kPossibleStep);
   CHECK(range_activity("Optimizer.step#SGD.step") == std::nullopt);
   CHECK(range_activity("forward") == std::nullopt);
   CHECK(range_activity("12") == std::nullopt);
@@ -82,10 +82,10 @@ TEST_CASE("ranges") {
 }
 
 TEST_CASE("functions in Python stacks") {
-  CHECK(python_activity("torch/utils/data/dataloader.py(733): __next__") == Activity::kLoader);
-  CHECK(python_activity("torch/serialization.py(944): save") == Activity::kCheckpoint);
+  CHECK(python_activity("torch/utils/data/dataloader.py(733): __next__") == TraceActivity::kLoader);
+  CHECK(python_activity("torch/serialization.py(944): save") == TraceActivity::kCheckpoint);
   CHECK(python_activity("torch/serialization.py(1004): _save") == std::nullopt);
-  CHECK(python_activity("torch/utils/tensorboard/writer.py(355): add_scalar") == Activity::kLogging);
+  CHECK(python_activity("torch/utils/tensorboard/writer.py(355): add_scalar") == TraceActivity::kLogging);
   CHECK(python_activity("train.py(12): save") == std::nullopt);
   CHECK(python_activity("<built-in method save of type object>") == std::nullopt);
 }

@@ -161,7 +161,7 @@ class KernelLogReader {
 
   struct Name {
     std::uint32_t id = 0;
-    Activity kernel = Activity::kKernel, call = Activity::kRuntimeCall;
+    TraceActivity kernel = TraceActivity::kKernel, call = TraceActivity::kRuntimeCall;
   };
   const Name& name_of(std::uint32_t number) {
     const auto known = ids_.find(number);
@@ -170,7 +170,7 @@ class KernelLogReader {
     const std::string text = found == names_.end() ? "unknown" : demangled(found->second);
     Name name;
     name.id = events_.name_id(text);
-    if (kernel_traits(text).collective) name.kernel = Activity::kCollective;
+    if (kernel_traits(text).collective) name.kernel = TraceActivity::kCollective;
     name.call = runtime_activity(text);
     if (text.find("at::native") != std::string::npos) events_.framework = Framework::kPyTorch;
     if (text.find("tensorflow::") != std::string::npos) events_.framework = Framework::kTensorFlow;
@@ -220,27 +220,27 @@ class KernelLogReader {
         break;
       }
       case KernelLogKind::kCopy:
-        event.activity = Activity::kCopy;
+        event.activity = TraceActivity::kCopy;
         event.name = events_.name_id("Memcpy");
         event.bytes = std::min(entry.value, std::uint64_t{1} << 48);
         event.direction = cupti_direction(entry.detail);
         event.host_memory = cupti_memory(entry.memory);
         break;
       case KernelLogKind::kMemset:
-        event.activity = Activity::kMemset;
+        event.activity = TraceActivity::kMemset;
         event.name = events_.name_id("Memset");
         break;
       case KernelLogKind::kSynchronisation: {
         constexpr std::uint8_t kStreamWaitsForEvent = 2;  // the host does not wait
         if (has_calls || entry.detail == kStreamWaitsForEvent) return;
-        event.activity = Activity::kSynchronisation;
+        event.activity = TraceActivity::kSynchronisation;
         event.name = events_.name_id("synchronisation");
         event.lane = events_.lane_id("host");
         break;
       }
       case KernelLogKind::kOverhead:
         if (!is_of_cupti(entry.detail)) return;
-        event.activity = Activity::kOverhead;
+        event.activity = TraceActivity::kOverhead;
         event.name = events_.name_id("CUPTI");
         event.lane = events_.lane_id("CUPTI");
         break;
@@ -271,7 +271,7 @@ class KernelLogReader {
 std::uint32_t launching_lane(TraceEvents& events) {
   std::map<std::uint32_t, std::int64_t> launches;
   for (const TraceEvent& event : events.events())
-    if (event.activity == Activity::kLaunch) ++launches[event.lane];
+    if (event.activity == TraceActivity::kLaunch) ++launches[event.lane];
   const auto most = std::max_element(launches.begin(), launches.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == launches.end() ? events.lane_id("host") : most->first;
@@ -280,7 +280,7 @@ std::uint32_t launching_lane(TraceEvents& events) {
 // `times`: ascending.
 bool add_steps_between(const KernelLogFacts& facts, const std::vector<std::int64_t>& times, TraceEvents& events) {
   TraceEvent step;
-  step.activity = Activity::kStep;
+  step.activity = TraceActivity::kStep;
   step.name = events.name_id("step");
   step.lane = launching_lane(events);
   bool added = false;
@@ -329,7 +329,7 @@ bool add_steps_by_kernels(const KernelLogFacts& facts, TraceEvents& events) {
   };
   std::vector<Start> starts;
   for (const TraceEvent& event : events.events())
-    if (event.activity == Activity::kKernel) starts.push_back({event.begin_ns, {event.lane, event.name}});
+    if (event.activity == TraceActivity::kKernel) starts.push_back({event.begin_ns, {event.lane, event.name}});
   std::sort(starts.begin(), starts.end());
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
   std::vector<KernelStart> sequence;

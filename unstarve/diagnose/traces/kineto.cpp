@@ -55,14 +55,14 @@ std::int64_t to_integer(double value) { return std::abs(value) < 9e18 ? static_c
 class CachedActivity {
  public:
   template <class Find>
-  std::optional<Activity> operator()(std::uint32_t id, const Find& find) {
+  std::optional<TraceActivity> operator()(std::uint32_t id, const Find& find) {
     if (id >= known_.size()) known_.resize(id + 1);
     if (!known_[id].first) known_[id] = {true, find()};
     return known_[id].second;
   }
 
  private:
-  std::vector<std::pair<bool, std::optional<Activity>>> known_;
+  std::vector<std::pair<bool, std::optional<TraceActivity>>> known_;
 };
 
 class KinetoReader {
@@ -242,7 +242,7 @@ class KinetoReader {
     event.begin_ns = begin;
     event.end_ns = begin + length;
     event.name = events_.name_id(name_);
-    const std::optional<Activity> activity = activity_of(category, event.name);
+    const std::optional<TraceActivity> activity = activity_of(category, event.name);
     if (!activity) return;
     event.activity = *activity;
     if (category == Category::kKernel || category == Category::kCopy || category == Category::kMemset) {
@@ -265,30 +265,31 @@ class KinetoReader {
     events_.add(event);
   }
 
-  std::optional<Activity> activity_of(Category category, std::uint32_t id) {
+  std::optional<TraceActivity> activity_of(Category category, std::uint32_t id) {
     switch (category) {
       case Category::kKernel:
-        return kernels_(id, [&]() -> std::optional<Activity> {
-          return kernel_traits(name_).collective ? Activity::kCollective : Activity::kKernel;
+        return kernels_(id, [&]() -> std::optional<TraceActivity> {
+          return kernel_traits(name_).collective ? TraceActivity::kCollective : TraceActivity::kKernel;
         });
-      case Category::kCopy: return Activity::kCopy;
-      case Category::kMemset: return Activity::kMemset;
-      case Category::kRuntime: return calls_(id, [&]() -> std::optional<Activity> { return runtime_activity(name_); });
+      case Category::kCopy: return TraceActivity::kCopy;
+      case Category::kMemset: return TraceActivity::kMemset;
+      case Category::kRuntime:
+        return calls_(id, [&]() -> std::optional<TraceActivity> { return runtime_activity(name_); });
       case Category::kOperator:
-        return operators_(id, [&]() -> std::optional<Activity> {
-          if (name_.starts_with("ProfilerStep#")) return Activity::kStep;
-          return range_activity(name_) == Activity::kLoader ? Activity::kLoader : Activity::kOperator;
+        return operators_(id, [&]() -> std::optional<TraceActivity> {
+          if (name_.starts_with("ProfilerStep#")) return TraceActivity::kStep;
+          return range_activity(name_) == TraceActivity::kLoader ? TraceActivity::kLoader : TraceActivity::kOperator;
         });
       case Category::kRange:
-        return ranges_(id, [&]() -> std::optional<Activity> {
-          return name_.starts_with("ProfilerStep#") ? Activity::kStep : range_activity(name_);
+        return ranges_(id, [&]() -> std::optional<TraceActivity> {
+          return name_.starts_with("ProfilerStep#") ? TraceActivity::kStep : range_activity(name_);
         });
       case Category::kPython: return functions_(id, [&] { return python_activity(name_); });
       // Others (lazy loading, full command queues) are of CUDA.
       case Category::kOverhead:
-        if (name_ == "Instrumentation" || name_ == "Resource" || name_.starts_with("Activity Buffer") ||
+        if (name_ == "Instrumentation" || name_ == "Resource" || name_.starts_with("TraceActivity Buffer") ||
             name_ == "Buffer Flush")
-          return Activity::kOverhead;
+          return TraceActivity::kOverhead;
         return std::nullopt;
       default: return std::nullopt;
     }

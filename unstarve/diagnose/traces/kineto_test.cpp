@@ -27,8 +27,8 @@ std::string kineto_text(const std::string& events, const std::string& others = "
   return R"~({"schemaVersion": 1, )~" + others + R"~("traceEvents": [)~" + events + "]}";
 }
 
-std::vector<Activity> activities(TraceEvents events) {
-  std::vector<Activity> list;
+std::vector<TraceActivity> activities(TraceEvents events) {
+  std::vector<TraceActivity> list;
   for (const TraceEvent& event : events.events()) list.push_back(event.activity);
   return list;
 }
@@ -71,8 +71,9 @@ TEST_CASE("events of the host") {
      "dur": 99},
     {"name": "process_name", "ph": "M", "ts": 0, "pid": 1, "tid": 0, "args": {"name": "python"}})~";
   CHECK(activities(read_events(kineto_text(kEvents))) ==
-        std::vector<Activity>{Activity::kStep, Activity::kOperator, Activity::kLoader, Activity::kLaunch,
-                              Activity::kLaunch, Activity::kCheckpoint, Activity::kOverhead});
+        std::vector<TraceActivity>{TraceActivity::kStep, TraceActivity::kOperator, TraceActivity::kLoader,
+                                   TraceActivity::kLaunch, TraceActivity::kLaunch, TraceActivity::kCheckpoint,
+                                   TraceActivity::kOverhead});
 }
 
 TEST_CASE("copies, memsets and collectives of a device") {
@@ -84,7 +85,8 @@ TEST_CASE("copies, memsets and collectives of a device") {
      "args": {"device": 0, "bytes": 512}},
     {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0, "tid": 20, "ts": 3,
      "dur": 1, "args": {"device": 0, "stream": 20}})~"));
-  CHECK(activities(events) == std::vector<Activity>{Activity::kCopy, Activity::kMemset, Activity::kCollective});
+  CHECK(activities(events) ==
+        std::vector<TraceActivity>{TraceActivity::kCopy, TraceActivity::kMemset, TraceActivity::kCollective});
   CHECK(events.events()[0].bytes == 4096);
   CHECK(events.events()[0].host_memory == MemoryKind::kPageable);
   CHECK(events.events()[0].direction == CopyDirection::kToDevice);
@@ -99,7 +101,7 @@ TEST_CASE("the categories of PyTorch 1.8") {
   "stream" : 7, "correlation" : 334, "external id" : 4}},
     {"ph": "X", "cat": "Runtime", "name": "cudaMemcpyAsync", "pid": 13721, "tid": "456", "ts": 360, "dur": 20,
      "args": {"correlation": 334, "external id": 4}})~"))) ==
-        std::vector<Activity>{Activity::kStep, Activity::kCopy, Activity::kCopyCall});
+        std::vector<TraceActivity>{TraceActivity::kStep, TraceActivity::kCopy, TraceActivity::kCopyCall});
 }
 
 TEST_CASE("memory and images") {

@@ -149,7 +149,7 @@ class NsightReader {
   void read_kernels() {
     if (!file_.has_table(kKernels)) return;
     SqliteFile::Rows rows = rows_of(kKernels, {"deviceId", "streamId", "demangledName", "shortName"});
-    std::unordered_map<std::int64_t, Activity> activities;
+    std::unordered_map<std::int64_t, TraceActivity> activities;
     while (rows.next()) {
       std::optional<TraceEvent> event = device_event(rows);
       if (!event) continue;
@@ -157,7 +157,7 @@ class NsightReader {
       const Name& name = string(id);
       const auto [activity, added] = activities.try_emplace(id);
       if (added) {
-        activity->second = kernel_traits(name.text).collective ? Activity::kCollective : Activity::kKernel;
+        activity->second = kernel_traits(name.text).collective ? TraceActivity::kCollective : TraceActivity::kKernel;
         if (name.text.find("at::native") != std::string::npos) events_.framework = Framework::kPyTorch;
         if (name.text.find("tensorflow::") != std::string::npos) events_.framework = Framework::kTensorFlow;
       }
@@ -175,7 +175,7 @@ class NsightReader {
     while (rows.next()) {
       std::optional<TraceEvent> event = device_event(rows);
       if (!event) continue;
-      event->activity = Activity::kKernel;
+      event->activity = TraceActivity::kKernel;
       event->name = name;
       events_.add(*event);
     }
@@ -188,7 +188,7 @@ class NsightReader {
     while (rows.next()) {
       std::optional<TraceEvent> event = device_event(rows);
       if (!event) continue;
-      event->activity = Activity::kCopy;
+      event->activity = TraceActivity::kCopy;
       event->name = name;
       event->bytes = static_cast<std::uint64_t>(std::clamp(rows.integer(4), std::int64_t{0}, std::int64_t{1} << 48));
       event->direction = direction_of(rows.integer(5));
@@ -205,7 +205,7 @@ class NsightReader {
     while (rows.next()) {
       std::optional<TraceEvent> event = device_event(rows);
       if (!event) continue;
-      event->activity = Activity::kMemset;
+      event->activity = TraceActivity::kMemset;
       event->name = name;
       events_.add(*event);
     }
@@ -216,7 +216,7 @@ class NsightReader {
   void read_calls() {
     if (!file_.has_table(kCalls)) return;
     SqliteFile::Rows rows = rows_of(kCalls, {"globalTid", "nameId"});
-    std::unordered_map<std::int64_t, Activity> activities;
+    std::unordered_map<std::int64_t, TraceActivity> activities;
     while (rows.next()) {
       if (rows.is_null(1)) continue;
       const Name& name = string(rows.integer(3));
@@ -241,7 +241,7 @@ class NsightReader {
       if (rows.is_null(1) || (!rows.is_null(5) && type != kPushPop && type != kStartEnd)) continue;
       std::string name(rows.text(3));
       if (name.empty() && !rows.is_null(4)) name = string(rows.integer(4)).text;
-      const std::optional<Activity> activity = range_activity(name);
+      const std::optional<TraceActivity> activity = range_activity(name);
       if (!activity) continue;
       TraceEvent event;
       event.begin_ns = rows.integer(0);

@@ -36,10 +36,13 @@ enum Set : std::size_t {
 };
 static_assert(kInOperator == static_cast<std::size_t>(StepActivity::kOperator) && kStepActivities == kInOperator + 2);
 
-bool is_on_device(Activity activity) { return activity <= Activity::kMemset; }
-bool is_runtime_call(Activity activity) { return activity >= Activity::kLaunch && activity <= Activity::kRuntimeCall; }
-bool is_of_main_thread(Activity activity) {
-  return activity == Activity::kLoader || activity == Activity::kCheckpoint || activity == Activity::kLogging;
+bool is_on_device(TraceActivity activity) { return activity <= TraceActivity::kMemset; }
+bool is_runtime_call(TraceActivity activity) {
+  return activity >= TraceActivity::kLaunch && activity <= TraceActivity::kRuntimeCall;
+}
+bool is_of_main_thread(TraceActivity activity) {
+  return activity == TraceActivity::kLoader || activity == TraceActivity::kCheckpoint ||
+         activity == TraceActivity::kLogging;
 }
 
 std::int64_t median_ns(std::vector<std::int64_t> values) {
@@ -52,7 +55,7 @@ std::int64_t median_ns(std::vector<std::int64_t> values) {
 std::uint32_t busiest_lane(const std::vector<TraceEvent>& events) {
   std::map<std::uint32_t, std::int64_t> counts;
   for (const TraceEvent& event : events)
-    if (!is_on_device(event.activity) && event.activity != Activity::kOverhead) ++counts[event.lane];
+    if (!is_on_device(event.activity) && event.activity != TraceActivity::kOverhead) ++counts[event.lane];
   const auto most =
       std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == counts.end() ? 0 : most->first;
@@ -115,7 +118,7 @@ class Reduction {
   [[nodiscard]] Interval observed_time() const {
     Interval observed{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
     for (const TraceEvent& event : events_) {
-      if (event.activity == Activity::kOverhead) continue;
+      if (event.activity == TraceActivity::kOverhead) continue;
       observed.begin = std::min(observed.begin, event.begin_ns);
       observed.end = std::max(observed.end, event.end_ns);
     }
@@ -126,7 +129,7 @@ class Reduction {
     main_ = steps_.lane ? *steps_.lane : busiest_lane(events_);
     launching_ = {main_};
     for (const TraceEvent& event : events_)
-      if (event.activity == Activity::kLaunch) launching_.insert(event.lane);
+      if (event.activity == TraceActivity::kLaunch) launching_.insert(event.lane);
   }
 
   // Whether the event counts, by its thread.
@@ -141,20 +144,20 @@ class Reduction {
       const auto add = [&](Set set) { sets_[set].add(event.begin_ns, event.end_ns); };
       if (is_runtime_call(event.activity)) add(kInRuntime);
       switch (event.activity) {
-        case Activity::kKernel: add(kInKernel); break;
-        case Activity::kCopy:
+        case TraceActivity::kKernel: add(kInKernel); break;
+        case TraceActivity::kCopy:
           add(kInCopy);
           if (event.direction == CopyDirection::kToHost) to_host_.add(event.begin_ns, event.end_ns);
           break;
-        case Activity::kMemset: add(kInMemset); break;
-        case Activity::kCollective: add(kInCollective); break;
-        case Activity::kLoader: add(kInLoader); break;
-        case Activity::kOperator: add(kInOperator); break;
-        case Activity::kCheckpoint: add(kInCheckpoint); break;
-        case Activity::kLogging: add(kInLogging); break;
-        case Activity::kAllocation: add(kInAllocation); break;
-        case Activity::kSynchronisation: add(kInSynchronisation); break;
-        case Activity::kCopyCall: add(kInCopyCall); break;
+        case TraceActivity::kMemset: add(kInMemset); break;
+        case TraceActivity::kCollective: add(kInCollective); break;
+        case TraceActivity::kLoader: add(kInLoader); break;
+        case TraceActivity::kOperator: add(kInOperator); break;
+        case TraceActivity::kCheckpoint: add(kInCheckpoint); break;
+        case TraceActivity::kLogging: add(kInLogging); break;
+        case TraceActivity::kAllocation: add(kInAllocation); break;
+        case TraceActivity::kSynchronisation: add(kInSynchronisation); break;
+        case TraceActivity::kCopyCall: add(kInCopyCall); break;
         default: break;
       }
     }
@@ -174,12 +177,12 @@ class Reduction {
       DeviceUse& device = devices_[event.device];
       device.index = event.device;
       const double seconds = seconds_of(event.end_ns - event.begin_ns);
-      if (event.activity == Activity::kKernel || event.activity == Activity::kCollective) {
+      if (event.activity == TraceActivity::kKernel || event.activity == TraceActivity::kCollective) {
         busy[event.device].add(event.begin_ns, event.end_ns);
         names.add(event.name, seconds);
       }
       switch (event.activity) {
-        case Activity::kKernel: {
+        case TraceActivity::kKernel: {
           std::optional<KernelTraits>& known = traits[event.name];
           if (!known) known = kernel_traits(source_.name(event.name));
           device.kernel_s += seconds;
@@ -188,8 +191,8 @@ class Reduction {
           kernels.push_back(event.end_ns - event.begin_ns);
           break;
         }
-        case Activity::kCollective: device.collective_s += seconds; break;
-        case Activity::kMemset: device.memset_s += seconds; break;
+        case TraceActivity::kCollective: device.collective_s += seconds; break;
+        case TraceActivity::kMemset: device.memset_s += seconds; break;
         default: {
           device.copy_s += seconds;
           CopyUse& copy = copies[{event.direction, event.host_memory}];
@@ -235,16 +238,16 @@ class Reduction {
     };
     std::uint32_t lane = 0;
     for (const TraceEvent& event : events_) {
-      if (event.activity == Activity::kOverhead) use_.overhead_s += seconds_of(event.end_ns - event.begin_ns);
+      if (event.activity == TraceActivity::kOverhead) use_.overhead_s += seconds_of(event.end_ns - event.begin_ns);
       if (!windows_.contains(event.begin_ns)) continue;
       const double seconds = seconds_of(event.end_ns - event.begin_ns);
-      if (event.activity == Activity::kOperator) {
+      if (event.activity == TraceActivity::kOperator) {
         leave(event.lane == lane ? event.begin_ns : std::numeric_limits<std::int64_t>::max());
         lane = event.lane;
         if (!open.empty()) open.back().self_s -= seconds;
         open.push_back({event.end_ns, seconds, event.name});
       }
-      if (event.activity == Activity::kLoader && event.lane == main_ && use_.loader.empty())
+      if (event.activity == TraceActivity::kLoader && event.lane == main_ && use_.loader.empty())
         use_.loader = source_.name(event.name);
       if (is_runtime_call(event.activity) && launching_.contains(event.lane)) add_call(event.activity, seconds);
     }
@@ -252,13 +255,13 @@ class Reduction {
     use_.operators = names.longest();
   }
 
-  void add_call(Activity activity, double seconds) {
+  void add_call(TraceActivity activity, double seconds) {
     CallUse* use = nullptr;
     switch (activity) {
-      case Activity::kLaunch: use = &use_.runtime.launches; break;
-      case Activity::kCopyCall: use = &use_.runtime.copies; break;
-      case Activity::kSynchronisation: use = &use_.runtime.synchronisations; break;
-      case Activity::kAllocation: use = &use_.runtime.allocations; break;
+      case TraceActivity::kLaunch: use = &use_.runtime.launches; break;
+      case TraceActivity::kCopyCall: use = &use_.runtime.copies; break;
+      case TraceActivity::kSynchronisation: use = &use_.runtime.synchronisations; break;
+      case TraceActivity::kAllocation: use = &use_.runtime.allocations; break;
       default: use_.runtime.other_s += seconds; return;
     }
     ++use->count;

@@ -13,20 +13,20 @@ constexpr std::int64_t kMs = 1'000'000;
 class Recording {
  public:
   explicit Recording(std::size_t limit = kMostEvents) : events_(limit) {}
-  TraceEvent& add(Activity activity, double begin_ms, double end_ms, const char* name = "x",
+  TraceEvent& add(TraceActivity activity, double begin_ms, double end_ms, const char* name = "x",
                   const char* lane = nullptr) {
     TraceEvent event;
     event.begin_ns = static_cast<std::int64_t>(begin_ms * kMs);
     event.end_ns = static_cast<std::int64_t>(end_ms * kMs);
     event.activity = activity;
     event.name = events_.name_id(name);
-    event.lane = events_.lane_id(lane != nullptr ? lane : activity <= Activity::kMemset ? "stream" : "main");
+    event.lane = events_.lane_id(lane != nullptr ? lane : activity <= TraceActivity::kMemset ? "stream" : "main");
     events_.add(event);
     return events_.events().back();
   }
   // Steps of 10 ms from 0 on.
   void add_steps(int count) {
-    for (int i = 0; i < count; ++i) add(Activity::kStep, 10 * i, 10 * (i + 1), "ProfilerStep");
+    for (int i = 0; i < count; ++i) add(TraceActivity::kStep, 10 * i, 10 * (i + 1), "ProfilerStep");
   }
   TraceUse reduce() { return reduce_trace(events_); }
   TraceEvents& events() { return events_; }
@@ -49,13 +49,13 @@ TEST_CASE("a trace without events") {
 TEST_CASE("each moment counts to one part, in the order of priority") {
   Recording trace;
   trace.add_steps(2);
-  trace.add(Activity::kOperator, 0, 9);
-  trace.add(Activity::kLoader, 1, 8);
-  trace.add(Activity::kLaunch, 2, 7);
-  trace.add(Activity::kCollective, 3, 6.5, "ncclDevKernel");
-  trace.add(Activity::kMemset, 4, 6);
-  trace.add(Activity::kCopy, 4.5, 5.75);
-  trace.add(Activity::kKernel, 5, 5.5);
+  trace.add(TraceActivity::kOperator, 0, 9);
+  trace.add(TraceActivity::kLoader, 1, 8);
+  trace.add(TraceActivity::kLaunch, 2, 7);
+  trace.add(TraceActivity::kCollective, 3, 6.5, "ncclDevKernel");
+  trace.add(TraceActivity::kMemset, 4, 6);
+  trace.add(TraceActivity::kCopy, 4.5, 5.75);
+  trace.add(TraceActivity::kKernel, 5, 5.5);
   const TraceUse use = trace.reduce();
   REQUIRE(use.steps.size() == 2);
   CHECK(part(use, StepActivity::kKernel) == Approx(0.5));
@@ -83,11 +83,11 @@ TEST_CASE("the first of four steps is left out") {
 
 TEST_CASE("a step lasts until the next one begins") {
   Recording trace;
-  for (int i = 0; i < 6; ++i) trace.add(Activity::kPossibleStep, 10 * i, 10 * i + 6, "step");
-  trace.add(Activity::kPossibleStep, 1, 2, "step");      // nested
-  trace.add(Activity::kPossibleStep, 500, 506, "step");  // after a pause
-  trace.add(Activity::kPossibleStep, 510, 516, "step");
-  for (int i = 0; i < 6; ++i) trace.add(Activity::kLoader, 10 * i + 6, 10 * i + 9);
+  for (int i = 0; i < 6; ++i) trace.add(TraceActivity::kPossibleStep, 10 * i, 10 * i + 6, "step");
+  trace.add(TraceActivity::kPossibleStep, 1, 2, "step");      // nested
+  trace.add(TraceActivity::kPossibleStep, 500, 506, "step");  // after a pause
+  trace.add(TraceActivity::kPossibleStep, 510, 516, "step");
+  for (int i = 0; i < 6; ++i) trace.add(TraceActivity::kLoader, 10 * i + 6, 10 * i + 9);
   const TraceUse use = trace.reduce();
   REQUIRE(use.steps.size() == 6);  // without the first and the last one
   CHECK(use.steps[0].seconds == Approx(0.01));
@@ -97,10 +97,10 @@ TEST_CASE("a step lasts until the next one begins") {
 
 TEST_CASE("ranges of another name that contain the steps are not steps") {
   Recording trace;
-  trace.add(Activity::kPossibleStep, 0, 100, "train");  // an epoch
+  trace.add(TraceActivity::kPossibleStep, 0, 100, "train");  // an epoch
   for (int i = 0; i < 10; ++i) {
     const std::string name = "step " + std::to_string(i);
-    trace.add(Activity::kPossibleStep, 10 * i, 10 * i + 10.001, name.c_str());  // overlaps a little
+    trace.add(TraceActivity::kPossibleStep, 10 * i, 10 * i + 10.001, name.c_str());  // overlaps a little
   }
   const TraceUse use = trace.reduce();
   REQUIRE(use.steps.size() == 9);
@@ -134,8 +134,8 @@ TEST_CASE("intervals in which no device works are counted by length") {
 
 TEST_CASE("a trace without steps is analysed as a whole") {
   Recording trace;
-  trace.add(Activity::kKernel, 5, 10);
-  trace.add(Activity::kLaunch, 4, 4.5);
+  trace.add(TraceActivity::kKernel, 5, 10);
+  trace.add(TraceActivity::kLaunch, 4, 4.5);
   const TraceUse use = trace.reduce();
   CHECK(use.steps.empty());
   CHECK(use.analysed_s == Approx(0.006));
@@ -147,18 +147,18 @@ TEST_CASE("a trace without steps is analysed as a whole") {
 TEST_CASE("idle time has one cause") {
   Recording trace;
   trace.add_steps(2);
-  trace.add(Activity::kKernel, 0, 2);
-  trace.add(Activity::kSynchronisation, 1, 2.01);  // ends after the kernel
-  trace.add(Activity::kLaunch, 2.5, 2.6);          // idle until 3 because of it
-  trace.add(Activity::kKernel, 3, 4);
-  trace.add(Activity::kLaunch, 4.2, 4.3);  // idle until 5 because of launches
-  trace.add(Activity::kKernel, 5, 6);
-  trace.add(Activity::kLoader, 5.5, 8);
-  trace.add(Activity::kAllocation, 8, 8.5);
-  trace.add(Activity::kKernel, 9, 10);
-  trace.add(Activity::kCheckpoint, 10, 14);
-  trace.add(Activity::kLogging, 14, 15);
-  trace.add(Activity::kKernel, 15, 20);
+  trace.add(TraceActivity::kKernel, 0, 2);
+  trace.add(TraceActivity::kSynchronisation, 1, 2.01);  // ends after the kernel
+  trace.add(TraceActivity::kLaunch, 2.5, 2.6);          // idle until 3 because of it
+  trace.add(TraceActivity::kKernel, 3, 4);
+  trace.add(TraceActivity::kLaunch, 4.2, 4.3);  // idle until 5 because of launches
+  trace.add(TraceActivity::kKernel, 5, 6);
+  trace.add(TraceActivity::kLoader, 5.5, 8);
+  trace.add(TraceActivity::kAllocation, 8, 8.5);
+  trace.add(TraceActivity::kKernel, 9, 10);
+  trace.add(TraceActivity::kCheckpoint, 10, 14);
+  trace.add(TraceActivity::kLogging, 14, 15);
+  trace.add(TraceActivity::kKernel, 15, 20);
   const TraceUse use = trace.reduce();
   CHECK(1e3 * use.idle.synchronisation_s == Approx(1));
   CHECK(1e3 * use.idle.loader_s == Approx(2));
@@ -174,19 +174,19 @@ TEST_CASE("idle time has one cause") {
 TEST_CASE("a small read of the result is a synchronisation") {
   Recording trace;
   trace.add_steps(2);
-  trace.add(Activity::kKernel, 0, 2);
-  trace.add(Activity::kCopy, 2, 2.1).direction = CopyDirection::kToHost;
-  trace.add(Activity::kCopyCall, 1, 2.2);
-  trace.add(Activity::kKernel, 4, 20);
+  trace.add(TraceActivity::kKernel, 0, 2);
+  trace.add(TraceActivity::kCopy, 2, 2.1).direction = CopyDirection::kToHost;
+  trace.add(TraceActivity::kCopyCall, 1, 2.2);
+  trace.add(TraceActivity::kKernel, 4, 20);
   CHECK(1e3 * trace.reduce().idle.synchronisation_s == Approx(1.9));
 }
 
 TEST_CASE("without a device, the main thread counts") {
   Recording trace;
   trace.add_steps(2);
-  trace.add(Activity::kOperator, 0, 12, "aten::conv2d");
-  trace.add(Activity::kLoader, 12, 18, "enumerate(DataLoader)");
-  trace.add(Activity::kLoader, 0, 10, "in another thread", "other");
+  trace.add(TraceActivity::kOperator, 0, 12, "aten::conv2d");
+  trace.add(TraceActivity::kLoader, 12, 18, "enumerate(DataLoader)");
+  trace.add(TraceActivity::kLoader, 0, 10, "in another thread", "other");
   const TraceUse use = trace.reduce();
   CHECK(1e3 * use.idle.loader_s == Approx(6));
   CHECK(use.idle.launch_s == 0);
@@ -197,10 +197,10 @@ TEST_CASE("without a device, the main thread counts") {
 TEST_CASE("calls count in threads that launch kernels") {
   Recording trace;
   trace.add_steps(2);
-  trace.add(Activity::kLaunch, 1, 2, "cudaLaunchKernel", "autograd");
-  trace.add(Activity::kSynchronisation, 2, 3, "cudaStreamSynchronize", "autograd");
-  trace.add(Activity::kSynchronisation, 4, 9, "cudaEventSynchronize", "pin memory");
-  trace.add(Activity::kKernel, 2, 3);
+  trace.add(TraceActivity::kLaunch, 1, 2, "cudaLaunchKernel", "autograd");
+  trace.add(TraceActivity::kSynchronisation, 2, 3, "cudaStreamSynchronize", "autograd");
+  trace.add(TraceActivity::kSynchronisation, 4, 9, "cudaEventSynchronize", "pin memory");
+  trace.add(TraceActivity::kKernel, 2, 3);
   const TraceUse use = trace.reduce();
   CHECK(use.runtime.synchronisations.count == 1);
   CHECK(part(use, StepActivity::kRuntime) == Approx(1));
@@ -209,9 +209,9 @@ TEST_CASE("calls count in threads that launch kernels") {
 TEST_CASE("copies by direction and memory") {
   Recording trace;
   trace.add_steps(2);
-  trace.add(Activity::kKernel, 0, 4);
+  trace.add(TraceActivity::kKernel, 0, 4);
   const auto add = [&](double begin, double end, CopyDirection direction, MemoryKind memory, std::uint64_t bytes) {
-    TraceEvent& copy = trace.add(Activity::kCopy, begin, end);
+    TraceEvent& copy = trace.add(TraceActivity::kCopy, begin, end);
     copy.direction = direction;
     copy.host_memory = memory;
     copy.bytes = bytes;
@@ -234,11 +234,11 @@ TEST_CASE("copies by direction and memory") {
 TEST_CASE("operators by the time without those that they call") {
   Recording trace;
   trace.add_steps(2);
-  trace.add(Activity::kOperator, 0, 10, "aten::conv2d");
-  trace.add(Activity::kOperator, 1, 9, "aten::mkldnn_convolution");
-  trace.add(Activity::kOperator, 2, 3, "aten::empty");
-  trace.add(Activity::kOperator, 11, 12, "aten::empty");
-  trace.add(Activity::kOperator, 0, 5, "aten::add", "other");
+  trace.add(TraceActivity::kOperator, 0, 10, "aten::conv2d");
+  trace.add(TraceActivity::kOperator, 1, 9, "aten::mkldnn_convolution");
+  trace.add(TraceActivity::kOperator, 2, 3, "aten::empty");
+  trace.add(TraceActivity::kOperator, 11, 12, "aten::empty");
+  trace.add(TraceActivity::kOperator, 0, 5, "aten::add", "other");
   const TraceUse use = trace.reduce();
   REQUIRE(use.operators.size() == 4);
   CHECK(use.operators[0].name == "aten::mkldnn_convolution");
@@ -253,9 +253,9 @@ TEST_CASE("operators by the time without those that they call") {
 TEST_CASE("devices: time with a kernel, and tensor cores") {
   Recording trace;
   trace.add_steps(2);
-  trace.add(Activity::kKernel, 0, 6, "ampere_sgemm_128x64_tn");
-  trace.add(Activity::kKernel, 4, 8, "ampere_bf16_s16816gemm_bf16", "stream 2");
-  trace.add(Activity::kCollective, 7, 9, "ncclDevKernel_AllReduce", "stream 3");
+  trace.add(TraceActivity::kKernel, 0, 6, "ampere_sgemm_128x64_tn");
+  trace.add(TraceActivity::kKernel, 4, 8, "ampere_bf16_s16816gemm_bf16", "stream 2");
+  trace.add(TraceActivity::kCollective, 7, 9, "ncclDevKernel_AllReduce", "stream 3");
   trace.events().device(0)->name = "A100";
   trace.events().device(1)->name = "unused";
   const TraceUse use = trace.reduce();
@@ -273,11 +273,11 @@ TEST_CASE("devices: time with a kernel, and tensor cores") {
 
 TEST_CASE("operators are given up first if there are too many events") {
   Recording trace(10);
-  for (int i = 0; i < 20; ++i) trace.add(Activity::kOperator, i, i + 1);
-  trace.add(Activity::kKernel, 0, 1);
+  for (int i = 0; i < 20; ++i) trace.add(TraceActivity::kOperator, i, i + 1);
+  trace.add(TraceActivity::kKernel, 0, 1);
   CHECK(trace.events().events().size() == 1);
   CHECK(trace.events().left_out() == 20);
-  for (int i = 0; i < 20; ++i) trace.add(Activity::kKernel, i, i + 1);
+  for (int i = 0; i < 20; ++i) trace.add(TraceActivity::kKernel, i, i + 1);
   CHECK(trace.events().events().size() == 10);
   CHECK(trace.reduce().left_out == 31);
 }

@@ -32,7 +32,7 @@ void remove_nested(std::vector<Interval>& ranges) {
 }
 
 // The most numerous ranges of one activity that have the same lane and name.
-StepRanges most_numerous(TraceEvents& events, Activity activity) {
+StepRanges most_numerous(TraceEvents& events, TraceActivity activity) {
   std::map<std::pair<std::uint32_t, std::string>, std::vector<Interval>> groups;
   for (const TraceEvent& event : events.events()) {
     if (event.activity == activity)
@@ -78,7 +78,7 @@ void make_contiguous(std::vector<Interval>& ranges, const std::vector<Interval>&
 
 TraceSteps steps_of(TraceEvents& events, Interval observed) {
   TraceSteps steps;
-  for (const Activity activity : {Activity::kStep, Activity::kPossibleStep}) {
+  for (const TraceActivity activity : {TraceActivity::kStep, TraceActivity::kPossibleStep}) {
     StepRanges ranges = most_numerous(events, activity);
     if (ranges.list.size() < 2) continue;
     make_contiguous(ranges.list, events.recorded);

@@ -18,11 +18,11 @@ std::uint32_t TraceEvents::lane_id(std::string_view lane) {
 }
 
 void TraceEvents::add(const TraceEvent& event) {
-  const bool may_be_empty = event.activity == Activity::kKernel || event.activity == Activity::kCopy;
+  const bool may_be_empty = event.activity == TraceActivity::kKernel || event.activity == TraceActivity::kCopy;
   if (event.end_ns < event.begin_ns || (event.end_ns == event.begin_ns && !may_be_empty)) return;
   if (event.begin_ns < -kLatestNs || event.end_ns > kLatestNs) return;
   if (events_.size() >= limit_ && has_operators_) give_up_operators();
-  if (events_.size() >= limit_ || (event.activity == Activity::kOperator && !has_operators_)) {
+  if (events_.size() >= limit_ || (event.activity == TraceActivity::kOperator && !has_operators_)) {
     ++left_out_;
     return;
   }
@@ -32,7 +32,7 @@ void TraceEvents::add(const TraceEvent& event) {
 void TraceEvents::give_up_operators() {
   has_operators_ = false;
   left_out_ += static_cast<std::int64_t>(
-      std::erase_if(events_, [](const auto& e) { return e.activity == Activity::kOperator; }));
+      std::erase_if(events_, [](const auto& e) { return e.activity == TraceActivity::kOperator; }));
 }
 
 DeviceUse* TraceEvents::device(std::int64_t index) {

@@ -21,7 +21,7 @@
 
 namespace unstarve {
 
-enum class Activity : std::uint8_t {
+enum class TraceActivity : std::uint8_t {
   // On a device; the lane is a stream.
   kKernel,
   kCollective,
@@ -49,7 +49,7 @@ struct TraceEvent {
   std::uint32_t name = 0;
   std::uint32_t lane = 0;
   std::uint8_t device = 0;
-  Activity activity = Activity::kKernel;
+  TraceActivity activity = TraceActivity::kKernel;
   CopyDirection direction = CopyDirection::kUnknown;
   MemoryKind host_memory = MemoryKind::kUnknown;  // of a copy
 };

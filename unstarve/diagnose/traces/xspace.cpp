@@ -232,16 +232,16 @@ class XSpaceReader {
       if (name.starts_with("IteratorGetNext")) events_.framework = Framework::kTensorFlow;
       if (name.starts_with("PjitFunction") && events_.framework == Framework::kUnknown)
         events_.framework = Framework::kJax;
-      const std::optional<Activity> activity = is_step ? Activity::kStep : host_activity(name);
+      const std::optional<TraceActivity> activity = is_step ? TraceActivity::kStep : host_activity(name);
       if (!activity) return;
       event.activity = *activity;
     } else if (name.starts_with("Memcpy") || !copy_details.empty()) {
-      event.activity = Activity::kCopy;
+      event.activity = TraceActivity::kCopy;
       read_copy(name, copy_details, event);
     } else if (name.starts_with("Memset")) {
-      event.activity = Activity::kMemset;
+      event.activity = TraceActivity::kMemset;
     } else {
-      event.activity = kernel_traits(name).collective ? Activity::kCollective : Activity::kKernel;
+      event.activity = kernel_traits(name).collective ? TraceActivity::kCollective : TraceActivity::kKernel;
     }
     event.name = events_.name_id(name);
     events_.add(event);
@@ -255,11 +255,11 @@ class XSpaceReader {
     std::from_chars(size.data(), size.data() + size.size(), event.bytes);
   }
 
-  static std::optional<Activity> host_activity(std::string_view name) {
+  static std::optional<TraceActivity> host_activity(std::string_view name) {
     if (is_call_of_runtime(name)) return runtime_activity(name);
-    if (const std::optional<Activity> range = range_activity(name)) return range;
+    if (const std::optional<TraceActivity> range = range_activity(name)) return range;
     if (name.empty() || is_wrapper(name)) return std::nullopt;
-    return Activity::kOperator;
+    return TraceActivity::kOperator;
   }
 
   Bytes file_;

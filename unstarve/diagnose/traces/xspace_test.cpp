@@ -93,9 +93,9 @@ TEST_CASE("calls of the runtime are not operators with a similar name") {
   TraceEvents events = read_space(bytes(1, bytes(2, "/host:CPU") + bytes(3, line) + metadata(4, 1, "custom-call.1") +
                                                metadata(4, 2, "cudaMalloc") + metadata(4, 3, "cuLaunchKernel")));
   REQUIRE(events.events().size() == 3);
-  CHECK(events.events()[0].activity == Activity::kOperator);
-  CHECK(events.events()[1].activity == Activity::kAllocation);
-  CHECK(events.events()[2].activity == Activity::kLaunch);
+  CHECK(events.events()[0].activity == TraceActivity::kOperator);
+  CHECK(events.events()[1].activity == TraceActivity::kAllocation);
+  CHECK(events.events()[2].activity == TraceActivity::kLaunch);
 }
 
 TEST_CASE("the operators of a TPU") {
