@@ -110,11 +110,11 @@ TEST_CASE("ranges of another name that contain the steps are not steps") {
 TEST_CASE("intervals in which no device works are counted by length") {
   Recording trace;
   trace.add_steps(3);
-  trace.add(Activity::kKernel, 0, 5);
-  trace.add(Activity::kLoader, 5, 7);
-  trace.add(Activity::kKernel, 8, 8.999);  // gaps: 3 ms, 1 us, 15 ms across a step, 2 ms at the end
-  trace.add(Activity::kCopy, 9, 10);
-  trace.add(Activity::kKernel, 25, 28);
+  trace.add(TraceActivity::kKernel, 0, 5);
+  trace.add(TraceActivity::kLoader, 5, 7);
+  trace.add(TraceActivity::kKernel, 8, 8.999);  // gaps: 3 ms, 1 us, 15 ms across a step, 2 ms at the end
+  trace.add(TraceActivity::kCopy, 9, 10);
+  trace.add(TraceActivity::kKernel, 25, 28);
   const IdleGaps gaps = trace.reduce().gaps;
   const auto count_of = [&](double seconds) {
     return gaps.count[static_cast<std::size_t>(std::upper_bound(kGapEnds.begin(), kGapEnds.end(), seconds) -
@@ -128,7 +128,7 @@ TEST_CASE("intervals in which no device works are counted by length") {
 
   Recording host_only;
   host_only.add_steps(3);
-  host_only.add(Activity::kLoader, 1, 5);
+  host_only.add(TraceActivity::kLoader, 1, 5);
   CHECK(host_only.reduce().gaps.count == IdleGaps{}.count);
 }
 

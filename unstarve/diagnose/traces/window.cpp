@@ -42,19 +42,19 @@ std::size_t typical_step(const std::vector<Interval>& steps) {
   return best;
 }
 
-StepActivity part_of(Activity activity) {
+StepActivity part_of(TraceActivity activity) {
   switch (activity) {
-    case Activity::kKernel: return StepActivity::kKernel;
-    case Activity::kCollective: return StepActivity::kCommunication;
-    case Activity::kCopy: return StepActivity::kCopy;
-    case Activity::kMemset: return StepActivity::kMemset;
-    case Activity::kLaunch:
-    case Activity::kCopyCall:
-    case Activity::kSynchronisation:
-    case Activity::kAllocation:
-    case Activity::kRuntimeCall: return StepActivity::kRuntime;
-    case Activity::kLoader: return StepActivity::kLoader;
-    case Activity::kOperator: return StepActivity::kOperator;
+    case TraceActivity::kKernel: return StepActivity::kKernel;
+    case TraceActivity::kCollective: return StepActivity::kCommunication;
+    case TraceActivity::kCopy: return StepActivity::kCopy;
+    case TraceActivity::kMemset: return StepActivity::kMemset;
+    case TraceActivity::kLaunch:
+    case TraceActivity::kCopyCall:
+    case TraceActivity::kSynchronisation:
+    case TraceActivity::kAllocation:
+    case TraceActivity::kRuntimeCall: return StepActivity::kRuntime;
+    case TraceActivity::kLoader: return StepActivity::kLoader;
+    case TraceActivity::kOperator: return StepActivity::kOperator;
     default: return StepActivity::kOther;
   }
 }
@@ -72,7 +72,7 @@ class WindowBuilder {
 
   void add(TraceWindow& window, const WindowEvent& one, std::int64_t begin_ns) {
     const TraceEvent& event = one.event;
-    const bool on_device = event.activity <= Activity::kMemset;
+    const bool on_device = event.activity <= TraceActivity::kMemset;
     const auto lane =
         lanes_.try_emplace({on_device ? event.device + 1 : 0, event.lane}, static_cast<int>(window.lanes.size()));
     if (lane.second) window.lanes.push_back(lane_name(event, on_device));
@@ -111,8 +111,8 @@ TraceWindow window_of(const TraceEvents& events, const TraceSteps& steps, std::u
 
   std::vector<WindowEvent> inside;
   for (const TraceEvent& event : events.events()) {
-    const bool on_device = event.activity <= Activity::kMemset;
-    if (event.activity >= Activity::kStep || (!on_device && !launching.contains(event.lane))) continue;
+    const bool on_device = event.activity <= TraceActivity::kMemset;
+    if (event.activity >= TraceActivity::kStep || (!on_device && !launching.contains(event.lane))) continue;
     const Interval time{std::max(event.begin_ns, whole.begin), std::min(event.end_ns, whole.end)};
     if (time.begin < time.end) inside.push_back({time, event});
   }
@@ -125,7 +125,7 @@ TraceWindow window_of(const TraceEvents& events, const TraceSteps& steps, std::u
   }
   // The main thread, other threads, devices.
   const auto order = [&](const WindowEvent& one) {
-    const bool on_device = one.event.activity <= Activity::kMemset;
+    const bool on_device = one.event.activity <= TraceActivity::kMemset;
     return std::tuple(on_device ? one.event.device + 1 : 0, !on_device && one.event.lane == main ? 0 : 1,
                       one.event.lane, one.time.begin, -one.time.end);
   };

@@ -14,13 +14,13 @@ class StepTrace {
   explicit StepTrace(const std::vector<int>& lengths) {
     std::int64_t at = 0;
     for (const int length : lengths) {
-      add(Activity::kStep, at, at + length, "ProfilerStep", "1/2");
-      add(Activity::kLaunch, at, at + 1, "cudaLaunchKernel", "1/2");
-      add(Activity::kKernel, at + 1, at + 3, "gemm", "0/7");
+      add(TraceActivity::kStep, at, at + length, "ProfilerStep", "1/2");
+      add(TraceActivity::kLaunch, at, at + 1, "cudaLaunchKernel", "1/2");
+      add(TraceActivity::kKernel, at + 1, at + 3, "gemm", "0/7");
       at += length;
     }
   }
-  void add(Activity activity, std::int64_t begin_ms, std::int64_t end_ms, const char* name, const char* lane) {
+  void add(TraceActivity activity, std::int64_t begin_ms, std::int64_t end_ms, const char* name, const char* lane) {
     TraceEvent event;
     event.begin_ns = begin_ms * 1'000'000;
     event.end_ns = end_ms * 1'000'000;
@@ -51,10 +51,10 @@ TEST_CASE("the window shows the steps that are nearest to the median") {
 
 TEST_CASE("the window has other threads that launch kernels, and cuts events at its ends") {
   StepTrace trace({10, 10, 10, 10, 10});
-  trace.add(Activity::kLaunch, 22, 23, "cudaLaunchKernel", "1/3");
-  trace.add(Activity::kOperator, 22, 24, "backward", "1/3");
-  trace.add(Activity::kOperator, 22, 24, "elsewhere", "1/4");
-  trace.add(Activity::kOperator, 0, 50, "train", "1/2");
+  trace.add(TraceActivity::kLaunch, 22, 23, "cudaLaunchKernel", "1/3");
+  trace.add(TraceActivity::kOperator, 22, 24, "backward", "1/3");
+  trace.add(TraceActivity::kOperator, 22, 24, "elsewhere", "1/4");
+  trace.add(TraceActivity::kOperator, 0, 50, "train", "1/2");
   const TraceWindow window = reduce_trace(trace.events).window;
   CHECK(window.lanes == std::vector<std::string>{"main thread", "thread 3", "device 0, stream 7"});
   CHECK(std::find(window.names.begin(), window.names.end(), "elsewhere") == window.names.end());
@@ -68,7 +68,7 @@ TEST_CASE("a window has the longest events, and counts the others") {
     TraceEvent event;
     event.begin_ns = 10'000'000 + 10'000 * i;
     event.end_ns = event.begin_ns + 1000 + i;
-    event.activity = Activity::kKernel;
+    event.activity = TraceActivity::kKernel;
     event.lane = trace.events.lane_id("0/7");
     trace.events.add(event);
   }
@@ -80,8 +80,8 @@ TEST_CASE("a window has the longest events, and counts the others") {
 
 TEST_CASE("without steps the window is the whole trace") {
   StepTrace trace({});
-  trace.add(Activity::kKernel, 5, 9, "gemm", "0/7");
-  trace.add(Activity::kKernel, 20, 25, "gemm", "0/7");
+  trace.add(TraceActivity::kKernel, 5, 9, "gemm", "0/7");
+  trace.add(TraceActivity::kKernel, 20, 25, "gemm", "0/7");
   const TraceUse use = reduce_trace(trace.events);
   CHECK(use.window.seconds == Approx(0.02));
   CHECK(use.window.steps.empty());

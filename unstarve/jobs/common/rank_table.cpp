@@ -29,8 +29,7 @@ constexpr const char* kHeads[] = {"rank",  "host",    "process", "steps/s", "inp
                                   "cores", "no core", "storage", "network", "clock"};
 constexpr const char* kMeaning =
     "input, exchange, no core: shares of the main thread's time; clock: of the ends of steps, against the first rank";
-constexpr const char* kApart =
-    "the ranks do not synchronise in every step: offsets of clocks are unknown";
+constexpr const char* kApart = "the ranks do not synchronise in every step: offsets of clocks are unknown";
 
 std::optional<ClockOffset> offset_of(std::span<const RankUse> ranks, const RankUse& rank) {
   return &rank == ranks.data() ? std::nullopt : clock_offset(ranks[0].steps, rank.steps);
