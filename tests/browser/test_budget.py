@@ -67,6 +67,7 @@ def long_trace(profile: dict) -> dict:
     use = {"count": 1, "seconds": 1}
     spans = [[i % 8, i % 500, i % 8, 1e-5 * (i // 8), 9e-6 * chance.random()] for i in range(2000)]
     names = [f"void namespace::kernel_{i}<{'float, ' * 120}int>()" for i in range(500)]
+    profile["watching"]["seconds"] = 0  # it was not watched
     profile["trace"] = {
         "format": "Kineto", "framework": "PyTorch", "loader": "data_loading", "observed_s": 1000, "analysed_s": 1000,
         "overhead_s": 0, "events": 10**7, "left_out": 0, "image_bytes": 0,

@@ -201,7 +201,9 @@ RunProfile watch_command(const WatchOptions& options) {
   const std::string no_kernels = record_kernels(options, steps.path());
   const pid_t child = start(options.command, signals);
   const double begin = seconds_now();
-  CarefulSampler sampler(child, {.adopter = getpid(), .steps = steps.path(), .latest = metrics.latest()});
+  CarefulSampler sampler(
+      child,
+      {.adopter = getpid(), .guard = guard ? guard->process() : 0, .steps = steps.path(), .latest = metrics.latest()});
   std::unique_ptr<SlowdownProbe> slowdowns;
   if (guard) slowdowns = std::make_unique<SlowdownProbe>(*guard, SlowdownProbeOptions{metrics.latest(), steps.path()});
   SlowdownChecks checks;
@@ -210,11 +212,13 @@ RunProfile watch_command(const WatchOptions& options) {
     slowdowns.reset();
     sampler.finish(stopped);
   };
+  bool over = false;
   while (!has_ended(child)) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
     if (arrived.signal != 0 && arrived.signal != SIGCHLD && !arrived.from_terminal) kill(child, arrived.signal);
     reap_others(child, sampler, guard ? guard->process() : 0);
-    if (options.seconds > 0 && seconds_now() - begin >= options.seconds) {
+    if (!over && options.seconds > 0 && seconds_now() - begin >= options.seconds) {
+      over = true;
       finish(kTimeIsOver);
       steps.remove_files();  // the command records no more kernels
     }

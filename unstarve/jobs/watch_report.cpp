@@ -268,9 +268,9 @@ std::vector<ReportTile> tiles_of(const RunProfile& profile) {
 }
 
 std::string slowdown_text(const SlowdownCheck& check, double slowdown) {
-  const char* const meaning = check.low > 0.5    ? "it limits the program"
-                              : check.high < 0.5 ? "it does not limit the program"
-                                                 : "undecided";
+  const char* const meaning = check.low > 0.7    ? "it limits the program"
+                              : check.high < 0.4 ? "it does not limit the program"
+                                                 : "it limits the program in part, or the interval is too wide";
   return fmt::format("slowing {} by {:.0f} % made the program {:.0f} % slower [{:.0f}, {:.0f}]: {}",
                      check.role == ProcessRole::kLoader ? "the loader's processes" : "the main process", 100 * slowdown,
                      100 * slowdown * check.sensitivity, 100 * slowdown * check.low, 100 * slowdown * check.high,
@@ -365,8 +365,10 @@ Report report_of(const WatchResult& result, const std::string& command) {
                                         enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes)));
   }
   if (!profile.stacks.missing.empty()) section.notes.push_back("No stacks: " + profile.stacks.missing + ".");
+  if (!profile.slowdowns.problem.empty())
+    section.notes.push_back("The experiment has no result: " + profile.slowdowns.problem + ".");
   for (const SlowdownCheck& check : profile.slowdowns.groups)
-    section.notes.push_back("Confirmed by experiment: " + slowdown_text(check, profile.slowdowns.slowdown) + ".");
+    section.notes.push_back("Experiment: " + slowdown_text(check, profile.slowdowns.slowdown) + ".");
   section.bars = {lost_time_chart(profile), step_histogram(profile.steps.seconds)};
   std::erase_if(section.bars, [](const BarChart& chart) { return chart.bars.empty(); });
   for (const std::string& reason : missing_gpus(profile)) section.notes.push_back(reason + ".");

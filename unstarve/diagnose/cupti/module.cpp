@@ -384,10 +384,21 @@ bool load() {
   return true;
 }
 
+// While the program ends, CUPTI is not used. It waits for at most two seconds, and may be called twice.
+void stop_at_exit() {
+  if (getpid() != recorder->process) return;  // a copy by fork() has no such thread
+  std::unique_lock lock(recorder->stop_mutex);
+  recorder->stop = true;
+  recorder->changed.notify_all();
+  (void)recorder->changed.wait_for(lock, std::chrono::seconds(2), [] { return recorder->ended; });
+}
+
 void run() {
   try {
     bool stops = wait(recorder->times.first);
     if (!stops && load()) {
+      // Runs before what libcupti has registered while it was loaded.
+      (void)std::atexit(stop_at_exit);
       while (!stops && record_window()) stops = wait(recorder->times.off);
       const std::lock_guard lock(recorder->mutex);
       recorder->log.flush();
@@ -397,15 +408,6 @@ void run() {
   const std::lock_guard lock(recorder->stop_mutex);
   recorder->ended = true;
   recorder->changed.notify_all();
-}
-
-// While the program ends, CUPTI is not used.
-void stop_at_exit() {
-  if (getpid() != recorder->process) return;  // a copy by fork() has no such thread
-  std::unique_lock lock(recorder->stop_mutex);
-  recorder->stop = true;
-  recorder->changed.notify_all();
-  (void)recorder->changed.wait_for(lock, std::chrono::seconds(2), [] { return recorder->ended; });
 }
 
 void start(const char* folder) {

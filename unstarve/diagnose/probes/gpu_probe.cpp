@@ -96,6 +96,7 @@ double GpuProbe::take_utilisation() {
 
 void GpuProbe::stop() {
   std::unique_lock lock(shared_->mutex);
+  if (shared_->stop) return;  // of a driver that hangs, the patience has ended
   shared_->stop = true;
   shared_->changed.notify_all();
   if (!shared_->changed.wait_for(lock, kPatience, [this] { return shared_->ended; }) && shared_->missing.empty())

@@ -84,7 +84,7 @@ class Sampler::Thread {
   Thread(int process, const SamplerOptions& options)
       : options_(options),
         begin_(seconds_now()),
-        tree_(process, {.adopter = options.adopter}),
+        tree_(process, {.adopter = options.adopter, .guard = options.guard}),
         machine_(process),
         gpus_({.cpu_share = options.cpu_share, .library = "", .root = "/"}),
         thread_([this] { run(); }) {}
@@ -107,7 +107,8 @@ class Sampler::Thread {
         options_.steps, [this](std::uint32_t program) { return read_step_times(options_.steps, program); });
     profile.trace = std::move(kernels.trace);
     profile.watching.kernels_missing = std::move(kernels.missing);
-    if (profile.steps.source.empty() && profile.trace) profile.steps = steps_of_kernels(*profile.trace);
+    if (profile.steps.source.empty() && profile.trace && !is_disturbed(*profile.trace))
+      profile.steps = steps_of_kernels(*profile.trace);
     return profile;
   }
 

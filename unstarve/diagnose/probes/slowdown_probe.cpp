@@ -130,6 +130,7 @@ class SlowdownProbe::Thread {
   struct Group {
     ProcessRole role;
     std::vector<double> slowed, normal;  // progress per second of the phases
+    int tried = 0;                       // pairs, also those without progress
   };
 
   void stop() {
@@ -153,8 +154,10 @@ class SlowdownProbe::Thread {
     while (true) {
       bool measured = false;
       for (Group& group : groups_) {
-        if (static_cast<int>(group.slowed.size()) >= kMostPairs || pids_of(group.role).empty()) continue;
+        if (static_cast<int>(group.slowed.size()) >= kMostPairs || group.tried >= 2 * kMostPairs) continue;
+        if (pids_of(group.role).empty()) continue;
         measured = true;
+        ++group.tried;
         // The order changes, so that a drift of the program affects both.
         const bool first = group.slowed.size() % 2 == 0;
         double rate[2];
@@ -166,6 +169,7 @@ class SlowdownProbe::Thread {
       }
       if (!measured) {
         const bool no_loader = pids_of(ProcessRole::kLoader).empty();
+        problem_ = "no progress could be counted: the program neither calls un.step() nor reads files";
         if (no_loader) problem_ = "the program has no loader processes that could be slowed";
         return;
       }
@@ -227,7 +231,7 @@ class SlowdownProbe::Thread {
 
   SlowdownGuard& guard_;
   const SlowdownProbeOptions options_;
-  std::array<Group, 2> groups_{Group{ProcessRole::kLoader, {}, {}}, Group{ProcessRole::kMain, {}, {}}};
+  std::array<Group, 2> groups_{Group{ProcessRole::kLoader, {}, {}, 0}, Group{ProcessRole::kMain, {}, {}, 0}};
   bool by_steps_ = false;
   double steps_per_s_ = 0;
   std::string problem_;

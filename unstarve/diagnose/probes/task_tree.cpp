@@ -138,7 +138,7 @@ void TaskTree::find(double seconds, int ignored) {
       read_names(known->second);
       continue;
     }
-    if (pid == options_.adopter || pid == ignored) continue;
+    if (pid == options_.adopter || pid == options_.guard || pid == ignored) continue;
     const auto stat = stat_of(pid);
     if (stat && stat->state != 'Z' && stat->state != 'X') others.emplace(pid, *stat);
   }

@@ -29,6 +29,7 @@ struct TaskTreeOptions {
   // A process that adopts those whose parents end (PR_SET_CHILD_SUBREAPER): its new children belong to the tree.
   // 0: none.
   int adopter = 0;
+  int guard = 0;  // a child of the adopter that does not belong to the tree; 0: none
   std::filesystem::path proc = "/proc";
 };
 

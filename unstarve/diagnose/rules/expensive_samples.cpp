@@ -17,8 +17,8 @@ namespace {
 std::optional<RunFinding> find(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
   const double cores = usable_cores(profile.machine), input = input_share(profile);
-  if (!loader_limits(profile) || profile.watching.seconds <= 0) return std::nullopt;
-  const double used = loader.cpu_s / profile.watching.seconds;
+  if (!loader_limits(profile) || steady_seconds(profile) <= 0) return std::nullopt;
+  const double used = loader.cpu_s / steady_seconds(profile);
   if (free_cores(profile) >= 0.5 * main.processes || foreign_cores(profile) >= 0.2 * cores) return std::nullopt;
   if (input < 0.1 || used < 0.4 * cores || kLargeImages.find(profile)) return std::nullopt;
   RunFinding finding;

@@ -666,6 +666,23 @@ TEST_CASE("an idle GPU is a finding if nothing else explains it") {
   CHECK(found(profile) == Names{});
 }
 
+TEST_CASE("shares are those of the run after its start") {
+  RunProfile profile = run(4, {9.7, 9.8});
+  profile.steady = profile.processes;
+  profile.steady_from_s = 4;
+  for (ProcessUse& use : profile.steady) {
+    use.begin_s = 4;
+    use.cpu_s = use.busiest_thread_s = 0.58 * use.cpu_s;
+  }
+  CHECK(found(profile) == Names{"few-workers"});
+  profile.machine.affinity_cores = 2;
+  profile.machine.busy_cores = 2;
+  record(profile, {{kMainThread, "__next__", "torch/utils/data/dataloader.py", 6, 0}});
+  CHECK(found(profile).contains("expensive-samples"));
+  for (ProcessUse& use : profile.steady) use.cpu_s = use.busiest_thread_s = 1;  // it worked only at its start
+  CHECK(found(profile) == Names{});
+}
+
 TEST_CASE("the machine that is enough") {
   RunProfile profile = run(9.8, {4, 4});
   profile.processes[0].peak_resident_bytes = 3000;

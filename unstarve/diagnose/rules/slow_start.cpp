@@ -70,8 +70,10 @@ bool fills_caches(const RunTimeline& timeline, double end_s) {
 }
 
 std::optional<RunFinding> find(const RunProfile& profile) {
-  if (profile.ranks.empty()) return std::nullopt;
-  const std::optional<Start> start = start_of(profile, profile.ranks[0]);
+  const auto marks = std::find_if(profile.ranks.begin(), profile.ranks.end(),
+                                  [](const RankUse& rank) { return rank.steps.count > 0; });
+  if (marks == profile.ranks.end()) return std::nullopt;
+  const std::optional<Start> start = start_of(profile, *marks);
   if (!start || start->all_s() < kShortest || start->all_s() < kShare * start->seconds) return std::nullopt;
   RunFinding finding;
   finding.lost = std::min(start->all_s() / start->seconds, 1.0);

@@ -239,12 +239,11 @@ std::string chrome_trace(const RunProfile& profile, std::span<const RunFinding> 
   events.name_process(kRun, "run");
   add_findings(events, findings);
   add_counters(events, profile.timeline);
-  if (profile.trace) {
-    add_traced_steps(events, *profile.trace);
-    add_window(events, profile.trace->window);
-  } else {
-    add_watched_steps(events, profile);
-  }
+  // Windows in which watch recorded kernels are not at the beginning of the run: its steps are those that it observed.
+  const bool watched = profile.watching.seconds > 0;
+  if (watched) add_watched_steps(events, profile);
+  if (profile.trace && !watched) add_traced_steps(events, *profile.trace);
+  if (profile.trace) add_window(events, profile.trace->window);
   add_processes(events, profile.processes);
   const Json json{{"traceEvents", events.take()},
                   {"displayTimeUnit", "ms"},

@@ -13,13 +13,19 @@ namespace {
 
 constexpr double kLeastShare = 0.001;
 
-bool counts_devices(const RunProfile& profile) { return profile.trace && !profile.trace->devices.empty(); }
+// Of a trace whose times are valid.
+bool is_of_trace(const RunProfile& profile) { return profile.trace && !is_disturbed(*profile.trace); }
+
+bool counts_devices(const RunProfile& profile) { return is_of_trace(profile) && !profile.trace->devices.empty(); }
 
 std::string title_of_lost_time(const RunProfile& profile) {
   if (!counts_devices(profile)) return "Seconds of the main thread, by cause";
   const std::size_t devices = profile.trace->devices.size();
-  return fmt::format("GPU-seconds in which no accelerator works, by cause ({} accelerator{})", devices,
-                     devices == 1 ? "" : "s");
+  return fmt::format("GPU-seconds in which no accelerator works, by cause ({} accelerator{}{})", devices,
+                     devices == 1 ? "" : "s",
+                     profile.watching.seconds > 0
+                         ? fmt::format(", in the {:.1f} s in which kernels were recorded", profile.trace->analysed_s)
+                         : "");
 }
 
 std::string seconds_text(double seconds) {
@@ -31,7 +37,7 @@ std::string seconds_text(double seconds) {
 std::vector<LostTime> lost_time(const RunProfile& profile) {
   std::vector<LostTime> lost;
   double whole = 0;
-  if (profile.trace) {
+  if (is_of_trace(profile)) {
     const IdleUse& idle = profile.trace->idle;
     const double devices = std::max(static_cast<double>(profile.trace->devices.size()), 1.0);
     whole = devices * profile.trace->analysed_s;
@@ -44,8 +50,8 @@ std::vector<LostTime> lost_time(const RunProfile& profile) {
       lost.push_back({cause, devices * seconds, 0});
   } else if (profile.stacks.seconds > 0) {
     whole = profile.watching.seconds;
-    for (const Activity activity :
-         {Activity::kInput, Activity::kThreads, Activity::kCheckpoint, Activity::kLogging, Activity::kCompile})
+    for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kExchange, Activity::kCheckpoint,
+                                    Activity::kLogging, Activity::kCompile})
       lost.push_back({to_string(activity), whole * share_of(profile.stacks, StackThread::kMain, activity), 0});
   }
   for (LostTime& each : lost) each.share = whole > 0 ? each.seconds / whole : 0;
