@@ -90,6 +90,7 @@ TEST_CASE("files that cannot be merged") {
   other.ranks.clear();
   CHECK_THROWS_WITH(diagnose_ranks({profile, other}, {"x", "y"}), Contains("y: found no ranks"));
   other.trace = TraceUse{};
+  other.watching.seconds = 0;  // it was not watched
   CHECK_THROWS_WITH(diagnose_ranks({profile, other}, {"x", "y"}), Contains("a trace of another profiler"));
 }
 
