@@ -31,7 +31,7 @@ class ChromeEvents {
     add({{"ph", "M"}, {"name", "thread_name"}, {"pid", pid}, {"tid", tid}, {"args", {{"name", name}}}});
     add({{"ph", "M"}, {"name", "thread_sort_index"}, {"pid", pid}, {"tid", tid}, {"args", {{"sort_index", tid}}}});
   }
-  void slice(int pid, int tid, const char* category, const std::string& name, Json times_and_args) {
+  void slice(int pid, int tid, const char* category, const std::string& name, const Json& times_and_args) {
     Json event{{"ph", "X"}, {"cat", category}, {"name", name}, {"pid", pid}, {"tid", tid}};
     event.update(times_and_args);
     add(std::move(event));
@@ -125,7 +125,7 @@ void add_processes(ChromeEvents& events, const std::vector<ProcessUse>& processe
                      {"command", process.command},
                      {"cpu_s", process.cpu_s},
                      {"peak_resident_bytes", process.peak_resident_bytes}};
-    events.slice(kProcesses, track, "process", name, std::move(slice));
+    events.slice(kProcesses, track, "process", name, slice);
   }
 }
 
@@ -215,7 +215,7 @@ void add_window(ChromeEvents& events, const TraceWindow& window) {
     const double begin = slice["ts"], end = begin + slice["dur"].get<double>();
     if (one.device >= 0) slice["args"] = {{"device", one.device}};
     const int tid = tracks.place(one.lane, window.lanes[one.lane], begin, end);
-    events.slice(kTypicalSteps, tid, one.category, one.name, std::move(slice));
+    events.slice(kTypicalSteps, tid, one.category, one.name, slice);
   }
 }
 

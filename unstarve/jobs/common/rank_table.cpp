@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "unstarve/diagnose/ranks/clock_offset.h"
@@ -64,7 +65,7 @@ std::string ranks_to_text(std::span<const RankUse> ranks) {
   std::string text = "\n";
   const auto add = [&](const auto& cells) {
     for (std::size_t i = 0; i < std::size(kWidths); ++i) {
-      const std::string cell(cells[i]);
+      const std::string_view cell = cells[i];
       text +=
           (i > 0 ? " " : "") + (i == 1 ? pad_right(clip(cell, kWidths[i]), kWidths[i]) : pad_left(cell, kWidths[i]));
     }
