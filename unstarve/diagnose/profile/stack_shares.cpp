@@ -150,7 +150,7 @@ HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity ac
 double stall_share(const PythonStacks& stacks, Activity activity) {
   if (stacks.seconds <= 0) return 0;
   constexpr double kMostOfAll = 0.6;  // functions with more contain the training itself
-  constexpr double kDoesIt = 0.1;     // share of a function's time in `activity`
+  constexpr double kDoesIt = 0.05;    // share of a function's time in `activity`
   struct Time {
     double all = 0, activity = 0;
   };
@@ -190,7 +190,7 @@ HotFunction hottest_python(const PythonStacks& stacks) {
   if (stacks.interpreter_s <= 0) return {};
   struct Function {
     double interpreter_s = 0, wall_s = 0;
-    std::map<int, double> lines;
+    std::map<int, double> lines, wall_lines;
   };
   std::map<std::string, Function> functions;
   for (const StackUse& stack : stacks.stacks) {
@@ -207,6 +207,7 @@ HotFunction hottest_python(const PythonStacks& stacks) {
     Function& function = functions[line.file + ":" + line.function];
     function.interpreter_s += stack.interpreter_s;
     function.wall_s += stack.seconds;
+    function.wall_lines[own] += stack.seconds;
     function.lines[own] += stack.interpreter_s;
   }
   HotFunction result;
@@ -216,6 +217,10 @@ HotFunction hottest_python(const PythonStacks& stacks) {
     result.line_share = result.line.share * stacks.interpreter_s / function.interpreter_s;
     result.line.share = function.interpreter_s / stacks.interpreter_s;
     result.wall_share = stacks.seconds > 0 ? function.wall_s / stacks.seconds : 0;
+    double line_wall_s = 0;
+    for (const auto& [line, seconds] : function.wall_lines)
+      if (stacks.lines[static_cast<std::size_t>(line)] == result.line.line) line_wall_s += seconds;
+    result.line_wall_share = stacks.seconds > 0 ? line_wall_s / stacks.seconds : 0;
   }
   return result;
 }

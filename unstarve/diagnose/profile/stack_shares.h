@@ -47,8 +47,9 @@ struct HotLine {
 // frameworks: its own lines, and NumPy, Pillow and Python's library that they call. The line is the hottest of it.
 struct HotFunction {
   HotLine line;
-  double line_share = 0;  // of the function's time in which it holds the lock, in this line
-  double wall_share = 0;  // of the main thread's time, also without the lock
+  double line_share = 0;       // of the function's time in which it holds the lock, in this line
+  double wall_share = 0;       // of the main thread's time, also without the lock
+  double line_wall_share = 0;  // the same of the line
 };
 [[nodiscard]] HotFunction hottest_python(const PythonStacks& stacks);
 

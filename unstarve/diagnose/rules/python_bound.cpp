@@ -27,10 +27,13 @@ constexpr double kHot = 0.2;
 // lines; operations on whole arrays take a part of its time (0.18 in examples/slow/augment_in_python).
 GainPrediction gain_of(const HotFunction& hot, double seconds) {
   constexpr double kOneLine = 0.8, kOnArrays = 0.15;
-  const double rest = hot.line_share >= kOneLine ? 0 : kOnArrays;
-  const double share = std::max(hot.wall_share, hot.line.share);
+  const bool one_line = hot.line_share >= kOneLine;
+  const double rest = one_line ? 0 : kOnArrays;
+  const double share = one_line ? std::max(hot.line_wall_share, hot.line_share * hot.line.share)
+                                : std::max(hot.wall_share, hot.line.share);
   const GainPrediction removed = gain_without(share, seconds);
-  return {gain_without(share * (1 - rest)).gain, gain_without(share * (1 - 2 * kOnArrays), seconds).low, removed.high};
+  const double low = one_line ? removed.low : gain_without(share * (1 - 2 * kOnArrays), seconds).low;
+  return {gain_without(share * (1 - rest)).gain, low, removed.high};
 }
 
 std::optional<RunFinding> find_python(const RunProfile& profile) {
@@ -55,7 +58,7 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
   // Delays by other programs are not a part of the cause.
   const double runnable = main.lived_s > 0 ? (main.thread_s + main.run_delay_s) / main.lived_s : 0;
   if (main.processes == 0 || runnable < 0.7 || usable_cores(profile.machine) < 2) return std::nullopt;
-  if (main.busy() > 1.3 || share < 0.15 || input_share(profile) > 0.3) return std::nullopt;
+  if (main.busy() > 1.3 || share < 0.1 || input_share(profile) > 0.3) return std::nullopt;
   if (hottest_python(profile.stacks).line.share >= kHot) return std::nullopt;
   RunFinding finding;
   finding.title = "the operators are small: one core computes, and Python takes a part of its time";

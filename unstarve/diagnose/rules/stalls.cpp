@@ -51,12 +51,12 @@ std::optional<RunFinding> find_checkpoint(const RunProfile& profile) {
 
 std::optional<RunFinding> find_logging(const RunProfile& profile) {
   const double by_stacks = stacks_share(profile, Activity::kLogging);
-  const bool known = by_stacks > 0 || stacks_share(profile, Activity::kCheckpoint) > 0;
+  const bool saves = stacks_share(profile, Activity::kCheckpoint) > 0;  // fsync may be that of checkpoints
   return find_stall(
       profile,
       {Activity::kLogging, "writing logs stops the training",
        "log every 50 to 100 steps, keep values on the device until then, and do not flush each time", 0.05},
-      known ? by_stacks : flush_share(profile));
+      saves ? by_stacks : std::max(by_stacks, flush_share(profile)));
 }
 
 std::optional<RunFinding> find_compilation(const RunProfile& profile) {
@@ -84,7 +84,7 @@ const Rule kCheckpointStall{
 const Rule kLoggingStall{
     "logging-stall",
     "the main thread is in functions that write logs and images, or functions of the program around them, for 5 % of "
-    "the time; or in fsync, if the stacks show neither logs nor checkpoints",
+    "the time; or in fsync, if the stacks show no checkpoints",
     find_logging};
 const Rule kRecompilation{"recompilation",
                           "the main thread compiles for 10 % of the time, also in the second half of the run",
