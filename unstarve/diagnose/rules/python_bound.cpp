@@ -84,7 +84,7 @@ const Rule kPythonBound{"python-bound",
                         find_python};
 const Rule kSmallSteps{"small-steps",
                        "the main thread runs or waits for a core for 70 % of the time and holds the interpreter's lock "
-                       "for 15 % without such "
+                       "for 10 % without such "
                        "a function; its process uses at most 1.3 cores",
                        find_small_steps};
 

@@ -363,7 +363,7 @@ TEST_CASE("Python code in the main thread") {
   // One line takes its time: a call that can be removed.
   RunFinding finding = findings_of(profile)[0];
   CHECK(finding.gain.gain == Approx(2.5));
-  CHECK(finding.gain.low < 2);
+  CHECK(finding.gain.low < 2.2);
   CHECK(finding.gain.high > 2.5);
   CHECK(gain_without(0.6, 10'000).high == Approx(2.5).epsilon(0.02));  // after many samples
   record(profile, {{kMainThread, "augment", kOwnFile, 3, 2.5}, {kMainThread, "augment", kOwnFile, 3, 2.5}});
@@ -371,7 +371,7 @@ TEST_CASE("Python code in the main thread") {
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / (1 - 0.6 * 0.85)));
   record(profile, {{kMainThread, "forward", "torch/nn.py", 9, 5}, {kMainThread, "main", kOwnFile, 1, 0.5}});
   CHECK(found(profile) == Names{"small-steps"});
-  record(profile, {{kMainThread, "forward", "torch/nn.py", 9, 0.5}, {kMainThread, "main", kOwnFile, 1, 0.5}});
+  record(profile, {{kMainThread, "forward", "torch/nn.py", 9, 0.4}, {kMainThread, "main", kOwnFile, 1, 0.4}});
   CHECK(found(profile) == Names{});
   // Its operators use several cores.
   profile = run(30, {});
