@@ -1,6 +1,6 @@
 #pragma once
-// What a test program tells the library that replaces CUPTI: the work that a GPU would have done. A stand-in records it
-// if its kind is enabled. Times are those of cuptiGetTimestamp().
+// The input of the library that replaces CUPTI, from a test program: the work that a GPU would have done. A stand-in
+// records it if its kind is enabled. Times are those of cuptiGetTimestamp().
 
 #include <cstdint>
 

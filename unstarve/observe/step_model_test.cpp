@@ -80,7 +80,7 @@ TEST_CASE("The step takes at least its slowest part and at most all parts, whate
   }
 }
 
-TEST_CASE("A predicted gain lies within its interval, and the unexplained time lowers it") {
+TEST_CASE("A predicted gain is within its interval, and the unexplained time lowers it") {
   const StepModel before = model(6, 2, 0);
   StepModel after = before;
   after.threads = 3;

@@ -36,7 +36,7 @@ def watch_launcher(out, cause, seconds=SECONDS):
 
 
 def watch_each(folder, cause):
-    """Every rank is watched by itself, as on two hosts."""
+    """Every rank is watched alone, as on two hosts."""
     files = [folder / f"rank{rank}.json" for rank in range(2)]
     port = str(free_port())
     runs = [subprocess.Popen([os.environ["UNSTARVE"], "watch", "--out", file, "--", sys.executable, PROGRAM, cause,

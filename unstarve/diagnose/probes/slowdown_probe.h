@@ -2,7 +2,7 @@
 // Confirms a bottleneck without a model: slows one group of processes by a known amount and measures how much slower
 // the program becomes (after Coz, Curtsinger and Berger, SOSP 2015).
 //
-//   |  as it is  |  loader slowed  |  as it is  |  main slowed  |  as it is  |  loader slowed  | ...   phases
+//   |  normal    |  loader slowed  |  normal    |  main slowed  |  normal    |  loader slowed  | ...   phases
 //
 // A process is slowed by stopping it (SIGSTOP) for 10 ms of every 50 ms. Progress is counted in steps of un.step(), or
 // in bytes that the processes read if the program does not mark its steps.

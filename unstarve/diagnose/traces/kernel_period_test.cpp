@@ -83,7 +83,7 @@ TEST_CASE("random kernels have no steps") {
   CHECK(found(kernels) == '-');
 }
 
-TEST_CASE("what lies between two windows does not count") {
+TEST_CASE("time between two windows does not count") {
   CHECK(found(repeated("cd" + repeated("abcd", 3) + "a|", 4)) == 'c');
   CHECK(found(repeated("abcd|", 20)) == '-');  // no window contains a whole step
 }
