@@ -46,7 +46,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
 Command diagnose_command() {
   return {
       "diagnose",
-      "Explain why a program that trains is slow, from a trace of another profiler",
+      "Explain why a program that trains is slow, from traces or outputs of watch",
       "Reads a trace of torch.profiler (JSON, also .gz), of TensorFlow or JAX (*.xplane.pb), of Nsight Systems (nsys "
       "export --type sqlite), or the output of unstarve watch --out. Ranks the causes of lost time, and names the "
       "evidence, the change and the predicted gain for each. Several outputs of unstarve watch --out, one per host or "

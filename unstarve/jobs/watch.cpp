@@ -194,11 +194,12 @@ std::string record_kernels(const WatchOptions& options, const std::filesystem::p
 RunProfile watch_command(const WatchOptions& options) {
   const HeldSignals signals;
   const std::unique_ptr<SlowdownGuard> guard = options.confirm ? std::make_unique<SlowdownGuard>() : nullptr;
-  const LiveMetrics metrics(options.metrics, options.confirm);  // its thread inherits the signal mask
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const StepLogFolder steps;
+  // Before threads start, which may read the environment.
   if (!steps.path().empty()) setenv(kStepsVariable, steps.path().c_str(), 1);
   const std::string no_kernels = record_kernels(options, steps.path());
+  const LiveMetrics metrics(options.metrics, options.confirm);  // its thread inherits the signal mask
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = start(options.command, signals);
   const double begin = seconds_now();
   CarefulSampler sampler(

@@ -1,11 +1,13 @@
 #include "unstarve/diagnose/cupti/kernel_log.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -27,6 +29,9 @@ bool KernelLog::open(const char* folder) noexcept {
   if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) return false;
   file_ = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file_ < 0) return false;
+  // Beyond the limit of the process, a write would end the program by SIGXFSZ.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0) most_ = std::min<std::uint64_t>(most_, limit.rlim_cur);
   KernelLogHeader header;
   std::memcpy(header.magic, kKernelLogMagic, sizeof header.magic);
   header.process = static_cast<std::uint32_t>(getpid());
@@ -54,7 +59,7 @@ bool KernelLog::is_removed() const noexcept {
 void KernelLog::append(const void* bytes, std::size_t size) noexcept {
   if (used_ + size > sizeof buffer_) flush();
   if (full_ || file_ < 0) return;
-  if (written_ + used_ + size > kMostLogBytes) {
+  if (written_ + used_ + size > most_) {
     flush();
     full_ = true;
     return;

@@ -75,6 +75,7 @@ class KernelLog {
 
   int file_ = -1;
   bool full_ = false;
+  std::uint64_t most_ = kMostLogBytes;  // fewer if the process may write only smaller files
   std::size_t written_ = 0, used_ = 0;
   char buffer_[64 << 10];
 };

@@ -65,6 +65,7 @@ struct Recorder {
   std::uint32_t names_used = 0;
   std::vector<std::uint8_t*> free_buffers;
   std::size_t buffers = 0;
+  bool given_up = false;  // another profiler uses CUPTI: records that still arrive are not evaluated
 
   std::mutex stop_mutex;
   std::condition_variable changed;
@@ -97,6 +98,7 @@ std::string error_text(const char* function, CuptiStatus status) {
 void give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
   *buffer = nullptr;
   *size = *most_records = 0;
+  if (getpid() != recorder->process) return;  // a copy by fork(), in which the mutex may be locked
   try {
     const std::lock_guard lock(recorder->mutex);
     if (!recorder->free_buffers.empty()) {
@@ -199,11 +201,12 @@ void write_record(const CuptiRecord* record) {
 }
 
 void take_buffer(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
-  if (buffer == nullptr) return;
+  if (buffer == nullptr || getpid() != recorder->process) return;
   try {
     const std::lock_guard lock(recorder->mutex);
     CuptiRecord* record = nullptr;
-    while (valid > 0 && recorder->cupti.next(buffer, valid, &record) == kCuptiSuccess && record != nullptr)
+    while (valid > 0 && !recorder->given_up && recorder->cupti.next(buffer, valid, &record) == kCuptiSuccess &&
+           record != nullptr)
       write_record(record);
     recorder->log.flush();
     if (recorder->free_buffers.size() < kKeptBuffers) {
@@ -298,7 +301,11 @@ bool record_window() {
   for (double over = 0; over < recorder->times.on && !stops; over += kSlice) {
     stops = wait(std::min(kSlice, recorder->times.on - over));
     (void)cupti.flush(0);
-    if (!stops && !is_alone()) return false;  // the other profiler may have enabled the same kinds
+    if (stops || is_alone()) continue;
+    enable_functions(false);  // the kinds remain enabled: the other profiler may have enabled them too
+    const std::lock_guard lock(recorder->mutex);
+    recorder->given_up = true;
+    return false;
   }
   write_window(KernelLogKind::kWindowEnd);
   enable_functions(false);
@@ -357,7 +364,9 @@ void look_up(void* library, const char* name, Function& function) {
 bool load() {
   void* const library = open_library();
   if (library == nullptr) {
-    write_message("libcupti.so was not found: pip install nvidia-cuda-cupti-cu12, or install the CUDA toolkit");
+    write_message(
+        "libcupti.so was not found: install the CUPTI of the program's CUDA version, as torch does, or the CUDA "
+        "toolkit");
     return false;
   }
   CuptiFunctions& cupti = recorder->cupti;

@@ -64,14 +64,17 @@ TEST_CASE("metrics of a run") {
   profile.processes = {loader, loader};
   profile.processes[1].ended = true;
   profile.steps = {"un.step()", 2, {0.5, 0.5}, 3};
+  profile.gpus.resize(2);
+  profile.gpus[1].index = 1;
+  profile.gpus[1].utilisation_p50 = 0.75;
   const std::vector<RunFinding> findings{{"few-workers", "", "", "", 0.4, 2}};
   const std::string text = metrics_text(profile, findings);
   for (const char* line :
        {"unstarve_watched_seconds 12\n", "unstarve_processes{role=\"loader\"} 1\n",
         "unstarve_cpu_seconds_total{role=\"loader\"} 6\n", "unstarve_usable_cores 4\n",
-        "unstarve_resident_bytes{role=\"loader\"} 1000\n", "unstarve_steps_total 3\n",
-        "unstarve_step_seconds{quantile=\"0.5\"} 0.5\n", "unstarve_finding_lost_ratio{rule=\"few-workers\"} 0.4\n",
-        "# TYPE unstarve_cpu_seconds_total counter\n"})
+        "unstarve_gpu_utilisation_ratio{gpu=\"1\"} 0.75\n", "unstarve_resident_bytes{role=\"loader\"} 1000\n",
+        "unstarve_steps_total 3\n", "unstarve_step_seconds{quantile=\"0.5\"} 0.5\n",
+        "unstarve_finding_lost_ratio{rule=\"few-workers\"} 0.4\n", "# TYPE unstarve_cpu_seconds_total counter\n"})
     CHECK_THAT(text, Contains(line));
   CHECK_THAT(text, !Contains("main_thread_ratio"));  // no stacks
 }

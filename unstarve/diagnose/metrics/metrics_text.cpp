@@ -110,6 +110,20 @@ void add_stacks(Metrics& metrics, const RunProfile& profile) {
                 share_of(profile.stacks, StackThread::kMain, activity));
 }
 
+void add_gpus(Metrics& metrics, const RunProfile& profile) {
+  if (profile.gpus.empty()) return;
+  const auto each = [&](const char* name, const char* help, const auto& value) {
+    metrics.begin(name, "gauge", help);
+    for (const GpuUse& gpu : profile.gpus) metrics.add(fmt::format("gpu=\"{}\"", gpu.index), value(gpu));
+  };
+  each("gpu_utilisation_ratio", "Median share of time in which a kernel ran, since the first one.",
+       [](const GpuUse& gpu) { return gpu.utilisation_p50; });
+  each("gpu_idle_ratio", "Share of the looks at which no kernel had run.",
+       [](const GpuUse& gpu) { return gpu.idle_share; });
+  each("gpu_peak_memory_bytes", "Memory that was used at most.",
+       [](const GpuUse& gpu) { return static_cast<double>(gpu.peak_memory_bytes); });
+}
+
 }  // namespace
 
 std::string metrics_text(const RunProfile& profile, std::span<const RunFinding> findings) {
@@ -121,6 +135,7 @@ std::string metrics_text(const RunProfile& profile, std::span<const RunFinding> 
   add_machine(metrics, profile);
   add_steps(metrics, profile);
   add_stacks(metrics, profile);
+  add_gpus(metrics, profile);
   metrics.begin("finding_lost_ratio", "gauge", "Share of the time that a cause takes at most.");
   for (const RunFinding& finding : findings) metrics.add(fmt::format("rule=\"{}\"", finding.rule), finding.lost);
   return metrics.take();

@@ -58,6 +58,7 @@ void write_watch_events(const std::filesystem::path& folder, const RunProfile& p
     file.scalar("watch/cores_other", second, timeline.other[i]);
     file.scalar("watch/memory_bytes", second, timeline.resident_bytes[i]);
     file.scalar("watch/storage_bytes_per_s", second, timeline.storage_bytes_per_s[i]);
+    if (i < timeline.gpu.size()) file.scalar("watch/gpu_utilisation", second, timeline.gpu[i]);
   }
   write_steps(file, profile.steps);
   const auto end = static_cast<std::int64_t>(std::llround(profile.watching.seconds));
