@@ -37,6 +37,7 @@ struct Comparison {
   std::vector<double> a, b;  // samples/s of the blocks of each pair
   double step_ms = 0;        // mean of b
   double step_ms_a = 0;
+  MeasuredStep b_step;
   [[nodiscard]] RatioInterval interval() const { return ratio_interval(b, a); }
   [[nodiscard]] double rate() const { return geometric_mean(b); }
 };
@@ -51,6 +52,11 @@ double block_cost(const Subject& side, double seconds) {
   return std::max(seconds, side.first().step_s) + untimed_cost(side, seconds);
 }
 
+MeasuredStep measured_step(const Block& block) {
+  const double steps = static_cast<double>(std::max<std::int64_t>(block.steps, 1));
+  return {1e-9 * static_cast<double>(block.wall_ns) / steps, 1e-9 * static_cast<double>(block.wait_ns) / steps};
+}
+
 // Runs pairs of blocks for `budget` seconds, at least kMinPairs pairs.
 Comparison compare(Subject& a, Subject& b, double budget) {
   const double each = budget / kPairs / 2;
@@ -63,6 +69,7 @@ Comparison compare(Subject& a, Subject& b, double budget) {
     rates.push_back(result.samples_per_s());
     all.wall_ns += result.wall_ns;
     all.steps += result.steps;
+    all.wait_ns += result.wait_ns;
   };
   const auto run_a = [&] { run(a, comparison.a, all_a); };
   const auto run_b = [&] { run(b, comparison.b, all_b); };
@@ -77,6 +84,7 @@ Comparison compare(Subject& a, Subject& b, double budget) {
   }
   comparison.step_ms = all_b.step_ms();
   comparison.step_ms_a = all_a.step_ms();
+  comparison.b_step = measured_step(all_b);
   return comparison;
 }
 
@@ -147,7 +155,7 @@ class LadderRun {
     entry.memory_bytes = current_->first().memory_bytes;
     entry.step_ms = block.step_ms();
     entry.samples_per_s = block.samples_per_s();
-    current_step_s_ = 1e-3 * entry.step_ms;
+    current_step_ = measured_step(block);
     result_.ledger.entries.push_back(entry);
   }
 
@@ -198,7 +206,7 @@ class LadderRun {
     entry.change = best.change;
     entry.batch = best.settings.pipeline.batch.size;
     entry.memory_bytes = other->first().memory_bytes;
-    entry.predicted = predict_candidate(current_->profile(), current_step_s_, context_, before, best.settings);
+    entry.predicted = predict_candidate(current_->profile(), current_step_, context_, before, best.settings);
 
     const double loss_time = step.affects_learning ? budget * kLossShare : 0;
     const Comparison comparison = compare(*current_, *other, budget - (seconds_now() - begin) - loss_time);
@@ -210,7 +218,7 @@ class LadderRun {
       compare_losses(before, best.settings, entry, loss_time / 2);
     if (entry.verdict == Verdict::kKept) {
       current_ = std::move(other);
-      current_step_s_ = 1e-3 * comparison.step_ms;
+      current_step_ = comparison.b_step;
       step.copy(best.settings, tuned_);
     }
   }
@@ -301,7 +309,7 @@ class LadderRun {
   Settings base_;
   Settings tuned_;  // the defaults with what the kept steps changed
   std::unique_ptr<Subject> current_;
-  double current_step_s_ = 0;  // measured
+  MeasuredStep current_step_;
   bool current_in_process_ = false;
   bool in_process_ = false;  // the following comparisons run in processes of their own
   LadderResult result_;

@@ -14,8 +14,17 @@
 
 namespace unstarve {
 
-// `profile`: of a run with the settings `now`, whose steps take `step_s`, measured.
-[[nodiscard]] GainPrediction predict_candidate(const Profile& profile, double step_s, const LadderContext& context,
-                                               const Settings& now, const Settings& candidate);
+// Of the latest blocks.
+struct MeasuredStep {
+  double seconds = 0;
+  double wait_s = 0;  // for the loader
+};
+
+// `profile` and `step`: of runs with the settings `now`. The time of the consumer is that of the blocks: between blocks
+// it pauses, which its profile cannot know. The interval includes 2 % more on both sides: times of blocks differ from
+// run to run.
+[[nodiscard]] GainPrediction predict_candidate(const Profile& profile, const MeasuredStep& step,
+                                               const LadderContext& context, const Settings& now,
+                                               const Settings& candidate);
 
 }  // namespace unstarve

@@ -31,7 +31,7 @@ struct Prediction {
   [[nodiscard]] GainPrediction of(const Edit& edit) const {
     Settings changed = base;
     edit(changed);
-    return predict_candidate(slow_loader(), 0.06, context, base, changed);
+    return predict_candidate(slow_loader(), {0.06, 0.04}, context, base, changed);
   }
 };
 
@@ -40,6 +40,17 @@ TEST_CASE("the gain of a prefetch is predicted from the times of loader and cons
       Prediction("emulated:h100-resnet50").of([](Settings& s) { s.pipeline.execution.prefetch = 2; });
   CHECK(gain.gain == Approx(1.5));  // 60 ms -> 40 ms
   CHECK(contains(gain, 1.5));
+}
+
+TEST_CASE("pauses of the consumer and the first batches do not count") {
+  Prediction predict("emulated:h100-resnet50");
+  Settings changed = predict.base;
+  changed.pipeline.execution.prefetch = 2;
+  Profile profile = slow_loader();
+  profile.consumer.busy_ns *= 10;
+  profile.stages[0].busy_ns = profile.stages[0].cpu_ns *= 2;
+  const GainPrediction gain = predict_candidate(profile, {0.06, 0.04}, predict.context, predict.base, changed);
+  CHECK(gain.gain == Approx(1.5));
 }
 
 TEST_CASE("of a faster network or decoder only the largest gain is predicted") {
