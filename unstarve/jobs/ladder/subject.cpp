@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -62,6 +64,31 @@ class LocalSubject final : public Subject {
   std::vector<StepParts> steps_;
 };
 
+// Holds SIGPIPE back in this thread, so that a write to a pipe without a reader is an error and does not end the
+// process: programs that use this library may not ignore the signal.
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    pending_before_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+  ~WithoutPipeSignal() {
+    const timespec now{};
+    if (!pending_before_) (void)sigtimedwait(&pipe_, nullptr, &now);  // the one that the write has caused, if any
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_{}, before_{};
+  bool pending_before_ = false;
+};
+
 // Lines over two descriptors.
 class Lines {
  public:
@@ -77,7 +104,9 @@ class Lines {
     }
     return false;
   }
+  // False: no process reads them any more.
   bool write(const std::string& line) {
+    const WithoutPipeSignal without_signal;
     return std::fwrite(line.data(), 1, line.size(), out_.get()) == line.size() && std::fputc('\n', out_.get()) != EOF &&
            std::fflush(out_.get()) == 0;
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -97,6 +98,18 @@ TEST_CASE("a process that cannot be started or does not answer is an error") {
   CHECK_THAT(
       testing::error_message([&] { (void)measure_in_process(settings(), target, "/bin/false", read_host_facts()); },
                              ErrorKind::kInternal),
+      Catch::Contains("exit code 1"));
+}
+
+TEST_CASE("a process that has already ended is an error and does not end this one by SIGPIPE") {
+  // More than a pipe holds, so the request is certainly written to a pipe without a reader.
+  Settings long_settings = settings();
+  long_settings.pipeline.source.path.assign(std::size_t{1} << 20, 'x');
+  REQUIRE(std::signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+  CHECK_THAT(
+      testing::error_message(
+          [&] { (void)measure_in_process(long_settings, parse_target(kDevice), "/bin/false", read_host_facts()); },
+          ErrorKind::kInternal),
       Catch::Contains("exit code 1"));
 }
 
