@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `unstarve watch` costs, and how often it is right.
 
-    watch-cost               samples per second of a program that is watched (ours) and that is not (peer), in turn
+    watch-cost               steps per second of a program while it is watched (ours) and while it is not (peer)
     watch-cost-memory        peak of the resident memory of `watch` (ours) and its limit of 100 MB (peer)
     slow-cases               programs of examples/slow whose planted cause is found first (ours), of all (peer)
     slow-cases-prediction    of the predicted gains, those within 15 % of the real ones (ours), of all (peer)
@@ -26,29 +26,25 @@ from bench import record  # noqa: E402
 from bench.peers import compare  # noqa: E402
 
 PROGRAM = ROOT / "examples" / "slow" / "healthy_torch.py"
-LEAST_SECONDS = 20  # of a run: the first windows of stacks take part in it as in real runs
+BLOCK_SECONDS = 20  # at least, of a block: the first windows of stacks take part in it as in real runs
 LIMIT_MB = 100
 WITHIN = 0.15
 
 
-def rate_in(output):
-    result = json.loads(output.splitlines()[-1])
-    return result["samples"] / result["seconds"]
-
-
 class Watched:
-    """A run under `watch`: its rate, the CPU time and the peak memory of watching."""
+    """A block in which `watch --pid` watches the program: the CPU time and the peak memory of watching."""
 
-    def __init__(self, unstarve, command):
+    def __init__(self, unstarve, pid, seconds):
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "out.json"
-            process = subprocess.Popen([unstarve, "watch", "--out", out, "--", *command], stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, text=True)
+            process = subprocess.Popen([unstarve, "watch", "--pid", str(pid), "--seconds", str(seconds), "--out", out],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             self.peak_mb = 0.0
             while process.poll() is None:
                 self._look(process.pid)
-                time.sleep(0.1)
-            self.rate = rate_in(process.stdout.read())
+                time.sleep(0.5)
+            if process.returncode != 0:
+                raise RuntimeError(process.stderr.read())
             watching = json.loads(out.read_text())["profile"]["watching"]
         self.cpu_share = (watching["cpu_s"] + watching["stacks_cpu_s"]) / watching["seconds"]
 
@@ -61,25 +57,69 @@ class Watched:
             pass  # it has ended
 
 
+class Program:
+    """The running program, whose steps are counted in blocks."""
+
+    def __init__(self, folder, seconds):
+        self._step_ends = Path(folder) / "step_ends"
+        self._process = subprocess.Popen(
+            [sys.executable, str(PROGRAM), "--seconds", str(seconds), "--step-ends", str(self._step_ends)],
+            stdout=subprocess.DEVNULL)
+        self.pid = self._process.pid
+        while len(self._ends()) < 10:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"{PROGRAM.name} ended with exit code {self._process.returncode}")
+            time.sleep(0.5)
+
+    def _ends(self):
+        if not self._step_ends.exists():
+            return []
+        return [float(line) for line in self._step_ends.read_text().split("\n")[:-1]]
+
+    def rate(self, action):
+        """Steps per second while `action` runs."""
+        begin = time.monotonic()
+        action()
+        end = time.monotonic()
+        if self._process.poll() is not None:
+            raise RuntimeError(f"{PROGRAM.name} ended with exit code {self._process.returncode}")
+        ends = [time_ for time_ in self._ends() if begin <= time_ <= end]
+        return (len(ends) - 1) / (ends[-1] - ends[0])
+
+    def stop(self):
+        self._process.terminate()
+        self._process.wait()
+
+
 def cost(options):
-    """Lines of watch-cost and watch-cost-memory."""
-    command = [sys.executable, str(PROGRAM), "--seconds", str(max(options.seconds, LEAST_SECONDS))]
-    plain, watched = [], []
-    for pair in range(options.pairs):
-        for with_watch in (True, False) if pair % 2 == 0 else (False, True):
-            if with_watch:
-                watched.append(Watched(options.build / "unstarve", command))
-            else:
-                plain.append(rate_in(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
-    rates = [run.rate for run in watched]
-    ratio, low, high = compare.ratio_interval(rates, plain)
+    """Lines of watch-cost and watch-cost-memory.
+
+    Watched and other blocks alternate within a run of the program: runs differ by more than what watching costs.
+    """
+    seconds = max(options.seconds, BLOCK_SECONDS)
+    plain, watched, runs = [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        program = Program(folder, (2 * options.pairs + 2) * (seconds + 10))
+        try:
+            def watch():
+                runs.append(Watched(options.build / "unstarve", program.pid, seconds))
+
+            for pair in range(options.pairs):
+                for with_watch in (True, False) if pair % 2 == 0 else (False, True):
+                    if with_watch:
+                        watched.append(program.rate(watch))
+                    else:
+                        plain.append(program.rate(lambda: time.sleep(seconds)))
+        finally:
+            program.stop()
+    ratio, low, high = compare.ratio_interval(watched, plain)
     cores = len(os.sched_getaffinity(0))
-    share = max(run.cpu_share for run in watched) / cores
-    peak = max(run.peak_mb for run in watched)
-    yield {"name": "watch-cost", "ours": sum(rates) / len(rates), "peer": sum(plain) / len(plain),
-           "unit": "images/s", "ratio": ratio, "low": low, "high": high, "cpu_share": share}
+    share = max(run.cpu_share for run in runs) / cores
+    peak = max(run.peak_mb for run in runs)
+    yield {"name": "watch-cost", "ours": sum(watched) / len(watched), "peer": sum(plain) / len(plain),
+           "unit": "steps/s", "ratio": ratio, "low": low, "high": high, "cpu_share": share}
     yield {"name": "watch-cost-memory", "ours": peak, "peer": LIMIT_MB, "unit": "MB", "ratio": LIMIT_MB / peak,
-           "low": LIMIT_MB / peak, "high": LIMIT_MB / max(min(run.peak_mb for run in watched), 1)}
+           "low": LIMIT_MB / peak, "high": LIMIT_MB / max(min(run.peak_mb for run in runs), 1)}
 
 
 def slow_cases(options):
@@ -107,8 +147,8 @@ MEASURES = {"watch-cost": cost, "watch-cost-memory": cost, "slow-cases": slow_ca
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=MEASURES)
-    parser.add_argument("--pairs", type=int, default=4, help="runs of each side (default 4; at least 2)")
-    parser.add_argument("--seconds", type=float, default=LEAST_SECONDS, help=f"of a run (at least {LEAST_SECONDS})")
+    parser.add_argument("--pairs", type=int, default=4, help="blocks of each side (default 4; at least 2)")
+    parser.add_argument("--seconds", type=float, default=BLOCK_SECONDS, help=f"of a block (at least {BLOCK_SECONDS})")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     options = parser.parse_args()
     options.pairs = max(2, options.pairs)

@@ -42,6 +42,8 @@ class Run:
         parser.add_argument("--seconds", type=float, default=12, help="duration of the training; default: 12")
         parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER",
                             help="prepared photographs; created if missing; default: %(default)s")
+        parser.add_argument("--step-ends", type=Path, metavar="FILE",
+                            help="write time.monotonic() at the end of each step to FILE, a line each")
         for option, text in (extra or {}).items():
             parser.add_argument(option, help=text)
         self.arguments = parser.parse_args()
@@ -50,12 +52,15 @@ class Run:
         self._begin = time.perf_counter()
         self._first_end = self._begin
         self._samples: list[int] = []
+        self._step_ends = self.arguments.step_ends.open("w", buffering=1) if self.arguments.step_ends else None
 
     def count(self, samples: int) -> None:
         """Ends a step that trained `samples` samples."""
         if not self._samples:
             self._first_end = time.perf_counter()
         self._samples.append(samples)
+        if self._step_ends is not None:
+            self._step_ends.write(f"{time.monotonic()}\n")
 
     def is_over(self) -> bool:
         return bool(self._samples) and time.perf_counter() - self._first_end >= self.arguments.seconds
