@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 4> kUnused{"schedule.", "sync_batch_norm"
 
 int run(const Arguments& arguments, const std::string& command_line) {
   require_one_process("batch-find");
+  check_outputs(arguments, {"--report"});
   BatchFindOptions options;
   options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other verbs
   options.target = parse_target(options.settings.train.device);

@@ -8,6 +8,7 @@ namespace unstarve::cli {
 namespace {
 
 int run(const Arguments& arguments, const std::string& command_line) {
+  check_outputs(arguments, {"--report"});
   BenchOptions options;
   options.settings = settings_from(arguments);
   options.target = parse_target(device_from(arguments, options.settings));

@@ -30,6 +30,7 @@ std::string raw_from(const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
+  check_outputs(arguments, {"--report"});
   CapacityOptions options;
   options.accelerator = arguments.text("--accelerator", options.accelerator);
   options.workload = arguments.text("--workload", options.workload);

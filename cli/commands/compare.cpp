@@ -8,6 +8,7 @@ namespace unstarve::cli {
 namespace {
 
 int run(const Arguments& arguments, const std::string& command_line) {
+  check_outputs(arguments, {"--junit", "--report"});
   const RunComparison comparison = compare_runs(arguments.text("BEFORE"), arguments.text("AFTER"));
   print_result(arguments.has("--json") ? to_json(comparison) + "\n" : to_text(comparison));
   if (arguments.has("--junit")) write_file_atomically(arguments.text("--junit"), to_junit(comparison));

@@ -34,6 +34,7 @@ void diagnose_several(const Arguments& arguments, const std::string& command_lin
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
+  check_outputs(arguments, {"--out", "--report", "--trace"});
   if (arguments.rest().size() == 1)
     diagnose_one(arguments, command_line);
   else

@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, 5> kUnused{"learning_rate", "schedule.", 
 
 int run(const Arguments& arguments, const std::string& command_line) {
   require_one_process("lr-find");
+  check_outputs(arguments, {"--report"});
   LrFindOptions options;
   options.settings = trainer_settings_from(arguments);
   options.weights = arguments.text("--weights");

@@ -1,10 +1,12 @@
 #include "shared.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <string_view>
 
@@ -236,6 +238,14 @@ void require_one_process(const std::string& verb) {
     throw Error(ErrorKind::kArgument, verb +
                                           ": found several processes of a launcher; expected one process. Start it "
                                           "without torchrun, mpirun or srun");
+}
+
+void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options) {
+  for (const char* const option : options) {
+    const std::filesystem::path file = arguments.text(option);
+    const std::filesystem::path folder = file.parent_path();
+    if (!folder.empty() && ::access(folder.c_str(), W_OK) != 0) throw io_error("write", file.string(), errno);
+  }
 }
 
 void print_result(const std::string& text) {

@@ -3,6 +3,7 @@
 //
 // Threads: one. Failure: Error.
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -146,6 +147,10 @@ void reject_spec(const std::string& verb, const std::string& data);
 
 // --device, or the device of the settings. Throws Error(kArgument).
 [[nodiscard]] std::string device_from(const Arguments& arguments, const Settings& settings);
+
+// Fails before long work, not after it: throws Error(kIo) if the folder of a file that one of `options` names does not
+// exist or must not be written to.
+void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options);
 
 // Prints text to standard output and flushes it. Throws Error(kIo), for example for a full disk or a closed pipe.
 void print_result(const std::string& text);

@@ -45,6 +45,7 @@ Error error_of_rank(const Ranks& ranks, const Error& error) {
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
+  check_outputs(arguments, {"--report", "--trace"});
   TrainOptions options;
   options.settings = trainer_settings_from(arguments);
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));

@@ -13,6 +13,7 @@ namespace unstarve::cli {
 namespace {
 
 int run(const Arguments& arguments, const std::string& command_line) {
+  check_outputs(arguments, {"--out", "--report"});
   TuneOptions options;
   options.settings = settings_from(arguments);
   options.device = device_from(arguments, options.settings);

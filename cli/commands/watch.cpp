@@ -1,9 +1,6 @@
 #include "unstarve/jobs/watch.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
@@ -17,12 +14,6 @@ namespace unstarve::cli {
 namespace {
 
 constexpr int kOursFailed = 125;  // as env, nohup and timeout do
-
-// Fails before the program runs, not after it.
-void check_folder(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.parent_path();
-  if (!folder.empty() && ::access(folder.c_str(), W_OK) != 0) throw io_error("write", file.string(), errno);
-}
 
 void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
@@ -47,9 +38,7 @@ WatchOptions options_of(const Arguments& arguments) {
   options.confirm = arguments.has("--confirm");
   if (options.confirm && !started)
     throw Error(ErrorKind::kArgument, "watch: --confirm stops processes for short times; expected -- COMMAND");
-  check_folder(arguments.text("--out"));
-  check_folder(arguments.text("--report"));
-  check_folder(arguments.text("--trace"));
+  check_outputs(arguments, {"--out", "--report", "--trace"});
   make_folder(arguments.text("--tensorboard"));
   return options;
 }
