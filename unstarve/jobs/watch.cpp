@@ -142,12 +142,12 @@ class CarefulSampler {
 
 constexpr const char* kTimeIsOver = "after the time of --seconds";
 
-// Waits for the children that were adopted. Others wait for the recorder of `sampler` and for `guard`. The recorder's
-// number is read after a child is known to have ended, so that a recorder that ends immediately is known.
-void reap_others(pid_t command, const CarefulSampler& sampler, pid_t guard) {
+// Waits for the children that were adopted, among them a guard that was killed. The sampler waits for its recorder,
+// whose number is read after a child is known to have ended, so that a recorder that ends immediately is known.
+void reap_others(pid_t command, const CarefulSampler& sampler) {
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && info.si_pid != command &&
-         info.si_pid != guard && info.si_pid != sampler.recorder()) {
+         info.si_pid != sampler.recorder()) {
     waitpid(info.si_pid, nullptr, WNOHANG);
     info.si_pid = 0;
   }
@@ -217,7 +217,7 @@ RunProfile watch_command(const WatchOptions& options) {
   while (!has_ended(child)) {
     const HeldSignals::Arrived arrived = signals.wait(kPoll);
     if (arrived.signal != 0 && arrived.signal != SIGCHLD && !arrived.from_terminal) kill(child, arrived.signal);
-    reap_others(child, sampler, guard ? guard->process() : 0);
+    reap_others(child, sampler);
     if (!over && options.seconds > 0 && seconds_now() - begin >= options.seconds) {
       over = true;
       finish(kTimeIsOver);

@@ -117,6 +117,28 @@ def test_stopped_processes_continue_if_watch_is_killed(tmp_path):
                 pass
 
 
+def test_nothing_is_stopped_if_the_guard_was_killed(tmp_path):
+    watch = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--confirm", "--", *command(tmp_path, 0.02, 0.002, 18)],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 30
+        while not (guard := [pid for pid, text in children(watch.pid).items()
+                             if text.startswith(os.environ["UNSTARVE"])]):
+            assert time.monotonic() < deadline, "no guard"
+            time.sleep(0.05)
+        os.kill(guard[0], signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while not gone(guard):
+            assert time.monotonic() < deadline, "the guard remains as a zombie"
+            time.sleep(0.05)
+        _, errors = watch.communicate(timeout=60)
+    finally:
+        watch.kill()
+        watch.wait()
+    assert watch.returncode == 0
+    assert "not confirmed: the guard process was killed" in errors
+
+
 def test_a_short_run_is_not_confirmed(tmp_path):
     out = tmp_path / "out.json"
     run = subprocess.run([os.environ["UNSTARVE"], "watch", "--confirm", "--out", out, "--",

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -75,7 +76,7 @@ class SlowdownGuard::State {
   State& operator=(const State&) = delete;
 
   void stop(int pid) {
-    if (process_ <= 0) return;
+    if (!runs()) return;
     for (std::atomic<int>& entry : *stopped_) {
       if (entry.load() != 0) continue;
       entry.store(pid);  // before it is stopped: the guard continues it in any case
@@ -87,6 +88,11 @@ class SlowdownGuard::State {
     if (stopped_ != nullptr) continue_all(*stopped_);
   }
   [[nodiscard]] int process() const { return process_ > 0 ? process_ : 0; }
+  // The guard has the only reading end of the pipe.
+  [[nodiscard]] bool runs() const {
+    pollfd pipe{alive_, 0, 0};
+    return alive_ >= 0 && ::poll(&pipe, 1, 0) == 0;
+  }
 
  private:
   Stopped* stopped_ = nullptr;  // shared with the guard
@@ -97,6 +103,7 @@ class SlowdownGuard::State {
 SlowdownGuard::SlowdownGuard() : state_(std::make_unique<State>()) {}
 SlowdownGuard::~SlowdownGuard() = default;
 int SlowdownGuard::process() const { return state_->process(); }
+bool SlowdownGuard::runs() const { return state_->runs(); }
 void SlowdownGuard::stop(int pid) { state_->stop(pid); }
 void SlowdownGuard::resume_all() { state_->resume_all(); }
 
@@ -121,6 +128,8 @@ class SlowdownProbe::Thread {
     }
     if (guard_.process() == 0)
       checks.problem = "the guard process could not be started";
+    else if (checks.groups.empty() && !guard_.runs())
+      checks.problem = "the guard process was killed";
     else if (checks.groups.empty())
       checks.problem = problem_.empty() ? "the program ended before enough phases were measured" : problem_;
     return checks;
@@ -183,6 +192,7 @@ class SlowdownProbe::Thread {
     double end = begin;
     for (int period = 1; end - begin < length; ++period) {
       if (slowed) {
+        if (!guard_.runs()) return false;  // nothing would be stopped
         for (const int pid : pids_of(role)) guard_.stop(pid);
         const bool goes_on = wait(kSlowdown * kPeriod);
         guard_.resume_all();

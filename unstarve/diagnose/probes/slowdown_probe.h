@@ -34,6 +34,7 @@ class SlowdownGuard {
   SlowdownGuard& operator=(const SlowdownGuard&) = delete;
 
   [[nodiscard]] int process() const;  // 0: it could not be started
+  [[nodiscard]] bool runs() const;    // false: it could not be started, or was killed; stop() then does nothing
   void stop(int pid);
   void resume_all();
 
