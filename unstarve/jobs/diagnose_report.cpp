@@ -2,154 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/report_parts.h"
+#include "unstarve/jobs/common/trace_report.h"
 #include "unstarve/jobs/diagnose_trace.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
-
-constexpr std::size_t kLongestName = 160;
-
-std::vector<double> step_seconds(const TraceUse& trace) {
-  std::vector<double> seconds;
-  for (const TraceStep& step : trace.steps) seconds.push_back(step.seconds);
-  return seconds;
-}
-
-// The mean of the steps of at least `least` seconds.
-Bar mean_step(const TraceUse& trace, const char* name, double least) {
-  Bar bar;
-  bar.name = name;
-  double steps = 0, sum = 0;
-  PartSeconds parts{};
-  for (const TraceStep& step : trace.steps) {
-    if (step.seconds < least) continue;
-    ++steps;
-    sum += step.seconds;
-    for (std::size_t part = 0; part < kStepActivities; ++part) parts[part] += step.parts[part];
-  }
-  for (std::size_t part = 0; part < kStepActivities; ++part)
-    if (parts[part] > 0) bar.parts.push_back({to_string(static_cast<StepActivity>(part)), 1e3 * parts[part] / steps});
-  bar.figure = fmt::format("{} ms", format_rate(1e3 * sum / steps));
-  return bar;
-}
-
-BarChart split_chart(const TraceUse& trace) {
-  constexpr std::size_t kFewestForTenth = 10;
-  BarChart chart;
-  chart.unit = "ms";
-  if (trace.steps.empty()) {
-    chart.title = "Parts of the whole time";
-    Bar bar{"all", fmt::format("{} ms", format_rate(1e3 * trace.analysed_s)), {}};
-    for (std::size_t part = 0; part < kStepActivities; ++part)
-      if (trace.parts[part] > 0)
-        bar.parts.push_back({to_string(static_cast<StepActivity>(part)), 1e3 * trace.parts[part]});
-    chart.bars = {std::move(bar)};
-    return chart;
-  }
-  chart.title = "Time per step by part: each moment counts to the first active part";
-  chart.bars = {mean_step(trace, "mean", 0)};
-  const std::vector<double> seconds = step_seconds(trace);
-  if (seconds.size() >= kFewestForTenth)
-    chart.bars.push_back(mean_step(trace, "slowest tenth", quantile(seconds, 0.9)));
-  return chart;
-}
-
-// Parts that take at least 1 % of the time, over the steps.
-CurveChart parts_chart(const TraceUse& trace) {
-  CurveChart chart = steps_chart("Parts of each step, ms");
-  for (std::size_t part = 0; part < kStepActivities; ++part) {
-    if (trace.parts[part] < 0.01 * trace.analysed_s) continue;
-    std::vector<double> seconds;
-    for (const TraceStep& step : trace.steps) seconds.push_back(step.parts[part]);
-    add_curve(chart, to_string(static_cast<StepActivity>(part)), seconds, 1, 1e3);
-  }
-  return chart;
-}
-
-// "3 µs", "0.3 s"
-std::string gap_end_text(double seconds) {
-  if (seconds < 0.9e-3) return fmt::format("{:.3g} µs", 1e6 * seconds);
-  return seconds < 0.9 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
-}
-
-// Milliseconds in gaps of each length; bins at the ends without gaps are left out.
-BarChart gaps_chart(const IdleGaps& gaps) {
-  BarChart chart;
-  chart.title = "Time in which no accelerator works, by the length of the gap: ms, number of gaps";
-  chart.unit = "ms";
-  for (std::size_t bin = 0; bin < gaps.count.size(); ++bin) {
-    const bool before = std::all_of(gaps.count.begin(), gaps.count.begin() + static_cast<std::ptrdiff_t>(bin + 1),
-                                    [](std::int64_t count) { return count == 0; });
-    const bool after = std::all_of(gaps.count.begin() + static_cast<std::ptrdiff_t>(bin), gaps.count.end(),
-                                   [](std::int64_t count) { return count == 0; });
-    if (before || after) continue;
-    const std::string name = bin == kGapEnds.size() ? "from " + gap_end_text(kGapEnds.back()) + " on"
-                                                    : "below " + gap_end_text(kGapEnds[bin]);
-    chart.bars.push_back(plain_bar(name, 1e3 * gaps.seconds[bin],
-                                   fmt::format("{} ms, {}", format_rate(1e3 * gaps.seconds[bin]), gaps.count[bin])));
-  }
-  return chart;
-}
-
-Timeline timeline_of(const TraceWindow& window) {
-  Timeline timeline;
-  timeline.title = window.steps.empty() ? "Timeline" : fmt::format("Timeline of {} typical steps", window.steps.size());
-  if (window.left_out > 0)
-    timeline.title +=
-        fmt::format(": the {} longest events, without {} shorter ones", window.spans.size(), window.left_out);
-  timeline.seconds = window.seconds;
-  timeline.lanes = window.lanes;
-  for (const std::string& name : window.names) timeline.names.push_back(clip(printable(name), kLongestName));
-  for (std::size_t part = 0; part < kStepActivities; ++part)
-    timeline.kinds.emplace_back(to_string(static_cast<StepActivity>(part)));
-  timeline.marks = window.steps;
-  for (const WindowSpan& span : window.spans)
-    timeline.spans.push_back({span.lane, span.name, static_cast<int>(span.part), span.begin_s, span.seconds});
-  return timeline;
-}
-
-FiguresTable devices_table(const TraceUse& trace) {
-  FiguresTable table{"Accelerators, share of the time",
-                     {"device", "busy", "kernels", "tensor cores", "copies", "collectives", "name"},
-                     {},
-                     false,
-                     true};
-  for (const DeviceUse& device : trace.devices) {
-    const auto share = [&](double seconds) { return format_percent(seconds / trace.analysed_s); };
-    table.rows.push_back({std::to_string(device.index), share(device.busy_s), share(device.kernel_s),
-                          share(device.tensor_core_s), share(device.copy_s), share(device.collective_s), device.name});
-  }
-  return table;
-}
-
-FiguresTable copies_table(const TraceUse& trace) {
-  FiguresTable table{"Copies", {"direction", "number", "bytes", "ms", "overlapped", "host memory"}, {}, false, true};
-  for (const CopyUse& copy : trace.copies) {
-    table.rows.push_back({to_string(copy.direction), std::to_string(copy.count),
-                          format_bytes(static_cast<std::uint64_t>(std::max(copy.bytes, std::int64_t{0}))),
-                          format_rate(1e3 * copy.seconds),
-                          copy.seconds > 0 ? format_percent(copy.overlapped_s / copy.seconds) : "",
-                          to_string(copy.host_memory)});
-  }
-  return table;
-}
-
-FiguresTable names_table(const char* caption, const std::vector<NamedTime>& names, double whole) {
-  FiguresTable table{caption, {"share", "count", "ms", "name"}, {}, false, false};
-  for (const NamedTime& each : names) {
-    table.rows.push_back({format_percent(each.seconds / whole), std::to_string(each.count),
-                          format_rate(1e3 * each.seconds), clip(printable(each.name), kLongestName)});
-  }
-  return table;
-}
 
 std::vector<ReportTile> tiles_of_trace(const TraceUse& trace) {
   std::vector<ReportTile> tiles;
@@ -160,7 +25,7 @@ std::vector<ReportTile> tiles_of_trace(const TraceUse& trace) {
                      "of the time a kernel runs, mean of all accelerators"});
   }
   if (!trace.steps.empty())
-    tiles.push_back({format_rate(1e3 * median(step_seconds(trace))) + " ms", "per step, median"});
+    tiles.push_back({format_rate(1e3 * median(step_seconds_of(trace))) + " ms", "per step, median"});
   const double loader = trace.parts[static_cast<std::size_t>(StepActivity::kLoader)];
   if (loader > 0) tiles.push_back({format_percent(loader / trace.analysed_s), "of the time only the loader works"});
   return tiles;
@@ -185,18 +50,13 @@ Report report_of(const TraceDiagnosis& diagnosis, const std::string& command) {
                                       format_duration(trace.observed_s), trace.events));
   if (trace.analysed_s > 0) {
     section.tiles = tiles_of_trace(trace);
-    section.bars = {split_chart(trace), lost_time_chart(diagnosis.profile), gaps_chart(trace.gaps),
-                    step_histogram(step_seconds(trace))};
-    std::erase_if(section.bars, [](const BarChart& chart) { return chart.bars.empty(); });
-    if (trace.steps.size() >= 2) section.charts.push_back(parts_chart(trace));
-    if (!trace.window.spans.empty()) section.timelines.push_back(timeline_of(trace.window));
-    if (!lost_time(diagnosis.profile).empty()) section.tables.push_back(lost_time_table(diagnosis.profile));
-    if (!trace.devices.empty()) section.tables.push_back(devices_table(trace));
-    if (!trace.copies.empty()) section.tables.push_back(copies_table(trace));
-    if (!trace.kernels.empty()) section.tables.push_back(names_table("Kernels", trace.kernels, trace.analysed_s));
-    if (!trace.operators.empty())
-      section.tables.push_back(
-          names_table("Operators on the CPU, without those that they call", trace.operators, trace.analysed_s));
+    add_trace(section, trace);
+    if (!lost_time(diagnosis.profile).empty()) {
+      section.bars.insert(section.bars.begin() + 1, lost_time_chart(diagnosis.profile));
+      section.tables.insert(section.tables.begin(), lost_time_table(diagnosis.profile));
+    }
+    if (BarChart chart = step_histogram(step_seconds_of(trace)); !chart.bars.empty())
+      section.bars.push_back(std::move(chart));
   }
   report.curves.push_back(std::move(section));
   return report;

@@ -12,6 +12,7 @@
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/rank_table.h"
 #include "unstarve/jobs/common/report_parts.h"
+#include "unstarve/jobs/common/trace_report.h"
 #include "unstarve/jobs/common/trace_text.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
@@ -205,34 +206,6 @@ FiguresTable utilisation_table(const std::vector<GpuUse>& gpus) {
   return table;
 }
 
-// Parts of the steps in the windows in which kernels were recorded.
-FiguresTable step_parts_table(const TraceUse& trace) {
-  FiguresTable table{fmt::format("Parts of a step: {} steps in {:.1f} s in which kernels were recorded",
-                                 trace.steps.size(), trace.observed_s),
-                     {"part", "share", "ms per step"},
-                     {},
-                     false,
-                     true};
-  for (std::size_t part = 0; part < kStepActivities; ++part) {
-    if (trace.parts[part] <= 0) continue;
-    table.rows.push_back(
-        {to_string(static_cast<StepActivity>(part)), format_percent(trace.parts[part] / trace.analysed_s),
-         trace.steps.empty()
-             ? "no steps"
-             : fmt::format("{:.2f}", 1e3 * trace.parts[part] / static_cast<double>(trace.steps.size()))});
-  }
-  return table;
-}
-
-FiguresTable kernels_table(const TraceUse& trace) {
-  FiguresTable table{"Kernels with the most time", {"kernel", "count", "share"}, {}, true, true};
-  for (const NamedTime& kernel : trace.kernels) {
-    table.rows.push_back(
-        {kernel.name.substr(0, 100), std::to_string(kernel.count), format_percent(kernel.seconds / trace.analysed_s)});
-  }
-  return table;
-}
-
 FiguresTable activities_table(const PythonStacks& stacks) {
   FiguresTable table{"What the main thread does", {"activity", "share", "most at"}, {}, false, true};
   for (const Activity activity :
@@ -381,9 +354,10 @@ Report report_of(const WatchResult& result, const std::string& command) {
   if (FiguresTable table = gpus_table(profile); !table.rows.empty()) section.tables.push_back(std::move(table));
   if (FiguresTable table = utilisation_table(gpus_of_program(profile.gpus)); !table.rows.empty())
     section.tables.push_back(std::move(table));
-  if (profile.trace && profile.trace->analysed_s > 0) {
-    section.tables.push_back(step_parts_table(*profile.trace));
-    section.tables.push_back(kernels_table(*profile.trace));
+  if (profile.trace) {
+    section.notes.push_back(fmt::format("Kernels were recorded in windows of {:.1f} s together, with {} steps.",
+                                        profile.trace->observed_s, profile.trace->steps.size()));
+    add_trace(section, *profile.trace);
   }
   if (profile.stacks.seconds > 0) section.tables.push_back(activities_table(profile.stacks));
   if (profile.ranks.size() > 1) section.tables.push_back(ranks_table(profile.ranks));

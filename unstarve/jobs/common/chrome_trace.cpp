@@ -81,6 +81,7 @@ void add_counters(ChromeEvents& events, const RunTimeline& timeline) {
                    {{"main", timeline.main[i]}, {"loader", timeline.loader[i]}, {"other", timeline.other[i]}});
     events.counter("memory of the main process, MB", at, {{"resident", 1e-6 * timeline.resident_bytes[i]}});
     events.counter("read from storage, MB/s", at, {{"storage", 1e-6 * timeline.storage_bytes_per_s[i]}});
+    if (i < timeline.gpu.size()) events.counter("GPU utilisation, %", at, {{"mean", 100 * timeline.gpu[i]}});
   }
 }
 

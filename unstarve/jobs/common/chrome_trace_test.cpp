@@ -39,19 +39,20 @@ TEST_CASE("a watched run has steps at its end, counters and lifetimes, in micros
   RunProfile profile;
   profile.command = "train \xff";
   profile.watching.seconds = 4;
-  profile.timeline = {2, {1, 0.5}, {0, 1}, {0, 0}, {1e6, 2e6}, {5e6, 6e6}};
+  profile.timeline = {2, {1, 0.5}, {0, 1}, {0, 0}, {1e6, 2e6}, {5e6, 6e6}, {0.5, 1}};
   profile.steps = {"un.step()", 2, {0.5, 0.25}, 9};
   profile.processes.resize(2);
   profile.processes[0] = {.pid = 7, .name = "python", .begin_s = 1, .end_s = 3.5};
   const std::vector<RunFinding> findings{{"few-workers", "the loader has one worker", "e", "c", 0.5, 2}};
   const Json trace = Json::parse(chrome_trace(profile, findings));
-  CHECK(phases(trace) == std::map<std::string, int>{{"C", 6}, {"M", 10}, {"X", 3}, {"i", 1}});
+  CHECK(phases(trace) == std::map<std::string, int>{{"C", 8}, {"M", 10}, {"X", 3}, {"i", 1}});
   const Json* const step = find(trace, "step 7");
   REQUIRE(step != nullptr);
   CHECK(step->at("ts") == 3.25e6);
   CHECK(step->at("dur") == 0.5e6);
   CHECK(find(trace, "step 8")->at("ts") == 3.75e6);
   CHECK(find(trace, "step 9") == nullptr);
+  CHECK(find(trace, "GPU utilisation, %")->at("args").at("mean") == 50);
   CHECK(find(trace, "the loader has one worker")->at("args").at("rule") == "few-workers");
   int lifetimes = 0;
   for (const Json& event : trace.at("traceEvents")) {
