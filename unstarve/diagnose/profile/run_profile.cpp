@@ -103,6 +103,23 @@ double steady_seconds(const RunProfile& profile) {
   return profile.watching.seconds - (profile.steady.empty() ? 0 : profile.steady_from_s);
 }
 
+double own_cpu_s(const RunProfile& profile) {
+  double seen = 0, ended = 0, ended_of_parents = 0;
+  for (const ProcessUse& process : profile.processes) {
+    seen += process.cpu_s;
+    if (process.ended) ended += process.cpu_s;
+    ended_of_parents = std::max(ended_of_parents, process.ended_children_s);
+  }
+  return seen + std::max(ended_of_parents - ended, 0.0);
+}
+
+double foreign_cores(const RunProfile& profile) {
+  if (profile.watching.seconds <= 0) return 0;
+  const double own =
+      (own_cpu_s(profile) + profile.watching.cpu_s + profile.watching.stacks_cpu_s) / profile.watching.seconds;
+  return std::max(profile.machine.busy_cores - own, 0.0);
+}
+
 double usable_cores(const MachineUse& machine) {
   const auto affinity = static_cast<double>(machine.affinity_cores);
   return machine.quota_cores > 0 ? std::min(machine.quota_cores, affinity) : affinity;

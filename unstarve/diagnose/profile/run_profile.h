@@ -154,6 +154,10 @@ struct RunProfile {
 // What shares are computed from: `steady` and its duration, or the whole run.
 [[nodiscard]] const std::vector<ProcessUse>& steady_processes(const RunProfile& profile);
 [[nodiscard]] double steady_seconds(const RunProfile& profile);
+// CPU time of the program, also of processes that were too short to be seen.
+[[nodiscard]] double own_cpu_s(const RunProfile& profile);
+// Cores of the affinity mask that programs outside of the tree used.
+[[nodiscard]] double foreign_cores(const RunProfile& profile);
 // Cores that the program may use at the same time.
 [[nodiscard]] double usable_cores(const MachineUse& machine);
 [[nodiscard]] const char* to_string(ProcessRole role) noexcept;

@@ -149,10 +149,12 @@ HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity ac
 
 double stall_share(const PythonStacks& stacks, Activity activity) {
   if (stacks.seconds <= 0) return 0;
-  constexpr double kMostOfAll = 0.6;  // functions with more contain the training itself
-  constexpr double kDoesIt = 0.05;    // share of a function's time in `activity`
+  constexpr double kDoesIt = 0.05;  // share of a function's time in `activity`
+  // Functions with a larger share of all time contain the training itself, except if a framework trains elsewhere.
+  constexpr double kMostOfAll = 0.6;
+  constexpr double kTrains = 0.05;
   struct Time {
-    double all = 0, activity = 0;
+    double all = 0, activity = 0, training = 0;
   };
   std::map<std::string, Time> functions;
   const auto name_of = [&](int index) {
@@ -166,20 +168,31 @@ double stall_share(const PythonStacks& stacks, Activity activity) {
     return names;
   };
   const auto counts = [&](const StackUse& stack) { return stack.thread == StackThread::kMain && stack.seconds > 0; };
+  const auto is_training = [&](const StackUse& stack) {
+    return activity_of(stacks, stack) != activity &&
+           std::any_of(stack.lines.begin(), stack.lines.end(),
+                       [&](int index) { return is_framework(stacks.lines[static_cast<std::size_t>(index)]); });
+  };
+  double training = 0;
   for (const StackUse& stack : stacks.stacks) {
     if (!counts(stack)) continue;
+    if (is_training(stack)) training += stack.seconds;
     for (const std::string& name : functions_in(stack)) {
       functions[name].all += stack.seconds;
       if (activity_of(stacks, stack) == activity) functions[name].activity += stack.seconds;
+      if (is_training(stack)) functions[name].training += stack.seconds;
     }
   }
+  const auto trains_elsewhere = [&](const Time& time) {
+    return time.training < kTrains * time.all && training - time.training >= kTrains * stacks.seconds;
+  };
   double seconds = 0;
   for (const StackUse& stack : stacks.stacks) {
     if (!counts(stack)) continue;
     const std::set<std::string> names = functions_in(stack);
     const bool within = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
       const Time& time = functions[name];
-      return time.activity >= kDoesIt * time.all && time.all <= kMostOfAll * stacks.seconds;
+      return time.activity >= kDoesIt * time.all && (time.all <= kMostOfAll * stacks.seconds || trains_elsewhere(time));
     });
     if (within || activity_of(stacks, stack) == activity) seconds += stack.seconds;
   }

@@ -94,6 +94,15 @@ TEST_CASE("functions around checkpoints count as checkpoints, the training loop 
   CHECK(stall_share(stacks, Activity::kLogging) == 0);
   stacks.stacks[0].lines = {0, 2};  // called by the training loop
   CHECK(stall_share(stacks, Activity::kCheckpoint) == Approx(0.1));
+  // A function that takes most of the time, while torch trains outside of it, is no training loop.
+  stacks.stacks[0].lines = {0, 1, 2};
+  stacks.stacks[1].seconds = 6;
+  stacks.stacks[2].seconds = 3;
+  CHECK(stall_share(stacks, Activity::kCheckpoint) == Approx(0.7));
+  stacks.stacks[2].lines = {0};  // no framework is known: it may be one
+  CHECK(stall_share(stacks, Activity::kCheckpoint) == Approx(0.1));
+  stacks.stacks[2].lines = {0, 1, 4};  // it trains itself
+  CHECK(stall_share(stacks, Activity::kCheckpoint) == Approx(0.1));
 }
 
 TEST_CASE("the function that executes most Python code") {

@@ -14,10 +14,7 @@ RankHost host_of(const RunProfile& profile, const std::string& name) {
   RankHost host;
   host.name = name;
   host.usable_cores = usable_cores(profile.machine);
-  double own = profile.watching.cpu_s + profile.watching.stacks_cpu_s;
-  for (const ProcessUse& process : profile.processes) own += process.cpu_s;
-  if (profile.watching.seconds > 0)
-    host.foreign_cores = std::max(profile.machine.busy_cores - own / profile.watching.seconds, 0.0);
+  host.foreign_cores = foreign_cores(profile);
   host.throttled_share = profile.machine.throttled_share;
   host.io_pressure = profile.machine.io_pressure;
   host.received_bytes_per_s = profile.machine.received_bytes_per_s;

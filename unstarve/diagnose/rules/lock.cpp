@@ -16,7 +16,7 @@ std::optional<RunFinding> finding_of(const RunProfile& profile, const std::strin
   gain.gain = std::min(gain.gain, 1 + locked);
   gain.low = std::min(gain.low, gain.gain);
   gain.high = std::min(gain.high, 1 + locked);
-  if (locked < 0.7 || waits < 0.1 || gain.gain < 1.1) return std::nullopt;
+  if (locked < 0.7 || waits < 0.1 || largest_gain(gain) < 1.1) return std::nullopt;
   RunFinding finding;
   finding.title = title;
   finding.evidence = fmt::format(

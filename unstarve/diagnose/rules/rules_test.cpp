@@ -28,7 +28,7 @@ TEST_CASE("few workers") {
   CHECK(finding.lost == Approx(0.6));
   CHECK(finding.change.find("num_workers=5") != std::string::npos);
   profile.machine.affinity_cores = 3;  // 0.65 of them are free
-  CHECK(findings_of(profile)[0].gain.gain == Approx(1 + 0.65 / 2.35));
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 + 0.85 * 0.65 / 2.35));
   CHECK(findings_of(profile)[0].change.find("num_workers=3") != std::string::npos);
   CHECK(found(run(4, {5, 5})) == Names{});        // they wait, too
   CHECK(found(run(9.5, {9.7, 9.8})) == Names{});  // the main process is the limit
@@ -39,7 +39,7 @@ TEST_CASE("few workers") {
   profile.processes.push_back(process(ProcessRole::kMain, 2));
   profile.machine.busy_cores += 0.2;
   finding = findings_of(profile)[0];
-  CHECK(finding.gain.gain == Approx(1 + 5.64 / 2.36));
+  CHECK(finding.gain.gain == Approx(1 + 0.85 * 5.64 / 2.36));
   CHECK(finding.change.find("num_workers=4") != std::string::npos);
   // Operators of the main process run on several cores while it works.
   profile = run(30, {9.8});
@@ -105,7 +105,7 @@ TEST_CASE("many workers") {
 
 TEST_CASE("uneven workers") {
   CHECK(found(run(4, {9.5, 2, 3, 2})) == Names{"uneven-workers"});
-  CHECK(findings_of(run(4, {9.5, 2, 3, 2}))[0].gain.gain == Approx(9.5 * 4 / 16.5));
+  CHECK(findings_of(run(4, {9.5, 2, 3, 2}))[0].gain.gain == Approx(1 + 0.85 * (9.5 * 4 / 16.5 - 1)));
   CHECK(found(run(4, {9.5, 9, 9, 9.5})) == Names{"few-workers"});
   CHECK(found(run(9.5, {9.5, 2, 3, 2})) == Names{});
   // The workers of another loader, for validation.

@@ -23,17 +23,6 @@ int most_at_once(const std::vector<std::pair<double, double>>& intervals) {
   return most;
 }
 
-// CPU time of the program, also of processes that were too short to be seen.
-double own_cpu_s(const RunProfile& profile) {
-  double seen = 0, ended = 0, ended_of_parents = 0;
-  for (const ProcessUse& process : profile.processes) {
-    seen += process.cpu_s;
-    if (process.ended) ended += process.cpu_s;
-    ended_of_parents = std::max(ended_of_parents, process.ended_children_s);
-  }
-  return seen + std::max(ended_of_parents - ended, 0.0);
-}
-
 // Cores that the program uses after its start: the second half of the timeline, or the whole run without one.
 double steady_cores(const RunProfile& profile) {
   constexpr std::size_t kFewest = 6;
@@ -88,10 +77,10 @@ bool loader_limits(const RunProfile& profile) {
   return input >= 0 ? input >= 0.1 : main.thread_busy() < 0.8;
 }
 
+GainPrediction gain_by_more(double more) { return {1 + 0.85 * more, 1 + 0.65 * more, 1 + more}; }
+
 GainPrediction gain_by_cores(const RunProfile& profile) {
-  constexpr double kUncertain = 0.2;  // of the work that further cores do
-  const double more = free_cores(profile) / std::max(steady_cores(profile), 0.01);
-  return {1 + more, 1 + (1 - kUncertain) * more, 1 + (1 + kUncertain) * more};
+  return gain_by_more(free_cores(profile) / std::max(steady_cores(profile), 0.01));
 }
 
 GainPrediction gain_without(double share, double seconds) {
@@ -106,6 +95,8 @@ GainPrediction gain_without(double share, double seconds) {
 GainPrediction least_of(const GainPrediction& a, const GainPrediction& b) {
   return {std::min(a.gain, b.gain), std::min(a.low, b.low), std::min(a.high, b.high)};
 }
+
+double largest_gain(const GainPrediction& gain) { return std::max(gain.gain, gain.high); }
 
 double lost_by(const GainPrediction& gain) { return 1 - 1 / std::max(gain.gain, 1.0); }
 
@@ -125,13 +116,6 @@ SufficientMachine sufficient_machine(const RunProfile& profile) {
 
 double free_cores(const RunProfile& profile) {
   return std::max(usable_cores(profile.machine) - steady_cores(profile) - foreign_cores(profile), 0.0);
-}
-
-double foreign_cores(const RunProfile& profile) {
-  if (profile.watching.seconds <= 0) return 0;
-  const double own =
-      (own_cpu_s(profile) + profile.watching.cpu_s + profile.watching.stacks_cpu_s) / profile.watching.seconds;
-  return std::max(profile.machine.busy_cores - own, 0.0);
 }
 
 }  // namespace unstarve

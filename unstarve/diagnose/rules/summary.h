@@ -37,8 +37,12 @@ struct RoleSum {
 // process waits for batches.
 [[nodiscard]] bool loader_limits(const RunProfile& profile);
 
-// The largest gain that the cores permit if every step needs as much CPU time as now. The interval: cores share caches
-// and units, so that further ones may be slower; the change may also save CPU time.
+// What further cores gain that could do `more` times the present work. They do 0.85 of it, between 0.65 and 1: cores
+// share caches and memory, and the main process competes with its workers. Measured with examples/slow and
+// examples/slow_to_fast on two cores: 0.64 to 0.97.
+[[nodiscard]] GainPrediction gain_by_more(double more);
+
+// The largest gain that the free cores permit.
 [[nodiscard]] GainPrediction gain_by_cores(const RunProfile& profile);
 
 // With fewer looks at a busy GPU, its clock and its link permit no conclusion.
@@ -50,6 +54,9 @@ inline constexpr std::int64_t kFewestBusyLooks = 10;
 
 // The smaller gain, the smaller ends of the intervals; without an interval if one has none.
 [[nodiscard]] GainPrediction least_of(const GainPrediction& a, const GainPrediction& b);
+
+// The upper end of the interval, or the gain without one.
+[[nodiscard]] double largest_gain(const GainPrediction& gain);
 
 // The part of the time that `gain` saves.
 [[nodiscard]] double lost_by(const GainPrediction& gain);
@@ -64,8 +71,5 @@ struct SufficientMachine {
 
 // Usable cores that no program used.
 [[nodiscard]] double free_cores(const RunProfile& profile);
-
-// Cores of the affinity mask that programs outside of the tree used.
-[[nodiscard]] double foreign_cores(const RunProfile& profile);
 
 }  // namespace unstarve

@@ -49,8 +49,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.change =
       "distribute the work evenly: shards of equal size, smaller ones, or a loader whose workers share "
       "all samples";
-  const double gain = std::min(most / mean, 1 / std::max(main.thread_busy(), 0.01));
-  finding.gain = {gain, std::min(1 + 0.8 * (gain - 1), gain), 1 + 1.2 * (gain - 1)};  // as gain_by_cores()
+  finding.gain = gain_by_more(std::min(most / mean, 1 / std::max(main.thread_busy(), 0.01)) - 1);
   finding.lost = lost_by(finding.gain);
   return finding;
 }
