@@ -254,6 +254,30 @@ HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activ
   return hottest(stacks, by_line, stacks.seconds);
 }
 
+double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread) {
+  if (stacks.seconds <= 0) return 0;
+  struct Line {
+    double own_s = 0, images_s = 0;
+  };
+  std::map<int, Line> lines;
+  for (const StackUse& stack : stacks.stacks) {
+    if (stack.thread != thread || stack.lines.empty()) continue;
+    const int last = stack.lines.back();
+    if (!is_library(stacks.lines[static_cast<std::size_t>(last)])) lines[last].own_s += stack.seconds;
+    const bool images = std::any_of(stack.lines.begin(), stack.lines.end(), [&](int index) {
+      const Activity activity = activity_of_line(stacks.lines[static_cast<std::size_t>(index)]);
+      return activity == Activity::kDecode || activity == Activity::kPixels;
+    });
+    if (!images) continue;
+    for (const int index : std::set<int>(stack.lines.begin(), stack.lines.end()))
+      lines[index].images_s += stack.seconds;
+  }
+  double seconds = 0;
+  for (const auto& [index, line] : lines)
+    if (line.images_s > line.own_s) seconds += line.own_s;
+  return seconds / stacks.seconds;
+}
+
 double share_within_input(const PythonStacks& stacks, Activity activity) {
   if (stacks.seconds <= 0) return 0;
   double seconds = 0;

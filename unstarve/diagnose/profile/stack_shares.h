@@ -56,6 +56,10 @@ struct HotFunction {
 // The line of the program's own files from which `thread` calls functions of `activity` most.
 [[nodiscard]] HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity);
 
+// As share_of(), of the lines of the program themselves that mostly call functions which decode images or change their
+// pixels: this is the time that releasing whole images takes.
+[[nodiscard]] double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread);
+
 // The share in which the main thread does `activity` while it gets the next batch.
 [[nodiscard]] double share_within_input(const PythonStacks& stacks, Activity activity);
 

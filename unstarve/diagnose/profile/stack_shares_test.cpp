@@ -105,6 +105,22 @@ TEST_CASE("functions around checkpoints count as checkpoints, the training loop 
   CHECK(stall_share(stacks, Activity::kCheckpoint) == Approx(0.1));
 }
 
+TEST_CASE("the own time of a line that handles images") {
+  PythonStacks stacks = recorded({});
+  stacks.lines = {{"__getitem__", "/home/me/train.py", 28},
+                  {"resize", "PIL/Image.py", 2440},
+                  {"load", "PIL/ImageFile.py", 425},
+                  {"__getitem__", "/home/me/train.py", 29}};
+  stacks.stacks = {{StackThread::kLoader, {0, 1}, 1, 0, 0},
+                   {StackThread::kLoader, {0, 2}, 2, 0, 0},
+                   {StackThread::kLoader, {0}, 0.5, 0, 0},  // releases the images
+                   {StackThread::kLoader, {3}, 0.7, 0, 0},  // something else
+                   {StackThread::kMain, {0}, 9, 0, 0}};
+  CHECK(own_share_of_image_lines(stacks, StackThread::kLoader) == Approx(0.5 / stacks.seconds));
+  CHECK(own_share_of_image_lines(stacks, StackThread::kMain) == 0);
+  CHECK(own_share_of_image_lines(PythonStacks{}, StackThread::kLoader) == 0);
+}
+
 TEST_CASE("the function that executes most Python code") {
   PythonStacks stacks = recorded({});
   stacks.lines = {{"main", "/home/me/train.py", 40},

@@ -12,24 +12,27 @@ namespace unstarve {
 namespace {
 
 constexpr double kPage = 4096;
-constexpr double kNewMemory =
-    150e6;  // bytes per second of CPU time; examples/slow: few_workers 72e6, large_images 1.1e9
+// Bytes per second of CPU time; examples/slow: few_workers 72e6, large_images 1.1e9.
+constexpr double kNewMemory = 150e6;
 
 // Shares of the loader's time.
 struct Work {
   double decode = 0;
-  double pixels = 0;  // other operations on images
+  double pixels = 0;  // other operations on images, and their release
 };
 
 Work work_of(const RunProfile& profile, bool workers, double input) {
   const PythonStacks& stacks = profile.stacks;
   if (!workers) {
-    return {share_within_input(stacks, Activity::kDecode) / input,
-            share_within_input(stacks, Activity::kPixels) / input};
+    return {
+        share_within_input(stacks, Activity::kDecode) / input,
+        (share_within_input(stacks, Activity::kPixels) + own_share_of_image_lines(stacks, StackThread::kMain)) / input};
   }
   const double processes = stacks.processes;
   return {share_of(stacks, StackThread::kLoader, Activity::kDecode) / processes,
-          share_of(stacks, StackThread::kLoader, Activity::kPixels) / processes};
+          (share_of(stacks, StackThread::kLoader, Activity::kPixels) +
+           own_share_of_image_lines(stacks, StackThread::kLoader)) /
+              processes};
 }
 
 std::optional<RunFinding> find(const RunProfile& profile) {
@@ -45,14 +48,13 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.title = "large images are decoded completely";
   finding.evidence = fmt::format(
       "the loader decodes for {:.0f} % of its time, needs {:.0f} % for other operations on whole images, and uses "
-      "{:.0f} "
-      "MB of new memory per second of CPU time",
+      "{:.0f} MB of new memory per second of CPU time",
       100 * work.decode, 100 * work.pixels, 1e-6 * new_memory);
   finding.change =
       "decode at reduced scale (image.draft('RGB', size) of Pillow before it is read; unstarve does so), or store "
       "smaller images once (unstarve prepare)";
   // At a scale of 1/8, entropy decoding remains: about a quarter of the time of decoding.
-  const double rest = 1 - 0.75 * work.decode - 0.97 * work.pixels;
+  const double rest = std::max(1 - 0.75 * work.decode - 0.97 * work.pixels, 0.0);
   finding.gain = gain_without(input * (1 - rest), profile.stacks.seconds);
   finding.lost = lost_by(finding.gain);
   return finding;

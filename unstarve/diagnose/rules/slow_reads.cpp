@@ -31,10 +31,12 @@ std::optional<RunFinding> find(const RunProfile& profile) {
                                  100 * (workers ? loader.busy() : sum_of(profile, ProcessRole::kMain).thread_busy()));
   finding.change =
       "run more reads at the same time (threads that read ahead, more workers, asynchronous requests), copy the data "
-      "to "
-      "a local disk, or pack small files into shards (unstarve pack)";
-  // More reads at the same time hide all of the waiting; the CPU work of the loader remains.
-  finding.gain = least_of(gain_by_cores(profile), gain_without(lost, steady_seconds(profile)));
+      "to a local disk, or pack small files into shards (unstarve pack)";
+  // More reads at the same time hide all of the waiting. What decodes the samples runs at the same time, too.
+  const double decode = workers ? 0
+                                : share_of(profile.stacks, StackThread::kMain, Activity::kDecode) +
+                                      share_of(profile.stacks, StackThread::kMain, Activity::kPixels);
+  finding.gain = least_of(gain_by_cores(profile), gain_without(std::min(lost + decode, 1.0), steady_seconds(profile)));
   finding.lost = std::max(lost_by(finding.gain), 0.01);
   return finding;
 }
