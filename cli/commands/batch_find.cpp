@@ -45,8 +45,7 @@ Command batch_find_command() {
       "with its 95 % confidence interval, peak memory and utilisation. The doubling ends at --to, when memory is "
       "exhausted, or when a size would take longer than --longest. On a CPU the memory of the next size is predicted, "
       "and no size uses more than 85 % of what is available. Then sizes around the knee are measured: the smallest "
-      "size "
-      "with at least 95 % of the best rate. The cost of a batch, and of channels, that are not multiples of 8 is "
+      "size with at least 95 % of the best rate. The cost of a batch, and of channels, that are not multiples of 8 is "
       "measured too. Prints the flags for the knee, with the learning rate scaled from that of the settings: in "
       "proportion for sgd and lars, by the square root for adamw and lamb.",
       "  unstarve batch-find photos/ --model resnet18 --report batch.html\n"

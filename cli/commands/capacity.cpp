@@ -71,8 +71,8 @@ Command capacity_command() {
       "Find how many accelerators this host can feed with your data",
       "Measures the loader, then emulates accelerators with the step times, batches and least utilisations of MLPerf "
       "Storage, and searches the largest number whose utilisation is sufficient. Names the limit and predicts the "
-      "number "
-      "for more cores and faster storage. Batches end in host memory; the copy to an accelerator is not measured.",
+      "number for more cores and faster storage. Batches end in host memory; the copy to an accelerator is not "
+      "measured.",
       "  unstarve capacity photos/ --accelerator h100 --workload resnet50\n"
       "  unstarve capacity photos/ --accelerator b200 --workload retinanet --ranks 1 --json\n"
       "  unstarve capacity volumes/ --accelerator h100 --workload unet3d --raw",

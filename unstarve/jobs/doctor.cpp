@@ -13,14 +13,12 @@
 namespace unstarve {
 namespace {
 
-using nlohmann::json;
-
-json text_or_null(const std::string& text) { return text.empty() ? json() : json(text); }
+nlohmann::json text_or_null(const std::string& text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); }
 template <class Number>
-json positive_or_null(Number number) {
-  return number > 0 ? json(number) : json();
+nlohmann::json positive_or_null(Number number) {
+  return number > 0 ? nlohmann::json(number) : nlohmann::json();
 }
-json known_or_null(std::optional<bool> value) { return value ? json(*value) : json(); }
+nlohmann::json known_or_null(std::optional<bool> value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
 
 std::string pillow_text(const PythonFacts& python) {
   if (python.interpreter.empty()) return "";
@@ -83,8 +81,8 @@ void append_facts(const std::vector<Fact>& facts, std::size_t width, std::string
   }
 }
 
-json json_of(const DeviceReport& devices) {
-  json gpus = json::array();
+nlohmann::json json_of(const DeviceReport& devices) {
+  nlohmann::json gpus = nlohmann::json::array();
   for (const DeviceReport::Gpu& gpu : devices.gpus) {
     gpus.push_back({{"name", gpu.name},
                     {"memory_bytes", gpu.memory_bytes},
@@ -93,8 +91,8 @@ json json_of(const DeviceReport& devices) {
   return {{"driver", text_or_null(devices.driver)}, {"reason", text_or_null(devices.reason)}, {"gpus", gpus}};
 }
 
-json json_of(const GpuState& gpu) {
-  json slowdowns = json::array(), processes = json::array();
+nlohmann::json json_of(const GpuState& gpu) {
+  nlohmann::json slowdowns = nlohmann::json::array(), processes = nlohmann::json::array();
   for (const GpuSlowdown slowdown : gpu.slowdowns) slowdowns.push_back(to_string(slowdown));
   for (const GpuProcess& process : gpu.processes)
     processes.push_back({{"process", process.process}, {"memory_bytes", positive_or_null(process.memory_bytes)}});
@@ -105,7 +103,7 @@ json json_of(const GpuState& gpu) {
           {"link_generation_most", positive_or_null(gpu.link_generation_most)},
           {"link_lanes", positive_or_null(gpu.link_lanes)},
           {"link_lanes_most", positive_or_null(gpu.link_lanes_most)},
-          {"performance_state", gpu.performance_state >= 0 ? json(gpu.performance_state) : json()},
+          {"performance_state", gpu.performance_state >= 0 ? nlohmann::json(gpu.performance_state) : nlohmann::json()},
           {"power_limit_w", positive_or_null(gpu.power_limit_w)},
           {"power_limit_default_w", positive_or_null(gpu.power_limit_default_w)},
           {"clock_mhz", positive_or_null(gpu.clock_mhz)},
@@ -118,13 +116,13 @@ json json_of(const GpuState& gpu) {
           {"processes", processes}};
 }
 
-json json_of(const GpuStates& states) {
-  json gpus = json::array();
+nlohmann::json json_of(const GpuStates& states) {
+  nlohmann::json gpus = nlohmann::json::array();
   for (const GpuState& gpu : states.gpus) gpus.push_back(json_of(gpu));
   return {{"driver", text_or_null(states.driver)}, {"problem", text_or_null(states.message)}, {"gpus", gpus}};
 }
 
-json json_of(const PythonFacts& python) {
+nlohmann::json json_of(const PythonFacts& python) {
   if (python.interpreter.empty()) return {};
   return {{"interpreter", python.interpreter},
           {"version", python.version},
@@ -161,27 +159,27 @@ DoctorResult run_doctor(const BuildFacts& build) {
 
 std::string to_json(const DoctorResult& result) {
   const BuildFacts& build = result.facts.build;
-  json findings = json::array();
+  nlohmann::json findings = nlohmann::json::array();
   for (const DoctorFinding& finding : result.findings) {
     findings.push_back({{"topic", finding.topic},
                         {"found", finding.found},
                         {"advice", finding.advice},
                         {"command", text_or_null(finding.command)}});
   }
-  const json all = {{"build",
-                     {{"version", build.version},
-                      {"compiler", build.compiler},
-                      {"libtorch", text_or_null(build.libtorch)},
-                      {"libtorch_cuda", build.libtorch_cuda},
-                      {"libtorch_cpu", text_or_null(build.libtorch_cpu)},
-                      {"arrow", text_or_null(build.arrow)},
-                      {"cuda_runtime", text_or_null(result.facts.devices.cuda_runtime)}}},
-                    {"machine", json::parse(to_json(result.facts.machine))},
-                    {"devices", json_of(result.facts.devices)},
-                    {"nvml", json_of(result.facts.gpus)},
-                    {"python", json_of(result.facts.python)},
-                    {"findings", std::move(findings)}};
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  const nlohmann::json all = {{"build",
+                               {{"version", build.version},
+                                {"compiler", build.compiler},
+                                {"libtorch", text_or_null(build.libtorch)},
+                                {"libtorch_cuda", build.libtorch_cuda},
+                                {"libtorch_cpu", text_or_null(build.libtorch_cpu)},
+                                {"arrow", text_or_null(build.arrow)},
+                                {"cuda_runtime", text_or_null(result.facts.devices.cuda_runtime)}}},
+                              {"machine", nlohmann::json::parse(to_json(result.facts.machine))},
+                              {"devices", json_of(result.facts.devices)},
+                              {"nvml", json_of(result.facts.gpus)},
+                              {"python", json_of(result.facts.python)},
+                              {"findings", std::move(findings)}};
+  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string to_text(const DoctorResult& result) {

@@ -25,21 +25,6 @@ namespace {
 constexpr double kPatience = 2;  // seconds
 constexpr std::size_t kLargestRequest = 16 << 10;
 
-// Closes a descriptor at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
-
 std::string response(std::string_view status, std::string_view type, std::string_view body) {
   return fmt::format("HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status,
                      type, body.size(), body);
@@ -64,6 +49,21 @@ MetricsAddress metrics_address(const std::string& text) {
 }
 
 class MetricsServer::State {
+  // Closes a descriptor at the end.
+  class Descriptor {
+   public:
+    explicit Descriptor(int number) : number_(number) {}
+    ~Descriptor() {
+      if (number_ >= 0) ::close(number_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    [[nodiscard]] int number() const { return number_; }
+
+   private:
+    int number_;
+  };
+
  public:
   State(const MetricsAddress& address, std::function<std::string()> text)
       : text_(std::move(text)),

@@ -38,11 +38,11 @@ class LatestProfile {
 };
 
 struct SamplerOptions {
-  int adopter = 0;                        // TaskTreeOptions
-  int guard = 0;                          // TaskTreeOptions
-  std::filesystem::path steps;            // folder of logs, see step_log.h and kernel_logs.h; empty: none
-  double cpu_share = 0.004;               // of one core
-  std::shared_ptr<LatestProfile> latest;  // set whenever new processes are searched; null: not published
+  int adopter = 0;                          // TaskTreeOptions
+  int guard = 0;                            // TaskTreeOptions
+  std::filesystem::path steps{};            // folder of logs, see step_log.h and kernel_logs.h; empty: none
+  double cpu_share = 0.004;                 // of one core
+  std::shared_ptr<LatestProfile> latest{};  // set whenever new processes are searched; null: not published
 };
 
 class Sampler {

@@ -54,9 +54,9 @@ struct ProcessUse {
   int parent = 0;
   ProcessRole role = ProcessRole::kOther;
   std::string name;
-  std::string command;  // with arguments, shortened
-  double begin_s = 0;   // its start, or 0 if it was running already
-  double end_s = 0;     // when it was last seen
+  std::string command{};  // with arguments, shortened
+  double begin_s = 0;     // its start, or 0 if it was running already
+  double end_s = 0;       // when it was last seen
   bool ended = false;
   double cpu_s = 0;
   double run_delay_s = 0;
@@ -71,8 +71,8 @@ struct ProcessUse {
   std::int64_t read_bytes = 0;     // by read(), also from the page cache and pipes
   std::int64_t storage_bytes = 0;  // that came from a device
   std::int64_t written_bytes = 0;
-  ThreadUse main_thread;           // which has begun the program; also counted in `threads`
-  std::vector<ThreadUse> threads;  // most CPU time first
+  ThreadUse main_thread{};           // which has begun the program; also counted in `threads`
+  std::vector<ThreadUse> threads{};  // most CPU time first
 };
 
 // The machine, or the container, while the program ran. Shares are of wall time, 0..1.
@@ -107,7 +107,7 @@ struct RunTimeline {
   std::vector<double> main, loader, other;
   std::vector<double> storage_bytes_per_s;
   std::vector<double> resident_bytes;  // of the main processes
-  std::vector<double> gpu;             // mean utilisation of its GPUs; empty: unknown
+  std::vector<double> gpu{};           // mean utilisation of its GPUs; empty: unknown
 };
 
 // Steps of the training loop.

@@ -35,8 +35,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
                                  1e-6 * mean[1], 1e-6 * mean[kParts - 1], seconds, 1e-6 * growth / seconds);
   finding.change =
       "do not keep tensors with their graphs: losses.append(loss.item()), or loss.detach(); check lists and caches "
-      "that "
-      "get an entry per step";
+      "that get an entry per step";
   finding.lost = 0.3;  // chosen: fresh memory is slow, and the run ends when the memory is exhausted
   return finding;
 }

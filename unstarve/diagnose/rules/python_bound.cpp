@@ -64,9 +64,7 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
   finding.title = "the operators are small: one core computes, and Python takes a part of its time";
   finding.evidence = fmt::format(
       "the main thread runs for {:.0f} % of the time and holds the interpreter's lock for {:.0f} %, spread over many "
-      "lines; "
-      "its "
-      "process uses {:.1f} of {:.1f} cores",
+      "lines; its process uses {:.1f} of {:.1f} cores",
       100 * main.thread_busy(), 100 * share, main.busy(), usable_cores(profile.machine));
   finding.change =
       "use larger batches (unstarve batch-find finds the best), or compile the step (torch.compile, tf.function, "

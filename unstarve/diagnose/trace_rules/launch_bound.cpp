@@ -24,8 +24,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
                       ? "the accelerator waits for launches: its kernels are shorter than launching them takes"
                       : "the accelerator waits for the main thread, which does other work";
   finding.evidence = fmt::format(
-      "no accelerator works for {}, while the host neither loads, waits nor allocates; {:.0f} kernels per step, "
-      "half "
+      "no accelerator works for {}, while the host neither loads, waits nor allocates; {:.0f} kernels per step, half "
       "of them shorter than {:.0f} us",
       time_of(trace, idle_s), per_step(trace, static_cast<double>(trace.runtime.kernels)),
       1e6 * trace.runtime.median_kernel_s);
