@@ -3,7 +3,7 @@
 #   libunstarve_torch.so   torch/ and models/ with libtorch
 #   libunstarve_arrow.so   storage/formats/parquet/arrow_*.cpp with Arrow C++
 #   libunstarve_mpi.so     ranks/module.cpp with MPI
-#   libunstarve_cupti.so   diagnose/cupti/module.cpp, which CUDA loads into programs that watch starts
+#   libunstarve_cupti.so   diagnose/cupti/module.cpp, which CUDA and NVTX load into programs that watch starts
 #
 # They are located by the run path: the top of the build folder, or UNSTARVE_MODULE_FOLDER of an installation. A module contains
 # the parts of core/ that it uses and exports one function (cmake/module.map).
@@ -107,7 +107,8 @@ endfunction()
 
 # Linked with nothing but the C library: it is loaded into other programs. It is never unloaded, as its thread runs on.
 function(unstarve_add_cupti_module)
-  unstarve_module(cupti "" unstarve/diagnose/cupti/module.cpp unstarve/diagnose/cupti/kernel_log.cpp)
+  unstarve_module(cupti "" unstarve/diagnose/cupti/module.cpp unstarve/diagnose/cupti/kernel_log.cpp
+    unstarve/diagnose/cupti/nvtx_ranges.cpp)
   target_link_libraries(unstarve_cupti_module PRIVATE unstarve_options Threads::Threads ${CMAKE_DL_LIBS})
   target_link_options(unstarve_cupti_module PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,nodelete)
   add_dependencies(unstarve_diagnose unstarve_cupti_module)

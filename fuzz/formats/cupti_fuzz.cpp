@@ -15,7 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace unstarve;
   TraceEvents events(1000);
   try {
-    const KernelLogFacts facts = read_kernel_log({data, size}, "input", events);
+    KernelLogFacts facts = read_kernel_log({data, size}, "input", events);
+    const StepUse steps = steps_by_ranges(facts);
+    if (steps.source.empty() ? !steps.seconds.empty() : !(steps.rate > 0)) std::abort();
     const double times[] = {0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5};
     if (!add_marked_steps(facts, times, events)) (void)add_steps_by_kernels(facts, events);
     const double cost = cost_of_recording(facts, times);

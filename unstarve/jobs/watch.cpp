@@ -179,15 +179,21 @@ class LiveMetrics {
   std::unique_ptr<MetricsServer> server_;
 };
 
-// CUDA then loads the recorder of kernels into the command. Returns why not; empty: it does, or --no-cupti was given.
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+// CUDA and NVTX then load the recorder into the command. Returns why it does not record kernels; empty: it does, or
+// --no-cupti was given.
 std::string record_kernels(const WatchOptions& options, const std::filesystem::path& folder) {
   if (!options.kernels || folder.empty()) return "";
-  if (const char* const other = std::getenv(kInjection); other != nullptr && *other != '\0')
-    return fmt::format("{} already names {}", kInjection, other);
   const std::filesystem::path module = find_module(kCuptiModule);
   if (module.empty()) return fmt::format("{} of this build is not in the run path", kCuptiModule);
-  setenv(kInjection, module.c_str(), 1);
   setenv(kCuptiVariable, folder.c_str(), 1);
+  if (!is_set(kNvtxInjection)) setenv(kNvtxInjection, module.c_str(), 1);
+  if (is_set(kInjection)) return fmt::format("{} already names {}", kInjection, std::getenv(kInjection));
+  setenv(kInjection, module.c_str(), 1);
   return "";
 }
 

@@ -1,5 +1,5 @@
 """`unstarve watch` records the kernels of a program that uses CUDA; a library replaces CUPTI, and a small program the
-framework (tests/tools/cupti_stand_in.cpp, cuda_program.cpp).
+framework (tests/tools/cupti_stand_in.cpp, cuda_program.cpp). NVTX is the real one.
 """
 
 import json
@@ -31,13 +31,49 @@ while time.monotonic() < until:
     time.sleep(0.03 + (slow if kinds.value else 0))
     un.step()
 """
+# Steps of 20 ms, half of which load. In turn: `cuda` initialises CUDA, whose kernels have a random order, a number
+# trains for these seconds, `fork` continues in a child, `step` calls un.step() after every second step from then on.
+RANGES = """
+import ctypes, os, random, sys, time
+import nvtx
+import unstarve as un
+names = [f"kernel_{i}".encode() for i in range(20)]
+cupti = marks = None
+number = 0
+for word in sys.argv[1:]:
+    if word == "cuda":
+        assert ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection() == 1
+        cupti = ctypes.CDLL(os.environ["UNSTARVE_CUPTI_LIBRARY"])
+        cupti.stand_in_kernel.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64]
+    elif word == "fork":
+        child = os.fork()
+        if child:
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    elif word == "step":
+        marks = True
+    else:
+        until = time.monotonic() + float(word)
+        while time.monotonic() < until:
+            number += 1
+            with nvtx.annotate(f"step {number}"):
+                with nvtx.annotate("load_batch", domain="data"):
+                    time.sleep(0.01)
+                now = time.time_ns()
+                if cupti is not None:
+                    for i in range(random.randrange(1, 8)):
+                        cupti.stand_in_kernel(random.choice(names), 7, now + 1_000_000 * i, now + 1_000_000 * (i + 1))
+                time.sleep(0.01)
+            if marks and number % 2 == 0:
+                un.step()
+print(os.environ.get("NVTX_INJECTION64_PATH"))
+"""
 REAL = [path for path in (Path("/usr/local/cuda/lib64/libcupti.so"), Path("/usr/local/cuda-13.0/lib64/libcupti.so"))
         if path.exists()]
 
 
 def watch(tmp_path, *arguments, mode=(), seconds=5, library=STAND_IN, command=None, **variables):
     """The finished process, and its profile and findings."""
-    environment = {name: value for name, value in os.environ.items() if name != "CUDA_INJECTION64_PATH"}
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_INJECTION64_PATH")}
     environment |= {"UNSTARVE_CUPTI_LIBRARY": str(library), "UNSTARVE_CUPTI_TIMES": "0.5,0.6,0.8", **variables}
     out = tmp_path / "out.json"
     run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", out, *arguments, "--",
@@ -144,3 +180,72 @@ def test_a_program_that_ends_within_a_window_does_not_wait(tmp_path):
     run, profile, _ = watch(tmp_path, seconds=1, UNSTARVE_CUPTI_TIMES="0.3,60,1")
     assert (run.returncode, run.stdout) == (3, "trained\n")
     assert profile["watching"]["seconds"] < 1.9  # the library waits for two seconds at most
+
+
+def watch_ranges(tmp_path, *words, options=(), **variables):
+    """The output of the program, and its profile."""
+    run, profile, _ = watch(tmp_path, *options, command=[sys.executable, "-c", RANGES, *words], **variables)
+    assert run.returncode == 0, run.stderr
+    return run.stdout, profile
+
+
+def check_steps(steps):
+    assert steps["source"] == "NVTX ranges"
+    assert len(steps["seconds"]) > 25
+    lengths = sorted(steps["seconds"])
+    assert 0.02 <= lengths[len(lengths) // 2] < 0.027
+    assert steps["rate"] == pytest.approx(len(lengths) / sum(lengths))
+
+
+def test_steps_and_the_loader_by_nvtx_ranges(tmp_path):
+    _, profile = watch_ranges(tmp_path, "cuda", "5")
+    check_steps(profile["steps"])
+    trace = profile["trace"]
+    assert len(trace["steps"]) == len(profile["steps"]["seconds"])
+    assert 0.4 < trace["parts"][5] / trace["analysed_s"] < 0.6
+
+
+def test_un_step_has_precedence_over_nvtx_ranges(tmp_path):
+    _, profile = watch_ranges(tmp_path, "step", "cuda", "5")
+    assert profile["steps"]["source"] == "un.step()"
+    lengths = sorted(step["seconds"] for step in profile["trace"]["steps"])
+    assert 0.04 <= lengths[len(lengths) // 2] < 0.054
+
+
+def test_nvtx_ranges_without_cuda(tmp_path):
+    _, profile = watch_ranges(tmp_path, "5")
+    check_steps(profile["steps"])
+    assert "trace" not in profile
+    assert "kernels_missing" not in profile["watching"]
+
+
+def test_cuda_that_begins_after_nvtx(tmp_path):
+    _, profile = watch_ranges(tmp_path, "1", "cuda", "3")  # within the first window of ranges
+    check_steps(profile["steps"])
+    assert 25 < len(profile["trace"]["steps"]) < len(profile["steps"]["seconds"])
+
+
+def test_a_child_of_a_program_with_nvtx(tmp_path):
+    _, profile = watch_ranges(tmp_path, "1", "fork", "cuda", "4")
+    check_steps(profile["steps"])
+    assert len(profile["trace"]["steps"]) > 25
+
+
+def test_ranges_are_recorded_without_cupti(tmp_path):
+    _, profile = watch_ranges(tmp_path, "cuda", "5", CUPTI_STAND_IN_ERROR="cuptiSubscribe=999")
+    check_steps(profile["steps"])
+    assert "trace" not in profile
+    assert "CUPTI_ERROR_UNKNOWN" in profile["watching"]["kernels_missing"]
+
+
+def test_another_tool_has_the_ranges(tmp_path):
+    out, profile = watch_ranges(tmp_path, "cuda", "2", NVTX_INJECTION64_PATH="/no/such/tool.so")
+    assert out == "/no/such/tool.so\n"
+    assert profile["steps"].get("source") != "NVTX ranges"
+    assert "trace" in profile
+
+
+def test_no_cupti_records_no_ranges(tmp_path):
+    out, profile = watch_ranges(tmp_path, "2", options=["--no-cupti"])
+    assert out == "None\n"
+    assert profile["steps"].get("source") != "NVTX ranges"

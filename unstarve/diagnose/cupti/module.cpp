@@ -1,13 +1,15 @@
-// libunstarve_cupti.so, which CUDA loads when a program initialises it, because watch sets CUDA_INJECTION64_PATH. From
-// a thread of its own, it records kernels, copies and calls of the runtime by CUPTI in short windows, into the file
-// that kernel_log.h describes.
+// libunstarve_cupti.so, which CUDA loads when a program initialises it, and NVTX at the first range, because watch sets
+// CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH. From a thread of its own, it records kernels, copies and calls of
+// the runtime by CUPTI, and ranges (nvtx_ranges.h), in short windows, into the file that kernel_log.h describes.
 //
 //   CUDA starts      3 s             4 s                   13 s            14 s
 //   |----------------|== recording ==|---------------------|== recording ==|--- ...
 //
-// It never ends or changes the program: no exception leaves it, and any failure means that it records nothing (more)
-// and writes the reason into its file. It records nothing if another profiler subscribes to CUPTI, and gives up for
-// good when one appears, without a further call of CUPTI: torch.profiler then has the records to itself.
+// Before CUDA starts, or without it, the same windows begin with NVTX and contain ranges only.
+//
+// It never ends or changes the program: no exception leaves it, and any failure means that it records no (more) kernels
+// and writes the reason into its file. It records none if another profiler subscribes to CUPTI, and gives up for good
+// when one appears, without a further call of CUPTI: torch.profiler then has the records to itself. Ranges continue.
 // cuptiFinalize() is never called, as it is safe only while no thread is in CUDA.
 //
 // Memory:  1 MB per buffer that CUPTI holds; 8 are kept. Disk: kMostLogBytes.
@@ -35,10 +37,12 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "unstarve/diagnose/cupti/cupti_api.h"
 #include "unstarve/diagnose/cupti/kernel_log.h"
+#include "unstarve/diagnose/cupti/nvtx_ranges.h"
 
 namespace unstarve {
 namespace {
@@ -70,7 +74,11 @@ struct Recorder {
   std::mutex stop_mutex;
   std::condition_variable changed;
   bool stop = false, ended = false;
-  std::vector<std::uint32_t> functions[3];  // by domain; those that are recorded
+  bool cuda = false;  // has been initialised
+
+  // Of the thread that records.
+  bool cuda_known = false, kernels = false;  // kernels: are recorded
+  std::vector<std::uint32_t> functions[3];   // by domain; those that are recorded
 };
 Recorder* recorder = nullptr;  // never deleted: CUPTI may call the functions below at any time
 
@@ -221,10 +229,11 @@ void take_buffer(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::s
 
 // ---------------------------------------------------------------------------------------------------------- windows
 
-// Until `seconds` are over. True: the program ends.
+// Until `seconds` are over. True: the program ends, or initialises CUDA.
 bool wait(double seconds) {
   std::unique_lock lock(recorder->stop_mutex);
-  return recorder->changed.wait_for(lock, Seconds(seconds), [] { return recorder->stop; });
+  return recorder->changed.wait_for(lock, Seconds(seconds),
+                                    [] { return recorder->stop || recorder->cuda != recorder->cuda_known; });
 }
 
 void no_callback(void*, int, std::uint32_t, const void*) {}
@@ -243,13 +252,15 @@ bool is_alone() {
   return false;
 }
 
-void write_window(KernelLogKind kind) {
-  std::uint64_t now = 0;
-  (void)recorder->cupti.timestamp(&now);
+void write_window(KernelLogKind kind, bool lost = false) {
   KernelLogEntry entry;
   entry.kind = kind;
-  entry.begin_ns = entry.end_ns = static_cast<std::int64_t>(now);
   entry.value = static_cast<std::uint64_t>(monotonic_ns());
+  std::uint64_t now = entry.value;
+  if (recorder->kernels) (void)recorder->cupti.timestamp(&now);
+  entry.begin_ns = entry.end_ns = static_cast<std::int64_t>(now);
+  const bool mark = kind == KernelLogKind::kWindowEnd ? lost : !recorder->kernels;
+  entry.detail = static_cast<std::uint8_t>(mark);
   const std::lock_guard lock(recorder->mutex);
   recorder->log.add(entry);
   recorder->log.flush();
@@ -280,38 +291,67 @@ void choose_functions() {
   }
 }
 
-// False: no further window.
-bool record_window() {
-  const CuptiFunctions& cupti = recorder->cupti;
-  if (recorder->log.is_removed() || !is_alone()) return false;
-  if (const CuptiStatus status = cupti.register_buffers(give_buffer, take_buffer); status != kCuptiSuccess) {
-    write_message(error_text("cuptiActivityRegisterCallbacks", status));
-    return false;
-  }
-  write_window(KernelLogKind::kWindowBegin);
+// False: kernels cannot be recorded; the reason is written.
+bool begin_kernels() {
+  if (!is_alone()) return false;
+  const CuptiStatus status = recorder->cupti.register_buffers(give_buffer, take_buffer);
+  if (status != kCuptiSuccess) write_message(error_text("cuptiActivityRegisterCallbacks", status));
+  return status == kCuptiSuccess;
+}
+
+// As above.
+bool enable_kernels() {
   for (const std::uint32_t kind : kKinds) {
-    const CuptiStatus status = cupti.enable(kind);
+    const CuptiStatus status = recorder->cupti.enable(kind);
     if (status == kCuptiSuccess || kind != kCuptiConcurrentKernel) continue;
     write_message(error_text("cuptiActivityEnable", status));
     return false;
   }
   enable_functions(true);
+  return true;
+}
+
+bool write_latest_ranges() {
+  const std::lock_guard lock(recorder->mutex);
+  const bool all = write_ranges(recorder->log);
+  recorder->log.flush();
+  return all;
+}
+
+// False: no further window.
+bool record_window() {
+  const CuptiFunctions& cupti = recorder->cupti;
+  if (recorder->log.is_removed()) return false;
+  recorder->kernels = recorder->kernels && begin_kernels();
+  if (!recorder->kernels && !nvtx_is_attached()) return true;
+  write_window(KernelLogKind::kWindowBegin);
+  if (recorder->kernels && !enable_kernels()) {
+    recorder->kernels = false;
+    return true;
+  }
+  open_ranges();
   bool stops = false;
   constexpr double kSlice = 0.25;  // what is lost if the process is killed
   for (double over = 0; over < recorder->times.on && !stops; over += kSlice) {
     stops = wait(std::min(kSlice, recorder->times.on - over));
-    (void)cupti.flush(0);
-    if (stops || is_alone()) continue;
+    if (recorder->kernels) (void)cupti.flush(0);
+    (void)write_latest_ranges();
+    if (!recorder->kernels || stops || is_alone()) continue;
+    close_ranges();
     enable_functions(false);  // the kinds remain enabled: the other profiler may have enabled them too
     const std::lock_guard lock(recorder->mutex);
     recorder->given_up = true;
-    return false;
+    recorder->kernels = false;
+    return true;
   }
-  write_window(KernelLogKind::kWindowEnd);
-  enable_functions(false);
-  for (const std::uint32_t kind : kKinds) (void)cupti.disable(kind);
-  (void)cupti.flush(0);
-  (void)cupti.flush(kCuptiFlushForced);
+  close_ranges();
+  write_window(KernelLogKind::kWindowEnd, !write_latest_ranges());
+  if (recorder->kernels) {
+    enable_functions(false);
+    for (const std::uint32_t kind : kKinds) (void)cupti.disable(kind);
+    (void)cupti.flush(0);
+    (void)cupti.flush(kCuptiFlushForced);
+  }
   const std::lock_guard lock(recorder->mutex);
   return !recorder->log.is_full();
 }
@@ -402,16 +442,27 @@ void stop_at_exit() {
   (void)recorder->changed.wait_for(lock, std::chrono::seconds(2), [] { return recorder->ended; });
 }
 
+// False: the program ends.
+bool run_until_cuda() {
+  {
+    const std::lock_guard lock(recorder->stop_mutex);
+    recorder->cuda_known = recorder->cuda;
+  }
+  bool interrupted = wait(recorder->times.first);
+  recorder->kernels = !interrupted && recorder->cuda_known && load();
+  // Runs before what libcupti has registered while it was loaded.
+  if (recorder->kernels) (void)std::atexit(stop_at_exit);
+  while (!interrupted && record_window()) interrupted = wait(recorder->times.off);
+  const std::lock_guard lock(recorder->stop_mutex);
+  return interrupted && !recorder->stop;
+}
+
 void run() {
   try {
-    bool stops = wait(recorder->times.first);
-    if (!stops && load()) {
-      // Runs before what libcupti has registered while it was loaded.
-      (void)std::atexit(stop_at_exit);
-      while (!stops && record_window()) stops = wait(recorder->times.off);
-      const std::lock_guard lock(recorder->mutex);
-      recorder->log.flush();
+    while (run_until_cuda()) {
     }
+    const std::lock_guard lock(recorder->mutex);
+    recorder->log.flush();
   } catch (...) {
   }
   const std::lock_guard lock(recorder->stop_mutex);
@@ -419,22 +470,57 @@ void run() {
   recorder->changed.notify_all();
 }
 
-void start(const char* folder) {
-  recorder = new (std::nothrow) Recorder;
-  if (recorder == nullptr || !recorder->log.open(folder)) return;
+std::atomic_flag starting = ATOMIC_FLAG_INIT;
+
+// In the child of fork(), which has neither the thread nor whoever held the flag.
+void after_fork() {
+  close_ranges();
+  starting.clear();
+}
+
+// False: nothing is recorded.
+bool start(const char* folder) {
+  if (recorder == nullptr) (void)pthread_atfork(nullptr, nullptr, after_fork);
+  recorder = new (std::nothrow) Recorder;  // that of the parent, in a child, may have locked mutexes
+  if (recorder == nullptr || !recorder->log.open(folder)) return false;
+  forget_ranges();
   if (const char* const times = std::getenv("UNSTARVE_CUPTI_TIMES")) {
     (void)std::sscanf(times, "%lf,%lf,%lf", &recorder->times.first, &recorder->times.on, &recorder->times.off);
   }
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
+  bool started = true;
   try {
     std::thread(run).detach();
     (void)std::atexit(stop_at_exit);
   } catch (...) {
     write_message("no thread could be started");
+    started = false;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+// At the first call in a process. False: nothing is recorded. `starts_cuda`: CUDA calls.
+bool start_once(bool starts_cuda) {
+  const char* const folder = std::getenv(kCuptiVariable);
+  if (folder == nullptr) return false;
+  while (starting.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  static pid_t process = 0;
+  static bool started = false;
+  try {
+    if (std::exchange(process, getpid()) != getpid()) started = start(folder);
+    if (started && starts_cuda) {
+      const std::lock_guard lock(recorder->stop_mutex);
+      recorder->cuda = true;
+      recorder->changed.notify_all();
+    }
+  } catch (...) {
+    started = false;
+  }
+  starting.clear(std::memory_order_release);
+  return started;
 }
 
 }  // namespace
@@ -442,12 +528,11 @@ void start(const char* folder) {
 
 // Called by CUDA. 1: success.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  static std::atomic_flag called = ATOMIC_FLAG_INIT;
-  const char* const folder = std::getenv(unstarve::kCuptiVariable);
-  if (folder == nullptr || called.test_and_set()) return 1;
-  try {
-    unstarve::start(folder);
-  } catch (...) {
-  }
+  (void)unstarve::start_once(true);
   return 1;
+}
+
+// Called by every library with NVTX at its first range. 0: ranges are not recorded.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(unstarve::NvtxExportTable tables) {
+  return unstarve::start_once(false) && unstarve::attach_nvtx(tables) ? 1 : 0;
 }

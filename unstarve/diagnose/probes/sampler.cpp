@@ -56,6 +56,12 @@ RankNumbers rank_numbers_of(int pid) {
   }
 }
 
+// Ranges mark steps exactly, but only in windows: steps that fill them are better known by the stacks.
+const StepUse& more_exact(const StepUse& ranges, const StepUse& stacks) {
+  constexpr std::size_t kEnough = 8;
+  return ranges.seconds.size() >= kEnough || stacks.source.empty() ? ranges : stacks;
+}
+
 // Of the windows in which kernels were recorded.
 StepUse steps_of_kernels(const TraceUse& trace) {
   constexpr std::size_t kMost = 2048;
@@ -102,13 +108,15 @@ class Sampler::Thread {
     gpus_.stop();
     add_to_timeline(seconds, processes);
     read_rank_numbers(processes);
-    RunProfile profile = profile_of(seconds, std::move(processes), stacks_.finish());
+    PythonStacks stacks = stacks_.finish();
     RecordedKernels kernels = read_kernel_logs(
         options_.steps, [this](std::uint32_t program) { return read_step_times(options_.steps, program); });
+    const bool disturbed = kernels.trace && is_disturbed(*kernels.trace);
+    RunProfile profile =
+        profile_of(seconds, std::move(processes), std::move(stacks), disturbed ? StepUse() : kernels.steps);
     profile.trace = std::move(kernels.trace);
     profile.watching.kernels_missing = std::move(kernels.missing);
-    if (profile.steps.source.empty() && profile.trace && !is_disturbed(*profile.trace))
-      profile.steps = steps_of_kernels(*profile.trace);
+    if (profile.steps.source.empty() && profile.trace && !disturbed) profile.steps = steps_of_kernels(*profile.trace);
     return profile;
   }
 
@@ -130,7 +138,8 @@ class Sampler::Thread {
     timeline_.add(seconds, processes, gpus_.take_utilisation());
   }
 
-  [[nodiscard]] RunProfile profile_of(double seconds, std::vector<ProcessUse> processes, PythonStacks stacks) const {
+  [[nodiscard]] RunProfile profile_of(double seconds, std::vector<ProcessUse> processes, PythonStacks stacks,
+                                      const StepUse& ranges = {}) const {
     RunProfile profile;
     profile.machine = machine_.use(seconds);
     profile.processes = std::move(processes);
@@ -138,7 +147,7 @@ class Sampler::Thread {
     profile.timeline = timeline_.timeline();
     profile.stacks = std::move(stacks);
     profile.steps = read_step_logs(options_.steps);
-    if (profile.steps.source.empty()) profile.steps = stacks_.steps();
+    if (profile.steps.source.empty()) profile.steps = more_exact(ranges, stacks_.steps());
     profile.gpus = gpus_.use();
     profile.watching = {seconds, looks_, cpu_s_ + gpus_.cpu_s(), stacks_.cpu_s(), "", gpus_.missing(), ""};
     profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());

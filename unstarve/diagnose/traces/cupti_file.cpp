@@ -18,6 +18,7 @@
 #include "unstarve/diagnose/cupti/kernel_log.h"
 #include "unstarve/diagnose/traces/activity_names.h"
 #include "unstarve/diagnose/traces/kernel_period.h"
+#include "unstarve/diagnose/traces/steps.h"
 
 namespace unstarve {
 namespace {
@@ -78,7 +79,7 @@ class KernelLogReader {
     if (file_.size() < sizeof header) fail("found {} bytes", file_.size());
     std::memcpy(&header, file_.data(), sizeof header);
     if (std::memcmp(header.magic, kKernelLogMagic, sizeof header.magic) != 0) fail("found another kind of file");
-    if (header.version != 1) fail("found version {}", header.version);
+    if (header.version != kKernelLogVersion) fail("found version {}", header.version);
     facts_.process = header.process;
     offset_ = sizeof header;
     while (next()) {
@@ -121,13 +122,20 @@ class KernelLogReader {
       case KernelLogKind::kWindowBegin:
         if (open_) close_window(latest_ns_);
         // After a correction of the clock, a window may lie before the latest one.
-        usable_ = facts_.windows.empty() || entry.begin_ns >= facts_.windows.back().time.end;
+        usable_ = entry.detail == 0 && (facts_.windows.empty() || entry.begin_ns >= facts_.windows.back().time.end);
         open_ = true;
+        ranges_.clear();
         latest_ns_ = entry.begin_ns;
         window_ = {{entry.begin_ns, entry.begin_ns}, static_cast<std::int64_t>(entry.value)};
         return true;
       case KernelLogKind::kWindowEnd:
+        if (entry.detail != 0) ranges_.clear();
         if (open_) close_window(entry.end_ns);
+        return true;
+      case KernelLogKind::kRange:
+        ranges_.push_back(entry);
+        if (const auto end_ns = in_clock_of_window(entry.end_ns); is_time(end_ns))
+          latest_ns_ = std::max(latest_ns_, end_ns);
         return true;
       case KernelLogKind::kKernel:
       case KernelLogKind::kCopy:
@@ -145,7 +153,41 @@ class KernelLogReader {
   void close_window(std::int64_t end_ns) {
     open_ = false;
     window_.time.end = end_ns;
-    if (usable_ && end_ns > window_.time.begin) facts_.windows.push_back(window_);
+    if (end_ns <= window_.time.begin) return;
+    if (usable_) facts_.windows.push_back(window_);
+    add_ranges();
+  }
+
+  // Wrapping arithmetic: a damaged file may have any time.
+  [[nodiscard]] std::int64_t in_clock_of_window(std::int64_t monotonic_ns) const {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(monotonic_ns) +
+                                     static_cast<std::uint64_t>(window_.time.begin) -
+                                     static_cast<std::uint64_t>(window_.monotonic_ns));
+  }
+
+  // Those of the window that was closed.
+  void add_ranges() {
+    if (window_.monotonic_ns < 0 || !is_time(window_.monotonic_ns)) return;
+    const Interval window{window_.monotonic_ns, window_.monotonic_ns + (window_.time.end - window_.time.begin)};
+    std::vector<Interval>& recorded = facts_.ranges.recorded;
+    if (!recorded.empty() && window.begin < recorded.back().end) return;
+    recorded.push_back(window);
+    for (const KernelLogEntry& entry : ranges_) {
+      const auto name = names_.find(entry.name);
+      const auto activity = name != names_.end() ? range_activity(name->second) : std::nullopt;
+      if (!activity || entry.begin_ns < window.begin || entry.end_ns > window.end) continue;
+      TraceEvent event;
+      event.activity = *activity;
+      const auto add = [&](TraceEvents& events, std::int64_t begin_ns, std::int64_t end_ns) {
+        event.begin_ns = begin_ns;
+        event.end_ns = end_ns;
+        event.name = events.name_id(name->second);
+        event.lane = events.lane_id(fmt::format("thread {}", entry.lane));
+        events.add(event);
+      };
+      if (usable_) add(events_, in_clock_of_window(entry.begin_ns), in_clock_of_window(entry.end_ns));
+      if (*activity == TraceActivity::kPossibleStep) add(facts_.ranges, entry.begin_ns, entry.end_ns);
+    }
   }
 
   // The part of an entry in the window in which it begins, or which begins in it.
@@ -259,7 +301,7 @@ class KernelLogReader {
   TraceEvents& events_;
   std::size_t offset_ = 0;
   KernelLogFacts facts_;
-  std::vector<KernelLogEntry> entries_;
+  std::vector<KernelLogEntry> entries_, ranges_;  // ranges of the current window
   std::map<std::uint32_t, std::string> names_;
   std::map<std::uint32_t, Name> ids_;
   bool open_ = false, usable_ = false;
@@ -320,6 +362,7 @@ bool add_marked_steps(const KernelLogFacts& facts, std::span<const double> times
 }
 
 bool add_steps_by_kernels(const KernelLogFacts& facts, TraceEvents& events) {
+  if (steps_of(events, {}).found) return false;
   struct Start {
     std::int64_t begin_ns;
     std::pair<std::uint32_t, std::uint32_t> kernel;  // lane and name
@@ -342,6 +385,23 @@ bool add_steps_by_kernels(const KernelLogFacts& facts, TraceEvents& events) {
   std::vector<std::int64_t> times;
   for (const std::size_t begin : step_begins(sequence)) times.push_back(starts[begin].begin_ns);
   return add_steps_between(facts, times, events);
+}
+
+StepUse steps_by_ranges(KernelLogFacts& facts) {
+  constexpr std::size_t kMost = 2048;
+  StepUse use;
+  const TraceSteps steps = steps_of(facts.ranges, {});
+  if (!steps.found) return use;
+  double seconds = 0;
+  for (const Interval& step : steps.windows) {
+    use.seconds.push_back(1e-9 * static_cast<double>(step.end - step.begin));
+    seconds += use.seconds.back();
+  }
+  use.source = "NVTX ranges";
+  use.rate = static_cast<double>(steps.windows.size()) / seconds;
+  use.seconds.erase(use.seconds.begin(),
+                    use.seconds.end() - static_cast<std::ptrdiff_t>(std::min(kMost, use.seconds.size())));
+  return use;
 }
 
 double cost_of_recording(const KernelLogFacts& facts, std::span<const double> times) {

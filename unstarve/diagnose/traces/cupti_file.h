@@ -1,7 +1,8 @@
 #pragma once
-// Reads the file that the library in a watched process writes (cupti/kernel_log.h): kernels, copies and calls of the
-// runtime in short windows. Names of kernels are demangled. Calls of the driver within calls of the runtime are left
-// out.
+// Reads the file that the library in a watched process writes (cupti/kernel_log.h): kernels, copies, calls of the
+// runtime and NVTX ranges in short windows. Names of kernels are demangled. Calls of the driver within calls of the
+// runtime are left out, and so are ranges without a known meaning (activity_names.h), and those of a window of which
+// some were lost.
 //
 // Threads: one. Ownership: values.
 // Failure: Error(kInput) for a file of another kind, or an entry of an unknown kind. A file may end within an entry, as
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/traces/trace_events.h"
 
 namespace unstarve {
@@ -24,12 +26,13 @@ struct KernelWindow {
 struct KernelLogFacts {
   std::uint32_t process = 0;
   std::int64_t kernels = 0;
-  std::vector<KernelWindow> windows;  // in order, disjoint
+  std::vector<KernelWindow> windows;  // with kernels; in order, disjoint
+  TraceEvents ranges;                 // that may be steps, of all windows; CLOCK_MONOTONIC
   std::string message;                // why recording was not possible, or has ended; empty: no reason
 };
 
-// Adds the events, without steps, and sets `recorded`, `format` and `framework`. `name` is that of the file, for
-// errors.
+// Adds the events of windows with kernels, and sets `recorded`, `format` and `framework`. Their steps are those of
+// ranges, or none. `name` is that of the file, for errors.
 [[nodiscard]] KernelLogFacts read_kernel_log(std::span<const std::uint8_t> file, const std::string& name,
                                              TraceEvents& events);
 
@@ -37,8 +40,11 @@ struct KernelLogFacts {
 // CLOCK_MONOTONIC, ascending. False: none was added.
 bool add_marked_steps(const KernelLogFacts& facts, std::span<const double> times, TraceEvents& events);
 
-// The same by the sequence of kernels (kernel_period.h).
+// The same by the sequence of kernels (kernel_period.h). Adds nothing if ranges mark steps.
 bool add_steps_by_kernels(const KernelLogFacts& facts, TraceEvents& events);
+
+// The steps that ranges mark (steps.h), also in windows without kernels. `source` is empty if there are none.
+[[nodiscard]] StepUse steps_by_ranges(KernelLogFacts& facts);
 
 // Share of the time by which steps in windows are longer than the others, by their medians; 0 if there are too few.
 // `times` as above.

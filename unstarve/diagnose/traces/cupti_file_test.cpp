@@ -33,12 +33,22 @@ class LogBytes {
     bytes_.insert(bytes_.end(), text.begin(), text.end());
     bytes_.resize((bytes_.size() + 7) / 8 * 8);
   }
-  void begin(double ms, double monotonic_ms) {
+  void begin(double ms, double monotonic_ms, bool only_ranges = false) {
     add({.kind = KernelLogKind::kWindowBegin,
+         .detail = static_cast<std::uint8_t>(only_ranges),
          .begin_ns = ns(ms),
          .value = static_cast<std::uint64_t>(ns(monotonic_ms))});
   }
-  void end(double ms) { add({.kind = KernelLogKind::kWindowEnd, .end_ns = ns(ms)}); }
+  void end(double ms, bool lost = false) {
+    add({.kind = KernelLogKind::kWindowEnd, .detail = static_cast<std::uint8_t>(lost), .end_ns = ns(ms)});
+  }
+  void range(std::uint32_t name, double begin_ms, double end_ms, std::uint64_t thread = 77) {
+    add({.kind = KernelLogKind::kRange,
+         .name = kFirstRangeName + name,
+         .begin_ns = ns(begin_ms),
+         .end_ns = ns(end_ms),
+         .lane = thread});
+  }
   void kernel(std::uint32_t name, double begin_ms, double end_ms) {
     add({.kind = KernelLogKind::kKernel, .name = name, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms), .lane = 7});
   }
@@ -61,8 +71,8 @@ class LogBytes {
  private:
   static std::int64_t ns(double ms) { return static_cast<std::int64_t>(ms * 1e6); }
   void append(const void* data, std::size_t size) {
-    const auto* const begin = static_cast<const std::uint8_t*>(data);
-    bytes_.insert(bytes_.end(), begin, begin + size);
+    bytes_.resize(bytes_.size() + size);
+    std::memcpy(bytes_.data() + bytes_.size() - size, data, size);
   }
   std::vector<std::uint8_t> bytes_;
 };
@@ -138,6 +148,86 @@ TEST_CASE("steps that the program marks") {
   CHECK_FALSE(add_marked_steps(facts, std::vector<double>{3, 3.01}, others));
 }
 
+// As above, with ranges: every step loads for 3 ms. Kernels are in random order.
+LogBytes with_ranges(bool lost = false) {
+  LogBytes log;
+  log.text(KernelLogKind::kName, 1, "gemm");
+  log.text(KernelLogKind::kName, kFirstRangeName, "step 12");
+  log.text(KernelLogKind::kName, kFirstRangeName + 1, "load_batch");
+  log.text(KernelLogKind::kName, kFirstRangeName + 2, "forward");
+  for (const double begin : {1000.0, 10'000.0}) {
+    log.begin(begin, begin - 500);
+    for (int step = 0; step < 9; ++step) {
+      const double time = begin - 500 + 2 + 10 * step;
+      log.range(1, time, time + 3);
+      log.range(2, time + 3, time + 9);
+      log.range(0, time, time + 9.5);
+      log.kernel(1, time + 504, time + 509);
+    }
+    log.range(0, begin - 500 - 5, begin - 500 + 1);  // not within the window
+    log.end(begin + 100, lost);
+  }
+  return log;
+}
+
+TEST_CASE("steps and the loader by ranges") {
+  LogBytes log = with_ranges();
+  TraceEvents events;
+  KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  REQUIRE(facts.windows.size() == 2);
+  CHECK_FALSE(add_steps_by_kernels(facts, events));
+  const StepUse steps = steps_by_ranges(facts);
+  CHECK(steps.source == "NVTX ranges");
+  CHECK(steps.rate == Approx(100).epsilon(0.01));
+  CHECK(steps.seconds.size() == 16);  // 9 in each window, without the first and the last
+  const TraceUse use = reduce_trace(events);
+  REQUIRE(use.steps.size() == 16);
+  CHECK(use.steps[1].seconds == Approx(0.01));
+  CHECK(use.parts[static_cast<std::size_t>(StepActivity::kKernel)] == Approx(16 * 0.005).epsilon(0.01));
+  CHECK(use.parts[static_cast<std::size_t>(StepActivity::kLoader)] == Approx(16 * 0.003).epsilon(0.01));
+}
+
+TEST_CASE("steps that the program marks count more than ranges") {
+  LogBytes log = with_ranges();
+  TraceEvents events;
+  const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  std::vector<double> times;
+  for (int i = 0; i < 600; ++i) times.push_back(0.002 + 0.02 * i);
+  REQUIRE(add_marked_steps(facts, times, events));
+  const TraceUse use = reduce_trace(events);
+  REQUIRE(!use.steps.empty());
+  for (const TraceStep& step : use.steps) CHECK(step.seconds == Approx(0.02));
+}
+
+TEST_CASE("a window of which ranges were lost has none") {
+  LogBytes log = with_ranges(true);
+  TraceEvents events;
+  KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  CHECK(facts.kernels == 18);
+  CHECK(steps_by_ranges(facts).source.empty());
+  CHECK(reduce_trace(events).steps.empty());
+}
+
+TEST_CASE("ranges of a program without CUDA") {
+  LogBytes log;
+  log.text(KernelLogKind::kName, kFirstRangeName, "train_step");
+  for (const double begin : {1000.0, 10'000.0}) {
+    log.begin(begin, begin, true);
+    for (int step = 0; step < 5; ++step) log.range(0, begin + 10 * step, begin + 10 * step + 8);
+    log.end(begin + 100);
+  }
+  log.begin(20'000, 20'000, true);
+  log.range(0, 20'010, 20'018);  // killed
+  log.range(0, 20'020, 20'028);
+  TraceEvents events;
+  KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  CHECK(facts.windows.empty());
+  CHECK(events.events().empty());
+  const StepUse steps = steps_by_ranges(facts);
+  CHECK(steps.seconds.size() == 10);  // without the first and the last
+  CHECK(std::count_if(steps.seconds.begin(), steps.seconds.end(), [](double s) { return s == Approx(0.01); }) == 8);
+}
+
 TEST_CASE("time that CUPTI itself takes") {
   LogBytes log = two_windows();
   log.overhead(1, 1010, 1015);
@@ -200,7 +290,7 @@ TEST_CASE("files that are damaged, or of another kind") {
   version.bytes()[8] = 9;
   CHECK_THROWS_WITH(read_kernel_log(version.bytes(), "x", events), Contains("found version 9"));
   // Any bytes are read or rejected, and any length is.
-  LogBytes log = two_windows();
+  LogBytes log = two_windows(), ranges = with_ranges();
   for (std::size_t size = 0; size < log.bytes().size(); size += 13) {
     TraceEvents some;
     if (size < sizeof(KernelLogHeader))
@@ -210,11 +300,12 @@ TEST_CASE("files that are damaged, or of another kind") {
   }
   std::mt19937 random(5);
   for (int i = 0; i < 2000; ++i) {
-    std::vector<std::uint8_t> bytes = log.bytes();
+    std::vector<std::uint8_t> bytes = i % 2 == 0 ? log.bytes() : ranges.bytes();
     for (int change = 0; change < 5; ++change) bytes[random() % bytes.size()] = static_cast<std::uint8_t>(random());
     TraceEvents some;
     try {
-      const KernelLogFacts facts = read_kernel_log(bytes, "x", some);
+      KernelLogFacts facts = read_kernel_log(bytes, "x", some);
+      (void)steps_by_ranges(facts);
       (void)add_steps_by_kernels(facts, some);
       (void)reduce_trace(some);
     } catch (const Error& error) {

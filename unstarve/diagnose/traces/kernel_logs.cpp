@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "unstarve/core/error.h"
@@ -24,13 +25,16 @@ RecordedKernels read_kernel_logs(const std::filesystem::path& folder, const Step
       KernelLogFacts found = read_kernel_log({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
                                              entry->path().string(), read);
       if (!found.message.empty()) recorded.missing = found.message;
-      if (found.kernels <= facts.kernels) continue;
+      if (std::pair(found.kernels, found.ranges.events().size()) <=
+          std::pair(facts.kernels, facts.ranges.events().size()))
+        continue;
       facts = std::move(found);
       events = std::move(read);
     } catch (const Error& failed) {
       recorded.missing = failed.what();
     }
   }
+  recorded.steps = steps_by_ranges(facts);
   if (facts.kernels == 0) return recorded;
   recorded.missing = facts.message;
   const std::vector<double> times = step_times(facts.process);

@@ -1,8 +1,9 @@
 #pragma once
-// The kernels that the processes of a watched command have recorded (cupti/kernel_log.h), reduced to a TraceUse.
+// The kernels and NVTX ranges that the processes of a watched command have recorded (cupti/kernel_log.h), reduced to a
+// TraceUse and to steps.
 //
-// Of several processes, that with the most kernels is evaluated. Steps are those of un.step(), or are found by the
-// sequence of kernels.
+// Of several processes, that with the most kernels is evaluated; without kernels, that with the most ranges that may be
+// steps. Steps of the trace are those of un.step(), those of ranges, or are found by the sequence of kernels.
 //
 // Threads: any. Failure: only std::bad_alloc; what cannot be read is explained in `missing`.
 
@@ -14,11 +15,13 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/device_use.h"
+#include "unstarve/diagnose/profile/run_profile.h"
 
 namespace unstarve {
 
 struct RecordedKernels {
   std::optional<TraceUse> trace;  // nothing: no process has recorded kernels
+  StepUse steps;                  // that ranges mark; `source` is empty if there are none
   std::string missing;            // why kernels are missing although a process used CUDA; empty: no reason
 };
 
