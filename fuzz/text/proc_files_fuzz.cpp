@@ -16,6 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)parse_task_stat(text);
   (void)parse_run_times(text);
   (void)parse_system_call(text);
+  (void)parse_voluntary_switches(text);
   (void)parse_io_counts(text);
   (void)parse_pressure_us(text);
   (void)parse_cpu_ticks(text, {0, 1, 7});

@@ -47,6 +47,12 @@ std::optional<double> part_ms(const RunProfile& profile, Activity activity) {
 
 RunComparison compare_profiles(const RunProfile& before, const RunProfile& after, RunComparison comparison) {
   for (const auto& [profile, name] : {std::pair{&before, &comparison.before}, std::pair{&after, &comparison.after}}) {
+    if (profile->steps.seconds.empty() && profile->steps.rate > 0) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("compare {}: found only the period of its steps, {:.4g} s; expected at least {} single "
+                              "steps. Mark steps by un.step()",
+                              *name, 1 / profile->steps.rate, kFewestSteps));
+    }
     if (profile->steps.seconds.size() < kFewestSteps) {
       throw Error(
           ErrorKind::kInput,

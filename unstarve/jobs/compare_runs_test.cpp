@@ -84,6 +84,13 @@ TEST_CASE("results that cannot be compared") {
   CHECK_THROWS_AS(compare_runs(std::filesystem::path("/no/such/file"), std::filesystem::path("/no/such/file")), Error);
 }
 
+TEST_CASE("the period of steps is not sufficient") {
+  Json period = watch_result(0.1, 0.01);
+  period["profile"]["steps"] = {{"source", "the period"}, {"rate", 8.0}, {"seconds", Json::array()}, {"count", 0}};
+  CHECK_THROWS_WITH(compare_runs(watch_result(0.1, 0.01), period, "a", "b"),
+                    Contains("compare b: found only the period of its steps, 0.125 s") && Contains("un.step()"));
+}
+
 TEST_CASE("a run that is not in a steady state is named") {
   Json drifting = watch_result(0.1, 0.01);
   auto& seconds = drifting["profile"]["steps"]["seconds"];

@@ -299,7 +299,10 @@ std::string to_text(const WatchResult& result) {
       100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
       machine.busy_cores, machine.affinity_cores, 100 * machine.cpu_pressure, 100 * machine.io_pressure,
       100 * machine.memory_pressure);
-  if (!profile.steps.source.empty()) {
+  if (!profile.steps.source.empty() && profile.steps.seconds.empty()) {
+    text += fmt::format("steps: about {:.2f} per second, typically {:.3f} s, single steps are unknown, by {}\n",
+                        profile.steps.rate, 1 / profile.steps.rate, profile.steps.source);
+  } else if (!profile.steps.source.empty()) {
     text += fmt::format("steps: {:.2f} per second, median {:.3f} s, slowest tenth {:.3f} s and more, by {}\n",
                         profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
                         profile.steps.source);

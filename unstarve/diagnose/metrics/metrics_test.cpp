@@ -77,6 +77,8 @@ TEST_CASE("metrics of a run") {
         "unstarve_finding_lost_ratio{rule=\"few-workers\"} 0.4\n", "# TYPE unstarve_cpu_seconds_total counter\n"})
     CHECK_THAT(text, Contains(line));
   CHECK_THAT(text, !Contains("main_thread_ratio"));  // no stacks
+  profile.steps = {"the period", 2, {}, 0};
+  CHECK_THAT(metrics_text(profile, {}), Contains("unstarve_steps_per_second 2\n") && !Contains("step_seconds"));
 }
 
 }  // namespace

@@ -79,6 +79,10 @@ std::optional<RunTimes> parse_run_times(std::string_view text) {
   return RunTimes{*running, *waiting};
 }
 
+std::optional<std::int64_t> parse_voluntary_switches(std::string_view text) {
+  return value_of(text, "voluntary_ctxt_switches:");
+}
+
 std::optional<SystemCall> parse_system_call(std::string_view text) {
   const std::string_view word = take_word(text);
   if (word == "running") return SystemCall{};

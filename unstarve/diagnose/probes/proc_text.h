@@ -37,6 +37,9 @@ struct RunTimes {
 };
 [[nodiscard]] std::optional<RunTimes> parse_run_times(std::string_view text);
 
+// /proc/PID/task/TID/status: how often the thread waited, instead of being interrupted by other threads.
+[[nodiscard]] std::optional<std::int64_t> parse_voluntary_switches(std::string_view text);
+
 // /proc/PID/task/TID/syscall: the system call in which a thread is.
 struct SystemCall {
   static constexpr std::int64_t kNone = -1;  // it runs, or waits outside of system calls

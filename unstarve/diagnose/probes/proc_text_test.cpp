@@ -36,6 +36,8 @@ TEST_CASE("times and counts of a task") {
   CHECK(times->running_ns == 186008180);
   CHECK(times->waiting_ns == 9003322);
   CHECK_FALSE(parse_run_times(""));
+  CHECK(parse_voluntary_switches("Name:\tsh\nvoluntary_ctxt_switches:\t95\nnonvoluntary_ctxt_switches:\t33\n") == 95);
+  CHECK_FALSE(parse_voluntary_switches("Name:\tsh\n"));
   const auto io = parse_io_counts(
       "rchar: 6998\nwchar: 22\nsyscr: 12\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 0\n");
   REQUIRE(io);

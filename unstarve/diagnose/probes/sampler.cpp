@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
@@ -22,6 +23,7 @@
 #include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/diagnose/probes/stack_probe.h"
 #include "unstarve/diagnose/probes/step_log.h"
+#include "unstarve/diagnose/probes/step_probe.h"
 #include "unstarve/diagnose/probes/task_tree.h"
 #include "unstarve/diagnose/probes/timeline_recorder.h"
 #include "unstarve/diagnose/profile/roles.h"
@@ -32,6 +34,8 @@
 
 namespace unstarve {
 namespace {
+
+constexpr double kThrottled = 0.02;  // share of the periods of a CPU quota in which tasks were stopped
 
 double thread_cpu_s() { return 1e-9 * static_cast<double>(thread_cpu_ns()); }
 
@@ -106,6 +110,7 @@ class Sampler::Thread {
     ++looks_;
     std::vector<ProcessUse> processes = with_roles();
     gpus_.stop();
+    periods_.finish();
     add_to_timeline(seconds, processes);
     read_rank_numbers(processes);
     PythonStacks stacks = stacks_.finish();
@@ -116,7 +121,11 @@ class Sampler::Thread {
         profile_of(seconds, std::move(processes), std::move(stacks), disturbed ? StepUse() : kernels.steps);
     profile.trace = std::move(kernels.trace);
     profile.watching.kernels_missing = std::move(kernels.missing);
-    if (profile.steps.source.empty() && profile.trace && !disturbed) profile.steps = steps_of_kernels(*profile.trace);
+    // Single steps are better than a period.
+    if (profile.steps.seconds.empty() && profile.trace && !disturbed) {
+      StepUse steps = steps_of_kernels(*profile.trace);
+      if (!steps.source.empty()) profile.steps = std::move(steps);
+    }
     return profile;
   }
 
@@ -148,8 +157,11 @@ class Sampler::Thread {
     profile.stacks = std::move(stacks);
     profile.steps = read_step_logs(options_.steps);
     if (profile.steps.source.empty()) profile.steps = more_exact(ranges, stacks_.steps());
+    // The periods of a CPU quota are not steps.
+    if (profile.steps.source.empty() && profile.machine.throttled_share < kThrottled) profile.steps = periods_.steps();
     profile.gpus = gpus_.use();
-    profile.watching = {seconds, looks_, cpu_s_ + gpus_.cpu_s(), stacks_.cpu_s(), "", gpus_.missing(), ""};
+    profile.watching = {seconds,         looks_, cpu_s_ + gpus_.cpu_s() + periods_.cpu_s(), stacks_.cpu_s(), "",
+                        gpus_.missing(), ""};
     profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());
     return profile;
   }
@@ -167,6 +179,12 @@ class Sampler::Thread {
     for (const ProcessUse& process : processes)
       if (process.role == ProcessRole::kMain && !process.ended && !numbers_.contains(process.pid))
         numbers_[process.pid] = rank_numbers_of(process.pid);
+  }
+
+  // py-spy reads the memory of the program, and the guard's experiment stops its processes periodically.
+  [[nodiscard]] bool periods_are_allowed() const {
+    return options_.guard == 0 && stacks_.recorder() == 0 && stacks_.steps().source.empty() &&
+           read_step_logs(options_.steps).source.empty();
   }
 
   void stop() {
@@ -205,6 +223,7 @@ class Sampler::Thread {
           stacks_.look(seconds, processes);
           recorder_ = stacks_.recorder();
         }
+        periods_.look(seconds, processes, periods_are_allowed());
         if (options_.latest) {
           options_.latest->set(
               std::make_shared<RunProfile>(profile_of(seconds, std::move(processes), stacks_.so_far())));
@@ -232,6 +251,7 @@ class Sampler::Thread {
   TimelineRecorder timeline_;
   SteadyPart steady_;
   StackProbe stacks_;
+  StepProbe periods_;
   std::map<int, RankNumbers> numbers_;  // by process id
   mutable std::mutex recorder_mutex_;   // held while the recorder is started, so that its number is never unknown
   int recorder_ = 0;

@@ -113,8 +113,8 @@ struct RunTimeline {
 // Steps of the training loop.
 struct StepUse {
   std::string source;           // how they are known; empty: they are not
-  double rate = 0;              // steps per second while they were observed
-  std::vector<double> seconds;  // of single steps, in order; the latest 2048 at most
+  double rate = 0;              // steps per second while they were observed; of a period without pauses
+  std::vector<double> seconds;  // of single steps, in order; the latest 2048 at most; empty: only the period is known
   std::int64_t count = 0;       // of all steps; 0: unknown
 };
 

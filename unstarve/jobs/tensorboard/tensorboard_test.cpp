@@ -104,6 +104,17 @@ TEST_CASE("a watched run becomes scalars over seconds and steps, and a text of i
   CHECK(count("**the loader has one worker** (few-workers, 50 % of the time)") == 1);
 }
 
+TEST_CASE("of steps whose period alone is known, the rate is a scalar") {
+  const Folder folder;
+  RunProfile profile;
+  profile.steps = {"the period", 2, {}, 0};
+  write_watch_events(folder.path, profile, {});
+  const std::vector<std::string> records = records_of(fs::directory_iterator(folder.path)->path());
+  CHECK(std::count_if(records.begin(), records.end(), [](const std::string& record) {
+          return record.find("watch/steps_per_s") != std::string::npos;
+        }) == 1);
+}
+
 TEST_CASE("a folder that cannot be created is an error with its path") {
   const Folder folder;
   write_file_atomically(folder.path / "file", "");

@@ -31,6 +31,7 @@ void write_steps(EventFile& file, const StepUse& steps) {
   const std::size_t joined = std::max<std::size_t>(1, steps.seconds.size() / kRates);
   const auto known = static_cast<std::int64_t>(steps.seconds.size());
   std::int64_t number = std::max(steps.count - known, std::int64_t{1});
+  if (steps.seconds.empty() && steps.rate > 0) file.scalar("watch/steps_per_s", 1, steps.rate);  // of a period
   double seconds = 0;
   std::size_t added = 0;
   for (const double each : steps.seconds) {

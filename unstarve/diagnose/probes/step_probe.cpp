@@ -1,0 +1,146 @@
+#include "unstarve/diagnose/probes/step_probe.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/core/statistics.h"
+#include "unstarve/core/thread_time.h"
+#include "unstarve/diagnose/probes/step_period.h"
+#include "unstarve/diagnose/probes/thread_recorder.h"
+
+namespace unstarve {
+namespace {
+
+constexpr double kBegin = 4;           // seconds of the process before the first window
+constexpr double kShortestWindow = 4;  // seconds
+constexpr double kLooks = 0.4;         // share of the looks that were due
+constexpr double kBusy = 0.02;         // of a core, at least
+constexpr double kSleeps = 0.5;        // of the time, at most
+constexpr std::size_t kKept = 8;       // results
+constexpr double kLongestPause = 600;  // seconds between two windows
+constexpr double kAgree = 0.1;         // of the median period
+
+}  // namespace
+
+class StepProbe::State {
+ public:
+  explicit State(const StepProbeOptions& options) : options_(options) {}
+
+  void look(double seconds, std::span<const ProcessUse> processes, bool allowed) {
+    if (thread_.joinable()) {
+      if (allowed && !ended_) return;
+      end_window(seconds, allowed);
+    }
+    if (!allowed || seconds < next_s_) return;
+    const auto main = std::find_if(processes.begin(), processes.end(), [&](const ProcessUse& process) {
+      return process.role == ProcessRole::kMain && !process.ended;
+    });
+    if (main == processes.end() || seconds < main->begin_s + kBegin) return;
+    if (main->pid != process_) results_.clear();
+    process_ = main->pid;
+    ended_ = false;
+    thread_ = std::jthread([this, pid = main->pid](const std::stop_token& stop) { record(pid, stop); });
+  }
+
+  void finish() {
+    if (thread_.joinable()) end_window(0, true);
+  }
+
+  [[nodiscard]] StepUse steps() const {
+    std::vector<double> periods;
+    for (const std::optional<double>& result : results_)
+      if (result) periods.push_back(*result);
+    if (periods.empty()) return {};
+    const double period = median(periods);
+    const auto agreeing = std::count_if(periods.begin(), periods.end(),
+                                        [&](double one) { return std::abs(one - period) <= kAgree * period; });
+    if (2 * static_cast<std::size_t>(agreeing) <= results_.size()) return {};
+    StepUse steps;
+    steps.source = "the period of the main thread's work";
+    steps.rate = 1 / period;
+    return steps;
+  }
+  [[nodiscard]] double cpu_s() const { return cpu_s_; }
+
+ private:
+  // The thread of a window.
+  void record(int process, const std::stop_token& stop) {
+    try {
+      ThreadRecorder recorder(process, static_cast<std::size_t>(options_.window_s / options_.interval_s) + 1);
+      const double begin = seconds_now();
+      std::minstd_rand random(static_cast<unsigned>(process));
+      std::uniform_real_distribution<double> shift(0, 0.8);  // of an interval
+      std::mutex mutex;
+      std::condition_variable_any never;
+      std::unique_lock lock(mutex);
+      double now = begin;
+      while (recorder.look(now - begin) && !stop.stop_requested()) {
+        const double slot = std::floor((now - begin) / options_.interval_s) + 1;
+        const double next = begin + (slot + shift(random)) * options_.interval_s;
+        never.wait_for(lock, stop, std::chrono::duration<double>(std::max(next - now, 0.0)), [] { return false; });
+        now = seconds_now();
+      }
+      const double seconds = recorder.seconds();
+      const double due = seconds / options_.interval_s;
+      if (seconds >= kShortestWindow && static_cast<double>(recorder.looks()) >= kLooks * due) {
+        usable_ = true;
+        if (recorder.cpu_share() >= kBusy && recorder.sleep_share() < kSleeps)
+          period_ = step_period(recorder.series(options_.interval_s));
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    window_cpu_s_ = 1e-9 * static_cast<double>(thread_cpu_ns());
+    ended_ = true;
+  }
+
+  void end_window(double seconds, bool counts) {
+    thread_.request_stop();
+    thread_.join();
+    cpu_s_ += window_cpu_s_;
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    if (counts && usable_) {
+      results_.push_back(period_);
+      if (results_.size() > kKept) results_.pop_front();
+    }
+    next_s_ = seconds + std::min(window_cpu_s_ / options_.cpu_share, kLongestPause);
+    usable_ = false;
+    period_.reset();
+  }
+
+  const StepProbeOptions options_;
+  int process_ = 0;
+  double next_s_ = 0, cpu_s_ = 0;
+  std::deque<std::optional<double>> results_;  // of the latest windows
+  // Of the present window; its thread writes them before `ended_`.
+  double window_cpu_s_ = 0;
+  bool usable_ = false;
+  std::optional<double> period_;
+  std::exception_ptr failure_;
+  std::atomic<bool> ended_ = false;
+  std::jthread thread_;  // last: uses the others
+};
+
+StepProbe::StepProbe(const StepProbeOptions& options) : state_(std::make_unique<State>(options)) {}
+StepProbe::~StepProbe() = default;
+void StepProbe::look(double seconds, std::span<const ProcessUse> processes, bool allowed) {
+  state_->look(seconds, processes, allowed);
+}
+void StepProbe::finish() { state_->finish(); }
+StepUse StepProbe::steps() const { return state_->steps(); }
+double StepProbe::cpu_s() const { return state_->cpu_s(); }
+
+}  // namespace unstarve

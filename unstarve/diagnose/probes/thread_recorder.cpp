@@ -1,0 +1,88 @@
+#include "unstarve/diagnose/probes/thread_recorder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unstarve/diagnose/probes/proc_text.h"
+#include "unstarve/diagnose/probes/thread_waits.h"
+
+namespace unstarve {
+namespace {
+
+enum File : std::size_t { kSchedule, kStat, kStatus, kIo, kSystemCall };
+constexpr const char* kFileNames[] = {"schedstat", "stat", "status", "io", "syscall"};
+
+}  // namespace
+
+ThreadRecorder::ThreadRecorder(int process, std::size_t most, const std::filesystem::path& proc) : most_(most) {
+  looks_.reserve(most);
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const auto path = proc / fmt::format("{}/task/{}/{}", process, process, kFileNames[i]);
+    files_[i] = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  }
+}
+
+ThreadRecorder::~ThreadRecorder() {
+  for (const int file : files_)
+    if (file >= 0) ::close(file);
+}
+
+std::string_view ThreadRecorder::read(int file) {
+  if (file < 0) return {};
+  const ssize_t size = ::pread(file, buffer_.data(), buffer_.size(), 0);
+  return {buffer_.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
+bool ThreadRecorder::look(double seconds) {
+  if (looks_.size() == most_) return false;
+  const std::optional<TaskStat> stat = parse_task_stat(read(files_[kStat]));
+  if (!stat || stat->state == 'Z' || stat->state == 'X') return false;
+  const RunTimes times = parse_run_times(read(files_[kSchedule])).value_or(RunTimes{});
+  const std::int64_t switches = parse_voluntary_switches(read(files_[kStatus])).value_or(0);
+  const IoCounts io = parse_io_counts(read(files_[kIo])).value_or(IoCounts{});
+  const auto number = [](std::int64_t count) { return static_cast<double>(count); };
+  looks_.push_back({seconds,
+                    {1e-9 * number(times.running_ns), number(switches), number(stat->minor_faults),
+                     number(io.read_calls), number(io.read_bytes), number(io.written_bytes)}});
+  if (looks_.size() % kRare != 0) return true;
+  ++rare_looks_;
+  const std::optional<SystemCall> call = parse_system_call(read(files_[kSystemCall]));
+  if (call && wait_of(*call, "") == Wait::kSleep) ++sleeping_;
+  return true;
+}
+
+double ThreadRecorder::seconds() const { return looks_.empty() ? 0 : looks_.back().seconds - looks_.front().seconds; }
+
+ThreadSeries ThreadRecorder::series(double interval_s) const {
+  ThreadSeries series{interval_s, {}};
+  const auto size = static_cast<std::size_t>(seconds() / interval_s);
+  for (std::size_t counter = 0; counter < kCounters; ++counter) {
+    std::vector<double>& values = series.counters.emplace_back();
+    std::size_t next = 1;  // the look after the present time
+    double before = 0;
+    for (std::size_t i = 0; i <= size && looks_.size() >= 2; ++i) {
+      const double time = looks_[0].seconds + static_cast<double>(i) * interval_s;
+      while (next + 1 < looks_.size() && looks_[next].seconds < time) ++next;
+      const Look &a = looks_[next - 1], &b = looks_[next];
+      const double share = std::clamp((time - a.seconds) / (b.seconds - a.seconds), 0.0, 1.0);
+      const double at = std::lerp(a.counters[counter], b.counters[counter], share);
+      if (i > 0) values.push_back(at - before);
+      before = at;
+    }
+  }
+  return series;
+}
+
+double ThreadRecorder::cpu_share() const {
+  return seconds() > 0 ? (looks_.back().counters[0] - looks_.front().counters[0]) / seconds() : 0;
+}
+
+double ThreadRecorder::sleep_share() const {
+  return static_cast<double>(sleeping_) / static_cast<double>(std::max<std::size_t>(rare_looks_, 1));
+}
+
+}  // namespace unstarve
