@@ -16,10 +16,11 @@ constexpr std::size_t kWidths[] = {3, 9};  // intervals over which counters are 
 constexpr double kPeak = 0.3;              // autocorrelation of a counter that repeats
 constexpr double kEqual = 0.94;            // peaks above this share of the largest one are equal
 constexpr double kClear = 0.7;             // others must be below this share of the period's
-constexpr double kDip = 0.4;               // so must be the lowest lag before the period
-constexpr double kAgain = 0.3;             // the peak at twice the period, as a share
-constexpr double kHalf = 0.5;              // the peak of each half of the series, as a share
-constexpr double kChance = 4.5;            // standard deviations of a series without period
+constexpr double kPart = 0.4;    // and those at shorter lags below this: memory may be used again in every second step
+constexpr double kDip = 0.4;     // so must be the lowest lag before the period
+constexpr double kAgain = 0.3;   // the peak at twice the period, as a share
+constexpr double kHalf = 0.5;    // the peak of each half of the series, as a share
+constexpr double kChance = 4.5;  // standard deviations of a series without period
 constexpr double kFewestEvents = 8;
 
 // Means over up to 2 * radius + 1 values around each one.
@@ -178,7 +179,7 @@ Period period_in(const Correlations& of, std::size_t shortest, std::size_t most)
   for (const Peak& peak : peaks) {
     const double ratio = peak.lag / period;
     const bool is_multiple = ratio > 0.9 && std::abs(ratio - std::round(ratio)) * period < 1.5 + 0.06 * ratio * period;
-    if (!is_multiple && peak.height > kClear * height) return {0, true};
+    if (!is_multiple && peak.height > (ratio < 0.9 ? kPart : kClear) * height) return {0, true};
   }
   if (found->lag > static_cast<double>(most) || least(whole, 1, lag) > kDip * height) return {};
   const Peak again = peak_near(whole, 2 * period, 1 + 0.1 * period);
