@@ -13,8 +13,8 @@
 namespace unstarve {
 namespace {
 
-enum File : std::size_t { kSchedule, kStat, kStatus, kIo, kSystemCall };
-constexpr const char* kFileNames[] = {"schedstat", "stat", "status", "io", "syscall"};
+enum File : std::size_t { kSchedule, kStatus, kIo, kSystemCall };
+constexpr const char* kFileNames[] = {"schedstat", "status", "io", "syscall"};
 
 }  // namespace
 
@@ -39,15 +39,14 @@ std::string_view ThreadRecorder::read(int file) {
 
 bool ThreadRecorder::look(double seconds) {
   if (looks_.size() == most_) return false;
-  const std::optional<TaskStat> stat = parse_task_stat(read(files_[kStat]));
-  if (!stat || stat->state == 'Z' || stat->state == 'X') return false;
-  const RunTimes times = parse_run_times(read(files_[kSchedule])).value_or(RunTimes{});
+  const std::optional<RunTimes> times = parse_run_times(read(files_[kSchedule]));
+  if (!times) return false;
   const std::int64_t switches = parse_voluntary_switches(read(files_[kStatus])).value_or(0);
   const IoCounts io = parse_io_counts(read(files_[kIo])).value_or(IoCounts{});
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
   looks_.push_back({seconds,
-                    {1e-9 * number(times.running_ns), number(switches), number(stat->minor_faults),
-                     number(io.read_calls), number(io.read_bytes), number(io.written_bytes)}});
+                    {1e-9 * number(times->running_ns), number(switches), number(io.read_calls), number(io.read_bytes),
+                     number(io.written_bytes)}});
   if (looks_.size() % kRare != 0) return true;
   ++rare_looks_;
   const std::optional<SystemCall> call = parse_system_call(read(files_[kSystemCall]));

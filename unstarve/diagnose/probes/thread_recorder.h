@@ -20,7 +20,7 @@ class ThreadRecorder {
   ThreadRecorder(const ThreadRecorder&) = delete;
   ThreadRecorder& operator=(const ThreadRecorder&) = delete;
 
-  // `seconds` increase from call to call. False: the thread has ended, or there are `most` looks.
+  // `seconds` increase from call to call. False: the thread has ended and was waited for, or there are `most` looks.
   bool look(double seconds);
 
   // In equal intervals from the first look to the last; counts between two looks are spread evenly.
@@ -31,7 +31,7 @@ class ThreadRecorder {
   [[nodiscard]] double sleep_share() const;  // of the time
 
  private:
-  static constexpr std::size_t kCounters = 6;
+  static constexpr std::size_t kCounters = 5;
   static constexpr std::size_t kRare = 8;  // one look of eight reads whether it sleeps
   struct Look {
     double seconds;
@@ -40,7 +40,7 @@ class ThreadRecorder {
   [[nodiscard]] std::string_view read(int file);
 
   std::size_t most_;
-  std::array<int, 5> files_;
+  std::array<int, 4> files_;
   std::vector<Look> looks_;
   std::size_t rare_looks_ = 0, sleeping_ = 0;  // looks at the system call
   std::array<char, 4096> buffer_;
