@@ -34,11 +34,16 @@ def watch(folder, command, *arguments, **environment):
 
 
 def test_steps_of_a_cpp_program(trainer, tmp_path):
-    profile, run = watch(tmp_path, [*trainer, 11, 20, 0.03])
-    steps, median = profile["steps"], float(run.stdout.split()[1])
-    assert steps["source"] == SOURCE
+    for attempt in range(3):  # while other programs use the cores, there may be no result
+        profile, run = watch(tmp_path, [*trainer, 11, 20, 0.03])
+        steps, median = profile["steps"], float(run.stdout.split()[1])
+        assert steps["source"] in ("", SOURCE)
+        if steps["source"]:
+            assert 1 / steps["rate"] == pytest.approx(median, rel=0.25)
+            if 1 / steps["rate"] == pytest.approx(median, rel=0.05):
+                break
+        assert attempt < 2, run.stderr
     assert steps["seconds"] == []
-    assert 1 / steps["rate"] == pytest.approx(median, rel=0.05)
     assert f"steps: about {steps['rate']:.2f} per second, typically {1 / steps['rate']:.3f} s" in run.stderr
     assert f"steps per second, by {SOURCE}" in (tmp_path / "report.html").read_text().replace("&#39;", "'")
     assert not [event for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]

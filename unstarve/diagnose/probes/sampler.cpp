@@ -223,7 +223,7 @@ class Sampler::Thread {
           stacks_.look(seconds, processes);
           recorder_ = stacks_.recorder();
         }
-        periods_.look(seconds, processes, periods_are_allowed());
+        periods_.look(seconds, processes, [this] { return periods_are_allowed(); });
         if (options_.latest) {
           options_.latest->set(
               std::make_shared<RunProfile>(profile_of(seconds, std::move(processes), stacks_.so_far())));

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -31,6 +32,7 @@ constexpr double kBusy = 0.02;         // of a core, at least
 constexpr double kSleeps = 0.5;        // of the time, at most
 constexpr std::size_t kKept = 8;       // results
 constexpr double kLongestPause = 600;  // seconds between two windows
+constexpr double kAskAgain = 1;        // seconds
 constexpr double kAgree = 0.1;         // of the median period
 
 }  // namespace
@@ -39,12 +41,17 @@ class StepProbe::State {
  public:
   explicit State(const StepProbeOptions& options) : options_(options) {}
 
-  void look(double seconds, std::span<const ProcessUse> processes, bool allowed) {
+  void look(double seconds, std::span<const ProcessUse> processes, const std::function<bool()>& is_allowed) {
     if (thread_.joinable()) {
+      const bool allowed = is_allowed();
       if (allowed && !ended_) return;
       end_window(seconds, allowed);
     }
-    if (!allowed || seconds < next_s_) return;
+    if (seconds < next_s_) return;
+    if (!is_allowed()) {
+      next_s_ = seconds + kAskAgain;
+      return;
+    }
     const auto main = std::find_if(processes.begin(), processes.end(), [&](const ProcessUse& process) {
       return process.role == ProcessRole::kMain && !process.ended;
     });
@@ -136,8 +143,8 @@ class StepProbe::State {
 
 StepProbe::StepProbe(const StepProbeOptions& options) : state_(std::make_unique<State>(options)) {}
 StepProbe::~StepProbe() = default;
-void StepProbe::look(double seconds, std::span<const ProcessUse> processes, bool allowed) {
-  state_->look(seconds, processes, allowed);
+void StepProbe::look(double seconds, std::span<const ProcessUse> processes, const std::function<bool()>& is_allowed) {
+  state_->look(seconds, processes, is_allowed);
 }
 void StepProbe::finish() { state_->finish(); }
 StepUse StepProbe::steps() const { return state_->steps(); }

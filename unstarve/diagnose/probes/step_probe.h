@@ -14,6 +14,7 @@
 // Failure: never throws except std::bad_alloc and std::system_error (no thread). Counters that cannot be read are left
 //          out: those of read and written bytes, and whether it sleeps, of other users' processes.
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -34,9 +35,10 @@ class StepProbe {
   StepProbe(const StepProbe&) = delete;
   StepProbe& operator=(const StepProbe&) = delete;
 
-  // Begins and ends windows. `processes` have their roles; `seconds`: since the beginning. `allowed`: false while
-  // something disturbs the program, which ends the present window without a result, or if its steps are known.
-  void look(double seconds, std::span<const ProcessUse> processes, bool allowed);
+  // Begins and ends windows. `processes` have their roles; `seconds`: since the beginning. `is_allowed`: false while
+  // something disturbs the program, which ends the present window without a result, or if its steps are known. Outside
+  // of windows it is called once per second at most.
+  void look(double seconds, std::span<const ProcessUse> processes, const std::function<bool()>& is_allowed);
   void finish();  // ends the present window
 
   [[nodiscard]] StepUse steps() const;  // without single steps; `source` is empty if there is no period
