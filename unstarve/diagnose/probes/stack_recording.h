@@ -33,8 +33,9 @@ enum class RecordingKind {
 };
 
 // Adds up recordings, without the samples in which threads import modules or wait for the start of all ranks, and
-// without the stacks of the parents of forked processes. Missing samples of the main process are replaced. Memory: of
-// stacks that differ, the 4000 with most time are kept.
+// without the stacks of the parents of forked processes. Missing samples of the main process are replaced, in its main
+// thread mostly by those of lines that call different functions. Memory: of stacks that differ, the 4000 with most time
+// are kept.
 class StackSum {
  public:
   // `main_process`: the one that trains. `seconds`: the length of the recording. `end_s`: when it ended, since the

@@ -117,6 +117,25 @@ TEST_CASE("missing samples of the main process count as those that were taken") 
   CHECK(loader_s == Approx(0.2));
 }
 
+TEST_CASE("missing samples are mostly those of lines that call different functions") {
+  StackRecording recording;
+  recording.interval_s = 0.1;
+  recording.lines = {{"main", "train.py", 1},         {"backward", "torch/_tensor.py", 600},
+                     {"wave", "train.py", 2},         {"roll", "numpy/core/numeric.py", 9},
+                     {"where", "numpy/core/a.py", 1}, {"sin", "numpy/core/b.py", 1}};
+  RecordedThread thread{1, true, {}};
+  for (int i = 0; i < 50; ++i) thread.samples.push_back({0, 1});
+  for (int i = 0; i < 30; ++i) thread.samples.push_back({0, 2, 3 + i % 3});
+  recording.threads.push_back(thread);  // 80 of 100
+  StackSum sum;
+  sum.add(recording, 1, RecordingKind::kAll, 10, 10);
+  double main_s = 0, wave_s = 0;
+  for (const StackUse& stack : sum.stacks().stacks) (stack.lines.size() == 2 ? main_s : wave_s) += stack.seconds;
+  CHECK(main_s + wave_s == Approx(10));
+  const double wave = 30 * (0.02 + 2.0 / 3 * 30 / 35), main = 50 * 0.02;
+  CHECK(wave_s == Approx(3 + 2 * wave / (wave + main)));
+}
+
 TEST_CASE("the number of stacks is limited, and those with most time are kept") {
   StackRecording recording;
   recording.interval_s = 0.01;
