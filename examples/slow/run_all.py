@@ -7,9 +7,10 @@ slow, fixed, fixed, slow. For each program this script reports
 
     rank        of the planted cause in the findings of the first slow run; null: not found
     predicted   throughput after the change, relative to now, as predicted by `watch`; null: not predicted
+    at_most     an upper bound instead of a prediction; null: none
     gain        the real one: samples per second of the fixed variant divided by those of the slow one
     error       (predicted - gain) / gain
-    interval    of the prediction; null: not predicted with an interval
+    interval    of the prediction
 
 Findings about the machine (other programs, a quota) are listed separately and have no rank. Healthy programs must have
 no other findings. A program is skipped if a package or a compiler is missing. Exit code: 0 if all programs ran.
@@ -189,11 +190,13 @@ class Runner:
             runs = self.measure(case, command) if case.accepted else {False: [self.watched(command)]}
         first = runs[False][0]
         rank = next((i for i, finding in enumerate(first.own, 1) if finding["rule"] in case.accepted), None)
-        predicted = first.own[rank - 1]["gain"] if rank else None
-        interval = first.own[rank - 1]["gain_interval"] if rank else None
+        found = first.own[rank - 1] if rank else {"gain": None, "gain_interval": None}
+        interval = found["gain_interval"]
+        predicted, at_most = (found["gain"], None) if interval else (None, found["gain"])
         result |= {
             "rank": rank,
             "predicted": predicted,
+            "at_most": at_most,
             "interval": interval,
             "findings": rules_of(first.own),
             "machine": rules_of(first.machine),
@@ -233,7 +236,11 @@ def row_of(result: dict[str, Any]) -> str:
     if "skipped" in result:
         return f"{name:22} {expected:26} skipped: {result['skipped']}"
     rank = (result["rank"] or "-") if result["accepted"] else "ok" if not result["findings"] else "false"
-    predicted = f"{result['predicted']:.2f}" if result["predicted"] else "-"
+    predicted = "-"
+    if result["predicted"]:
+        predicted = f"{result['predicted']:.2f}"
+    elif result["at_most"]:
+        predicted = f"<= {result['at_most']:.2f}"
     gain, error = "-", "-"
     if "gain" in result:
         gain = "{mean:.2f} ({low:.2f}..{high:.2f})".format(**result["gain"])
