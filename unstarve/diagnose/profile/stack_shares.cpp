@@ -67,7 +67,9 @@ constexpr std::array kKnownCode{
     KnownCode{Activity::kCompile, "jax/_src/interpreters/pxla.py", "lower_sharding_computation"},
     KnownCode{Activity::kCompile, "jax/_src/interpreters/pxla.py", "from_hlo"},
     KnownCode{Activity::kCompile, "jax/_src/pjit.py", "_infer_params"},
-    KnownCode{Activity::kCompile, "tensorflow/python/eager/polymorphic_function/tracing_compilation.py", ""},
+    // Its other functions are in every call.
+    KnownCode{Activity::kCompile, "tensorflow/python/eager/polymorphic_function/tracing_compilation.py",
+              "_create_concrete_function"},
     KnownCode{Activity::kLogging, "PIL/Image.py", "save"},
     KnownCode{Activity::kDecode, "PIL/ImageFile.py", "load"},
     KnownCode{Activity::kDecode, "PIL/Image.py", "open"},

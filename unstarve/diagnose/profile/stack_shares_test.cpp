@@ -59,6 +59,13 @@ TEST_CASE("exchanges with other ranks") {
   }
 }
 
+TEST_CASE("calls of compiled functions are not compilation") {
+  PythonStacks stacks = recorded({{StackThread::kMain, {0, 1}, 2, 0, 0}, {StackThread::kMain, {0, 1, 2}, 1, 0, 0}});
+  const char* const file = "tensorflow/python/eager/polymorphic_function/tracing_compilation.py";
+  stacks.lines = {{"main", "/x/train.py", 1}, {"call_function", file, 125}, {"_create_concrete_function", file, 295}};
+  CHECK(share_of(stacks, StackThread::kMain, Activity::kCompile) == Approx(0.1));
+}
+
 TEST_CASE("shares of the time") {
   const PythonStacks stacks = recorded({{StackThread::kMain, {0, 1, 2}, 3, 0.5, 0},
                                         {StackThread::kMain, {0, 1}, 1, 0, 0},

@@ -18,10 +18,11 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   // Both need more CPU time for more batches; and the main process cannot be faster than without waiting.
   const double input = input_share(profile);
   const double waits = input >= 0 ? input : 1 - main.thread_busy();
-  const GainPrediction gain =
-      least_of(gain_by_cores(profile), gain_without(waits, input >= 0 ? profile.stacks.seconds : 0));
-  if (largest_gain(gain) < 1.1) return std::nullopt;
-  const int workers = static_cast<int>(std::ceil(loader.processes * largest_gain(gain) - 0.01));
+  const GainPrediction gain = least_of(
+      gain_by_cores(profile), gain_without(waits, input >= 0 ? profile.stacks.seconds : steady_seconds(profile)));
+  const double possible = possible_gain(profile, waits);
+  if (possible < 1.1) return std::nullopt;
+  const int workers = static_cast<int>(std::ceil(loader.processes * possible - 0.01));
   RunFinding finding;
   finding.title = "the main process waits for the workers of its loader, while cores are free";
   finding.evidence = fmt::format(

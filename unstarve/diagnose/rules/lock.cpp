@@ -12,11 +12,12 @@ namespace unstarve {
 namespace {
 
 std::optional<RunFinding> finding_of(const RunProfile& profile, const std::string& title, double locked, double waits) {
-  GainPrediction gain = least_of(gain_by_cores(profile), gain_without(waits, profile.stacks.seconds));
+  const double sampled_s = profile.stacks.seconds > 0 ? profile.stacks.seconds : steady_seconds(profile);
+  GainPrediction gain = least_of(gain_by_cores(profile), gain_without(waits, sampled_s));
   gain.gain = std::min(gain.gain, 1 + locked);
   gain.low = std::min(gain.low, gain.gain);
   gain.high = std::min(gain.high, 1 + locked);
-  if (locked < 0.7 || waits < 0.1 || largest_gain(gain) < 1.1) return std::nullopt;
+  if (locked < 0.7 || waits < 0.1 || possible_gain(profile, waits) < 1.1) return std::nullopt;
   RunFinding finding;
   finding.title = title;
   finding.evidence = fmt::format(

@@ -21,8 +21,8 @@ bool is_tf_data(const PythonStacks& stacks) {
 std::optional<RunFinding> find(const RunProfile& profile) {
   const double input = std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput), 1.0);
   const GainPrediction gain = least_of(gain_by_cores(profile), gain_without(input, profile.stacks.seconds));
-  if (input < 0.1 || largest_gain(gain) < 1.1 || sum_of(profile, ProcessRole::kLoader).processes > 0)
-    return std::nullopt;
+  const double possible = possible_gain(profile, input);
+  if (input < 0.1 || possible < 1.1 || sum_of(profile, ProcessRole::kLoader).processes > 0) return std::nullopt;
   const ThreadWaits waits = main_thread_waits(profile);
   if (waits.network_s + waits.file_s >= 0.5 * input * steady_seconds(profile)) return std::nullopt;  // slow-reads
   RunFinding finding;
@@ -32,8 +32,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.evidence =
       fmt::format("the main thread is in the loader for {:.0f} % of the time; {:.1f} of {:.1f} cores are free",
                   100 * input, free_cores(profile), usable_cores(profile.machine));
-  const int workers =
-      std::max(1, static_cast<int>(std::min(input * largest_gain(gain) + 0.99, usable_cores(profile.machine))));
+  const int workers = std::max(1, static_cast<int>(std::min(input * possible + 0.99, usable_cores(profile.machine))));
   finding.change = tf_data ? "map(..., num_parallel_calls=tf.data.AUTOTUNE), and prefetch(tf.data.AUTOTUNE) at the end"
                            : fmt::format("prepare batches in other processes (num_workers={})", workers);
   finding.gain = gain;

@@ -32,6 +32,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "read ahead with more concurrent reads, pack small files into shards (unstarve pack), or cache the "
       "data in memory or on a local disk";
   finding.lost = waits;
+  // The storage may not deliver more.
+  finding.gain.gain = least_of(gain_by_cores(profile), gain_without(waits)).gain;
   return finding;
 }
 

@@ -96,7 +96,9 @@ GainPrediction least_of(const GainPrediction& a, const GainPrediction& b) {
   return {std::min(a.gain, b.gain), std::min(a.low, b.low), std::min(a.high, b.high)};
 }
 
-double largest_gain(const GainPrediction& gain) { return std::max(gain.gain, gain.high); }
+double possible_gain(const RunProfile& profile, double waits) {
+  return std::min(gain_by_cores(profile).high, gain_without(waits).gain);
+}
 
 double lost_by(const GainPrediction& gain) { return 1 - 1 / std::max(gain.gain, 1.0); }
 

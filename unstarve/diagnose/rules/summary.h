@@ -55,8 +55,8 @@ inline constexpr std::int64_t kFewestBusyLooks = 10;
 // The smaller gain, the smaller ends of the intervals; without an interval if one has none.
 [[nodiscard]] GainPrediction least_of(const GainPrediction& a, const GainPrediction& b);
 
-// The upper end of the interval, or the gain without one.
-[[nodiscard]] double largest_gain(const GainPrediction& gain);
+// The gain if further cores work as the first one does and `waits`, a share of the main thread's time, vanishes.
+[[nodiscard]] double possible_gain(const RunProfile& profile, double waits);
 
 // The part of the time that `gain` saves.
 [[nodiscard]] double lost_by(const GainPrediction& gain);
