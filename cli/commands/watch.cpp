@@ -103,7 +103,7 @@ Command watch_command() {
         "some seconds each; requires a run of about a minute"},
        {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath},
        {"--tensorboard", "FOLDER", "", "write scalars and findings for TensorBoard", false, Completes::kPath},
-       {"--no-cupti", "", "", "do not record the kernels of NVIDIA GPUs in the command"},
+       {"--no-cupti", "", "", "do not record the kernels of NVIDIA GPUs and NVTX ranges in the command"},
        {"--metrics", "ADDRESS", "", "serve figures for Prometheus at http://ADDRESS/metrics; for example :9400"},
        json_option()},
       run};
