@@ -1,5 +1,6 @@
 #include "unstarve/core/background_task.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ BackgroundTask::BackgroundTask(std::function<void()> task, std::chrono::millisec
   result_ = work->get_future().share();
   try {
     thread_ = std::thread([this, work, delay] {
+      pthread_setname_np(pthread_self(), "unstarve-task");
       lower_priority();
       (void)awaited_.try_acquire_for(delay);
       (*work)();

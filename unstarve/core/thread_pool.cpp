@@ -1,6 +1,7 @@
 #include "unstarve/core/thread_pool.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <utility>
 
@@ -50,6 +51,7 @@ bool ThreadPool::wait_for(std::chrono::milliseconds time) {
 }
 
 void ThreadPool::work() {
+  pthread_setname_np(pthread_self(), "unstarve-pool");
   const std::stop_token stop = stop_.get_token();
   std::unique_lock lock(mutex_);
   while (available_.wait(lock, stop, [&] { return !tasks_.empty(); }) && !stop.stop_requested()) {

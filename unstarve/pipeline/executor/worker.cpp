@@ -1,5 +1,7 @@
 #include "unstarve/pipeline/executor/worker.h"
 
+#include <pthread.h>
+
 #include <exception>
 #include <new>
 
@@ -166,6 +168,9 @@ WorkerShared::WorkerShared(const Run& the_run, ErrorPolicy& the_errors, Delivery
       counters({kStageNames.begin(), kStageNames.end()}, workers),
       gate(run.plan.execution.threads) {}
 
-void run_worker(WorkerShared& shared, int number) { Worker(shared, number).run(); }
+void run_worker(WorkerShared& shared, int number) {
+  pthread_setname_np(pthread_self(), "unstarve-work");
+  Worker(shared, number).run();
+}
 
 }  // namespace unstarve

@@ -1,5 +1,7 @@
 #include "unstarve/pipeline/read_ahead/read_ahead.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <span>
 #include <string>
@@ -128,6 +130,7 @@ void ReadAhead::read(Reader& reader) const {
 }
 
 void ReadAhead::work() {
+  pthread_setname_np(pthread_self(), "unstarve-read");
   Reader reader;
   reader.entries.reserve(chunk_);
   reader.ids.reserve(chunk_);

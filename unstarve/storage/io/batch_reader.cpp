@@ -1,6 +1,7 @@
 #include "unstarve/storage/io/batch_reader.h"
 
 #include <liburing.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -129,6 +130,7 @@ class ThreadReader final : public BatchReader {
   }
 
   void work() {
+    pthread_setname_np(pthread_self(), "unstarve-read");
     std::unique_lock lock(mutex_);
     while (true) {
       wake_.wait(lock, [this] { return closed_ || next_ < reads_.size(); });

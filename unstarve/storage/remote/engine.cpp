@@ -1,5 +1,7 @@
 #include "unstarve/storage/remote/engine.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <random>
@@ -62,6 +64,7 @@ RemoteStatistics Engine::statistics() const {
 }
 
 void Engine::run() {
+  pthread_setname_np(pthread_self(), "unstarve-net");
   try {
     while (!inbox_.stopping()) step();
   } catch (const Error& error) {
