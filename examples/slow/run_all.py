@@ -73,6 +73,7 @@ CASES = (
     Case("checkpoint_stall", ("checkpoint-stall",)),
     Case("retained_graph", ("growing-memory",)),
     Case("operator_threads", ("operator-threads",)),
+    Case("spinning_threads", ("spinning-threads",)),
     Case("straggler_worker", ("uneven-workers",)),
     Case("straggler_rank", ("straggler-rank",)),
     Case("tiny_batches", ("small-steps",)),

@@ -12,6 +12,7 @@ def main():
     parser.add_argument("photos")
     parser.add_argument("--steps", type=int, default=200)
     given = parser.parse_args()
+    torch.set_num_threads(1)
     photos = un.open(given.photos).shuffle(seed=0).random_resized_crop(128, scale=(0.25, 1), ratio=(1, 1)).flip()
     loader = photos.color_jitter(hue=0).batch(32).to_torch("cpu", normalize=un.IMAGENET)
     net = torch.nn.Sequential(

@@ -22,7 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 # Steps per second on two cores, for the number of steps; only the duration of the runs depends on it.
-SCRIPTS = {"before.py": 14, "workers.py": 24, "after.py": 100}
+SCRIPTS = {"before.py": 14, "workers.py": 24, "after.py": 120}
 
 
 def watch(unstarve, folder, script, photos, steps):

@@ -1,4 +1,4 @@
-"""As before.py, with two processes that prepare batches."""
+"""As before.py, with two processes that prepare batches, and one operator thread: they share two cores."""
 
 import argparse
 import random
@@ -38,6 +38,7 @@ def main():
     parser.add_argument("photos")
     parser.add_argument("--steps", type=int, default=200)
     given = parser.parse_args()
+    torch.set_num_threads(1)
     data = Photos(given.photos)
     loader = torch.utils.data.DataLoader(data, batch_size=32, shuffle=True, num_workers=2)
     net = torch.nn.Sequential(

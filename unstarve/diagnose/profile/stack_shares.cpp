@@ -94,6 +94,16 @@ bool is_framework(const CodeLine& line) {
          line.file.starts_with("keras/") || activity_of_line(line) == Activity::kInput;
 }
 
+// Whether its innermost frame waits for other threads, processes or programs.
+bool waits_in_python(const PythonStacks& stacks, const StackUse& stack) {
+  constexpr std::array<std::string_view, 7> kWaits{
+      "/threading.py", "/queue.py", "/selectors.py", "/multiprocessing/connection.py", "/concurrent/futures/thread.py",
+      "/socket.py",    "/asyncio/"};
+  if (stack.lines.empty()) return false;
+  const std::string& file = stacks.lines[static_cast<std::size_t>(stack.lines.back())].file;
+  return std::any_of(kWaits.begin(), kWaits.end(), [&](auto part) { return file.find(part) != std::string::npos; });
+}
+
 HotLine hottest(const PythonStacks& stacks, const std::map<int, double>& by_line, double recorded) {
   HotLine result;
   for (const auto& [line, seconds] : by_line) {
@@ -128,6 +138,14 @@ Activity activity_of(const PythonStacks& stacks, const StackUse& stack) {
     if (result == Activity::kOther || (result == Activity::kPixels && activity == Activity::kDecode)) result = activity;
   }
   return result;
+}
+
+double working_helpers(const PythonStacks& stacks) {
+  if (stacks.seconds <= 0) return 0;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == StackThread::kHelper && !waits_in_python(stacks, stack)) seconds += stack.seconds;
+  return seconds / stacks.seconds;
 }
 
 double share_of(const PythonStacks& stacks, StackThread thread, Activity activity) {

@@ -17,10 +17,13 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   if (main.processes == 0 || main.delayed() < 0.2) return std::nullopt;
   for (const ProcessUse& process : steady_processes(profile)) {
     if (process.role != ProcessRole::kMain || process.cpu_s < 0.5 * main.cpu_s / main.processes) continue;
+    const double lived = std::max(process.end_s - process.begin_s, 0.01);
     for (const ThreadUse& group : process.threads) {
-      const double runnable = (group.cpu_s + group.run_delay_s) / std::max(process.end_s - process.begin_s, 0.01);
+      const double runnable = (group.cpu_s + group.run_delay_s) / lived;
       if (group.threads < 1.5 * cores || runnable < 1.3 * cores || group.cpu_s < 0.5 * process.cpu_s) continue;
       if (group.run_delay_s < 0.5 * process.run_delay_s) continue;
+      // The main thread computes with them. Threads of a pool do not wait for each other: they lose nothing.
+      if (process.main_thread.cpu_s + process.main_thread.run_delay_s < 0.5 * lived) continue;
       RunFinding finding;
       finding.title = fmt::format("{} threads of the main process compute on {:.0f} cores", group.threads, cores);
       finding.evidence = fmt::format("of the time in which they could run, they waited for a core for {:.0f} %",
@@ -41,7 +44,7 @@ extern const Rule kOperatorThreads;
 const Rule kOperatorThreads{"operator-threads",
                             "of the time in which it could run, the main process waited for a core for 20 %, mostly in "
                             "threads of one name that are more than 1.5 times as many as the usable cores; on average, "
-                            "1.3 times as many were runnable",
+                            "1.3 times as many were runnable; the main thread was for half of the time",
                             find};
 
 }  // namespace unstarve

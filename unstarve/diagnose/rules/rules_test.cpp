@@ -279,10 +279,86 @@ TEST_CASE("threads of operators") {
   profile.processes[0].run_delay_s = 60;
   profile.processes[0].busiest_thread_s = 4;
   profile.processes[0].threads = {{"python", 16, 18.5, 58, {}}};
+  profile.processes[0].main_thread = {"python", 1, 4, 4, {}};
   CHECK(found(profile) == Names{"operator-threads"});
   CHECK(findings_of(profile)[0].change.find("OMP_NUM_THREADS=2") != std::string::npos);
   profile.processes[0].threads[0].threads = 2;
   CHECK(found(profile) == Names{});
+  // The threads of a pool, for which the main thread waits.
+  profile.processes[0].threads[0].threads = 16;
+  profile.processes[0].main_thread = {"python", 1, 1, 1, {}};
+  CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("threads of operators wait in a loop while the main thread prepares batches") {
+  RunProfile profile = run(19.5, {});
+  profile.machine.affinity_cores = 2;
+  profile.processes[0].busiest_thread_s = 9.8;
+  profile.processes[0].main_thread = {"python", 1, 9.8, 0, {}};
+  profile.processes[0].threads = {{"python", 2, 19.5, 0, {}}};
+  const auto prepare = [&](double input_s, const std::vector<Code>& others = {}) {
+    std::vector<Code> codes{{kMainThread, "__next__", kLoaderFile, input_s, 1},
+                            {kMainThread, "forward", "torch/nn.py", 10 - input_s, 0}};
+    codes.insert(codes.end(), others.begin(), others.end());
+    record(profile, codes);
+  };
+  prepare(9);
+  CHECK(spinning_cores(profile) == Approx(0.87));  // 0.97 of a core, of which the operators need a tenth at most
+  CHECK(found(profile) == Names{"serial-input"});
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.change.find("torch.set_num_threads(1)") != std::string::npos);
+  CHECK(finding.gain.gain == Approx(1 + 0.85 * (0.05 + 0.87) / (1.95 - 0.87)));
+  // It computes operators on two cores for half of the time.
+  prepare(1);
+  CHECK(spinning_cores(profile) == Approx(0.07));
+  CHECK(found(profile) == Names{});
+  // Another Python thread works, for example one that decodes; one that waits does not count.
+  prepare(9, {{kHelperThread, "decode", kOwnFile, 9.5, 0}});
+  CHECK(spinning_cores(profile) < 0.05);
+  prepare(9, {{kHelperThread, "wait", "/usr/lib/python3.11/threading.py", 10, 0}});
+  CHECK(spinning_cores(profile) == Approx(0.87));
+  profile.stacks = {};
+  CHECK(spinning_cores(profile) == 0);
+}
+
+TEST_CASE("threads of operators wait for each other, on cores that workers need") {
+  RunProfile profile = run(8.5, {5.5, 5.5});
+  profile.machine.affinity_cores = 2;
+  for (ProcessUse& use : profile.processes) use.run_delay_s = 4.5;
+  ProcessUse& main = profile.processes[0];
+  main.run_delay_s = 8;
+  main.busiest_thread_s = 4.3;
+  main.main_thread = {"python", 1, 4.3, 4, {}};
+  main.threads = {{"python", 2, 8.5, 8, {}}};
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 1, 0}, {kMainThread, "forward", "torch/nn.py", 9, 0}}, 2);
+  CHECK(found(profile).contains("spinning-threads"));
+  RunFinding finding;
+  for (const RunFinding& each : findings_of(profile))
+    if (each.rule == "spinning-threads") finding = each;
+  CHECK(finding.gain.gain == Approx(2 / 1.1));
+  CHECK_FALSE(finding.gain.known());
+  CHECK(finding.change.find("set_num_threads(1)") != std::string::npos);
+  // Threads of the main process prepare the data.
+  RunProfile threads = profile;
+  threads.processes.erase(threads.processes.begin() + 1, threads.processes.end());
+  threads.processes[0].cpu_s = 19.5;
+  threads.processes[0].run_delay_s = 17;
+  threads.processes[0].threads.push_back({"unstarve-work", 2, 11, 9, {}});
+  CHECK(found(threads).contains("spinning-threads"));
+  threads.processes[0].threads.pop_back();
+  threads.processes[0].cpu_s = 8.5;
+  threads.machine.affinity_cores = 1;
+  threads.machine.busy_cores = 0.85;
+  CHECK_FALSE(found(threads).contains("spinning-threads"));
+  // They sleep while they wait.
+  main.threads[0].cpu_s = 5.5;
+  main.threads[0].run_delay_s = 5.2;
+  CHECK_FALSE(found(profile).contains("spinning-threads"));
+  // Cores are free.
+  main.threads[0].cpu_s = 8.5;
+  main.threads[0].run_delay_s = 8;
+  profile.machine.affinity_cores = 8;
+  CHECK_FALSE(found(profile).contains("spinning-threads"));
 }
 
 TEST_CASE("Python code in the main thread") {

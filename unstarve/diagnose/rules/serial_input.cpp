@@ -20,8 +20,9 @@ bool is_tf_data(const PythonStacks& stacks) {
 
 std::optional<RunFinding> find(const RunProfile& profile) {
   const double input = std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput), 1.0);
-  const GainPrediction gain = least_of(gain_by_cores(profile), gain_without(input, profile.stacks.seconds));
-  const double possible = possible_gain(profile, input);
+  const double spinning = spinning_cores(profile);
+  const GainPrediction gain = least_of(gain_by_cores(profile, spinning), gain_without(input, profile.stacks.seconds));
+  const double possible = possible_gain(profile, input, spinning);
   if (input < 0.1 || possible < 1.1 || sum_of(profile, ProcessRole::kLoader).processes > 0) return std::nullopt;
   const ThreadWaits waits = main_thread_waits(profile);
   if (waits.network_s + waits.file_s >= 0.5 * input * steady_seconds(profile)) return std::nullopt;  // slow-reads
@@ -32,9 +33,12 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.evidence =
       fmt::format("the main thread is in the loader for {:.0f} % of the time; {:.1f} of {:.1f} cores are free",
                   100 * input, free_cores(profile), usable_cores(profile.machine));
+  if (spinning >= kFewestSpinning)
+    finding.evidence += fmt::format("; on {:.1f} cores, threads of operators wait for work in a loop", spinning);
   const int workers = std::max(1, static_cast<int>(std::min(input * possible + 0.99, usable_cores(profile.machine))));
   finding.change = tf_data ? "map(..., num_parallel_calls=tf.data.AUTOTUNE), and prefetch(tf.data.AUTOTUNE) at the end"
                            : fmt::format("prepare batches in other processes (num_workers={})", workers);
+  if (spinning >= kFewestSpinning) finding.change += fmt::format("; {}", kNoSpinning);
   finding.gain = gain;
   finding.lost = lost_by(gain);
   return finding;

@@ -79,8 +79,8 @@ bool loader_limits(const RunProfile& profile) {
 
 GainPrediction gain_by_more(double more) { return {1 + 0.85 * more, 1 + 0.65 * more, 1 + more}; }
 
-GainPrediction gain_by_cores(const RunProfile& profile) {
-  return gain_by_more(free_cores(profile) / std::max(steady_cores(profile), 0.01));
+GainPrediction gain_by_cores(const RunProfile& profile, double spinning) {
+  return gain_by_more((free_cores(profile) + spinning) / std::max(steady_cores(profile) - spinning, 0.01));
 }
 
 GainPrediction gain_without(double share, double seconds) {
@@ -96,8 +96,8 @@ GainPrediction least_of(const GainPrediction& a, const GainPrediction& b) {
   return {std::min(a.gain, b.gain), std::min(a.low, b.low), std::min(a.high, b.high)};
 }
 
-double possible_gain(const RunProfile& profile, double waits) {
-  return std::min(gain_by_cores(profile).high, gain_without(waits).gain);
+double possible_gain(const RunProfile& profile, double waits, double spinning) {
+  return std::min(gain_by_cores(profile, spinning).high, gain_without(waits).gain);
 }
 
 double lost_by(const GainPrediction& gain) { return 1 - 1 / std::max(gain.gain, 1.0); }
@@ -118,6 +118,32 @@ SufficientMachine sufficient_machine(const RunProfile& profile) {
 
 double free_cores(const RunProfile& profile) {
   return std::max(usable_cores(profile.machine) - steady_cores(profile) - foreign_cores(profile), 0.0);
+}
+
+OperatorThreads operator_threads(const RunProfile& profile) {
+  OperatorThreads sum;
+  const RoleSum main = sum_of(profile, ProcessRole::kMain);
+  if (profile.stacks.seconds <= 0 || main.processes == 0) return sum;
+  for (const ProcessUse& process : steady_processes(profile)) {
+    const double share = (process.end_s - process.begin_s) / main.lived_s;
+    if (process.role != ProcessRole::kMain || process.pid == 0 || share <= 0) continue;
+    for (const ThreadUse& group : process.threads) {
+      if (group.name != process.main_thread.name) continue;
+      const double cpu_s = group.cpu_s - process.main_thread.cpu_s;
+      const double delay_s = group.run_delay_s - process.main_thread.run_delay_s;
+      sum.threads += (group.threads - 1) * share;
+      sum.cores += cpu_s / main.lived_s;
+      sum.runnable += (cpu_s + delay_s) / main.lived_s;
+    }
+  }
+  const double python = working_helpers(profile.stacks) / main.processes;
+  return {std::max(sum.threads - python, 0.0), std::max(sum.cores - python, 0.0), std::max(sum.runnable - python, 0.0)};
+}
+
+double spinning_cores(const RunProfile& profile) {
+  const OperatorThreads operators = operator_threads(profile);
+  const double useful = operators.threads * (1 - std::max(input_share(profile), 0.0));
+  return std::max(operators.cores - useful, 0.0) * sum_of(profile, ProcessRole::kMain).processes;
 }
 
 }  // namespace unstarve

@@ -42,8 +42,8 @@ struct RoleSum {
 // examples/slow_to_fast on two cores: 0.64 to 0.97.
 [[nodiscard]] GainPrediction gain_by_more(double more);
 
-// The largest gain that the free cores permit.
-[[nodiscard]] GainPrediction gain_by_cores(const RunProfile& profile);
+// The largest gain that the free cores permit, and `spinning` ones; see spinning_cores().
+[[nodiscard]] GainPrediction gain_by_cores(const RunProfile& profile, double spinning = 0);
 
 // With fewer looks at a busy GPU, its clock and its link permit no conclusion.
 inline constexpr std::int64_t kFewestBusyLooks = 10;
@@ -56,7 +56,7 @@ inline constexpr std::int64_t kFewestBusyLooks = 10;
 [[nodiscard]] GainPrediction least_of(const GainPrediction& a, const GainPrediction& b);
 
 // The gain if further cores work as the first one does and `waits`, a share of the main thread's time, vanishes.
-[[nodiscard]] double possible_gain(const RunProfile& profile, double waits);
+[[nodiscard]] double possible_gain(const RunProfile& profile, double waits, double spinning = 0);
 
 // The part of the time that `gain` saves.
 [[nodiscard]] double lost_by(const GainPrediction& gain);
@@ -71,5 +71,22 @@ struct SufficientMachine {
 
 // Usable cores that no program used.
 [[nodiscard]] double free_cores(const RunProfile& profile);
+
+// Threads that compute operators together with the main thread: they have its name and execute no Python. Only known
+// with stacks; without them, all figures are 0. Each is the mean of the main processes.
+struct OperatorThreads {
+  double threads = 0;   // without the main thread
+  double cores = 0;     // that they use
+  double runnable = 0;  // the same, and those for which they wait
+};
+[[nodiscard]] OperatorThreads operator_threads(const RunProfile& profile);
+
+// Cores on which such threads wait for work in a loop, as OpenMP in PyTorch lets them: what they use beyond the time in
+// which the main thread does not wait for batches or prepare them. A lower bound.
+[[nodiscard]] double spinning_cores(const RunProfile& profile);
+inline constexpr double kFewestSpinning = 0.3;  // less is not worth a finding
+inline constexpr const char* kNoSpinning =
+    "let threads of operators sleep while they wait: torch.set_num_threads(1) in the main process, or the variable "
+    "OMP_WAIT_POLICY=passive";
 
 }  // namespace unstarve

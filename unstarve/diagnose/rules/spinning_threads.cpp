@@ -1,0 +1,72 @@
+// Threads of operators need cores that the loader, or other programs, use. Each waits in a loop for the others, also
+// for those that have no core, and so takes cores from the loader.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+// Cores used by, and runnable threads among, all that prepares data: workers, and threads of the main processes with
+// other names than their main threads.
+struct Preparation {
+  double cores = 0, runnable = 0;
+};
+
+Preparation preparation_of(const RunProfile& profile) {
+  const RoleSum loader = sum_of(profile, ProcessRole::kLoader);
+  double cpu_s = loader.cpu_s, delay_s = loader.run_delay_s;
+  for (const ProcessUse& process : steady_processes(profile)) {
+    if (process.role != ProcessRole::kMain) continue;
+    for (const ThreadUse& group : process.threads) {
+      if (group.name == process.main_thread.name) continue;
+      cpu_s += group.cpu_s;
+      delay_s += group.run_delay_s;
+    }
+  }
+  const double seconds = std::max(steady_seconds(profile), 0.01);
+  return {cpu_s / seconds, (cpu_s + delay_s) / seconds};
+}
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const RoleSum main = sum_of(profile, ProcessRole::kMain);
+  const OperatorThreads operators = operator_threads(profile);
+  const Preparation preparation = preparation_of(profile);
+  const double foreign = foreign_cores(profile), computes = 1 - std::max(input_share(profile), 0.0);
+  if (main.delayed() < 0.3 || free_cores(profile) >= 0.5 * main.processes) return std::nullopt;
+  if (preparation.runnable + foreign < 0.3) return std::nullopt;
+  if (operators.runnable < std::max(0.8 * computes, 0.3)) return std::nullopt;
+  const double cores = usable_cores(profile.machine);
+  RunFinding finding;
+  finding.title = "threads of operators wait for each other in a loop, on cores that others need";
+  finding.evidence = fmt::format(
+      "of the time in which the main process could run, it waited for a core for {:.0f} %; next to its operators, "
+      "{:.1f} "
+      "threads that prepare data could run, and other programs used {:.1f} of {:.1f} cores",
+      100 * main.delayed(), preparation.runnable, foreign, cores);
+  const int fitting = std::max(1, static_cast<int>((cores - foreign - preparation.runnable) / main.processes));
+  finding.change = fmt::format(
+      "use fewer threads for operators than there are cores: torch.set_num_threads({}) in the main process, or the "
+      "variable OMP_NUM_THREADS={}",
+      fitting, fitting);
+  // At most, the loader has all cores that are left.
+  if (preparation.cores >= 0.1) finding.gain.gain = std::max((cores - foreign) / preparation.cores, 1.0);
+  finding.lost = finding.gain.gain > 0 ? lost_by(finding.gain) : main.delayed();
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kSpinningThreads;
+const Rule kSpinningThreads{"spinning-threads",
+                            "of the time in which it could run, the main process waited for a core for 30 %, less than "
+                            "half a core per main process is free, threads that prepare data and other programs could "
+                            "use 0.3 cores, and threads with the name of the main thread that execute no Python could "
+                            "run for 80 % of the time in which it does not wait for batches, and for 0.3 of all time",
+                            find};
+
+}  // namespace unstarve
