@@ -167,9 +167,8 @@ HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity ac
   return hottest(stacks, by_line, stacks.seconds);
 }
 
-double stall_share(const PythonStacks& stacks, Activity activity) {
+double stall_share(const PythonStacks& stacks, Activity activity, double least) {
   if (stacks.seconds <= 0) return 0;
-  constexpr double kDoesIt = 0.05;  // share of a function's time in `activity`
   // Functions with a larger share of all time contain the training itself, except if a framework trains elsewhere.
   constexpr double kMostOfAll = 0.6;
   constexpr double kTrains = 0.05;
@@ -212,7 +211,8 @@ double stall_share(const PythonStacks& stacks, Activity activity) {
     const std::set<std::string> names = functions_in(stack);
     const bool within = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
       const Time& time = functions[name];
-      return time.activity >= kDoesIt * time.all && (time.all <= kMostOfAll * stacks.seconds || trains_elsewhere(time));
+      return time.activity > 0 && time.activity >= least * time.all &&
+             (time.all <= kMostOfAll * stacks.seconds || trains_elsewhere(time));
     });
     if (within || activity_of(stacks, stack) == activity) seconds += stack.seconds;
   }

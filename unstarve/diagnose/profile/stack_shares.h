@@ -39,9 +39,9 @@ struct HotLine {
 // share = 0 if there is none.
 [[nodiscard]] HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity);
 
-// As share_of() of the main thread, with all that functions of the program do which mostly do `activity`, such as
-// save() around torch.save() and fsync().
-[[nodiscard]] double stall_share(const PythonStacks& stacks, Activity activity);
+// As share_of() of the main thread, with all that functions of the program do which do `activity` for at least the part
+// `least` of their time and do not train, such as save() around torch.save() and fsync().
+[[nodiscard]] double stall_share(const PythonStacks& stacks, Activity activity, double least = 0.05);
 
 // The function of the program in which the main thread holds the interpreter's lock most, outside of loaders and
 // frameworks: its own lines, and NumPy, Pillow and Python's library that they call. The line is the hottest of it.

@@ -256,7 +256,16 @@ TEST_CASE("stalls of the main thread") {
   CHECK(found(profile) == Names{});
   profile.processes[0].main_thread.waits.flush_s = 2;
   CHECK(found(profile) == Names{"logging-stall"});
+  // Three quarters of the time of log() are fsync(), which the stacks do not show, and little is Image.save().
+  profile.stacks.lines = {{"main", "/home/me/train.py", 30},
+                          {"log", "/home/me/train.py", 9},
+                          {"save", "PIL/Image.py", 5},
+                          {"backward", "torch/_tensor.py", 6}};
+  profile.stacks.stacks = {
+      {kMainThread, {0, 1}, 4, 0, 9}, {kMainThread, {0, 1, 2}, 0.08, 0, 9}, {kMainThread, {0, 3}, 5.5, 0, 9}};
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / (1 - 0.408)));
   profile.processes[0].main_thread.waits.flush_s = 0.2;
+  CHECK(found(profile) == Names{});
   record(profile, {{kMainThread, "backend_compile", "jax/_src/compiler.py", 3, 0}});
   CHECK(found(profile) == Names{"recompilation"});
   profile.stacks.stacks[0].last_s = 4;  // at the beginning

@@ -31,8 +31,8 @@ std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& sta
   return finding;
 }
 
-double stacks_share(const RunProfile& profile, Activity activity) {
-  return std::min(stall_share(profile.stacks, activity), 1.0);
+double stacks_share(const RunProfile& profile, Activity activity, double least = 0.05) {
+  return std::min(stall_share(profile.stacks, activity, least), 1.0);
 }
 
 // Logs and checkpoints may be written by functions of the user; fsync is seen in any program.
@@ -50,8 +50,11 @@ std::optional<RunFinding> find_checkpoint(const RunProfile& profile) {
 }
 
 std::optional<RunFinding> find_logging(const RunProfile& profile) {
-  const double by_stacks = stacks_share(profile, Activity::kLogging);
+  constexpr double kFlushes = 0.05;
   const bool saves = stacks_share(profile, Activity::kCheckpoint) > 0;  // fsync may be that of checkpoints
+  // Stacks do not show fsync: a function of the user that waits for the disk has little time in known functions.
+  const double least = !saves && flush_share(profile) >= kFlushes ? 0.01 : kFlushes;
+  const double by_stacks = stacks_share(profile, Activity::kLogging, least);
   return find_stall(
       profile,
       {Activity::kLogging, "writing logs stops the training",
