@@ -423,6 +423,10 @@ TEST_CASE("the machine that is enough") {
   profile.processes[2].end_s = 10;
   CHECK(sufficient_machine(profile).memory_bytes == 12500);
   CHECK(sufficient_machine({}).cores == 0);
+  profile = run(19.5, {});  // 1.95 are busy, and it had no more than 2
+  CHECK(sufficient_machine(profile).cores == 3);
+  profile.machine.affinity_cores = 2;
+  CHECK(sufficient_machine(profile).cores == 2);
 }
 
 TEST_CASE("names of rules differ") {

@@ -106,7 +106,8 @@ SufficientMachine sufficient_machine(const RunProfile& profile) {
   constexpr double kSpare = 1.1;
   SufficientMachine machine;
   if (profile.processes.empty() || profile.watching.seconds <= 0) return machine;
-  machine.cores = std::max(1, static_cast<int>(std::ceil(kSpare * steady_cores(profile) - 0.01)));
+  const double spare = std::min(kSpare * steady_cores(profile), std::max(usable_cores(profile.machine), 1.0));
+  machine.cores = std::max(1, static_cast<int>(std::ceil(spare - 0.01)));
   std::int64_t alive = 0;
   for (const ProcessUse& process : profile.processes) {
     if (!process.ended || process.end_s >= profile.watching.seconds - 1) alive += process.peak_resident_bytes;

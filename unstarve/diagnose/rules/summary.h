@@ -62,7 +62,8 @@ inline constexpr std::int64_t kFewestBusyLooks = 10;
 [[nodiscard]] double lost_by(const GainPrediction& gain);
 
 // The smallest machine that is enough for the program at the speed it had: whole cores for its CPU time after the
-// start, with a tenth to spare, and the largest memory of its processes; memory that they share counts for each.
+// start, with a tenth to spare but not more cores than it had, and the largest memory of its processes; memory that
+// they share counts for each.
 struct SufficientMachine {
   int cores = 0;  // 0: unknown
   std::int64_t memory_bytes = 0;
