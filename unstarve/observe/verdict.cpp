@@ -23,6 +23,8 @@ constexpr double kSerialMargin = 1.08;
 constexpr double kSerialWait = 0.05;
 // All together cannot be faster than a part alone. Above this ratio the rates were measured on a changing machine.
 constexpr double kContradiction = 1.1;
+// Loader and network with rates this close to each other were measured as equal: what the consumer waited decides.
+constexpr double kEqual = 1.15;
 // Shares of the cores at which other programs, or other virtual machines, change the figures.
 constexpr double kOthers = 0.1, kStolen = 0.05;
 
@@ -45,6 +47,15 @@ double rate_per_core(const BenchFigures& f) {
 
 bool limited_by_storage(const BenchFigures& f) {
   return known(f.storage) && f.loader >= kStorageShare * f.storage && !cores_are_busy(f);
+}
+
+// Who else used the cores; "" if nobody did to an extent that matters.
+std::string disturbance(const BenchFigures& f) {
+  if (or_zero(f.stolen_share) >= kStolen)
+    return fmt::format("the hypervisor took {} of the cores' time", format_percent(f.stolen_share));
+  if (f.usable_cores > 0 && or_zero(f.other_cores) >= kOthers * f.usable_cores)
+    return fmt::format("other programs used {:.1f} of {} cores", f.other_cores, f.usable_cores);
+  return {};
 }
 
 std::string network_sentence(const BenchFigures& f) {
@@ -72,7 +83,8 @@ std::string loader_sentence(const BenchFigures& f, double next) {
     text += fmt::format(", and about {} would be needed for one", cores_text(next / per_core));
     if (f.usable_cores > 0) text += fmt::format(" ({} usable)", f.usable_cores);
     if (known(f.loader_cores) && f.usable_cores > 0 && !cores_are_busy(f)) {
-      text += fmt::format("; only {:.1f} are busy: increase the number of loader threads", f.loader_cores);
+      text += fmt::format("; only {:.1f} are busy", f.loader_cores);
+      if (disturbance(f).empty()) text += ": increase the number of loader threads";
     }
   }
   return text;
@@ -133,7 +145,9 @@ BenchVerdict judge_quiet(const BenchFigures& figures) {
       return verdict;
     }
   }
-  if (network <= slowest) {
+  const bool equal = known(figures.together) && std::max(loader, network) <= kEqual * std::min(loader, network);
+  const bool waits = or_zero(figures.data_wait) >= kSerialWait;
+  if (equal ? copy > slowest && !waits : network <= slowest) {
     verdict.bottleneck = Bottleneck::kNetwork;
     verdict.sentence = network_sentence(figures);
   } else if (copy <= slowest) {
@@ -147,15 +161,6 @@ BenchVerdict judge_quiet(const BenchFigures& figures) {
     verdict.sentence = loader_sentence(figures, std::min(copy, network));
   }
   return verdict;
-}
-
-// Who else used the cores; "" if nobody did to an extent that matters.
-std::string disturbance(const BenchFigures& f) {
-  if (or_zero(f.stolen_share) >= kStolen)
-    return fmt::format("the hypervisor took {} of the cores' time", format_percent(f.stolen_share));
-  if (f.usable_cores > 0 && or_zero(f.other_cores) >= kOthers * f.usable_cores)
-    return fmt::format("other programs used {:.1f} of {} cores", f.other_cores, f.usable_cores);
-  return {};
 }
 
 }  // namespace
@@ -209,7 +214,10 @@ BenchVerdict judge_bench(const BenchFigures& figures) {
         "when the machine is quiet",
         others, rate_text(figures.together), format_percent(verdict.overlap));
   } else if (!others.empty()) {
-    verdict.sentence += fmt::format("; {} while this was measured, so rates may be too low", others);
+    const bool starved = verdict.bottleneck == Bottleneck::kLoader && !cores_are_busy(figures);
+    verdict.sentence += fmt::format(
+        "; {} while this was measured, so {}", others,
+        starved ? "the loader lacked cores: measure again when the machine is quiet" : "rates may be too low");
   }
   return verdict;
 }
