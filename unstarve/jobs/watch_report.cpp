@@ -307,7 +307,8 @@ std::string to_text(const WatchResult& result) {
                         profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
                         profile.steps.source);
   }
-  if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
+  if (const SufficientMachine enough = sufficient_machine(profile);
+      enough.cores > 0 && profile.watching.seconds >= kShortestWatch) {
     text += fmt::format("at this speed, {} {} and {} of memory would be enough\n", enough.cores,
                         enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes));
   }
@@ -336,7 +337,8 @@ Report report_of(const WatchResult& result, const std::string& command) {
       profile.watching.seconds, profile.watching.looks,
       100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
       profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
-  if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
+  if (const SufficientMachine enough = sufficient_machine(profile);
+      enough.cores > 0 && profile.watching.seconds >= kShortestWatch) {
     section.notes.push_back(fmt::format("At this speed, {} {} and {} of memory would be enough.", enough.cores,
                                         enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes)));
   }

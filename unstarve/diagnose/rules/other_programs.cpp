@@ -13,7 +13,8 @@ namespace {
 std::optional<RunFinding> find(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain), loader = sum_of(profile, ProcessRole::kLoader);
   const double cores = profile.machine.affinity_cores, stolen = profile.machine.stolen_share;
-  const double delayed = loader_limits(profile) ? loader.delayed() : main.delayed();
+  const RoleSum& limit = loader_limits(profile) ? loader : main;
+  const double delayed = limit.delayed();
   RunFinding finding;
   if (stolen >= 0.05) {
     finding.title = "other virtual machines use the cores";
@@ -24,13 +25,15 @@ std::optional<RunFinding> find(const RunProfile& profile) {
     return finding;
   }
   const double foreign = foreign_cores(profile);
-  if (delayed < 0.1 || foreign < 0.2 * cores) return std::nullopt;
+  // Waiting for a core costs nothing while there is nothing to do.
+  const double lost = limit.lived_s > 0 ? std::min(limit.run_delay_s / limit.lived_s, delayed) : 0;
+  if (delayed < 0.1 || lost < 0.05 || foreign < 0.2 * cores) return std::nullopt;
   finding.title = "other programs use the cores";
   finding.evidence = fmt::format(
       "other programs use {:.1f} of {:.0f} cores; of the time in which it could run, {} waited for a core for {:.0f} %",
       foreign, cores, loader_limits(profile) ? "the loader" : "the main process", 100 * delayed);
   finding.change = "end the other programs, or give this one cores of its own (taskset, cpusets)";
-  finding.gain.gain = std::min(1 / std::max(1 - delayed, 0.1), cores / std::max(cores - foreign, 0.1));
+  finding.gain.gain = std::min(1 / std::max(1 - lost, 0.1), cores / std::max(cores - foreign, 0.1));
   finding.lost = lost_by(finding.gain);
   return finding;
 }
@@ -40,8 +43,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 extern const Rule kOtherPrograms;
 const Rule kOtherPrograms{"other-programs",
                           "of the time in which it could run, the main process, or the loader that limits it, waited "
-                          "for a core for 10 %, and others use a fifth of the cores; or the hypervisor took 5 % of the "
-                          "time",
+                          "for a core for 10 %, and for 5 % of all time, and others use a fifth of the cores; or the "
+                          "hypervisor took 5 % of the time",
                           find};
 
 }  // namespace unstarve

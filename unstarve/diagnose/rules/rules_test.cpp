@@ -133,6 +133,13 @@ TEST_CASE("other programs") {
   CHECK(found(profile) == Names{"other-programs"});
   profile.machine.busy_cores = 2.6;  // they use 2 of 8 cores: most of the delay is its own
   CHECK(findings_of(profile)[0].gain.gain == Approx(8.0 / 6));
+  // It sleeps most of the time, as with a GPU: waiting for a core takes a sixth of its time, or hardly any.
+  RunProfile sleeps = run(0.1, {});
+  sleeps.machine.busy_cores = 7.9;
+  sleeps.processes[0].run_delay_s = 1.6;
+  CHECK(findings_of(sleeps)[0].gain.gain == Approx(1 / 0.84));
+  sleeps.processes[0].run_delay_s = 0.4;
+  CHECK(found(sleeps) == Names{});
   // Processes that were too short to be seen are its own.
   profile.machine.busy_cores = 7.9;
   profile.processes[0].ended_children_s = 70;
