@@ -27,9 +27,10 @@ struct Option {
   const char* help;
   bool required = false;
   Completes completes = Completes::kNothing;
-  const char* choices = "";  // all accepted values, separated by blanks; the shell completes them
-  bool rest = false;         // positional: all words after "--", the command line of another program
-  bool several = false;      // positional: one or more values, shown as "NAME..."
+  const char* choices = "";     // all accepted values, separated by blanks; the shell completes them
+  bool rest = false;            // positional: all words after "--", the command line of another program
+  bool several = false;         // positional: one or more values, shown as "NAME..."
+  bool value_optional = false;  // without a value it is ""
   [[nodiscard]] bool positional() const { return name[0] != '-'; }
   [[nodiscard]] bool flag() const { return !positional() && value[0] == '\0'; }
 };

@@ -20,7 +20,8 @@ std::string entry(const std::string& term, const std::string& text) {
 
 std::string term_of(const Option& option) {
   if (option.several) return fmt::format("{}...", option.name);
-  return option.positional() || option.flag() ? option.name : fmt::format("{} {}", option.name, option.value);
+  if (option.positional() || option.flag()) return option.name;
+  return fmt::format(fmt::runtime(option.value_optional ? "{} [{}]" : "{} {}"), option.name, option.value);
 }
 
 std::string text_of(const Option& option) {

@@ -80,6 +80,7 @@ void bind(CLI::App& root, Binding& binding) {
     CLI::Option* const added = option.several ? app->add_option(option.name, binding.several)
                                               : app->add_option(option.name, binding.values[option.name]);
     if (option.required) added->required();
+    if (option.value_optional) added->expected(0, 1)->default_str("");
     binding.given[option.name] = added;
   }
   binding.app = app;
@@ -133,12 +134,20 @@ int parse(int argc, char** argv, const Use& use) {
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string_view> words(argv + 1, argv + argc);
     std::string wrong = unknown_name(words);
+    std::string help = "unstarve --help, or unstarve COMMAND --help";
+    for (const Binding& binding : bindings) {
+      if (!binding.app->parsed()) continue;
+      help = fmt::format("unstarve {} --help", binding.command->name);
+      for (const Option& option : binding.command->options)
+        if (wrong.empty() && error.get_name() == "ArgumentMismatch" &&
+            std::string_view(error.what()).starts_with(std::string(option.name) + ":"))
+          wrong = fmt::format("{}: found no value, expected {}", option.name, option.value);
+    }
     if (wrong.empty()) wrong = error.what();
     for (const Binding& binding : bindings)
       if (rest.empty() && binding.app->parsed() && has_rest(*binding.command))
         wrong += fmt::format("; put -- before another command: unstarve {} -- COMMAND", binding.command->name);
-    return report(json, "argument", fmt::format("{}\nRun unstarve --help, or unstarve COMMAND --help.", wrong),
-                  kWrongUsage);
+    return report(json, "argument", fmt::format("{}\nRun {}.", wrong, help), kWrongUsage);
   }
 
   const Notices notices;

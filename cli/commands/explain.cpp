@@ -16,12 +16,30 @@ int run(const Arguments& arguments, const std::string&) {
     print_result(spec_schema());
     return kDone;
   }
-  const Settings settings = settings_from(arguments);
+  const bool programs = arguments.has("--passes") && arguments.text("--passes").empty();
+  if (arguments.has("--passes") && !arguments.has("DATA") && !arguments.has("--config"))
+    throw Error(ErrorKind::kArgument,
+                "--passes: found " + arguments.text("--passes") + ", and no DATA; expected DATA before --passes");
+  const Settings settings = settings_from(programs ? arguments.without("--passes") : arguments);
   const ExplainResult result = run_explain(settings, device_from(arguments, settings));
   print_result(arguments.has("--json")      ? to_json(result) + "\n"
                : arguments.has("--verbose") ? to_text(result)
+               : programs                   ? to_programs(result)
                                             : to_summary(result));
   return kDone;
+}
+
+std::vector<Option> explain_options() {
+  std::vector<Option> options = settings_options({{"--verbose", "", "", "print all settings, passes and reasons"},
+                                                  {"--schema", "", "", "print only the JSON schema of a pipeline"}});
+  for (Option& option : options) {
+    if (std::string_view(option.name) != "--passes") continue;
+    option.value_optional = true;
+    option.help =
+        "without LIST: print the passes and the program after each; with LIST: switch passes on or off by their names: "
+        "scan_index=off,cache=off";
+  }
+  return options;
 }
 
 }  // namespace
@@ -37,10 +55,10 @@ Command explain_command() {
           "prints the JSON schema of a pipeline, for editors.",
           "  unstarve explain photos/\n"
           "  unstarve explain tuned.yaml --threads 4 --verbose\n"
+          "  unstarve explain photos/ --passes\n"
           "  unstarve explain pipeline.yaml --json\n"
           "  unstarve explain --schema > pipeline.schema.json",
-          settings_options({{"--verbose", "", "", "print all settings, passes and reasons"},
-                            {"--schema", "", "", "print only the JSON schema of a pipeline"}}),
+          explain_options(),
           run};
 }
 

@@ -258,6 +258,14 @@ std::string to_summary(const ExplainResult& result) {
   return text;
 }
 
+std::string to_programs(const ExplainResult& result) {
+  std::string text;
+  for (const PassNote& pass : result.passes)
+    text += fmt::format("{}{}\n    {}\n", pass.name, pass.applied ? "" : ": not applied",
+                        printable(pass.applied ? pass.program : pass.reason));
+  return text;
+}
+
 std::string to_text(const ExplainResult& result) {
   std::string text = "settings\n" + indented(to_yaml(result.settings), 2) + "plan\n" + indented(result.plan, 2);
   text += fmt::format("  memory      {} per batch, {} in total\n", format_bytes(result.batch_bytes),

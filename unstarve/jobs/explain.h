@@ -60,6 +60,8 @@ struct ExplainResult {
 
 // Ten lines: data, operations, sizes, effective settings, applied passes.
 [[nodiscard]] std::string to_summary(const ExplainResult& result);
+// The passes in their order, each with the program after it, or the reason why it does not apply.
+[[nodiscard]] std::string to_programs(const ExplainResult& result);
 // Everything.
 [[nodiscard]] std::string to_text(const ExplainResult& result);
 // One object: settings (as the settings file), plan (format, samples, classes, encoded, image [width, height],

@@ -111,7 +111,7 @@ std::vector<DecodeNote> decode_notes(const Plan& plan) {
           {"part",
            fmt::format("{} at ({}, {}) of {}", text_of(how.stored.size()), how.stored.x, how.stored.y, text_of(stored)),
            part_reason(plan, header, selection, how)},
-          {"index", how.index ? "yes" : "no", index_reason(plan, how)}};
+          {"scan index", how.index ? "yes" : "no", index_reason(plan, how)}};
 }
 
 }  // namespace unstarve

@@ -12,7 +12,7 @@ struct Plan;
 
 // One decision about decoding, and its reason.
 struct DecodeNote {
-  std::string name;   // "path", "scale", "part", "index"
+  std::string name;   // "path", "scale", "part", "scan index"
   std::string value;  // "own JPEG decoder", "1/2", "120x80 at (16, 24) of 250x188", "yes"
   std::string reason;
 };

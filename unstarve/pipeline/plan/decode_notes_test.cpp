@@ -52,7 +52,7 @@ TEST_CASE("the note on a baseline photograph contains rows and columns", "[pipel
       Equals(
           "the region that center_crop reads of 600x400 in epoch 0; rows 9 to 15 of 25 and columns 15 to 21 of 38 of "
           "blocks of 16x16"));
-  CHECK(photograph.note("index").value == "yes");
+  CHECK(photograph.note("scan index").value == "yes");
 }
 
 TEST_CASE("the note on a crop through a resize names both", "[pipeline]") {
@@ -60,7 +60,7 @@ TEST_CASE("the note on a crop through a resize names both", "[pipeline]") {
   CHECK(photograph.note("part").value == "202x202 at (199, 99) of 600x400");
   CHECK_THAT(photograph.note("part").reason, Contains("the region that resize reads of 600x400 in epoch 0, for 100x100 "
                                                       "at (100, 50) of 300x200 that center_crop reads"));
-  CHECK(photograph.note("index").value == "yes");
+  CHECK(photograph.note("scan index").value == "yes");
 }
 
 TEST_CASE("the note on a reduced scale names the target", "[pipeline]") {
@@ -85,17 +85,17 @@ TEST_CASE("notes name why a crop, an index or our decoder is not used", "[pipeli
   CHECK(whole.note("part").value == "600x400 at (0, 0) of 600x400");
   CHECK_THAT(whole.note("part").reason,
              Contains("the whole image: the pass crop_into_decode is not applied; rows 0 to 24"));
-  CHECK(whole.note("index").value == "no");
+  CHECK(whole.note("scan index").value == "no");
   Photograph unindexed(centre_crop());
   unindexed.spec.passes["scan_index"] = false;
-  CHECK_THAT(unindexed.note("index").reason, Equals("the pass scan_index is not applied"));
+  CHECK_THAT(unindexed.note("scan index").reason, Equals("the pass scan_index is not applied"));
   Photograph png(centre_crop(), true);
   png.spec.passes["scale_into_decode"] = true;
   CHECK(png.note("path").value == "libpng");
   CHECK(png.note("path").reason == "a png file");
   CHECK(png.note("scale").reason == "png is not reduced");
   CHECK(png.note("part").value == "96x96 at (252, 152) of 600x400");
-  CHECK_THAT(png.note("index").reason, Equals("only our own JPEG decoder supports it"));
+  CHECK_THAT(png.note("scan index").reason, Equals("only our own JPEG decoder supports it"));
 }
 
 TEST_CASE("stored pixels have no notes on decoding", "[pipeline]") {
