@@ -3,7 +3,6 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/models/layers.h"
 #include "unstarve/torch/guards.h"
 
 namespace unstarve {
@@ -20,8 +19,8 @@ NetworkPtr layer_of(const LayerShape& shape) {
 
 class TorchLayerRun final : public LayerRun {
  public:
-  TorchLayerRun(const LayerShape& shape, int batch, const LayerPlacement& placement, std::function<void()> use_device)
-      : placement_(placement), use_device_(std::move(use_device)), layer_(layer_of(shape)) {
+  TorchLayerRun(const LayerShape& shape, int batch, const Placement& placement)
+      : placement_(placement), layer_(layer_of(shape)) {
     layer_->to(placement.device);
     const auto options = torch::TensorOptions().device(placement.device).dtype(placement.type);
     if (shape.side == 0) {
@@ -35,7 +34,7 @@ class TorchLayerRun final : public LayerRun {
 
   double passes_per_s(double seconds) override {
     return translate_errors("running a layer", [&] {
-      use_device_();
+      placement_.use();
       const bool queues = !placement_.device.is_cpu();
       const double begin = seconds_now();
       int passes = 0;
@@ -62,8 +61,7 @@ class TorchLayerRun final : public LayerRun {
     for (const torch::Tensor& weight : layer_->parameters()) weight.mutable_grad().reset();
   }
 
-  LayerPlacement placement_;
-  std::function<void()> use_device_;
+  Placement placement_;
   NetworkPtr layer_;
   torch::Tensor input_;
   torch::Tensor gradient_;  // of the outputs
@@ -71,9 +69,21 @@ class TorchLayerRun final : public LayerRun {
 
 }  // namespace
 
-std::unique_ptr<LayerRun> make_layer_run(const LayerShape& shape, int batch, const LayerPlacement& placement,
-                                         std::function<void()> use_device) {
-  return std::make_unique<TorchLayerRun>(shape, batch, placement, std::move(use_device));
+std::vector<LayerShape> layer_shapes_of(const Network& network) {
+  std::vector<LayerShape> shapes;
+  for (const auto& item : network.named_modules()) {
+    if (const auto* const conv = dynamic_cast<const Conv*>(item.value().get())) {
+      const ConvShape& of = conv->shape();
+      shapes.push_back({item.key(), of.in, of.out, conv->input_height(), of.kernel, of.stride, of.padding, of.groups});
+    } else if (const auto* const linear = dynamic_cast<const Linear*>(item.value().get())) {
+      shapes.push_back({item.key(), linear->in(), linear->out()});
+    }
+  }
+  return shapes;
+}
+
+std::unique_ptr<LayerRun> make_layer_run(const LayerShape& shape, int batch, const Placement& placement) {
+  return std::make_unique<TorchLayerRun>(shape, batch, placement);
 }
 
 }  // namespace unstarve

@@ -1,26 +1,20 @@
 #pragma once
-// One convolution or linear layer alone, with random inputs: forward and backward passes as in a training step.
+// The convolutions and linear layers of a network, and one of them alone, with random inputs: forward and backward
+// passes as in a training step.
 //
 // Threads, failure: see train/trainer.h.
 
-#include <functional>
 #include <memory>
+#include <vector>
 
-#include <torch/torch.h>
-
+#include "unstarve/models/layers.h"
+#include "unstarve/torch/placement.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
 
-struct LayerPlacement {
-  torch::Device device;
-  torch::ScalarType type;      // of autocast, and of the inputs
-  torch::MemoryFormat format;  // of weights and inputs of convolutions
-};
-
-// `use_device` is called before each run: it sets the device and the number of operator threads.
-[[nodiscard]] std::unique_ptr<LayerRun> make_layer_run(const LayerShape& shape, int batch,
-                                                       const LayerPlacement& placement,
-                                                       std::function<void()> use_device);
+// In the order of the network, with the sizes of the latest forward pass.
+[[nodiscard]] std::vector<LayerShape> layer_shapes_of(const Network& network);
+[[nodiscard]] std::unique_ptr<LayerRun> make_layer_run(const LayerShape& shape, int batch, const Placement& placement);
 
 }  // namespace unstarve

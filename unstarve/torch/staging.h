@@ -34,6 +34,8 @@ class Staging {
     torch::Tensor labels;
     torch::Tensor targets;  // samples x classes; undefined: no targets
     Normalisation normalisation;
+    // What the loss compares the logits with.
+    [[nodiscard]] const torch::Tensor& expected() const { return targets.defined() ? targets : labels; }
   };
   [[nodiscard]] const Current& current();
   // Declares the work queued on the current stream to be the last use of the current batch. Returns when the host

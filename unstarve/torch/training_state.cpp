@@ -52,7 +52,8 @@ std::int64_t step_number(const std::string& text, const std::filesystem::path& p
 TrainingState::TrainingState(NetworkPtr network, const TrainSettings& settings, torch::Device device)
     : network_(std::move(network)),
       optimiser_name_(settings.optimiser.name),
-      optimiser_(make_optimiser(*network_, settings.optimiser)) {
+      optimiser_(make_optimiser(*network_, settings.optimiser)),
+      prepared_(network_->prepared()) {
   if (settings.lookahead.every > 0) lookahead_.emplace(*network_, settings.lookahead);
   if (settings.average > 0) average_.emplace(*network_, settings.average);
   if (settings.precision == Precision::kFloat16) scaler_.emplace(device);
@@ -69,9 +70,10 @@ void TrainingState::update_averages(double share) {
   if (average_) average_->update();
 }
 
-void TrainingState::restart_averages() {
+void TrainingState::weights_replaced() {
   if (lookahead_) lookahead_->reset();
   if (average_) average_->reset();
+  prepared_ = network_->prepared();
 }
 
 std::vector<StateEntry> TrainingState::entries() {
@@ -93,14 +95,14 @@ std::vector<StateEntry> TrainingState::entries() {
   return entries;
 }
 
-std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& progress, std::int64_t steps) {
+std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& progress) {
   std::map<std::string, std::string> metadata{
       {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
   if (!progress.data.empty()) metadata[kDataKey] = progress.data;
-  return std::make_unique<TorchSnapshot>(entries(), std::move(metadata), steps);
+  return std::make_unique<TorchSnapshot>(entries(), std::move(metadata), steps_);
 }
 
-std::int64_t TrainingState::restore(const TrainSnapshot& snapshot) {
+void TrainingState::restore(const TrainSnapshot& snapshot) {
   const auto* const copy = dynamic_cast<const TorchSnapshot*>(&snapshot);
   if (copy == nullptr || !copy->load(entries())) {
     throw Error(ErrorKind::kArgument,
@@ -108,7 +110,7 @@ std::int64_t TrainingState::restore(const TrainSnapshot& snapshot) {
   }
   restored();
   optimiser_->clear_gradients();
-  return copy->steps();
+  steps_ = copy->steps();
 }
 
 TrainProgress TrainingState::restore(const std::filesystem::path& path) {
@@ -121,6 +123,7 @@ TrainProgress TrainingState::restore(const std::filesystem::path& path) {
   if (step == header.metadata.end()) {
     load_state(network_state(*network_), state);
     forget();
+    steps_ = 0;
     return progress;
   }
   progress.step = step_number(step->second, path);
@@ -128,6 +131,8 @@ TrainProgress TrainingState::restore(const std::filesystem::path& path) {
   check_optimiser(header, path.string());
   load_state(entries(), state);
   restored();
+  prepared_ = network_->prepared();
+  steps_ = progress.step;
   return progress;
 }
 
@@ -154,7 +159,7 @@ void TrainingState::restored() {
 void TrainingState::forget() {
   optimiser_->reset();
   if (scaler_) scaler_->reset();
-  restart_averages();
+  weights_replaced();
 }
 
 std::string TrainingState::optimiser_word() const { return std::string(word_of(optimiser_name_)); }

@@ -1,6 +1,6 @@
 #pragma once
-// Everything that training changes: weights, their averages, the optimiser's tensors and the scale of the loss. It is
-// saved, restored and reset as one.
+// Everything that training changes: weights, their averages, the optimiser's tensors, the scale of the loss and the
+// number of steps. It is saved, restored and reset as one.
 //
 // The network has either the weights that are trained or their average (use_average()). A checkpoint contains the
 // weights for use under torchvision's names: the averages if there are any, and then the trained weights with the
@@ -41,13 +41,18 @@ class TrainingState {
   void use_average(bool on);
   // After an update of the weights at `share` of the run: updates lookahead and moving average.
   void update_averages(double share);
-  // Averages begin again with the present weights.
-  void restart_averages();
+  // After other changes of the weights: averages begin again with the present ones.
+  void weights_replaced();
+  // Network::prepared(), without waiting for the device.
+  [[nodiscard]] bool prepared() const { return prepared_; }
 
-  // `steps` done determine the random numbers of the next one.
-  [[nodiscard]] std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress, std::int64_t steps);
-  // Returns the steps done. Error(kArgument) for a snapshot of another trainer.
-  std::int64_t restore(const TrainSnapshot& snapshot);
+  // Steps done since the beginning of the run; they determine the random numbers of the next one.
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+  void count_step() { ++steps_; }
+
+  [[nodiscard]] std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress);
+  // Error(kArgument) for a snapshot of another trainer.
+  void restore(const TrainSnapshot& snapshot);
   // A checkpoint, or plain weights: then everything else is as after construction and the progress is zero.
   TrainProgress restore(const std::filesystem::path& path);
   // Plain weights or those of a checkpoint, of a network with any number of classes.
@@ -67,6 +72,8 @@ class TrainingState {
   std::optional<WeightAverage> average_;
   bool averaged_ = false;  // whether the network has the averages
   std::optional<LossScaler> scaler_;
+  bool prepared_;
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace unstarve

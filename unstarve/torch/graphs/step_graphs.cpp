@@ -94,6 +94,24 @@ StepGraphs::Kind* StepGraphs::kind_of(const StepKey& key) {
 
 std::string StepGraphs::notice() { return std::exchange(notice_, {}); }
 
+std::optional<StepGraphs> make_step_graphs(const TrainSettings& settings, torch::Device device, std::string reason,
+                                           std::unique_ptr<StepRecorder> recorder) {
+  if (device.is_cpu() && recorder == nullptr && settings.graph != GraphUse::kOn) return std::nullopt;
+  if (reason.empty() && recorder == nullptr) {
+    RecorderChoice choice = make_step_recorder(device);
+    recorder = std::move(choice.recorder);
+    reason = std::move(choice.reason);
+  }
+  if (reason.empty()) {
+    // Kernels are chosen in the warm-ups, by measurement. For the whole process, as in PyTorch.
+    if (!device.is_cpu()) at::globalContext().setBenchmarkCuDNN(true);
+    return StepGraphs(std::move(recorder), settings.graph);
+  }
+  if (settings.graph != GraphUse::kOn) return std::nullopt;
+  throw Error(ErrorKind::kArgument,
+              fmt::format("training: graph is on, but steps cannot be recorded: {}. Use graph: auto", reason));
+}
+
 std::size_t StepGraphs::graphs() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(kinds_, [](const Kind& kind) { return kind.graph != nullptr; }));

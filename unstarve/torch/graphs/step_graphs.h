@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,5 +91,11 @@ class StepGraphs {
   Counts counts_;
   std::string notice_;
 };
+
+// The graphs of a trainer; none where steps are not recorded. `reason`: of why_not_recorded(). `recorder`: null for
+// that of the device. On a GPU, cuDNN measures its kernels from then on, in the whole process. Throws Error(kArgument)
+// if `settings` require graphs and steps cannot be recorded.
+[[nodiscard]] std::optional<StepGraphs> make_step_graphs(const TrainSettings& settings, torch::Device device,
+                                                         std::string reason, std::unique_ptr<StepRecorder> recorder);
 
 }  // namespace unstarve

@@ -124,7 +124,23 @@ TEST_CASE("settings whose steps cannot be recorded have a reason") {
   CHECK_THAT(why_not_recorded(settings, false, 1), Catch::Contains("foreach"));
   settings.graph = GraphUse::kOff;
   CHECK_THAT(why_not_recorded(settings, false, 1), Catch::Contains("off"));
-  CHECK(make_step_recorder(torch::kCPU).recorder == nullptr);
+}
+
+TEST_CASE("graphs are made if there is a recorder and no reason against them") {
+  TrainSettings settings;
+  HostRecorderCounts counts;
+  const auto made = [&](std::string reason, bool recorder = true) {
+    return make_step_graphs(settings, torch::kCPU, std::move(reason),
+                            recorder ? std::make_unique<HostRecorder>(counts) : nullptr)
+        .has_value();
+  };
+  CHECK(made(""));
+  CHECK_FALSE(made("the network is foreign"));
+  CHECK_FALSE(made("", false));
+  settings.graph = GraphUse::kOn;
+  CHECK(made(""));
+  CHECK_THROWS_WITH(made("the network is foreign"), Catch::Contains("the network is foreign. Use graph: auto"));
+  CHECK_THROWS_WITH(made("", false), Catch::Contains("the device is the CPU"));
 }
 
 }  // namespace unstarve

@@ -185,12 +185,13 @@ class GroupExchange final : public Exchange {
   }
 
   void add_spans(TimeMark& origin, std::vector<StepSpan>& spans) override { times_.add_spans(origin, spans); }
-  void sum(torch::Tensor& values) override {
-    Tensors tensors{values};
-    group_->allreduce(tensors)->wait();
-  }
+  const SumOverRanks& sum_over_ranks() const override { return sum_over_ranks_; }
   void sum(std::span<double> values) override { reduce(values, c10d::ReduceOp::SUM); }
   void largest(std::span<double> values) override { reduce(values, c10d::ReduceOp::MAX); }
+  double mean(double value) override {
+    sum({&value, 1});
+    return value / group_->getSize();
+  }
 
   // The store is a process of torchrun, which outlives the ranks. mpirun reports the end of a rank itself.
   bool first_to_fail() noexcept override {
@@ -221,6 +222,10 @@ class GroupExchange final : public Exchange {
   Tensors statistics_;  // those of floating point: running means and variances
   BucketTimes times_;
   std::unique_ptr<c10d::Reducer> reducer_;
+  const SumOverRanks sum_over_ranks_ = [this](torch::Tensor& values) {
+    Tensors tensors{values};
+    group_->allreduce(tensors)->wait();
+  };
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include <torch/torch.h>
 
+#include "unstarve/models/synchronised_batch_norm.h"
 #include "unstarve/ranks/ranks.h"
 #include "unstarve/torch/time_mark.h"
 #include "unstarve/train/trainer.h"
@@ -34,11 +35,12 @@ class Exchange {
   virtual void before_backward() = 0;
   // Replaces running means and variances by their means over all ranks.
   virtual void average_statistics() = 0;
-  // Replaces a tensor on any device by its sum over all ranks.
-  virtual void sum(torch::Tensor& values) = 0;
+  // Replaces a tensor on any device by its sum over all ranks. It must not outlive this object.
+  [[nodiscard]] virtual const SumOverRanks& sum_over_ranks() const = 0;
   // In host memory.
   virtual void sum(std::span<double> values) = 0;
   virtual void largest(std::span<double> values) = 0;
+  [[nodiscard]] virtual double mean(double value) = 0;
 
   // After a failure: whether this rank is the first to ask. True if the others cannot be reached.
   [[nodiscard]] virtual bool first_to_fail() noexcept = 0;
