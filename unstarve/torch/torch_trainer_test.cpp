@@ -120,6 +120,20 @@ TEST_CASE("without a limit the bias of the whitening layer is always trained") {
   CHECK(SavedState(*trainer).of("whitening.bias") != before.of("whitening.bias"));
 }
 
+TEST_CASE("a run that returns to the state before its first step computes the filters of whitening again") {
+  const auto trainer = make_torch_trainer(speed_settings(), nullptr, {});
+  const auto begin = trainer->snapshot({});
+  train(*trainer, 0, kEpochSteps);
+  const SavedState expected(*trainer);
+  trainer->restore(*begin);
+  train(*trainer, 0, kEpochSteps);
+  const SavedState again(*trainer);
+  for (const char* name : {"whitening.weight", "whitening.bias", "fc.weight", "groups.2.norm2.running_mean"}) {
+    CAPTURE(name);
+    CHECK(again.of(name) == expected.of(name));
+  }
+}
+
 TEST_CASE("a run with lookahead, freezing and rates of its own for biases resumes bit-equal at every step") {
   const auto whole = make_torch_trainer(speed_settings(), nullptr, {});
   const std::filesystem::path path =

@@ -131,7 +131,6 @@ TrainProgress TrainingState::restore(const std::filesystem::path& path) {
   check_optimiser(header, path.string());
   load_state(entries(), state);
   restored();
-  prepared_ = network_->prepared();
   steps_ = progress.step;
   return progress;
 }
@@ -154,6 +153,7 @@ void TrainingState::restored() {
   optimiser_->restored();
   if (lookahead_) lookahead_->restored();
   if (average_) average_->restored();
+  prepared_ = network_->prepared();
 }
 
 void TrainingState::forget() {
