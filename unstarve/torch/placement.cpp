@@ -12,11 +12,12 @@ void Placement::use() const {
   if (!device.is_cpu()) at::accelerator::setDeviceIndex(device.index());
 }
 
+std::string device_of_rank(const std::string& name, const Ranks& ranks) {
+  return name == "cuda" && ranks.several() ? name + ":" + std::to_string(ranks.local_rank) : name;
+}
+
 Placement placement_of(const TrainSettings& settings, const Ranks& ranks) {
-  torch::Device device = parse_device(settings.device);
-  if (!device.is_cpu() && !device.has_index() && ranks.several())
-    device.set_index(static_cast<c10::DeviceIndex>(ranks.local_rank));
-  return {device, torch_type(settings.precision),
+  return {parse_device(device_of_rank(settings.device, ranks)), torch_type(settings.precision),
           settings.channels_last ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous,
           settings.operator_threads > 0 ? settings.operator_threads : cores_of_rank(ranks)};
 }

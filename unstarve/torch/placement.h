@@ -3,6 +3,8 @@
 //
 // Threads: any.
 
+#include <string>
+
 #include <torch/torch.h>
 
 #include "unstarve/ranks/ranks.h"
@@ -21,7 +23,9 @@ struct Placement {
   void use() const;
 };
 
-// The GPU "cuda" of a rank is that of its number on the machine; ranks share the CPU cores. Throws as parse_device().
+// The name of a rank's device: with several ranks, "cuda" is the GPU of its number on the machine.
+[[nodiscard]] std::string device_of_rank(const std::string& name, const Ranks& ranks);
+// With the device of the rank; ranks share the CPU cores. Throws as parse_device().
 [[nodiscard]] Placement placement_of(const TrainSettings& settings, const Ranks& ranks);
 
 }  // namespace unstarve
