@@ -79,19 +79,6 @@ GainPrediction bound_gain(const StepModel& model, StepSide side, double measured
   return {0, 1, now / then};
 }
 
-int sufficient_cores(StepModel model, double share) {
-  constexpr int kMost = 1024;
-  model.cores = kMost;
-  model.threads = kMost;
-  const double best = step_seconds(model);
-  for (int cores = 1; cores < kMost; ++cores) {
-    model.cores = cores;
-    model.threads = cores;
-    if (step_seconds(model) * share <= best) return cores;
-  }
-  return kMost;
-}
-
 StepModel step_model_of(const Profile& profile) {
   StepModel model;
   model.threads = std::max(profile.loader_threads, 1);

@@ -53,9 +53,6 @@ struct GainPrediction {
 enum class StepSide { kLoader, kConsumer };
 [[nodiscard]] GainPrediction bound_gain(const StepModel& model, StepSide side, double measured_s);
 
-// The fewest cores with at least `share` of the rate of unlimited cores.
-[[nodiscard]] int sufficient_cores(StepModel model, double share = 0.97);
-
 // Times per batch of `profile`, which has stages of the loader and a consumer. Without batches all times are 0. CPU
 // time of the consumer, cores and prefetched batches remain to be set.
 [[nodiscard]] StepModel step_model_of(const Profile& profile);

@@ -104,13 +104,6 @@ TEST_CASE("A change of one side gains at most what the other side leaves") {
   CHECK(bound_gain(model(6, 2, 4), StepSide::kConsumer, 6).high == Approx(1));
 }
 
-TEST_CASE("Sufficient cores are the fewest that keep nearly the best rate") {
-  StepModel m = model(8, 2, 2);
-  CHECK(sufficient_cores(m) == 4);
-  m.consume_s = 100;
-  CHECK(sufficient_cores(m) == 1);
-}
-
 TEST_CASE("The model of a profile has its times per batch") {
   Profile profile;
   profile.batch_samples = 10;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 namespace unstarve {
@@ -76,10 +77,6 @@ double scaled(Rule rule, double value, double high, double strength) {
 }
 
 }  // namespace
-
-bool has_strength(std::string_view operation) {
-  return std::any_of(kScaled.begin(), kScaled.end(), [&](const Scaled& s) { return s.operation == operation; });
-}
 
 OpSpec at_strength(const OpSpec& spec, double strength) {
   OpSpec result = spec;

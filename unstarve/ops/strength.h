@@ -22,14 +22,10 @@
 //
 // Threads: pure.
 
-#include <string_view>
-
 #include "unstarve/ops/base/op_value.h"
 
 namespace unstarve {
 
-// Whether the operation, of images or of batches, has a parameter that scales.
-[[nodiscard]] bool has_strength(std::string_view operation);
 // The operation at a strength from 0 to 1. Parameters that scale and have their defaults are written out, so that the
 // results for all strengths have the same parameters. Precondition: `spec` is valid and follows no schedule.
 [[nodiscard]] OpSpec at_strength(const OpSpec& spec, double strength);

@@ -46,7 +46,6 @@ TEST_CASE("at full strength an operation has its values, with the defaults writt
       REQUIRE(found != parameters.end());
       CHECK(value.numbers == default_of(*found));
     }
-    CHECK(has_strength(info.name) == (full.params.size() > spec.params.size()));
     CHECK(make_operation(full) != nullptr);
   }
   CHECK(scaled == 33);
@@ -81,7 +80,6 @@ TEST_CASE("flips, resizing and policies without a magnitude do not change") {
   for (const char* const name : {"horizontal_flip", "vertical_flip", "alternating_flip", "trivial_augment", "resize",
                                  "center_crop", "auto_augment_imagenet", "label_smoothing", "one_hot"}) {
     CAPTURE(std::string(name));
-    CHECK_FALSE(has_strength(name));
     const OpSpec spec{name, {{"size", {24}}}};
     CHECK(at_strength(spec, 0) == spec);
   }
