@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "unstarve/train/loop.h"
+#include "unstarve/train/history.h"
 
 namespace unstarve {
 

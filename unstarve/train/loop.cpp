@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -65,16 +66,6 @@ class StepBudget {
   double reserve_s_ = 0;
 };
 
-class Stopwatch {
- public:
-  explicit Stopwatch(Clock& clock) : clock_(clock), start_ns_(clock.now_ns()) {}
-  [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now_ns() - start_ns_) * 1e-9; }
-
- private:
-  Clock& clock_;
-  std::int64_t start_ns_;
-};
-
 void check_plan(const TrainPlan& plan) {
   if (plan.steps <= 0 && !(plan.minutes > 0)) {
     throw Error(
@@ -115,19 +106,20 @@ class TrainingRun {
         source_(source),
         plan_(plan),
         budget_(plan),
-        watch_(clock),
+        recorder_(clock),
         checkpoints_(plan.checkpoints, plan.notice),
-        step_(plan.start_step) {}
+        step_(plan.start_step),
+        evaluated_step_(plan.start_step) {}
 
   TrainHistory run() {
     try {
-      for (Decision next = decide(); step_ < next.total && !history_.reached_target; next = decide()) {
+      for (Decision next = decide(); step_ < next.total && !recorder_.history().reached_target; next = decide()) {
         if (updated_ && next.stop) throw_stopped();
         train_step(next.total);
         if (updated_) between_steps(next);
       }
       trainer_.synchronise();
-      if (history_.points.empty() || history_.points.back().step != step_) add_point();
+      if (pointed_step() != step_) add_point();
       if (evaluated_step_ != step_) evaluate();
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kCancelled) stop(error);
@@ -135,9 +127,7 @@ class TrainingRun {
       throw;
     }
     checkpoints_.finish();
-    history_.steps = step_;
-    history_.seconds = watch_.seconds();
-    return std::move(history_);
+    return recorder_.finish(step_);
   }
 
  private:
@@ -147,20 +137,19 @@ class TrainingRun {
     bool stop = false;        // before this step, or the next one whose predecessor updated the weights
     bool checkpoint = false;  // after this step
   };
-  // At the last point of the history.
-  struct Reported {
-    std::int64_t step = 0;
-    std::int64_t samples = 0;
-    double seconds = 0;  // without pauses
-    double wait_seconds = 0;
-  };
+
+  // Of the last point; 0: there is none.
+  [[nodiscard]] std::int64_t pointed_step() const {
+    const std::vector<TrainPoint>& points = recorder_.history().points;
+    return points.empty() ? 0 : points.back().step;
+  }
 
   [[nodiscard]] bool checkpoint_due() const {
-    return plan_.checkpoint_seconds > 0 && watch_.seconds() - checkpoint_s_ >= plan_.checkpoint_seconds;
+    return plan_.checkpoint_seconds > 0 && recorder_.seconds() - checkpoint_s_ >= plan_.checkpoint_seconds;
   }
 
   Decision decide() {
-    const Decision mine{budget_.total(step_, watch_.seconds()), plan_.stop.stop_requested(), checkpoint_due()};
+    const Decision mine{budget_.total(step_, recorder_.seconds()), plan_.stop.stop_requested(), checkpoint_due()};
     if (plan_.world == 1) return mine;
     std::array<double, 3> values{plan_.rank == 0 ? static_cast<double>(mine.total) : 0.0, mine.stop ? 1.0 : 0.0,
                                  plan_.rank == 0 && mine.checkpoint ? 1.0 : 0.0};
@@ -176,19 +165,18 @@ class TrainingRun {
   }
 
   void train_step(std::int64_t total) {
-    const double begin_s = watch_.seconds();
+    const double begin_s = recorder_.seconds();
     HostBatch batch;
     if (!source_.next(batch))
       throw Error(ErrorKind::kInput, fmt::format("training: the data ended after {} steps of {}", step_, total));
-    const double wait_s = watch_.seconds() - begin_s;
-    history_.wait_seconds += wait_s;
+    const double wait_s = recorder_.seconds() - begin_s;
 
     rate_ = scheduled_rate(settings_, step_, total);
     updated_ = (step_ + 1 - plan_.start_step) % settings_.accumulate == 0 || step_ + 1 >= total;
     const std::int64_t number = step_ - plan_.start_step;
     if (plan_.trace && number == kWarmupSteps) trainer_.enable_timing(true);
     trainer_.load(batch);
-    const double step_s = watch_.seconds() - begin_s;
+    const double step_s = recorder_.seconds() - begin_s;
     trainer_.step(rate_, updated_, position_in(total));
     ++step_;
     if (const std::string text = trainer_.notice(); !text.empty() && plan_.notice && plan_.rank == 0)
@@ -196,16 +184,11 @@ class TrainingRun {
     if (plan_.trace && number >= kWarmupSteps && number < kWarmupSteps + kTracedSteps)
       plan_.trace({step_, begin_s, wait_s, step_s, trainer_.spans()});
     if (plan_.trace && number + 1 == kWarmupSteps + kTracedSteps) trainer_.enable_timing(false);
-    const std::int64_t samples = static_cast<std::int64_t>(batch.labels.size()) * plan_.world;
-    history_.samples += samples;
-    const double training_s = watch_.seconds() - paused_s_;
-    count_epoch({batch.epoch, 1, samples, training_s - counted_s_, wait_s});
-    counted_s_ = training_s;
-    budget_.step_done(training_s);
-    if (history_.evaluations.empty() && plan_.validation)
+    recorder_.add_step(batch.epoch, static_cast<std::int64_t>(batch.labels.size()) * plan_.world, wait_s);
+    budget_.step_done(recorder_.training_seconds());
+    if (recorder_.history().evaluations.empty() && plan_.validation)
       budget_.set_reserve(kEvaluationShare * views_of(settings_.test_augmentation) *
                           static_cast<double>(plan_.validation_batches) * budget_.step_seconds());
-    evaluation_due_ |= plan_.evaluate_every > 0 && evaluations_at(step_) > evaluations_at(step_ - 1);
   }
 
   // The number of evaluations that are due in the first `step` steps.
@@ -215,47 +198,32 @@ class TrainingRun {
     return full >= 0 ? full / plan_.evaluate_every : -((-full + plan_.evaluate_every - 1) / plan_.evaluate_every);
   }
 
-  void count_epoch(const EpochTimes& step) {
-    if (step.epoch < 0) return;
-    if (history_.epochs.empty() || history_.epochs.back().epoch != step.epoch) {
-      history_.epochs.push_back(step);
-      return;
-    }
-    EpochTimes& epoch = history_.epochs.back();
-    epoch.steps += step.steps;
-    epoch.samples += step.samples;
-    epoch.seconds += step.seconds;
-    epoch.wait_seconds += step.wait_seconds;
-  }
-
   void between_steps(const Decision& decision) {
     const std::int64_t every = std::max<std::int64_t>(plan_.report_every, 1);
-    if (step_ == plan_.start_step + 1 || step_ / every != reported_.step / every) add_point();
-    if (evaluation_due_) return evaluate();
+    if (step_ == plan_.start_step + 1 || step_ / every != pointed_step() / every) add_point();
+    if (plan_.evaluate_every > 0 && evaluations_at(step_) > evaluations_at(evaluated_step_)) return evaluate();
     if (plan_.world == 1 ? checkpoint_due() : decision.checkpoint) {
-      const double begin_s = watch_.seconds();
+      const double begin_s = recorder_.seconds();
       checkpoint();
-      paused_s_ += watch_.seconds() - begin_s;
+      recorder_.pause_since(begin_s);
     }
   }
 
   void evaluate() {
-    evaluation_due_ = false;
-    const double begin_s = watch_.seconds();
+    const double begin_s = recorder_.seconds(), training_s = recorder_.training_seconds();
     if (plan_.validation) {
       // The ranks end an evaluation together: a stop waits for it.
       const Evaluation result =
           evaluate_all(trainer_, *plan_.validation(), plan_.world == 1 ? plan_.stop : std::stop_token());
       const auto samples = static_cast<double>(result.samples);
-      const double accuracy = static_cast<double>(result.correct) / samples;
-      history_.evaluations.push_back(
-          {step_, watch_.seconds(), begin_s - paused_s_, accuracy, result.loss_sum / samples});
-      history_.reached_target = plan_.target > 0 && accuracy >= plan_.target;
+      recorder_.add_evaluation({step_, recorder_.seconds(), training_s, static_cast<double>(result.correct) / samples,
+                                result.loss_sum / samples},
+                               plan_.target);
     }
     checkpoint();
     evaluated_step_ = step_;
-    budget_.set_reserve(watch_.seconds() - begin_s);
-    paused_s_ += watch_.seconds() - begin_s;
+    budget_.set_reserve(recorder_.seconds() - begin_s);
+    recorder_.pause_since(begin_s);
   }
 
   void checkpoint() {
@@ -263,7 +231,7 @@ class TrainingRun {
     (void)finite_loss();
     auto snapshot = trainer_.snapshot({step_, plan_.resume_state ? plan_.resume_state() : ""});
     if (plan_.rank == 0) checkpoints_.write(std::move(snapshot), step_);
-    checkpoint_s_ = watch_.seconds();
+    checkpoint_s_ = recorder_.seconds();
   }
 
   // Ends a run that is stopped.
@@ -302,14 +270,8 @@ class TrainingRun {
   }
 
   void add_point() {
-    const double loss = finite_loss();
-    const double now_s = watch_.seconds() - paused_s_;
-    const double elapsed_s = std::max(now_s - reported_.seconds, 1e-9);
-    history_.points.push_back({step_, history_.samples, watch_.seconds(), loss, rate_,
-                               (history_.wait_seconds - reported_.wait_seconds) / elapsed_s,
-                               static_cast<double>(history_.samples - reported_.samples) / elapsed_s});
-    reported_ = {step_, history_.samples, now_s, history_.wait_seconds};
-    if (plan_.report) plan_.report(history_);
+    recorder_.add_point(step_, finite_loss(), rate_);
+    if (plan_.report) plan_.report(recorder_.history());
   }
 
   Trainer& trainer_;
@@ -317,18 +279,13 @@ class TrainingRun {
   BatchSource& source_;
   const TrainPlan& plan_;
   StepBudget budget_;
-  const Stopwatch watch_;
+  HistoryRecorder recorder_;
   Checkpoints checkpoints_;
-  TrainHistory history_;
   std::int64_t step_;
   double rate_ = 0;
-  bool updated_ = true;  // whether the last step updated the weights
-  bool evaluation_due_ = false;
-  std::int64_t evaluated_step_ = -1;
-  Reported reported_;
-  double counted_s_ = 0;     // training time in EpochTimes
-  double paused_s_ = 0;      // total time of evaluations and checkpoints
-  double checkpoint_s_ = 0;  // time of the last checkpoint
+  bool updated_ = true;          // whether the last step updated the weights
+  std::int64_t evaluated_step_;  // of the last evaluation; at first the start
+  double checkpoint_s_ = 0;      // time of the last checkpoint
 };
 
 }  // namespace

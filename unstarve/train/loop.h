@@ -29,6 +29,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/train/checkpoints.h"
 #include "unstarve/train/epoch_steps.h"
+#include "unstarve/train/history.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -39,45 +40,6 @@ class BatchSource {
   virtual ~BatchSource() = default;
   // The next batch; false at the end. A source for training is endless.
   [[nodiscard]] virtual bool next(HostBatch& batch) = 0;
-};
-
-struct TrainPoint {
-  std::int64_t step = 0;  // steps done
-  std::int64_t samples = 0;
-  double seconds = 0;  // since the start of this run
-  double loss = 0;     // of the latest step
-  double learning_rate = 0;
-  double wait_share = 0;     // share of the time since the previous point spent waiting for batches
-  double samples_per_s = 0;  // over the same time without evaluations
-};
-
-struct EvaluationPoint {
-  std::int64_t step = 0;
-  double seconds = 0;           // since the start of this run
-  double training_seconds = 0;  // of which without evaluations and checkpoints
-  double accuracy = 0;          // share of samples, 0..1
-  double loss = 0;              // mean
-};
-
-// What a run did in one epoch of the data. Times exclude evaluations and checkpoints. On a GPU they are those of the
-// host, which queues at most the batches in flight.
-struct EpochTimes {
-  std::int64_t epoch = 0;
-  std::int64_t steps = 0;
-  std::int64_t samples = 0;  // of all ranks
-  double seconds = 0;
-  double wait_seconds = 0;  // for batches
-};
-
-struct TrainHistory {
-  std::vector<TrainPoint> points;
-  std::vector<EvaluationPoint> evaluations;  // the last one is the result; empty without validation data
-  std::vector<EpochTimes> epochs;            // by the epochs of the batches; empty if the source has none
-  std::int64_t steps = 0;                    // total, including steps before a resume
-  std::int64_t samples = 0;                  // in this run, of all ranks
-  double seconds = 0;
-  double wait_seconds = 0;
-  bool reached_target = false;  // TrainPlan::target, by the last evaluation
 };
 
 // One step of a trace.
