@@ -107,8 +107,4 @@ StepModel step_model_of(const Profile& profile) {
   return model;
 }
 
-bool contains(const GainPrediction& prediction, double measured, double margin) {
-  return prediction.known() && measured >= prediction.low * (1 - margin) && measured <= prediction.high * (1 + margin);
-}
-
 }  // namespace unstarve

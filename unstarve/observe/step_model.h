@@ -57,7 +57,4 @@ enum class StepSide { kLoader, kConsumer };
 // time of the consumer, cores and prefetched batches remain to be set.
 [[nodiscard]] StepModel step_model_of(const Profile& profile);
 
-// Whether `measured` is within the interval, up to its own uncertainty of +-`margin`.
-[[nodiscard]] bool contains(const GainPrediction& prediction, double measured, double margin = 0);
-
 }  // namespace unstarve

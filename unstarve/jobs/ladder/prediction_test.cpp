@@ -39,7 +39,8 @@ TEST_CASE("the gain of a prefetch is predicted from the times of loader and cons
   const GainPrediction gain =
       Prediction("emulated:h100-resnet50").of([](Settings& s) { s.pipeline.execution.prefetch = 2; });
   CHECK(gain.gain == Approx(1.5));  // 60 ms -> 40 ms
-  CHECK(contains(gain, 1.5));
+  CHECK(gain.low <= 1.5);
+  CHECK(gain.high >= 1.5);
 }
 
 TEST_CASE("pauses of the consumer and the first batches do not count") {
