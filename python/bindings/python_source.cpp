@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
-#include <optional>
 #include <semaphore>
 #include <string>
 #include <utility>
@@ -38,31 +37,36 @@ std::string traceback_of(const nb::python_error& error) {
   return message;
 }
 
-// Acquires one of the permitted concurrent calls, then the GIL. The GIL is released while waiting, because the threads
-// in a call may need it. Whether this thread has it is not part of the stable ABI, so it is acquired first.
+// One of the permitted concurrent calls. The GIL is released while waiting, because the threads in a call may need it.
+// Whether this thread has it is not part of the stable ABI, so it is acquired first.
+class Permit {
+ public:
+  explicit Permit(std::counting_semaphore<>& permits) : permits_(permits) {
+    if (permits_.try_acquire()) return;
+    const GilAcquire acquire;
+    const GilRelease release;
+    permits_.acquire();
+  }
+  ~Permit() { permits_.release(); }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+
+ private:
+  std::counting_semaphore<>& permits_;
+};
+
+// Acquires a permit, then the GIL.
 class Call {
  public:
-  explicit Call(std::counting_semaphore<>& permits) : permits_(permits) {
-    if (!permits_.try_acquire()) {
-      const GilAcquire acquire;
-      const GilRelease release;
-      permits_.acquire();
-    }
-    acquired_.emplace();
-    outer_ = std::exchange(in_call, true);
-  }
-  ~Call() {
-    in_call = outer_;
-    acquired_.reset();
-    permits_.release();
-  }
+  explicit Call(std::counting_semaphore<>& permits) : permit_(permits), outer_(std::exchange(in_call, true)) {}
+  ~Call() { in_call = outer_; }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
  private:
-  std::counting_semaphore<>& permits_;
-  std::optional<GilAcquire> acquired_;
-  bool outer_ = false;
+  Permit permit_;
+  GilAcquire acquired_;
+  bool outer_;
 };
 
 class Buffer {
