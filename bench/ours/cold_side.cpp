@@ -10,9 +10,9 @@
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve::bench {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/core/map_guard.h"
 
@@ -19,32 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Closes the descriptor on destruction; close() also reports whether closing succeeded.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
-
-int open_for_reading(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw io_error("open", path.string(), errno);
-  return fd;
+FileDescriptor open_for_reading(const fs::path& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) throw io_error("open", path.string(), errno);
+  return file;
 }
 
 // For devices and pipes: renaming over /dev/null would replace it, and they have no offsets to write at.
 void write_in_place(const fs::path& path, std::span<const std::span<const std::uint8_t>> parts) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.get() < 0) throw io_error("open", path.string(), errno);
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) throw io_error("open", path.string(), errno);
   for (std::span<const std::uint8_t> part : parts) {
     while (!part.empty()) {
       const ssize_t n = ::write(file.get(), part.data(), part.size());
@@ -53,7 +38,7 @@ void write_in_place(const fs::path& path, std::span<const std::span<const std::u
       part = part.subspan(static_cast<std::size_t>(n));
     }
   }
-  if (!file.close()) throw io_error("close", path.string(), errno);
+  if (::close(file.release()) != 0) throw io_error("close", path.string(), errno);
 }
 
 // The target of a symbolic link, which may not exist yet, is written; the link itself stays.
@@ -68,14 +53,14 @@ fs::path follow_links(fs::path path) {
 
 // Makes the rename itself durable. Errors are ignored: some file systems cannot sync a folder.
 void sync_folder(const fs::path& folder) {
-  Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (file.get() >= 0) ::fsync(file.get());
+  FileDescriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file.valid()) ::fsync(file.get());
 }
 
 }  // namespace
 
 std::string read_text_file(const fs::path& path) {
-  const Descriptor file(open_for_reading(path));
+  const FileDescriptor file = open_for_reading(path);
   struct stat info {};
   std::string text;
   if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode))
@@ -109,8 +94,8 @@ void write_file_atomically(const fs::path& path, std::span<const std::span<const
   static std::atomic<unsigned> serial{0};  // threads of one process may write the same path
   fs::path partial = target;
   partial += fmt::format(".partial-{}-{}", ::getpid(), serial.fetch_add(1, std::memory_order_relaxed));
-  Descriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.get() < 0) throw io_error("write", path.string(), errno);
+  FileDescriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.valid()) throw io_error("write", path.string(), errno);
   try {
     std::uint64_t offset = 0;
     for (const std::span<const std::uint8_t> part : parts) {
@@ -118,7 +103,7 @@ void write_file_atomically(const fs::path& path, std::span<const std::span<const
       offset += part.size();
     }
     if (durability == Durability::kSynced && ::fsync(file.get()) != 0) throw io_error("sync", path.string(), errno);
-    if (!file.close()) throw io_error("close", path.string(), errno);
+    if (::close(file.release()) != 0) throw io_error("close", path.string(), errno);
     if (::rename(partial.c_str(), target.c_str()) != 0) throw io_error("rename to", path.string(), errno);
   } catch (...) {
     ::unlink(partial.c_str());
@@ -128,7 +113,7 @@ void write_file_atomically(const fs::path& path, std::span<const std::span<const
 }
 
 MappedFile::MappedFile(const fs::path& path) {
-  const Descriptor file(open_for_reading(path));
+  const FileDescriptor file = open_for_reading(path);
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) throw io_error("stat", path.string(), errno);
   if (S_ISDIR(info.st_mode)) throw io_error("map", path.string(), EISDIR);

@@ -42,13 +42,9 @@ std::optional<std::int64_t> thread_sleeps() {
 // "cpu_ns delay_ns timeslices" (Documentation/scheduler/sched-stats.rst of Linux).
 RunDelay::RunDelay() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) { last_ns_ = total_ns(); }
 
-RunDelay::~RunDelay() {
-  if (file_ >= 0) ::close(file_);
-}
-
 std::int64_t RunDelay::total_ns() const {
   std::array<char, 128> text{};
-  const ssize_t length = file_ < 0 ? -1 : ::pread(file_, text.data(), text.size(), 0);
+  const ssize_t length = !file_.valid() ? -1 : ::pread(file_.get(), text.data(), text.size(), 0);
   if (length <= 0) return 0;
   const char* const end = text.data() + length;
   std::int64_t cpu = 0, delay = 0;

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "unstarve/core/file_descriptor.h"
+
 namespace unstarve {
 
 [[nodiscard]] std::int64_t thread_cpu_ns();
@@ -22,16 +24,13 @@ namespace unstarve {
 class RunDelay {
  public:
   RunDelay();
-  ~RunDelay();
-  RunDelay(const RunDelay&) = delete;
-  RunDelay& operator=(const RunDelay&) = delete;
 
   // Run delay in nanoseconds since the last call or the construction.
   [[nodiscard]] std::int64_t take_ns();
 
  private:
   [[nodiscard]] std::int64_t total_ns() const;
-  int file_;
+  FileDescriptor file_;
   std::int64_t last_ns_ = 0;
 };
 

@@ -13,12 +13,12 @@
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/core/random.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/jobs/common/ordered_work.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
 
 namespace unstarve {

@@ -17,6 +17,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/diagnose/metrics/metrics_text.h"
 
 namespace unstarve {
@@ -49,21 +50,6 @@ MetricsAddress metrics_address(const std::string& text) {
 }
 
 class MetricsServer::State {
-  // Closes a descriptor at the end.
-  class Descriptor {
-   public:
-    explicit Descriptor(int number) : number_(number) {}
-    ~Descriptor() {
-      if (number_ >= 0) ::close(number_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    [[nodiscard]] int number() const { return number_; }
-
-   private:
-    int number_;
-  };
-
  public:
   State(const MetricsAddress& address, std::function<std::string()> text)
       : text_(std::move(text)),
@@ -76,18 +62,18 @@ class MetricsServer::State {
     inet_pton(AF_INET, address.host.c_str(), &bound.sin_addr);
     const int yes = 1;
     socklen_t size = sizeof bound;
-    ::setsockopt(socket_.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (socket_.number() < 0 || stop_.number() < 0 ||
-        ::bind(socket_.number(), reinterpret_cast<const sockaddr*>(&bound), sizeof bound) != 0 ||
-        ::listen(socket_.number(), 8) != 0 ||
-        ::getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&bound), &size) != 0)
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (!socket_.valid() || !stop_.valid() ||
+        ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&bound), sizeof bound) != 0 ||
+        ::listen(socket_.get(), 8) != 0 ||
+        ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0)
       throw io_error("listen", name, errno);
     port_ = ntohs(bound.sin_port);
     thread_ = std::thread([this] { serve(); });
   }
   ~State() {
     const std::uint64_t one = 1;
-    (void)!::write(stop_.number(), &one, sizeof one);
+    (void)!::write(stop_.get(), &one, sizeof one);
     thread_.join();
   }
   [[nodiscard]] std::uint16_t port() const { return port_; }
@@ -95,22 +81,22 @@ class MetricsServer::State {
  private:
   // Whether `descriptor` is ready for `events`; false at the deadline or at the end.
   [[nodiscard]] bool await(int descriptor, short events, double deadline) const {
-    std::array<pollfd, 2> polled{{{descriptor, events, 0}, {stop_.number(), POLLIN, 0}}};
+    std::array<pollfd, 2> polled{{{descriptor, events, 0}, {stop_.get(), POLLIN, 0}}};
     const double rest = deadline - seconds_now();
     if (rest <= 0) return false;
     const int ready = ::poll(polled.data(), polled.size(), static_cast<int>(rest * 1e3) + 1);
     return ready > 0 && polled[1].revents == 0 && polled[0].revents != 0;
   }
   [[nodiscard]] bool stopped() const {
-    pollfd polled{stop_.number(), POLLIN, 0};
+    pollfd polled{stop_.get(), POLLIN, 0};
     return ::poll(&polled, 1, 0) > 0;
   }
 
   void serve() {
     while (!stopped()) {
-      if (!await(socket_.number(), POLLIN, seconds_now() + 60)) continue;
-      const Descriptor client(::accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (client.number() >= 0) answer(client.number());
+      if (!await(socket_.get(), POLLIN, seconds_now() + 60)) continue;
+      const FileDescriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (client.valid()) answer(client.get());
     }
   }
 
@@ -141,7 +127,7 @@ class MetricsServer::State {
   }
 
   const std::function<std::string()> text_;
-  const Descriptor socket_, stop_;
+  const FileDescriptor socket_, stop_;
   std::uint16_t port_ = 0;
   std::thread thread_;
 };

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/thread_time.h"
 #include "unstarve/diagnose/probes/stack_recording.h"
 #include "unstarve/diagnose/probes/step_finder.h"
@@ -166,10 +166,10 @@ class StackProbe::State {
                                      "--duration",      fmt::format("{:.0f}", options_.window_s),
                                      "--output",        output_.string()};
     command.emplace_back(kind_ == RecordingKind::kAll ? "--idle" : "--gil");
-    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    const int errors = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const FileDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    const FileDescriptor errors(::open(errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     try {
-      recorder_.emplace(command, ChildStreams{nothing, nothing, errors});
+      recorder_.emplace(command, ChildStreams{nothing.get(), nothing.get(), errors.get()});
       begin_s_ = seconds;
       begin_time_ = seconds_now();
       main_process_ = pid;
@@ -177,8 +177,6 @@ class StackProbe::State {
       problem_ = error.what();
       ++failures_;
     }
-    ::close(nothing);
-    ::close(errors);
   }
 
   void end_window(double seconds) {

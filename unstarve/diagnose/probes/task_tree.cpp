@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -95,10 +96,9 @@ TaskTree::TaskTree(int root, TaskTreeOptions options)
 
 // Valid until the next call.
 std::string_view TaskTree::read(const std::string& path) const {
-  const int file = ::open((options_.proc / path).c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  const ssize_t size = ::read(file, buffer_.data(), buffer_.size());
-  ::close(file);
+  const FileDescriptor file(::open((options_.proc / path).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return {};
+  const ssize_t size = ::read(file.get(), buffer_.data(), buffer_.size());
   return {buffer_.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 

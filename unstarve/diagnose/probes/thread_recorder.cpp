@@ -22,18 +22,13 @@ ThreadRecorder::ThreadRecorder(int process, std::size_t most, const std::filesys
   looks_.reserve(most);
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const auto path = proc / fmt::format("{}/task/{}/{}", process, process, kFileNames[i]);
-    files_[i] = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    files_[i] = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   }
 }
 
-ThreadRecorder::~ThreadRecorder() {
-  for (const int file : files_)
-    if (file >= 0) ::close(file);
-}
-
-std::string_view ThreadRecorder::read(int file) {
-  if (file < 0) return {};
-  const ssize_t size = ::pread(file, buffer_.data(), buffer_.size(), 0);
+std::string_view ThreadRecorder::read(const FileDescriptor& file) {
+  if (!file.valid()) return {};
+  const ssize_t size = ::pread(file.get(), buffer_.data(), buffer_.size(), 0);
   return {buffer_.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/diagnose/probes/step_period.h"
 
 namespace unstarve {
@@ -16,9 +17,6 @@ class ThreadRecorder {
  public:
   // The main thread of `process`. `most`: looks.
   ThreadRecorder(int process, std::size_t most, const std::filesystem::path& proc = "/proc");
-  ~ThreadRecorder();
-  ThreadRecorder(const ThreadRecorder&) = delete;
-  ThreadRecorder& operator=(const ThreadRecorder&) = delete;
 
   // `seconds` increase from call to call. False: the thread has ended and was waited for, or there are `most` looks.
   bool look(double seconds);
@@ -37,10 +35,10 @@ class ThreadRecorder {
     double seconds;
     std::array<double, kCounters> counters;  // since the thread began; 0: unknown
   };
-  [[nodiscard]] std::string_view read(int file);
+  [[nodiscard]] std::string_view read(const FileDescriptor& file);
 
   std::size_t most_;
-  std::array<int, 4> files_;
+  std::array<FileDescriptor, 4> files_;
   std::vector<Look> looks_;
   std::size_t rare_looks_ = 0, sleeping_ = 0;  // looks at the system call
   std::array<char, 4096> buffer_;

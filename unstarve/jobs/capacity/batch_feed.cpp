@@ -13,10 +13,10 @@
 #include <span>
 
 #include "unstarve/core/aligned.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/io/residency.h"
 

@@ -14,6 +14,7 @@
 
 #include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/jobs/probe/memory_probe.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sources.h"
@@ -118,26 +119,15 @@ class Lines {
   std::unique_ptr<std::FILE, Close> in_, out_;
 };
 
-// The ends of a pipe, which children do not inherit.
-class Pipe {
- public:
+// A pipe, whose ends children do not inherit.
+struct Pipe {
   Pipe() {
-    if (::pipe2(ends_, O_CLOEXEC) != 0) throw io_error("create", "pipe", errno);
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw io_error("create", "pipe", errno);
+    reading = FileDescriptor(ends[0]);
+    writing = FileDescriptor(ends[1]);
   }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  ~Pipe() {
-    for (const int end : ends_)
-      if (end >= 0) ::close(end);
-  }
-  [[nodiscard]] int read_end() const { return ends_[0]; }
-  [[nodiscard]] int write_end() const { return ends_[1]; }
-  // The caller closes them.
-  int take_read_end() { return std::exchange(ends_[0], -1); }
-  int take_write_end() { return std::exchange(ends_[1], -1); }
-
- private:
-  int ends_[2] = {-1, -1};
+  FileDescriptor reading, writing;
 };
 
 //   request                          answer
@@ -154,9 +144,10 @@ class RemoteSubject final : public Subject {
     for (const auto& [name, value] : environment_for(settings.host, facts).variables) environment[name] = value;
     {
       Pipe requests, answers;
-      process_ = std::make_unique<ChildProcess>(std::vector<std::string>{program, kMeasureVerb},
-                                                ChildStreams{requests.read_end(), answers.write_end()}, &environment);
-      lines_ = std::make_unique<Lines>(answers.take_read_end(), requests.take_write_end());
+      process_ =
+          std::make_unique<ChildProcess>(std::vector<std::string>{program, kMeasureVerb},
+                                         ChildStreams{requests.reading.get(), answers.writing.get()}, &environment);
+      lines_ = std::make_unique<Lines>(answers.reading.release(), requests.writing.release());
     }
     const Json answer = ask({{"settings", to_yaml(settings)}, {"device", target.name}});
     first_ = {answer.at("memory_bytes").get<std::size_t>(), answer.at("step_s").get<double>()};

@@ -18,8 +18,8 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/jobs/pack/pack_manifest.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {

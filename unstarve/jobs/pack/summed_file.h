@@ -14,8 +14,8 @@
 #include <string>
 
 #include "unstarve/core/aligned.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 
 namespace unstarve {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/residency.h"
 
 namespace unstarve {

@@ -12,9 +12,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/jobs/common/local_folder.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {

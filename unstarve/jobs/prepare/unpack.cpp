@@ -13,10 +13,10 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/source/safe_path.h"
 
 namespace unstarve {

@@ -14,7 +14,7 @@
 #include <functional>
 #include <string>
 
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/core/file_descriptor.h"
 
 namespace unstarve {
 

@@ -12,10 +12,10 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/random.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/batch_reader.h"
 #include "unstarve/storage/source/shard_list.h"
 #include "unstarve/storage/source/source.h"

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 
 namespace unstarve {
 

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
 #include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/repairing_index.h"

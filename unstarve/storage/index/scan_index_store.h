@@ -31,7 +31,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/storage/index/scan_index_file.h"
 
 namespace unstarve {

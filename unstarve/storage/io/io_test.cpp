@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/random.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/io/batch_reader.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 

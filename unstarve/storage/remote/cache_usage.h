@@ -19,7 +19,7 @@
 #include <functional>
 #include <mutex>
 
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/storage/remote/cache_bypass.h"
 
 namespace unstarve::remote {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/remote/text.h"
 
 namespace unstarve::remote {

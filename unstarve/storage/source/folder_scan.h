@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/core/file_descriptor.h"
 
 namespace unstarve {
 

@@ -17,7 +17,7 @@
 #include <span>
 #include <string>
 
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/storage/source/folder_scan.h"
 
 namespace unstarve {

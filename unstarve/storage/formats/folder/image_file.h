@@ -9,7 +9,7 @@
 #include <string>
 
 #include "unstarve/core/aligned.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/formats/folder/image_listing.h"

@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/bytes/file_descriptor.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/formats/folder/manifest_rows.h"
 #include "unstarve/storage/io/residency.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/storage/bytes/file_descriptor.h"
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
