@@ -108,7 +108,7 @@ endfunction()
 # Linked with nothing but the C library: it is loaded into other programs. It is never unloaded, as its thread runs on.
 function(unstarve_add_cupti_module)
   unstarve_module(cupti "" unstarve/diagnose/cupti/module.cpp unstarve/diagnose/cupti/kernel_log.cpp
-    unstarve/diagnose/cupti/nvtx_ranges.cpp)
+    unstarve/diagnose/cupti/nvtx_ranges.cpp unstarve/diagnose/cupti/windows.cpp)
   target_link_libraries(unstarve_cupti_module PRIVATE unstarve_options Threads::Threads ${CMAKE_DL_LIBS})
   target_link_options(unstarve_cupti_module PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,nodelete)
   add_dependencies(unstarve_diagnose unstarve_cupti_module)

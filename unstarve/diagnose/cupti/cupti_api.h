@@ -64,6 +64,10 @@ struct __attribute__((packed, aligned(8))) CuptiCallRecord {
   std::uint32_t process, thread, correlation, status;
 };
 
+// That the client gives to CUPTI: an empty buffer for records, and what is done with a full one.
+using CuptiGiveBuffer = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
+using CuptiTakeBuffer = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
+
 // A null function is one that the library does not have; `complete()` names those that are required.
 struct CuptiFunctions {
   CuptiStatus (*version)(std::uint32_t*) = nullptr;
@@ -71,8 +75,7 @@ struct CuptiFunctions {
   CuptiStatus (*text)(CuptiStatus, const char**) = nullptr;
   CuptiStatus (*subscribe)(void**, void (*)(void*, int, std::uint32_t, const void*), void*) = nullptr;
   CuptiStatus (*unsubscribe)(void*) = nullptr;
-  CuptiStatus (*register_buffers)(void (*)(std::uint8_t**, std::size_t*, std::size_t*),
-                                  void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t)) = nullptr;
+  CuptiStatus (*register_buffers)(CuptiGiveBuffer, CuptiTakeBuffer) = nullptr;
   CuptiStatus (*enable)(std::uint32_t) = nullptr;
   CuptiStatus (*disable)(std::uint32_t) = nullptr;
   CuptiStatus (*flush)(std::uint32_t) = nullptr;

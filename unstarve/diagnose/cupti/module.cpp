@@ -22,84 +22,30 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "unstarve/diagnose/cupti/cupti_api.h"
 #include "unstarve/diagnose/cupti/kernel_log.h"
 #include "unstarve/diagnose/cupti/nvtx_ranges.h"
+#include "unstarve/diagnose/cupti/windows.h"
 
 namespace unstarve {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 20, kKeptBuffers = 8, kMostBuffers = 64;
-constexpr std::uint32_t kKinds[] = {kCuptiConcurrentKernel, kCuptiMemcpy, kCuptiMemset, kCuptiSynchronisation,
-                                    kCuptiOverhead};
-constexpr std::uint32_t kMostFunctions = 2000;  // of the runtime and of the driver each
-using Seconds = std::chrono::duration<double>;
 
-// Until the first window, in windows, between them. Tests set $UNSTARVE_CUPTI_TIMES to "first,on,off".
-struct Times {
-  double first = 3, on = 1, off = 9;
-};
-
-struct Recorder {
-  CuptiFunctions cupti;
-  Times times;
-  pid_t process = getpid();
-
-  std::mutex mutex;  // for the members up to the empty line
-  KernelLog log;
-  std::unordered_map<std::string_view, std::uint32_t> names;
-  std::uint32_t names_used = 0;
-  std::vector<std::uint8_t*> free_buffers;
-  std::size_t buffers = 0;
-  bool given_up = false;  // another profiler uses CUPTI: records that still arrive are not evaluated
-
-  std::mutex stop_mutex;
-  std::condition_variable changed;
-  bool stop = false, ended = false;
-  bool cuda = false;  // has been initialised
-
-  // Of the thread that records.
-  bool cuda_known = false, kernels = false;  // kernels: are recorded
-  std::vector<std::uint32_t> functions[3];   // by domain; those that are recorded
-};
-Recorder* recorder = nullptr;  // never deleted: CUPTI may call the functions below at any time
-
-std::int64_t monotonic_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-void write_message(const std::string& text) {
-  const std::lock_guard lock(recorder->mutex);
-  recorder->log.add({.kind = KernelLogKind::kMessage}, text.c_str());
-  recorder->log.flush();
-}
-
-std::string error_text(const char* function, CuptiStatus status) {
-  const char* text = nullptr;
-  if (recorder->cupti.text == nullptr || recorder->cupti.text(status, &text) != kCuptiSuccess || text == nullptr)
-    text = "unknown error";
-  return std::string(function) + ": " + text + " (" + std::to_string(status) + ")";
-}
+CuptiRecorder* recorder = nullptr;  // never deleted: CUPTI may call the functions below at any time
 
 // ---------------------------------------------------------------------------------------------- buffers and records
 
@@ -227,135 +173,6 @@ void take_buffer(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::s
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------- windows
-
-// Until `seconds` are over. True: the program ends, or initialises CUDA.
-bool wait(double seconds) {
-  std::unique_lock lock(recorder->stop_mutex);
-  return recorder->changed.wait_for(lock, Seconds(seconds),
-                                    [] { return recorder->stop || recorder->cuda != recorder->cuda_known; });
-}
-
-void no_callback(void*, int, std::uint32_t, const void*) {}
-
-// Whether CUPTI accepts a subscriber, which then is removed. The reason is written if not.
-bool is_alone() {
-  void* subscriber = nullptr;
-  const CuptiStatus status = recorder->cupti.subscribe(&subscriber, no_callback, nullptr);
-  if (status == kCuptiSuccess) {
-    (void)recorder->cupti.unsubscribe(subscriber);
-    return true;
-  }
-  write_message(status == kCuptiMultipleSubscribers || status == kCuptiMaxLimit
-                    ? "another profiler uses CUPTI, as torch.profiler does"
-                    : error_text("cuptiSubscribe", status));
-  return false;
-}
-
-void write_window(KernelLogKind kind, bool lost = false) {
-  KernelLogEntry entry;
-  entry.kind = kind;
-  entry.value = static_cast<std::uint64_t>(monotonic_ns());
-  std::uint64_t now = entry.value;
-  if (recorder->kernels) (void)recorder->cupti.timestamp(&now);
-  entry.begin_ns = entry.end_ns = static_cast<std::int64_t>(now);
-  const bool mark = kind == KernelLogKind::kWindowEnd ? lost : !recorder->kernels;
-  entry.detail = static_cast<std::uint8_t>(mark);
-  const std::lock_guard lock(recorder->mutex);
-  recorder->log.add(entry);
-  recorder->log.flush();
-}
-
-void enable_functions(bool enable) {
-  const CuptiFunctions& cupti = recorder->cupti;
-  for (const std::uint32_t domain : {kCuptiDriver, kCuptiRuntime}) {
-    const auto change = domain == kCuptiDriver ? cupti.enable_driver : cupti.enable_runtime;
-    for (const std::uint32_t function : recorder->functions[domain])
-      if (change != nullptr) (void)change(function, enable ? 1 : 0);
-  }
-}
-
-// Those that launch, copy, allocate or wait: others, such as cudaGetDevice(), are too many.
-void choose_functions() {
-  if (recorder->cupti.function_name == nullptr) return;
-  for (const std::uint32_t domain : {kCuptiDriver, kCuptiRuntime}) {
-    for (std::uint32_t function = 1; function < kMostFunctions; ++function) {
-      const char* name = nullptr;
-      if (recorder->cupti.function_name(domain, function, &name) != kCuptiSuccess || name == nullptr) continue;
-      for (const char* part : {"Launch", "Memcpy", "Memset", "Synchronize", "Alloc", "Free", "StreamWaitEvent"}) {
-        if (std::strstr(name, part) == nullptr) continue;
-        recorder->functions[domain].push_back(function);
-        break;
-      }
-    }
-  }
-}
-
-// False: kernels cannot be recorded; the reason is written.
-bool begin_kernels() {
-  if (!is_alone()) return false;
-  const CuptiStatus status = recorder->cupti.register_buffers(give_buffer, take_buffer);
-  if (status != kCuptiSuccess) write_message(error_text("cuptiActivityRegisterCallbacks", status));
-  return status == kCuptiSuccess;
-}
-
-// As above.
-bool enable_kernels() {
-  for (const std::uint32_t kind : kKinds) {
-    const CuptiStatus status = recorder->cupti.enable(kind);
-    if (status == kCuptiSuccess || kind != kCuptiConcurrentKernel) continue;
-    write_message(error_text("cuptiActivityEnable", status));
-    return false;
-  }
-  enable_functions(true);
-  return true;
-}
-
-bool write_latest_ranges() {
-  const std::lock_guard lock(recorder->mutex);
-  const bool all = write_ranges(recorder->log);
-  recorder->log.flush();
-  return all;
-}
-
-// False: no further window.
-bool record_window() {
-  const CuptiFunctions& cupti = recorder->cupti;
-  if (recorder->log.is_removed()) return false;
-  recorder->kernels = recorder->kernels && begin_kernels();
-  if (!recorder->kernels && !nvtx_is_attached()) return true;
-  write_window(KernelLogKind::kWindowBegin);
-  if (recorder->kernels && !enable_kernels()) {
-    recorder->kernels = false;
-    return true;
-  }
-  open_ranges();
-  bool stops = false;
-  constexpr double kSlice = 0.25;  // what is lost if the process is killed
-  for (double over = 0; over < recorder->times.on && !stops; over += kSlice) {
-    stops = wait(std::min(kSlice, recorder->times.on - over));
-    if (recorder->kernels) (void)cupti.flush(0);
-    (void)write_latest_ranges();
-    if (!recorder->kernels || stops || is_alone()) continue;
-    close_ranges();
-    enable_functions(false);  // the kinds remain enabled: the other profiler may have enabled them too
-    const std::lock_guard lock(recorder->mutex);
-    recorder->given_up = true;
-    recorder->kernels = false;
-    return true;
-  }
-  close_ranges();
-  write_window(KernelLogKind::kWindowEnd, !write_latest_ranges());
-  if (recorder->kernels) {
-    enable_functions(false);
-    for (const std::uint32_t kind : kKinds) (void)cupti.disable(kind);
-    (void)cupti.flush(0);
-    (void)cupti.flush(kCuptiFlushForced);
-  }
-  const std::lock_guard lock(recorder->mutex);
-  return !recorder->log.is_full();
-}
-
 // ---------------------------------------------------------------------------------------------------------- library
 
 // Folders in which CUPTI may be, next to the libraries of CUDA that this process has loaded.
@@ -405,6 +222,7 @@ bool load() {
   void* const library = open_library();
   if (library == nullptr) {
     write_message(
+        *recorder,
         "libcupti.so was not found: install the CUPTI of the program's CUDA version, as torch does, or the CUDA "
         "toolkit");
     return false;
@@ -426,10 +244,11 @@ bool load() {
   std::uint32_t version = 0;
   if (!cupti.complete() || cupti.version(&version) != kCuptiSuccess || version < kCuptiOldest ||
       version > kCuptiNewest) {
-    write_message("version " + std::to_string(version) + " of CUPTI is not supported; expected that of CUDA 12 or 13");
+    write_message(*recorder,
+                  "version " + std::to_string(version) + " of CUPTI is not supported; expected that of CUDA 12 or 13");
     return false;
   }
-  choose_functions();
+  choose_functions(*recorder);
   return true;
 }
 
@@ -448,11 +267,11 @@ bool run_until_cuda() {
     const std::lock_guard lock(recorder->stop_mutex);
     recorder->cuda_known = recorder->cuda;
   }
-  bool interrupted = wait(recorder->times.first);
+  bool interrupted = wait_for_change(*recorder, recorder->times.first);
   recorder->kernels = !interrupted && recorder->cuda_known && load();
   // Runs before what libcupti has registered while it was loaded.
   if (recorder->kernels) (void)std::atexit(stop_at_exit);
-  while (!interrupted && record_window()) interrupted = wait(recorder->times.off);
+  while (!interrupted && record_window(*recorder)) interrupted = wait_for_change(*recorder, recorder->times.off);
   const std::lock_guard lock(recorder->stop_mutex);
   return interrupted && !recorder->stop;
 }
@@ -481,8 +300,10 @@ void after_fork() {
 // False: nothing is recorded.
 bool start(const char* folder) {
   if (recorder == nullptr) (void)pthread_atfork(nullptr, nullptr, after_fork);
-  recorder = new (std::nothrow) Recorder;  // that of the parent, in a child, may have locked mutexes
+  recorder = new (std::nothrow) CuptiRecorder;  // that of the parent, in a child, may have locked mutexes
   if (recorder == nullptr || !recorder->log.open(folder)) return false;
+  recorder->give_buffer = give_buffer;
+  recorder->take_buffer = take_buffer;
   forget_ranges();
   if (const char* const times = std::getenv("UNSTARVE_CUPTI_TIMES")) {
     (void)std::sscanf(times, "%lf,%lf,%lf", &recorder->times.first, &recorder->times.on, &recorder->times.off);
@@ -495,7 +316,7 @@ bool start(const char* folder) {
     std::thread(run).detach();
     (void)std::atexit(stop_at_exit);
   } catch (...) {
-    write_message("no thread could be started");
+    write_message(*recorder, "no thread could be started");
     started = false;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
