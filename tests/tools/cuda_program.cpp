@@ -1,11 +1,12 @@
 // A program that behaves as one that trains on a GPU, for tests without a GPU: it loads the library of
 // $CUDA_INJECTION64_PATH as the driver of CUDA does, and reports its work to the stand-in for CUPTI.
 //
-//   cuda_program SECONDS [killed | profiler | busy]
+//   cuda_program SECONDS [killed | profiler | busy | memory]
 //
 // Each step of about 10 ms has a copy of 4 ms from pageable memory, and three kernels of 1 ms. It prints "trained" and
 // exits with 3. killed: it kills itself after the time. profiler: another profiler subscribes after half of the time.
-// busy: CUPTI reports that it took a tenth of the time.
+// busy: CUPTI reports that it took a tenth of the time. memory: each step allocates 24 MB and releases it, and
+// allocates 1 MB that it keeps.
 #include <dlfcn.h>
 #include <signal.h>
 #include <time.h>
@@ -37,7 +38,7 @@ std::uint64_t now() {
   return ns;
 }
 
-void step(bool busy) {
+void step(std::string_view mode, std::uint64_t number) {
   constexpr std::uint64_t kMs = 1'000'000;
   const std::uint64_t begin = now();
   stand_in_call(kStandInGetter, begin, begin + 1000);
@@ -50,7 +51,12 @@ void step(bool busy) {
     time += kMs;
   }
   stand_in_call(kStandInSynchronize, time, time + 10'000);
-  if (busy) stand_in_overhead(begin, begin + kMs);
+  if (mode == "memory") {
+    stand_in_memory(1, 0x1000, 24'000'000, begin + 1000);
+    stand_in_memory(1, 0x2000 + number, 1'000'000, begin + 2000);
+    stand_in_memory(2, 0x1000, 0, time);
+  }
+  if (mode == "busy") stand_in_overhead(begin, begin + kMs);
   usleep(10'000);
 }
 
@@ -62,8 +68,8 @@ int main(int count, char** arguments) {
   load_injection();
   const std::uint64_t begin = now();
   const auto length = static_cast<std::uint64_t>(seconds * 1e9);
-  while (now() - begin < length) {
-    step(mode == "busy");
+  for (std::uint64_t number = 0; now() - begin < length; ++number) {
+    step(mode, number);
     if (mode == "profiler" && now() - begin > length / 2) stand_in_subscribe();
   }
   if (mode == "killed") kill(getpid(), SIGKILL);

@@ -60,6 +60,7 @@ std::size_t size_of(std::uint32_t kind) {
     case kCuptiConcurrentKernel: return sizeof(CuptiKernelRecord);
     case kCuptiMemcpy: return sizeof(CuptiMemcpyRecord);
     case kCuptiRuntimeCall: return sizeof(CuptiCallRecord);
+    case kCuptiMemory: return sizeof(CuptiMemoryRecord);
     case kCuptiOverhead: return sizeof(CuptiOverheadRecord);
     default: std::abort();
   }
@@ -110,6 +111,17 @@ void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns) {
   record.start = begin_ns;
   record.end = end_ns;
   add(record, kinds, kCuptiOverhead);
+}
+
+void stand_in_memory(std::uint32_t operation, std::uint64_t address, std::uint64_t bytes, std::uint64_t ns) {
+  CuptiMemoryRecord record{};
+  record.kind = kCuptiMemory;
+  record.operation = operation;
+  record.memory = 3;
+  record.address = address;
+  record.bytes = bytes;
+  record.time = ns;
+  add(record, kinds, kCuptiMemory);
 }
 
 void stand_in_subscribe() { subscribed = true; }

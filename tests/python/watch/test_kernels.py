@@ -111,6 +111,47 @@ def test_pageable_copies_are_found(tmp_path):
     assert "cuda_program" in again.stdout  # the processes, too
 
 
+def test_device_memory(tmp_path):
+    run, profile, _ = watch(tmp_path, "--report", tmp_path / "report.html", mode=["memory"])
+    trace = profile["trace"]
+    memory, steps = trace["memory"], len(trace["steps"])
+    assert steps > 20
+    # Steps begin with their first kernel, so that the first allocations of a step belong to the one before.
+    assert memory["allocations"] == pytest.approx(2 * steps, abs=8)
+    assert memory["releases"] == pytest.approx(steps, abs=4)
+    assert memory["allocated_bytes"] == pytest.approx(25e6 * steps, rel=0.1)
+    assert memory["growth_bytes"] == pytest.approx(1e6, rel=0.5)
+    assert len(memory["levels"]) == steps
+    assert memory["peak_bytes"] == max(memory["levels"]) > 20e6
+    assert "device memory from CUDA: " in run.stderr
+    assert "grows by" in run.stderr
+    assert "Device memory from CUDA" in (tmp_path / "report.html").read_text()
+    again = subprocess.run([os.environ["UNSTARVE"], "diagnose", tmp_path / "out.json"], capture_output=True, text=True,
+                           timeout=60, check=True)
+    assert "device memory from CUDA: " in again.stdout
+
+
+def test_every_rank_with_kernels_is_listed(tmp_path):
+    ranks = f"for rank in 0 1; do RANK=$rank {PROGRAM} 5 & done; {PROGRAM} 2; wait"
+    run, profile, _ = watch(tmp_path, "--report", tmp_path / "report.html", command=["sh", "-c", ranks])
+    assert run.returncode == 0, run.stderr
+    trace = profile["trace"]
+    processes = trace["processes"]
+    assert len(processes) == 3
+    kernels = [process["kernels"] for process in processes]
+    assert kernels == sorted(kernels, reverse=True)
+    assert kernels[2] < 0.8 * kernels[1]
+    assert kernels[0] == pytest.approx(trace["runtime"]["kernels"], rel=0.3)  # figures of the first, of its steps
+    assert len({process["pid"] for process in processes}) == 3
+    for process in processes:
+        assert process["steps"] > 10
+        assert process["step_s"] == pytest.approx(0.0105, rel=0.2)
+        assert 0.2 < process["busy_share"] < 0.4
+    assert f"the figures above are those of process {processes[0]['pid']}" in run.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert f"charts and other figures of kernels are those of process {processes[0]['pid']}" in page
+
+
 def test_a_program_that_is_killed_in_a_window(tmp_path):
     run, profile, _ = watch(tmp_path, mode=["killed"], seconds=4, UNSTARVE_CUPTI_TIMES="0.5,60,1")
     assert run.returncode == 128 + signal.SIGKILL

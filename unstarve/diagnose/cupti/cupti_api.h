@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kCuptiFlushForced = 1;
 // Kinds of records.
 inline constexpr std::uint32_t kCuptiMemcpy = 1, kCuptiMemset = 2, kCuptiKernel = 3, kCuptiDriverCall = 4,
                                kCuptiRuntimeCall = 5, kCuptiConcurrentKernel = 10, kCuptiOverhead = 17,
-                               kCuptiSynchronisation = 38;
+                               kCuptiSynchronisation = 38, kCuptiMemory = 49;  // that of CUDA 11.2 and later
 
 struct CuptiRecord {
   std::uint32_t kind;
@@ -56,6 +56,12 @@ struct __attribute__((packed, aligned(8))) CuptiOverheadRecord {
   std::uint32_t kind, overhead, object;
   std::uint32_t id[3];
   std::uint64_t start, end;
+};
+
+struct __attribute__((packed, aligned(8))) CuptiMemoryRecord {
+  std::uint32_t kind, operation, memory, correlation;
+  std::uint64_t address, bytes, time, counter;
+  std::uint32_t process, device, context, stream;
 };
 
 struct __attribute__((packed, aligned(8))) CuptiCallRecord {

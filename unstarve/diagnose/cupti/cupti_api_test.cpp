@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "unstarve/diagnose/cupti/kernel_log.h"
+
 #ifdef UNSTARVE_CUPTI_LIBRARY  // where the CUDA toolkit is installed
 
 #include <cupti_activity.h>
@@ -25,7 +27,8 @@ static_assert(kCuptiMemcpy == CUPTI_ACTIVITY_KIND_MEMCPY && kCuptiMemset == CUPT
               kCuptiRuntimeCall == CUPTI_ACTIVITY_KIND_RUNTIME &&
               kCuptiConcurrentKernel == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
               kCuptiOverhead == CUPTI_ACTIVITY_KIND_OVERHEAD &&
-              kCuptiSynchronisation == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+              kCuptiSynchronisation == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION &&
+              kCuptiMemory == CUPTI_ACTIVITY_KIND_MEMORY2);
 
 #define SAME(own, own_member, real, real_member)                            \
   static_assert(offsetof(own, own_member) == offsetof(real, real_member) && \
@@ -62,6 +65,12 @@ SAME(CuptiOverheadRecord, overhead, CUpti_ActivityOverhead3, overheadKind);
 SAME(CuptiOverheadRecord, object, CUpti_ActivityOverhead3, objectKind);
 SAME(CuptiOverheadRecord, start, CUpti_ActivityOverhead3, start);
 SAME(CuptiOverheadRecord, end, CUpti_ActivityOverhead3, end);
+SAME(CuptiMemoryRecord, operation, CUpti_ActivityMemory4, memoryOperationType);
+SAME(CuptiMemoryRecord, memory, CUpti_ActivityMemory4, memoryKind);
+SAME(CuptiMemoryRecord, address, CUpti_ActivityMemory4, address);
+SAME(CuptiMemoryRecord, bytes, CUpti_ActivityMemory4, bytes);
+SAME(CuptiMemoryRecord, time, CUpti_ActivityMemory4, timestamp);
+SAME(CuptiMemoryRecord, device, CUpti_ActivityMemory4, deviceId);
 SAME(CuptiCallRecord, function, CUpti_ActivityAPI, cbid);
 SAME(CuptiCallRecord, start, CUpti_ActivityAPI, start);
 SAME(CuptiCallRecord, end, CUpti_ActivityAPI, end);
@@ -75,6 +84,8 @@ static_assert(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD == 1 && CUPTI_ACTIVITY_MEMCPY_KIND
               CUPTI_ACTIVITY_MEMCPY_KIND_DTOD == 8 && CUPTI_ACTIVITY_MEMCPY_KIND_PTOP == 10);
 static_assert(CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE == 1 && CUPTI_ACTIVITY_MEMORY_KIND_PINNED == 2 &&
               CUPTI_ACTIVITY_MEMORY_KIND_DEVICE == 3 && CUPTI_ACTIVITY_MEMORY_KIND_MANAGED == 5);
+static_assert(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION == kMemoryAllocated &&
+              CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE == kMemoryReleased);
 static_assert(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT == 2);
 static_assert(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH == 1 << 16 &&
               CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION == 2 << 16 &&
@@ -115,6 +126,15 @@ TEST_CASE("the real CUPTI walks over records as the recorder reads them") {
   append(buffer, kernel);
   append(buffer, copy);
   append(buffer, call);
+  CUpti_ActivityMemory4 memory{};
+  memory.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+  memory.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  memory.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  memory.address = 0x7f00;
+  memory.bytes = 1 << 21;
+  memory.timestamp = 5000;
+  memory.deviceId = 2;
+  append(buffer, memory);
   CuptiRecord* record = nullptr;
   REQUIRE(cupti.next(buffer.data(), buffer.size(), &record) == kCuptiSuccess);
   CuptiKernelRecord read{};
@@ -134,6 +154,15 @@ TEST_CASE("the real CUPTI walks over records as the recorder reads them") {
   std::memcpy(&read_call, record, sizeof read_call);
   CHECK(read_call.function == 211);
   CHECK(read_call.thread == 77);
+  REQUIRE(cupti.next(buffer.data(), buffer.size(), &record) == kCuptiSuccess);
+  CuptiMemoryRecord read_memory{};
+  std::memcpy(&read_memory, record, sizeof read_memory);
+  CHECK(read_memory.operation == kMemoryReleased);
+  CHECK(read_memory.memory == 3);
+  CHECK(read_memory.address == 0x7f00);
+  CHECK(read_memory.bytes == 1 << 21);
+  CHECK(read_memory.time == 5000);
+  CHECK(read_memory.device == 2);
   CHECK(cupti.next(buffer.data(), buffer.size(), &record) == kCuptiMaxLimit);
   const char* name = nullptr;
   REQUIRE(cupti.function_name(kCuptiRuntime, 211, &name) == kCuptiSuccess);

@@ -48,7 +48,10 @@ enum class KernelLogKind : std::uint8_t {
   kOverhead,         // `detail`: the upper half of CUPTI's kind
   kCall,             // of the runtime or driver, `lane`: the thread
   kRange,            // of NVTX, `lane`: the thread in which it ended; times of CLOCK_MONOTONIC
+  kMemory,           // `detail`: kMemory..., `memory`: CUPTI's kind, `device`, `lane`: the address, `value`: bytes
 };
+
+inline constexpr std::uint8_t kMemoryAllocated = 1, kMemoryReleased = 2;
 
 struct KernelLogEntry {
   KernelLogKind kind = KernelLogKind::kName;

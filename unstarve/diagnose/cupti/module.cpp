@@ -1,6 +1,7 @@
 // libunstarve_cupti.so, which CUDA loads when a program initialises it, and NVTX at the first range, because watch sets
-// CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH. From a thread of its own, it records kernels, copies and calls of
-// the runtime by CUPTI, and ranges (nvtx_ranges.h), in short windows, into the file that kernel_log.h describes.
+// CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH. From a thread of its own, it records kernels, copies, memory and
+// calls of the runtime by CUPTI, and ranges (nvtx_ranges.h), in short windows, into the file that kernel_log.h
+// describes.
 //
 //   CUDA starts      3 s             4 s                   13 s            14 s
 //   |----------------|== recording ==|---------------------|== recording ==|--- ...
@@ -133,6 +134,17 @@ void write_record(const CuptiRecord* record) {
       entry.detail = static_cast<std::uint8_t>(overhead.overhead >> 16);
       entry.begin_ns = static_cast<std::int64_t>(overhead.start);
       entry.end_ns = static_cast<std::int64_t>(overhead.end);
+      break;
+    }
+    case kCuptiMemory: {
+      const auto memory = read_as<CuptiMemoryRecord>(record);
+      entry.kind = KernelLogKind::kMemory;
+      entry.detail = static_cast<std::uint8_t>(memory.operation);
+      entry.memory = static_cast<std::uint8_t>(memory.memory);
+      entry.device = static_cast<std::uint8_t>(memory.device);
+      entry.begin_ns = entry.end_ns = static_cast<std::int64_t>(memory.time);
+      entry.value = memory.bytes;
+      entry.lane = memory.address;
       break;
     }
     case kCuptiDriverCall:

@@ -11,7 +11,7 @@ namespace unstarve {
 namespace {
 
 constexpr std::uint32_t kKinds[] = {kCuptiConcurrentKernel, kCuptiMemcpy,   kCuptiMemset,
-                                    kCuptiSynchronisation,  kCuptiOverhead};
+                                    kCuptiSynchronisation,  kCuptiOverhead, kCuptiMemory};
 constexpr std::uint32_t kMostFunctions = 2000;  // of the runtime and of the driver each
 using Seconds = std::chrono::duration<double>;
 

@@ -120,6 +120,11 @@ class Sampler::Thread {
     RunProfile profile =
         profile_of(seconds, std::move(processes), std::move(stacks), disturbed ? StepUse() : kernels.steps);
     profile.trace = std::move(kernels.trace);
+    for (const RankUse& rank : profile.ranks) {
+      if (!profile.trace) break;
+      for (ProcessKernels& process : profile.trace->processes)
+        if (process.pid == rank.pid) process.rank = rank.numbers.global;
+    }
     profile.watching.kernels_missing = std::move(kernels.missing);
     // Single steps are better than a period.
     if (profile.steps.seconds.empty() && profile.trace && !disturbed) {

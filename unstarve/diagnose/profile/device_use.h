@@ -124,6 +124,30 @@ struct TraceWindow {
 inline constexpr std::size_t kWindowSteps = 3;
 inline constexpr std::size_t kMostSpans = 2000;
 
+// Device memory that a process allocated from CUDA and released, of all its devices, in the analysed time: watch
+// records it in windows. Levels are bytes more than the least in the window, as what was allocated earlier is unknown.
+// Memory that an allocator of a framework keeps and reuses does not appear.
+struct MemoryUse {
+  std::int64_t allocations = 0, releases = 0;
+  std::int64_t allocated_bytes = 0;
+  std::int64_t peak_bytes = 0;  // the highest level
+  double growth_bytes = 0;      // per step, mean; 0 without steps
+  std::vector<double> levels;   // the highest of each step, bytes; empty without steps, or if nothing changed
+};
+
+// What a watched process did on its devices.
+struct ProcessKernels {
+  int pid = 0;
+  int rank = -1;  // in the whole job; -1: unknown
+  std::int64_t kernels = 0;
+  std::int64_t steps = 0;
+  double step_s = 0;             // median
+  double busy_share = 0;         // of the analysed time, mean of its devices
+  std::int64_t peak_memory = 0;  // as MemoryUse
+  double memory_growth = 0;
+  std::string missing;  // why no kernels, or no more, were recorded; empty: no reason
+};
+
 struct NamedTime {
   std::string name;
   std::int64_t count = 0;
@@ -152,6 +176,8 @@ struct TraceUse {
   std::vector<NamedTime> operators;  // the same, by the time without the operators that they call
   IdleGaps gaps;                     // this and the window are missing in JSON of earlier programs
   TraceWindow window;
+  MemoryUse memory;                       // missing in JSON if nothing changed
+  std::vector<ProcessKernels> processes;  // of watch: most kernels first, the others of TraceUse are of the first
 };
 inline constexpr std::size_t kMostSteps = 100'000;
 inline constexpr std::size_t kMostNames = 20;

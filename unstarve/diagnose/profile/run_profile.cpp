@@ -93,6 +93,9 @@ void from_json(const nlohmann::json& json, WindowSpan& span) {
           json.at(3).get<double>(), json.at(4).get<double>()};
 }
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryUse, allocations, releases, allocated_bytes, peak_bytes, growth_bytes, levels)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessKernels, pid, rank, kernels, steps, step_s, busy_share, peak_memory,
+                                   memory_growth, missing)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceWindow, seconds, steps, lanes, names, spans, left_out)
 
 const std::vector<ProcessUse>& steady_processes(const RunProfile& profile) {
@@ -154,6 +157,9 @@ std::string to_json(const RunProfile& profile) {
     json["trace"] = *profile.trace;
     json["trace"]["gaps"] = profile.trace->gaps;
     json["trace"]["window"] = profile.trace->window;
+    if (const MemoryUse& memory = profile.trace->memory; memory.allocations + memory.releases > 0)
+      json["trace"]["memory"] = memory;
+    if (!profile.trace->processes.empty()) json["trace"]["processes"] = profile.trace->processes;
   }
   if (!profile.gpus.empty()) json["gpus"] = profile.gpus;
   if (!profile.timeline.gpu.empty()) json["timeline"]["gpu"] = profile.timeline.gpu;
@@ -167,6 +173,8 @@ namespace {
 TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
   TraceUse trace = json.get<TraceUse>();
   if (json.contains("gaps")) trace.gaps = json.at("gaps").get<IdleGaps>();
+  if (json.contains("memory")) trace.memory = json.at("memory").get<MemoryUse>();
+  if (json.contains("processes")) trace.processes = json.at("processes").get<std::vector<ProcessKernels>>();
   if (!json.contains("window")) return trace;
   trace.window = json.at("window").get<TraceWindow>();
   const auto check = [&](const char* what, int index, std::size_t size) {

@@ -90,6 +90,8 @@ TEST_CASE("what a trace shows is the same after JSON") {
   trace.gaps.count[3] = 4;
   trace.gaps.seconds[3] = 0.5;
   trace.window = {0.25, {0, 0.125}, {"main thread"}, {"gemm"}, {{0, 0, StepActivity::kLoader, 0.5, 0.125}}, 7};
+  trace.memory = {3, 2, 4096, 2048, 0.5, {1024, 2048}};
+  trace.processes = {{4711, 1, 900, 5, 0.25, 0.5, 2048, 0.5, "gone"}};
   profile.trace = trace;
   const RunProfile read = run_profile_from_json(to_json(profile), "x");
   REQUIRE(read.trace);
@@ -97,6 +99,8 @@ TEST_CASE("what a trace shows is the same after JSON") {
   CHECK(read.trace->framework == Framework::kJax);
   CHECK(read.trace->copies[0].host_memory == MemoryKind::kPinned);
   CHECK(read.trace->steps[0].parts[5] == 0.125);
+  CHECK(read.trace->memory.levels == std::vector<double>{1024, 2048});
+  CHECK(read.trace->processes[0].missing == "gone");
   std::string json = to_json(profile);
   for (const auto& [from, to] : {std::pair{"gaps", "grab"}, {"window", "wizard"}}) {  // of an earlier program
     std::string earlier = json;

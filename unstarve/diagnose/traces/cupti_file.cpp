@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "unstarve/core/error.h"
@@ -88,6 +89,7 @@ class KernelLogReader {
     if (file_.size() + kLongestText + 100 > kMostLogBytes && facts_.message.empty())
       facts_.message = fmt::format("the limit of {} MB for kernels was reached", kMostLogBytes >> 20);
     add_events();
+    add_memory();
     return std::move(facts_);
   }
 
@@ -137,6 +139,7 @@ class KernelLogReader {
         if (const auto end_ns = in_clock_of_window(entry.end_ns); is_time(end_ns))
           latest_ns_ = std::max(latest_ns_, end_ns);
         return true;
+      case KernelLogKind::kMemory: memory_.push_back(entry); return true;
       case KernelLogKind::kKernel:
       case KernelLogKind::kCopy:
       case KernelLogKind::kMemset:
@@ -242,6 +245,27 @@ class KernelLogReader {
     }
   }
 
+  // A release counts the bytes of its allocation if that was recorded, as records of releases may have none.
+  void add_memory() {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // sums do not overflow
+    std::stable_sort(memory_.begin(), memory_.end(),
+                     [](const KernelLogEntry& a, const KernelLogEntry& b) { return a.begin_ns < b.begin_ns; });
+    std::unordered_map<std::uint64_t, std::uint64_t> live;  // bytes by address
+    for (const KernelLogEntry& entry : memory_) {
+      if (cupti_memory(entry.memory) != MemoryKind::kDevice) continue;
+      std::uint64_t bytes = std::min(entry.value, kMostBytes);
+      const bool allocated = entry.detail == kMemoryAllocated;
+      if (allocated) {
+        live[entry.lane] = bytes;
+      } else if (const auto known = live.find(entry.lane); known != live.end()) {
+        bytes = known->second;
+        live.erase(known);
+      }
+      const auto change = static_cast<std::int64_t>(bytes);
+      if (in_window(entry)) events_.memory.push_back({entry.begin_ns, allocated ? change : -change});
+    }
+  }
+
   void add_event(const KernelLogEntry& entry, Interval part, bool has_calls) {
     TraceEvent event;
     event.begin_ns = part.begin;
@@ -301,7 +325,7 @@ class KernelLogReader {
   TraceEvents& events_;
   std::size_t offset_ = 0;
   KernelLogFacts facts_;
-  std::vector<KernelLogEntry> entries_, ranges_;  // ranges of the current window
+  std::vector<KernelLogEntry> entries_, memory_, ranges_;  // ranges of the current window
   std::map<std::uint32_t, std::string> names_;
   std::map<std::uint32_t, Name> ids_;
   bool open_ = false, usable_ = false;

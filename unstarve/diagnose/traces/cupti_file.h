@@ -1,8 +1,8 @@
 #pragma once
-// Reads the file that the library in a watched process writes (cupti/kernel_log.h): kernels, copies, calls of the
-// runtime and NVTX ranges in short windows. Names of kernels are demangled. Calls of the driver within calls of the
-// runtime are left out, and so are ranges without a known meaning (activity_names.h), and those of a window of which
-// some were lost.
+// Reads the file that the library in a watched process writes (cupti/kernel_log.h): kernels, copies, device memory,
+// calls of the runtime and NVTX ranges in short windows. Names of kernels are demangled. Calls of the driver within
+// calls of the runtime are left out, and so are ranges without a known meaning (activity_names.h), and those of a
+// window of which some were lost.
 //
 // Threads: one. Ownership: values.
 // Failure: Error(kInput) for a file of another kind, or an entry of an unknown kind. A file may end within an entry, as

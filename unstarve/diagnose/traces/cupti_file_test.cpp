@@ -63,6 +63,15 @@ class LogBytes {
          .end_ns = ns(end_ms),
          .value = 1000});
   }
+  void memory(std::uint8_t operation, std::uint64_t address, std::uint64_t bytes, double ms, std::uint8_t kind = 3) {
+    add({.kind = KernelLogKind::kMemory,
+         .detail = operation,
+         .memory = kind,
+         .begin_ns = ns(ms),
+         .end_ns = ns(ms),
+         .value = bytes,
+         .lane = address});
+  }
   void overhead(std::uint8_t kind, double begin_ms, double end_ms) {
     add({.kind = KernelLogKind::kOverhead, .detail = kind, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms)});
   }
@@ -226,6 +235,57 @@ TEST_CASE("ranges of a program without CUDA") {
   const StepUse steps = steps_by_ranges(facts);
   CHECK(steps.seconds.size() == 10);  // without the first and the last
   CHECK(std::count_if(steps.seconds.begin(), steps.seconds.end(), [](double s) { return s == Approx(0.01); }) == 8);
+}
+
+TEST_CASE("device memory of the steps") {
+  LogBytes log = two_windows();
+  std::uint64_t kept = 0x9000;
+  log.memory(kMemoryAllocated, 0x500, 700, 500);  // before the first window
+  for (const double begin : {1000.0, 10'000.0}) {
+    for (int step = 0; step < 10; ++step) {
+      const double time = begin + 3 + 10 * step;
+      log.memory(kMemoryReleased, 0x1000, 0, time + 8);  // records of one window have any order
+      log.memory(kMemoryAllocated, 0x1000, 5000, time + 1);
+      log.memory(kMemoryAllocated, kept++, 100, time + 2);
+      log.memory(kMemoryAllocated, 0x7000, 1'000'000, time + 3, 2);  // pinned memory of the host
+    }
+  }
+  TraceEvents events;
+  const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  std::vector<double> ends;  // of CLOCK_MONOTONIC, half a second earlier
+  for (const double begin : {1000.0, 10'000.0})
+    for (int step = 0; step < 10; ++step) ends.push_back(1e-3 * (begin - 500 + 3 + 10 * step));
+  REQUIRE(add_marked_steps(facts, ends, events));
+  const TraceUse trace = reduce_trace(events);
+  const MemoryUse& memory = trace.memory;
+  const auto steps = static_cast<std::int64_t>(trace.steps.size());
+  REQUIRE(steps == 17);  // without the first
+  CHECK(memory.allocations == 2 * steps);
+  CHECK(memory.releases == steps);
+  CHECK(memory.allocated_bytes == 5100 * steps);
+  CHECK(memory.growth_bytes == Approx(100));
+  REQUIRE(memory.levels.size() == trace.steps.size());
+  CHECK(memory.levels[0] == 5200);
+  CHECK(memory.levels[1] == 5300);
+  CHECK(memory.levels[8] == 5100);  // the second window begins again
+  CHECK(memory.peak_bytes == 5900);
+
+  // The same by kernels, whose steps begin between allocations and releases.
+  TraceEvents by_kernels;
+  REQUIRE(add_steps_by_kernels(read_kernel_log(log.bytes(), "x", by_kernels), by_kernels));
+  CHECK(reduce_trace(by_kernels).memory.peak_bytes >= 5900);
+
+  LogBytes other = two_windows();  // a release of what was allocated before, and steps that are unknown
+  other.memory(kMemoryReleased, 0x500, 700, 1020);
+  other.memory(kMemoryAllocated, 0x600, 300, 1030);
+  TraceEvents without_steps;
+  (void)read_kernel_log(other.bytes(), "x", without_steps);
+  const MemoryUse rest = reduce_trace(without_steps).memory;
+  CHECK(rest.releases == 1);
+  CHECK(rest.allocations == 1);
+  CHECK(rest.peak_bytes == 700);  // more than the least
+  CHECK(rest.growth_bytes == 0);
+  CHECK(rest.levels.empty());
 }
 
 TEST_CASE("time that CUPTI itself takes") {

@@ -2,8 +2,10 @@
 // The kernels and NVTX ranges that the processes of a watched command have recorded (cupti/kernel_log.h), reduced to a
 // TraceUse and to steps.
 //
-// Of several processes, that with the most kernels is evaluated; without kernels, that with the most ranges that may be
-// steps. Steps of the trace are those of un.step(), those of ranges, or are found by the sequence of kernels.
+// Each process that has recorded kernels, or why it could not, is in `processes` of the trace; all other figures are of
+// the one with the most kernels (of several, the smallest process id). Without kernels, the steps are those of the
+// process with the most ranges that may be steps. Steps of a trace are those of un.step(), those of ranges, or are
+// found by the sequence of kernels. One log at a time is in memory.
 //
 // Threads: any. Failure: only std::bad_alloc; what cannot be read is explained in `missing`.
 

@@ -110,6 +110,7 @@ class Reduction {
     sum_devices();
     sum_host();
     sweep();
+    sum_memory();
     use_.window = window_of(source_, steps_, main_, launching_);
     return use_;
   }
@@ -310,6 +311,43 @@ class Reduction {
       if (steps_.found) use_.steps.push_back(step);
     }
     add_gap(gap);
+  }
+
+  void sum_memory() {
+    MemoryUse& memory = use_.memory;
+    auto change = source_.memory.begin();
+    auto step = steps_.windows.begin();
+    std::int64_t grown = 0;
+    for (const Interval& window : source_.recorded) {
+      std::int64_t level = 0, least = 0;
+      // The highest level until then.
+      const auto advance = [&](std::int64_t until, bool in_step) {
+        std::int64_t highest = level;
+        for (; change != source_.memory.end() && change->time_ns < until; ++change) {
+          level += change->bytes;
+          least = std::min(least, level);
+          highest = std::max(highest, level);
+          if (!in_step) continue;
+          ++(change->bytes < 0 ? memory.releases : memory.allocations);
+          memory.allocated_bytes += std::max(change->bytes, std::int64_t{0});
+        }
+        return highest;
+      };
+      std::vector<std::int64_t> levels;  // of its steps
+      for (; step != steps_.windows.end() && step->begin < window.end; ++step) {
+        (void)advance(step->begin, false);
+        const std::int64_t before = level;
+        levels.push_back(advance(step->end, true));
+        grown += level - before;
+      }
+      (void)advance(window.end, false);
+      for (const std::int64_t highest : levels) {
+        memory.peak_bytes = std::max(memory.peak_bytes, highest - least);
+        if (steps_.found) memory.levels.push_back(static_cast<double>(highest - least));
+      }
+    }
+    if (memory.allocations + memory.releases == 0) memory = {};
+    if (steps_.found) memory.growth_bytes = static_cast<double>(grown) / static_cast<double>(steps_.windows.size());
   }
 
   void add_gap(double& gap) {

@@ -54,6 +54,12 @@ struct TraceEvent {
   MemoryKind host_memory = MemoryKind::kUnknown;  // of a copy
 };
 
+// Memory of a device that was allocated from CUDA, or released.
+struct MemoryChange {
+  std::int64_t time_ns = 0;
+  std::int64_t bytes = 0;  // negative: released
+};
+
 inline constexpr std::size_t kMostEvents = 16'000'000;  // 640 MB; a Kineto trace of 4 GB has about as many
 inline constexpr int kMostDevices = 64;
 inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;  // 73 years; differences of times do not overflow
@@ -84,7 +90,8 @@ class TraceEvents {
   std::string format;
   Framework framework = Framework::kUnknown;
   std::int64_t image_bytes = 0;
-  std::vector<Interval> recorded;  // in order, disjoint; empty: everything from the first event to the last one
+  std::vector<MemoryChange> memory;  // of all devices, in order
+  std::vector<Interval> recorded;    // in order, disjoint; empty: everything from the first event to the last one
 
  private:
   struct Hash {

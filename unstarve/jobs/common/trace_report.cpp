@@ -10,6 +10,7 @@
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/jobs/common/report_parts.h"
+#include "unstarve/jobs/common/trace_text.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -124,6 +125,15 @@ FiguresTable devices_table(const TraceUse& trace) {
   return table;
 }
 
+FiguresTable processes_with_kernels(const TraceUse& trace) {
+  return {fmt::format("Processes with kernels; charts and other figures of kernels are those of process {}",
+                      trace.processes.front().pid),
+          {"process", "rank", "kernels", "steps", "ms per step", "busy", "memory", "growth per step", "not recorded"},
+          kernel_process_rows(trace),
+          false,
+          true};
+}
+
 FiguresTable copies_table(const TraceUse& trace) {
   FiguresTable table{"Copies", {"direction", "number", "bytes", "ms", "overlapped", "host memory"}, {}, false, true};
   for (const CopyUse& copy : trace.copies) {
@@ -158,7 +168,13 @@ void add_trace(CurveSection& section, const TraceUse& trace) {
   for (BarChart& chart : std::array{split_chart(trace), gaps_chart(trace.gaps)})
     if (!chart.bars.empty()) section.bars.push_back(std::move(chart));
   if (trace.steps.size() >= 2) section.charts.push_back(parts_chart(trace));
+  if (trace.memory.levels.size() >= 2) {
+    CurveChart chart = steps_chart("Device memory from CUDA: the most in each step, above the least in its window, MB");
+    add_curve(chart, "memory", trace.memory.levels, 1, 1e-6);
+    section.charts.push_back(std::move(chart));
+  }
   if (!trace.window.spans.empty()) section.timelines.push_back(timeline_of(trace.window));
+  if (trace.processes.size() > 1) section.tables.push_back(processes_with_kernels(trace));
   if (!trace.devices.empty()) section.tables.push_back(devices_table(trace));
   if (!trace.copies.empty()) section.tables.push_back(copies_table(trace));
   if (!trace.kernels.empty()) section.tables.push_back(names_table("Kernels", trace.kernels, trace.analysed_s));

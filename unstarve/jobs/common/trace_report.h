@@ -1,6 +1,6 @@
 #pragma once
 // What the pages of diagnose and watch show of a trace: parts of the steps, gaps between kernels, a timeline of a few
-// steps, accelerators, copies, kernels and operators.
+// steps, device memory, accelerators, copies, kernels and operators, processes with kernels.
 //
 // Threads: pure functions. Failure: none.
 

@@ -46,6 +46,35 @@ std::string names_of(const char* title, const std::vector<NamedTime>& names, con
   return text;
 }
 
+std::string bytes_text(double bytes) { return format_bytes(static_cast<std::uint64_t>(std::max(bytes, 0.0))); }
+
+std::string memory_of(const TraceUse& trace) {
+  const MemoryUse& memory = trace.memory;
+  if (memory.allocations + memory.releases == 0) return "";
+  const double steps = std::max(static_cast<double>(trace.steps.size()), 1.0);
+  const auto allocations = static_cast<double>(memory.allocations), releases = static_cast<double>(memory.releases);
+  std::string text = fmt::format(
+      "\ndevice memory from CUDA: {} allocations of {} and {} releases{}; at most {} more than the least in a "
+      "window",
+      format_rate(allocations / steps), bytes_text(static_cast<double>(memory.allocated_bytes) / steps),
+      format_rate(releases / steps), trace.steps.empty() ? "" : " per step",
+      bytes_text(static_cast<double>(memory.peak_bytes)));
+  if (memory.growth_bytes >= 1) text += fmt::format("; grows by {} per step", bytes_text(memory.growth_bytes));
+  return text + "\n";
+}
+
+std::string processes_of(const TraceUse& trace) {
+  if (trace.processes.size() < 2) return "";
+  std::string text;
+  for (const std::vector<std::string>& row : kernel_process_rows(trace)) {
+    text += fmt::format("{:>8} {:>5} {:>9} {:>7} {:>10} {:>7} {:>12} {:>12}  {}\n", row[0], row[1], row[2], row[3],
+                        row[4], row[5], row[6], row[7], row[8]);
+  }
+  return fmt::format(
+      "\n{:>8} {:>5} {:>9} {:>7} {:>10} {:>7} {:>12} {:>12}\n{}the figures above are those of process {}\n", "process",
+      "rank", "kernels", "steps", "ms", "busy", "memory", "growth", text, trace.processes.front().pid);
+}
+
 std::string source_of(const TraceUse& trace) {
   std::vector<double> seconds;
   for (const TraceStep& step : trace.steps) seconds.push_back(step.seconds);
@@ -58,12 +87,26 @@ std::string source_of(const TraceUse& trace) {
 
 }  // namespace
 
+std::vector<std::vector<std::string>> kernel_process_rows(const TraceUse& trace) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ProcessKernels& process : trace.processes) {
+    const auto known = [&](std::string text) { return process.kernels > 0 ? std::move(text) : std::string(); };
+    const bool steps = process.steps > 0;
+    rows.push_back({std::to_string(process.pid), process.rank < 0 ? "" : std::to_string(process.rank),
+                    std::to_string(process.kernels), known(std::to_string(process.steps)),
+                    steps ? format_rate(1e3 * process.step_s) : "", known(format_percent(process.busy_share)),
+                    known(bytes_text(static_cast<double>(process.peak_memory))),
+                    steps ? bytes_text(process.memory_growth) : "", printable(process.missing)});
+  }
+  return rows;
+}
+
 std::string trace_to_text(const TraceUse& trace) {
   if (trace.analysed_s <= 0) return "";
-  return parts_of(trace) + devices_of(trace) +
+  return parts_of(trace) + devices_of(trace) + memory_of(trace) +
          (trace.kernels.empty() ? names_of("operator on the CPU", trace.operators, trace)
                                 : names_of("kernel", trace.kernels, trace)) +
-         source_of(trace);
+         source_of(trace) + processes_of(trace);
 }
 
 }  // namespace unstarve
