@@ -246,6 +246,17 @@ def test_steps_and_the_loader_by_nvtx_ranges(tmp_path):
     assert 0.4 < trace["parts"][5] / trace["analysed_s"] < 0.6
 
 
+def test_rates_of_ranks_by_nvtx_ranges(tmp_path):
+    (tmp_path / "program.py").write_text(RANGES)
+    one = f"{sys.executable} {tmp_path / 'program.py'} 5"
+    _, profile, _ = watch(tmp_path, command=["sh", "-c", f"RANK=0 {one} & RANK=1 {one} & wait"])
+    ranks = profile["ranks"]
+    assert [rank["numbers"]["global"] for rank in ranks] == [0, 1]
+    for rank in ranks:
+        assert 37 < rank["steps"]["rate"] <= 50
+        assert rank["steps"]["ends_s"] == []
+
+
 def test_un_step_has_precedence_over_nvtx_ranges(tmp_path):
     _, profile = watch_ranges(tmp_path, "step", "cuda", "5")
     assert profile["steps"]["source"] == "un.step()"

@@ -79,6 +79,26 @@ def test_the_figures_change(watched):
     assert wait_for(lambda: (now := steps()) and now > first)
 
 
+def test_steps_by_nvtx_ranges():
+    pytest.importorskip("nvtx")
+    program = ("import nvtx, time\nwhile True:\n    with nvtx.annotate('step'):\n        time.sleep(0.02)\n")
+    port = free_port()
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_INJECTION64_PATH")}
+    environment |= {"UNSTARVE_CUPTI_TIMES": "0.5,1,0.5", "UNSTARVE_PY_SPY": "/no/such/py-spy"}
+    process = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--metrics", f"127.0.0.1:{port}", "--",
+                                sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        text = wait_for(lambda: (text := get(f"http://127.0.0.1:{port}/metrics"))
+                        and "unstarve_steps_per_second " in text and text)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert 25 < float(figures["unstarve_steps_per_second"]) < 50
+    assert 0.02 <= float(figures['unstarve_step_seconds{quantile="0.5"}']) < 0.03
+    assert "unstarve_steps_total" not in figures  # of windows
+
+
 @pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed")
 def test_prometheus_scrapes_and_the_queries_of_the_dashboard_run(watched, tmp_path):
     (tmp_path / "prometheus.yml").write_text(

@@ -96,7 +96,7 @@ void add_steps(Metrics& metrics, const RunProfile& profile) {
     metrics.one("steps_total", "counter", "Training steps that un.step() marked.", static_cast<double>(steps.count));
   metrics.one("steps_per_second", "gauge", "Training steps per second.", steps.rate);
   if (steps.seconds.empty()) return;  // only their period is known
-  metrics.begin("step_seconds", "gauge", "Time of the latest 2048 steps.");
+  metrics.begin("step_seconds", "gauge", "Time of the latest 2048 steps that were seen.");
   for (const double quantile_of : {0.5, 0.9, 0.99})
     metrics.add(fmt::format("quantile=\"{}\"", quantile_of), quantile(steps.seconds, quantile_of));
 }

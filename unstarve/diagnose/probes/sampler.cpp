@@ -114,24 +114,8 @@ class Sampler::Thread {
     add_to_timeline(seconds, processes);
     read_rank_numbers(processes);
     PythonStacks stacks = stacks_.finish();
-    RecordedKernels kernels = read_kernel_logs(
-        options_.steps, [this](std::uint32_t program) { return read_step_times(options_.steps, program); });
-    const bool disturbed = kernels.trace && is_disturbed(*kernels.trace);
-    RunProfile profile =
-        profile_of(seconds, std::move(processes), std::move(stacks), disturbed ? StepUse() : kernels.steps);
-    profile.trace = std::move(kernels.trace);
-    for (const RankUse& rank : profile.ranks) {
-      if (!profile.trace) break;
-      for (ProcessKernels& process : profile.trace->processes)
-        if (process.pid == rank.pid) process.rank = rank.numbers.global;
-    }
-    profile.watching.kernels_missing = std::move(kernels.missing);
-    // Single steps are better than a period.
-    if (profile.steps.seconds.empty() && profile.trace && !disturbed) {
-      StepUse steps = steps_of_kernels(*profile.trace);
-      if (!steps.source.empty()) profile.steps = std::move(steps);
-    }
-    return profile;
+    read_kernels();
+    return profile_of(seconds, std::move(processes), std::move(stacks));
   }
 
   [[nodiscard]] int recorder() const {
@@ -152,8 +136,12 @@ class Sampler::Thread {
     timeline_.add(seconds, processes, gpus_.take_utilisation());
   }
 
-  [[nodiscard]] RunProfile profile_of(double seconds, std::vector<ProcessUse> processes, PythonStacks stacks,
-                                      const StepUse& ranges = {}) const {
+  void read_kernels() {
+    kernels_ = read_kernel_logs(options_.steps,
+                                [this](std::uint32_t program) { return read_step_times(options_.steps, program); });
+  }
+
+  [[nodiscard]] RunProfile profile_of(double seconds, std::vector<ProcessUse> processes, PythonStacks stacks) const {
     RunProfile profile;
     profile.machine = machine_.use(seconds);
     profile.processes = std::move(processes);
@@ -161,13 +149,26 @@ class Sampler::Thread {
     profile.timeline = timeline_.timeline();
     profile.stacks = std::move(stacks);
     profile.steps = read_step_logs(options_.steps);
-    if (profile.steps.source.empty()) profile.steps = more_exact(ranges, stacks_.steps());
+    if (profile.steps.source.empty()) profile.steps = more_exact(kernels_.steps, stacks_.steps());
     // The periods of a CPU quota are not steps.
     if (profile.steps.source.empty() && profile.machine.throttled_share < kThrottled) profile.steps = periods_.steps();
+    profile.trace = kernels_.trace;
+    // Single steps are better than a period.
+    if (profile.steps.seconds.empty() && profile.trace && !is_disturbed(*profile.trace)) {
+      StepUse steps = steps_of_kernels(*profile.trace);
+      if (!steps.source.empty()) profile.steps = std::move(steps);
+    }
     profile.gpus = gpus_.use();
-    profile.watching = {seconds,         looks_, cpu_s_ + gpus_.cpu_s() + periods_.cpu_s(), stacks_.cpu_s(), "",
-                        gpus_.missing(), ""};
+    profile.watching = {seconds,         looks_, cpu_s_ + gpus_.cpu_s() + periods_.cpu_s(),
+                        stacks_.cpu_s(), "",     gpus_.missing(),
+                        kernels_.missing};
     profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());
+    if (!profile.trace) return profile;
+    for (ProcessKernels& process : profile.trace->processes) {
+      const auto rank = std::find_if(profile.ranks.begin(), profile.ranks.end(),
+                                     [&](const RankUse& one) { return one.pid == process.pid; });
+      if (rank != profile.ranks.end()) process.rank = rank->numbers.global;
+    }
     return profile;
   }
 
@@ -175,6 +176,7 @@ class Sampler::Thread {
     std::map<int, RankFacts> facts;
     for (const auto& [pid, numbers] : numbers_) facts[pid].numbers = numbers;
     for (auto& [pid, stacks] : stacks_.by_process()) facts[pid].stacks = stacks;
+    for (const auto& [pid, rate] : kernels_.step_rates) facts[pid].steps.rate = rate;
     for (auto& [pid, steps] : read_rank_steps(options_.steps, to_unix_s())) facts[pid].steps = steps;
     return facts;
   }
@@ -211,7 +213,7 @@ class Sampler::Thread {
   }
 
   void sample() {
-    Interval look{0.02, 10}, find{1, 60};
+    Interval look{0.02, 10}, find{1, 60}, kernels{5, 600};
     const double begin_cpu = thread_cpu_s();
     while (true) {
       const double seconds = now();
@@ -229,6 +231,11 @@ class Sampler::Thread {
           recorder_ = stacks_.recorder();
         }
         periods_.look(seconds, processes, [this] { return periods_are_allowed(); });
+        if (options_.latest && seconds >= kernels.next_s) {  // a log may have 32 MB
+          const double begin = thread_cpu_s();
+          read_kernels();
+          kernels.done(seconds, thread_cpu_s() - begin, options_.cpu_share);
+        }
         if (options_.latest) {
           options_.latest->set(
               std::make_shared<RunProfile>(profile_of(seconds, std::move(processes), stacks_.so_far())));
@@ -257,6 +264,7 @@ class Sampler::Thread {
   SteadyPart steady_;
   StackProbe stacks_;
   StepProbe periods_;
+  RecordedKernels kernels_;             // when they were last read
   std::map<int, RankNumbers> numbers_;  // by process id
   mutable std::mutex recorder_mutex_;   // held while the recorder is started, so that its number is never unknown
   int recorder_ = 0;

@@ -5,6 +5,7 @@
 //   1 s to 60 s apart      new processes, counters of the machine, timeline; stacks of Python, see StackProbe
 //   in windows of 8 s      counters of the main thread, from another thread, see StepProbe
 //   0.1 to 10 s apart      GPUs, from another thread, see GpuProbe
+//   5 to 600 s apart       kernels and NVTX ranges, if the profile is published; and at the end. See kernel_logs.h
 //
 // Cost:    the intervals are chosen so that the work takes less than `cpu_share` of one core each, and so are the
 //          distances of windows in which stacks are recorded. Windows of StepProbe take less than a half of it.

@@ -38,10 +38,10 @@ struct RankStacks {
   double hottest_share = 0;
 };
 
-// Marked by un.step(); all are empty otherwise.
+// Marked by un.step(); otherwise, only the rate may be known, by NVTX ranges or kernels.
 struct RankSteps {
   std::int64_t count = 0;      // of all steps
-  double rate = 0;             // per second
+  double rate = 0;             // per second; 0: unknown
   std::vector<double> ends_s;  // unix times of the latest 2048 at most, in order
 };
 

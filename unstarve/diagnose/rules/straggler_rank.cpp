@@ -195,11 +195,11 @@ std::vector<Cause> causes_of(const Comparison& compare) {
   return causes;
 }
 
-// Those that mark steps, if several do; otherwise all. Another process may work next to the ranks.
+// Those whose steps are known, if several are; otherwise all. Another process may work next to the ranks.
 std::vector<RankUse> compared_ranks(const RunProfile& profile) {
   std::vector<RankUse> marked;
   for (const RankUse& rank : profile.ranks)
-    if (rank.steps.count > 0) marked.push_back(rank);
+    if (rank.steps.rate > 0) marked.push_back(rank);
   return marked.size() >= 2 ? marked : profile.ranks;
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 struct OneLog {
   KernelLogFacts facts;
+  StepUse ranges;
   TraceUse trace;
   ProcessKernels use;
 };
@@ -32,11 +33,13 @@ OneLog evaluate(const std::filesystem::path& file, const StepTimes& step_times) 
   log.use.pid = static_cast<int>(log.facts.process);
   log.use.kernels = log.facts.kernels;
   log.use.missing = log.facts.message;
+  log.ranges = steps_by_ranges(log.facts);
   if (log.facts.kernels == 0) return log;
   const std::vector<double> times = step_times(log.facts.process);
   if (!add_marked_steps(log.facts, times, events)) (void)add_steps_by_kernels(log.facts, events);
   TraceUse& trace = log.trace = reduce_trace(events);
   trace.overhead_s += cost_of_recording(log.facts, times) * trace.analysed_s;
+  if (is_disturbed(trace)) log.ranges = {};
   std::vector<double> steps;
   for (const TraceStep& step : trace.steps) steps.push_back(step.seconds);
   log.use.steps = static_cast<std::int64_t>(steps.size());
@@ -46,6 +49,13 @@ OneLog evaluate(const std::filesystem::path& file, const StepTimes& step_times) 
   log.use.peak_memory = trace.memory.peak_bytes;
   log.use.memory_growth = trace.memory.growth_bytes;
   return log;
+}
+
+// Steps per second; 0: unknown.
+double rate_of(const OneLog& log) {
+  if (!log.ranges.source.empty()) return log.ranges.rate;
+  if (log.trace.steps.empty() || is_disturbed(log.trace)) return 0;
+  return static_cast<double>(log.trace.steps.size()) / log.trace.analysed_s;
 }
 
 }  // namespace
@@ -62,6 +72,7 @@ RecordedKernels read_kernel_logs(const std::filesystem::path& folder, const Step
     if (entry->path().extension() != ".cupti") continue;
     try {
       OneLog log = evaluate(entry->path(), step_times);
+      if (const double rate = rate_of(log); rate > 0) recorded.step_rates[log.use.pid] = rate;
       if (log.use.kernels > 0 || !log.use.missing.empty()) processes.push_back(log.use);
       if (!log.use.missing.empty()) recorded.missing = log.use.missing;
       if (best.use.pid == 0 || rank(log) > rank(best)) best = std::move(log);
@@ -69,7 +80,7 @@ RecordedKernels read_kernel_logs(const std::filesystem::path& folder, const Step
       recorded.missing = failed.what();
     }
   }
-  recorded.steps = steps_by_ranges(best.facts);
+  recorded.steps = best.ranges;
   if (best.facts.kernels == 0) return recorded;
   recorded.missing = best.facts.message;
   std::sort(processes.begin(), processes.end(), [](const ProcessKernels& a, const ProcessKernels& b) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,9 @@ namespace unstarve {
 
 struct RecordedKernels {
   std::optional<TraceUse> trace;  // nothing: no process has recorded kernels
-  StepUse steps;                  // that ranges mark; `source` is empty if there are none
-  std::string missing;            // why kernels are missing although a process used CUDA; empty: no reason
+  StepUse steps;                  // that ranges mark; `source` is empty if there are none, or recording disturbs them
+  std::map<int, double> step_rates;  // steps per second of each process that ranges or kernels show, by its id
+  std::string missing;               // why kernels are missing although a process used CUDA; empty: no reason
 };
 
 // The ends of the latest steps that a process has marked, as read_step_times() (probes/step_log.h).
