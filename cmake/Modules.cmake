@@ -109,6 +109,8 @@ endfunction()
 function(unstarve_add_cupti_module)
   unstarve_module(cupti "" unstarve/diagnose/cupti/module.cpp unstarve/diagnose/cupti/kernel_log.cpp
     unstarve/diagnose/cupti/nvtx_ranges.cpp unstarve/diagnose/cupti/windows.cpp)
+  # Alone: what it calls `recorder` is a parameter in the other files.
+  set_source_files_properties(unstarve/diagnose/cupti/module.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(unstarve_cupti_module PRIVATE unstarve_options Threads::Threads ${CMAKE_DL_LIBS})
   target_link_options(unstarve_cupti_module PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,nodelete)
   add_dependencies(unstarve_diagnose unstarve_cupti_module)
