@@ -40,6 +40,7 @@ SUBFOLDERS = {
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "jobs": [("common", "host"), ("settings", "probe", "pack", "prepare", "tensorboard", "doctor"),
              ("ladder", "training"), ("finders", "capacity")],
+    "torch": [("graphs", "ranks"), "cuda"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/formats": [
         "arrays", ("cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),

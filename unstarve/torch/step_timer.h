@@ -9,7 +9,7 @@
 
 #include <torch/torch.h>
 
-#include "unstarve/torch/time_mark.h"
+#include "unstarve/torch/ranks/time_mark.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {

@@ -18,7 +18,7 @@
 
 #include "unstarve/models/synchronised_batch_norm.h"
 #include "unstarve/ranks/ranks.h"
-#include "unstarve/torch/time_mark.h"
+#include "unstarve/torch/ranks/time_mark.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
