@@ -86,8 +86,9 @@ def test_the_group_that_limits_is_confirmed(tmp_path, worker, main, limiting):
     assert f"slowing {name} by 20 %" in run.stderr
 
 
-def test_stopped_processes_continue_if_watch_is_killed(tmp_path):
-    watch = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--confirm", "--", *command(tmp_path, 0.02, 0.002, 60)],
+def killed_watch(folder):
+    """States of the program's processes after `watch` was killed while one was stopped; whether the guard ended."""
+    watch = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--confirm", "--", *command(folder, 0.02, 0.002, 60)],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     pids = []
     try:
@@ -104,9 +105,7 @@ def test_stopped_processes_continue_if_watch_is_killed(tmp_path):
         watch.send_signal(signal.SIGKILL)
         watch.wait()
         time.sleep(0.5)
-        assert states(pids), "the program ended"
-        assert "T" not in states(pids)
-        assert gone([guard])
+        return states(pids), gone([guard])
     finally:
         watch.kill()
         watch.wait()
@@ -117,8 +116,17 @@ def test_stopped_processes_continue_if_watch_is_killed(tmp_path):
                 pass
 
 
-def test_nothing_is_stopped_if_the_guard_was_killed(tmp_path):
-    watch = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--confirm", "--", *command(tmp_path, 0.02, 0.002, 18)],
+@pytest.mark.begin(run=killed_watch)
+def test_stopped_processes_continue_if_watch_is_killed(begun):
+    of_program, guard_ended = begun
+    assert of_program, "the program ended"
+    assert "T" not in of_program
+    assert guard_ended
+
+
+def killed_guard(folder):
+    """The finished `watch`, whose guard was killed at the start, and its messages."""
+    watch = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--confirm", "--", *command(folder, 0.02, 0.002, 14)],
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + 30
@@ -135,15 +143,21 @@ def test_nothing_is_stopped_if_the_guard_was_killed(tmp_path):
     finally:
         watch.kill()
         watch.wait()
+    return watch, errors
+
+
+@pytest.mark.begin(run=killed_guard)
+def test_nothing_is_stopped_if_the_guard_was_killed(begun):
+    watch, errors = begun
     assert watch.returncode == 0
     assert "not confirmed: the guard process was killed" in errors
 
 
-def test_a_short_run_is_not_confirmed(tmp_path):
-    out = tmp_path / "out.json"
-    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--confirm", "--out", out, "--",
-                          *command(tmp_path, 0.02, 0.002, 4)],
-                         capture_output=True, text=True, timeout=120, check=False)
+@pytest.mark.begin(run=lambda folder: subprocess.run(
+    [os.environ["UNSTARVE"], "watch", "--confirm", "--", *command(folder, 0.02, 0.002, 4)],
+    capture_output=True, text=True, timeout=120, check=False))
+def test_a_short_run_is_not_confirmed(begun):
+    run = begun
     assert run.returncode == 0
     assert "not confirmed: the program ended before enough phases were measured" in run.stderr
 

@@ -24,20 +24,23 @@ sys.exit(3)
 """
 
 
-def watch(tmp_path, script, *arguments, seconds=6, selection="good", program=PROGRAM):
+def watch(folder, script, *arguments, seconds=6, selection="good", program=PROGRAM):
     """The finished process, and the JSON that it wrote."""
-    (tmp_path / "nvml").write_text(script)
+    begin = time.monotonic()
+    (folder / "nvml").write_text(script)
     environment = {**os.environ, "UNSTARVE_NVML": LIBRARY, "NVML_STAND_IN": selection,
-                   "NVML_STAND_IN_SCRIPT": str(tmp_path / "nvml")}
-    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", tmp_path / "out.json", *arguments, "--",
+                   "NVML_STAND_IN_SCRIPT": str(folder / "nvml")}
+    run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", folder / "out.json", *arguments, "--",
                           sys.executable, "-c", program, str(seconds)], capture_output=True, text=True, timeout=120,
                          check=False, env=environment)
     assert (run.returncode, run.stdout) == (3, "trained\n"), run.stderr
-    return run, json.loads((tmp_path / "out.json").read_text())
+    assert time.monotonic() - begin < 30
+    return run, json.loads((folder / "out.json").read_text())
 
 
-def test_an_idle_gpu(tmp_path):
-    run, result = watch(tmp_path, "utilisation 90 0 0 0\n", "--report", tmp_path / "report.html")
+@pytest.mark.begin(run=lambda folder: watch(folder, "utilisation 90 0 0 0\n", "--report", folder / "report.html"))
+def test_an_idle_gpu(begun, folder):
+    run, result = begun
     (gpu,) = result["profile"]["gpus"]
     assert gpu["name"] == "NVIDIA H100 80GB HBM3"
     assert gpu["used"]
@@ -53,23 +56,26 @@ def test_an_idle_gpu(tmp_path):
     result["profile"]["machine"].update(busy_cores=0, stolen_share=0, throttled_share=0)
     for process in result["profile"]["processes"]:
         process["run_delay_s"] = 0
-    (tmp_path / "quiet.json").write_text(json.dumps(result))
-    quiet = subprocess.run([os.environ["UNSTARVE"], "diagnose", tmp_path / "quiet.json", "--json"], capture_output=True,
+    (folder / "quiet.json").write_text(json.dumps(result))
+    quiet = subprocess.run([os.environ["UNSTARVE"], "diagnose", folder / "quiet.json", "--json"], capture_output=True,
                            text=True, timeout=60, check=True)
     rules = {finding["rule"]: finding for finding in json.loads(quiet.stdout)["findings"]}
     assert "no cause outside of it was found" in rules["gpu-idle"]["title"]
     assert rules["gpu-idle"]["lost"] == pytest.approx(0.775, abs=0.06)
     assert re.search(r"0 NVIDIA H100 80GB HBM3 +0 % \(0 to 90 %\) +7\d\.\d %", run.stderr), run.stderr
-    page = (tmp_path / "report.html").read_text()
+    page = (folder / "report.html").read_text()
     assert "median utilisation of GPU 0" in page
     assert "GPU utilisation, %" in page
     assert "Share of the looks by utilisation of the GPU" in page
     assert result["profile"]["watching"]["cpu_s"] < 0.03 * result["profile"]["watching"]["seconds"]
 
 
-def test_a_slow_gpu_with_another_program(tmp_path):
-    script = "utilisation 95\nclock 1200\nreasons 32\nprocess 1 1000000000 30\n"
-    run, result = watch(tmp_path, script)
+SLOW = "utilisation 95\nclock 1200\nreasons 32\nprocess 1 1000000000 30\n"
+
+
+@pytest.mark.begin(run=lambda folder: watch(folder, SLOW))
+def test_a_slow_gpu_with_another_program(begun):
+    run, result = begun
     (gpu,) = result["profile"]["gpus"]
     assert [other["pid"] for other in gpu["others"]] == [1]
     rules = {finding["rule"] for finding in result["findings"]}
@@ -79,25 +85,28 @@ def test_a_slow_gpu_with_another_program(tmp_path):
     assert "GPU 0 is used by process 1" in run.stderr
 
 
-def test_a_gpu_that_is_lost_during_the_run(tmp_path):
-    lost = "open(os.environ['NVML_STAND_IN_SCRIPT'], 'a').write('failure 15\\n'); time.sleep(1.5)\nprint"
-    program = PROGRAM.replace("print(\"trained", lost + "(\"trained")
-    run, result = watch(tmp_path, "utilisation 95\n", seconds=3, program=program)
+LOST = PROGRAM.replace("print(\"trained", "open(os.environ['NVML_STAND_IN_SCRIPT'], 'a').write('failure 15\\n')\n"
+                       "time.sleep(1.5)\nprint(\"trained")
+
+
+@pytest.mark.begin(run=lambda folder: watch(folder, "utilisation 95\n", seconds=3, program=LOST))
+def test_a_gpu_that_is_lost_during_the_run(begun):
+    run, result = begun
     assert result["profile"]["gpus"][0]["looks"] > 5
     assert "the utilisation of GPU 0 is unknown:" in run.stderr
 
 
-def test_a_problem_of_the_driver_is_named(tmp_path):
-    run, result = watch(tmp_path, "", seconds=1, selection="18")
+@pytest.mark.begin(run=lambda folder: watch(folder, "", seconds=1, selection="18"))
+def test_a_problem_of_the_driver_is_named(begun):
+    run, result = begun
     assert "gpus" not in result["profile"]
     assert result["profile"]["watching"]["gpus_missing"] == "Driver/library version mismatch"
     assert "GPUs were not watched: Driver/library version mismatch" in run.stderr
 
 
-def test_a_driver_that_hangs_delays_nothing_but_the_end_of_watching(tmp_path):
-    begin = time.monotonic()
-    run, result = watch(tmp_path, "", seconds=1, selection="hang")
-    assert time.monotonic() - begin < 30
+@pytest.mark.begin(run=lambda folder: watch(folder, "", seconds=1, selection="hang"))
+def test_a_driver_that_hangs_delays_nothing_but_the_end_of_watching(begun):
+    run, result = begun  # after 30 s at most
     assert result["profile"]["processes"]
     assert "GPUs were not watched: the driver did not answer" in run.stderr
 

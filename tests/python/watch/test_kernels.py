@@ -71,11 +71,11 @@ REAL = [path for path in (Path("/usr/local/cuda/lib64/libcupti.so"), Path("/usr/
         if path.exists()]
 
 
-def watch(tmp_path, *arguments, mode=(), seconds=5, library=STAND_IN, command=None, **variables):
+def watch(folder, *arguments, mode=(), seconds=5, library=STAND_IN, command=None, **variables):
     """The finished process, and its profile and findings."""
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_INJECTION64_PATH")}
     environment |= {"UNSTARVE_CUPTI_LIBRARY": str(library), "UNSTARVE_CUPTI_TIMES": "0.5,0.6,0.8", **variables}
-    out = tmp_path / "out.json"
+    out = folder / "out.json"
     run = subprocess.run([os.environ["UNSTARVE"], "watch", "--out", out, *arguments, "--",
                           *(command or [PROGRAM, str(seconds), *mode])], capture_output=True, text=True, timeout=120,
                          check=False, env=environment)
@@ -83,8 +83,9 @@ def watch(tmp_path, *arguments, mode=(), seconds=5, library=STAND_IN, command=No
     return run, result["profile"], {finding["rule"]: finding for finding in result["findings"]}
 
 
-def test_pageable_copies_are_found(tmp_path):
-    run, profile, rules = watch(tmp_path, "--report", tmp_path / "report.html")
+@pytest.mark.begin(run=lambda folder: watch(folder, "--report", folder / "report.html"))
+def test_pageable_copies_are_found(begun, folder):
+    run, profile, rules = begun
     assert (run.returncode, run.stdout) == (3, "trained\n"), run.stderr
     trace = profile["trace"]
     assert trace["format"] == "CUPTI"
@@ -101,11 +102,11 @@ def test_pageable_copies_are_found(tmp_path):
     assert rules["pageable-copies"]["lost"] > 0.2
     assert "kernels_missing" not in profile["watching"]
     assert "CUPTI trace:" in run.stderr
-    page = (tmp_path / "report.html").read_text()
+    page = (folder / "report.html").read_text()
     for part in ("Timeline of 3 typical steps", "Time per step by part", "Copies", "Kernels"):
         assert part in page
     # The same from the file.
-    again = subprocess.run([os.environ["UNSTARVE"], "diagnose", tmp_path / "out.json"], capture_output=True, text=True,
+    again = subprocess.run([os.environ["UNSTARVE"], "diagnose", folder / "out.json"], capture_output=True, text=True,
                            timeout=60, check=True)
     assert "pageable" in again.stdout
     assert "cuda_program" in again.stdout  # the processes, too
@@ -152,23 +153,26 @@ def test_every_rank_with_kernels_is_listed(tmp_path):
     assert f"charts and other figures of kernels are those of process {processes[0]['pid']}" in page
 
 
-def test_a_program_that_is_killed_in_a_window(tmp_path):
-    run, profile, _ = watch(tmp_path, mode=["killed"], seconds=4, UNSTARVE_CUPTI_TIMES="0.5,60,1")
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["killed"], seconds=4, UNSTARVE_CUPTI_TIMES="0.5,60,1"))
+def test_a_program_that_is_killed_in_a_window(begun):
+    run, profile, _ = begun
     assert run.returncode == 128 + signal.SIGKILL
     assert profile["trace"]["runtime"]["kernels"] > 300
     assert profile["trace"]["observed_s"] > 2.5
 
 
-def test_another_profiler_has_precedence(tmp_path):
-    run, profile, _ = watch(tmp_path, mode=["profiler"])
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["profiler"]))
+def test_another_profiler_has_precedence(begun):
+    run, profile, _ = begun
     assert (run.returncode, run.stdout) == (3, "trained\n")
     assert profile["trace"]["observed_s"] < 2.6  # until it appeared
     assert "another profiler uses CUPTI" in profile["watching"]["kernels_missing"]
     assert "kernels were not recorded: another profiler" in run.stderr
 
 
-def test_conclusions_are_withheld_if_recording_is_expensive(tmp_path):
-    run, profile, rules = watch(tmp_path, mode=["busy"])
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["busy"]))
+def test_conclusions_are_withheld_if_recording_is_expensive(begun):
+    run, profile, rules = begun
     assert profile["trace"]["overhead_s"] > 0.05 * profile["trace"]["analysed_s"]
     assert "pageable-copies" not in rules
     assert "the profiler itself took" in rules["few-steps"]["evidence"]
@@ -176,10 +180,11 @@ def test_conclusions_are_withheld_if_recording_is_expensive(tmp_path):
     assert run.returncode == 3
 
 
+@pytest.mark.begin(run=lambda folder, slow: watch(folder, command=[sys.executable, "-c", MARKED, str(slow)],
+                                              UNSTARVE_CUPTI_TIMES="1,1.2,1.2"))
 @pytest.mark.parametrize("slow", [0, 0.02])
-def test_steps_that_the_program_marks(tmp_path, slow):
-    _, profile, rules = watch(tmp_path, command=[sys.executable, "-c", MARKED, str(slow)],
-                              UNSTARVE_CUPTI_TIMES="1,1.2,1.2")
+def test_steps_that_the_program_marks(begun, slow):
+    _, profile, rules = begun
     trace = profile["trace"]
     assert len(trace["steps"]) > 30
     lengths = sorted(step["seconds"] for step in trace["steps"])
@@ -189,43 +194,47 @@ def test_steps_that_the_program_marks(tmp_path, slow):
         assert "the profiler itself took" in rules["few-steps"]["evidence"]
 
 
+@pytest.mark.begin(run=lambda folder, variables: watch(folder, seconds=1, **variables))
 @pytest.mark.parametrize(("variables", "message"), [
     ({"CUPTI_STAND_IN_ERROR": "cuptiActivityEnable=7"}, "cuptiActivityEnable: CUPTI_ERROR_INVALID_KIND (7)"),
     ({"CUPTI_STAND_IN_ERROR": "cuptiSubscribe=999"}, "cuptiSubscribe: CUPTI_ERROR_UNKNOWN (999)"),
     ({"CUPTI_STAND_IN_ERROR": "cuptiGetVersion=1"}, "of CUPTI is not supported"),
     ({"CUDA_INJECTION64_PATH": "/no/such/profiler.so"}, "CUDA_INJECTION64_PATH already names /no/such/profiler.so"),
 ])
-def test_problems_are_named_and_change_nothing(tmp_path, variables, message):
-    run, profile, _ = watch(tmp_path, seconds=1, **variables)
+def test_problems_are_named_and_change_nothing(begun, variables, message):
+    run, profile, _ = begun
     assert (run.returncode, run.stdout) == (3, "trained\n")
     assert "trace" not in profile
     assert message in profile["watching"]["kernels_missing"]
 
 
 @pytest.mark.skipif(not REAL, reason="CUPTI is not installed")
-def test_the_real_cupti_without_a_gpu(tmp_path):
-    run, profile, _ = watch(tmp_path, seconds=1.5, library=REAL[0])
+@pytest.mark.begin(run=lambda folder: watch(folder, seconds=1.5, library=REAL[0]) if REAL else None)
+def test_the_real_cupti_without_a_gpu(begun):
+    run, profile, _ = begun
     assert (run.returncode, run.stdout) == (3, "trained\n")
     assert "trace" not in profile
     assert "cupti" in profile["watching"]["kernels_missing"]
 
 
-def test_no_cupti(tmp_path):
-    run, profile, _ = watch(tmp_path, "--no-cupti", seconds=1)
+@pytest.mark.begin(run=lambda folder: watch(folder, "--no-cupti", seconds=1))
+def test_no_cupti(begun):
+    run, profile, _ = begun
     assert (run.returncode, run.stdout) == (3, "trained\n")
     assert "trace" not in profile
     assert "kernels_missing" not in profile["watching"]
 
 
-def test_a_program_that_ends_within_a_window_does_not_wait(tmp_path):
-    run, profile, _ = watch(tmp_path, seconds=1, UNSTARVE_CUPTI_TIMES="0.3,60,1")
+@pytest.mark.begin(run=lambda folder: watch(folder, seconds=1, UNSTARVE_CUPTI_TIMES="0.3,60,1"))
+def test_a_program_that_ends_within_a_window_does_not_wait(begun):
+    run, profile, _ = begun
     assert (run.returncode, run.stdout) == (3, "trained\n")
     assert profile["watching"]["seconds"] < 1.9  # the library waits for two seconds at most
 
 
-def watch_ranges(tmp_path, *words, options=(), **variables):
+def watch_ranges(folder, *words, options=(), **variables):
     """The output of the program, and its profile."""
-    run, profile, _ = watch(tmp_path, *options, command=[sys.executable, "-c", RANGES, *words], **variables)
+    run, profile, _ = watch(folder, *options, command=[sys.executable, "-c", RANGES, *words], **variables)
     assert run.returncode == 0, run.stderr
     return run.stdout, profile
 
@@ -238,8 +247,9 @@ def check_steps(steps):
     assert steps["rate"] == pytest.approx(len(lengths) / sum(lengths))
 
 
-def test_steps_and_the_loader_by_nvtx_ranges(tmp_path):
-    _, profile = watch_ranges(tmp_path, "cuda", "5")
+@pytest.mark.begin(run=lambda folder: watch_ranges(folder, "cuda", "5"))
+def test_steps_and_the_loader_by_nvtx_ranges(begun):
+    _, profile = begun
     check_steps(profile["steps"])
     trace = profile["trace"]
     assert len(trace["steps"]) == len(profile["steps"]["seconds"])
@@ -257,47 +267,54 @@ def test_rates_of_ranks_by_nvtx_ranges(tmp_path):
         assert rank["steps"]["ends_s"] == []
 
 
-def test_un_step_has_precedence_over_nvtx_ranges(tmp_path):
-    _, profile = watch_ranges(tmp_path, "step", "cuda", "5")
+@pytest.mark.begin(run=lambda folder: watch_ranges(folder, "step", "cuda", "5"))
+def test_un_step_has_precedence_over_nvtx_ranges(begun):
+    _, profile = begun
     assert profile["steps"]["source"] == "un.step()"
     lengths = sorted(step["seconds"] for step in profile["trace"]["steps"])
     assert 0.04 <= lengths[len(lengths) // 2] < 0.054
 
 
-def test_nvtx_ranges_without_cuda(tmp_path):
-    _, profile = watch_ranges(tmp_path, "5")
+@pytest.mark.begin(run=lambda folder: watch_ranges(folder, "5"))
+def test_nvtx_ranges_without_cuda(begun):
+    _, profile = begun
     check_steps(profile["steps"])
     assert "trace" not in profile
     assert "kernels_missing" not in profile["watching"]
 
 
-def test_cuda_that_begins_after_nvtx(tmp_path):
-    _, profile = watch_ranges(tmp_path, "1", "cuda", "3")  # within the first window of ranges
+@pytest.mark.begin(run=lambda folder: watch_ranges(folder, "1", "cuda", "3"))  # within the first window of ranges
+def test_cuda_that_begins_after_nvtx(begun):
+    _, profile = begun
     check_steps(profile["steps"])
     assert 25 < len(profile["trace"]["steps"]) < len(profile["steps"]["seconds"])
 
 
-def test_a_child_of_a_program_with_nvtx(tmp_path):
-    _, profile = watch_ranges(tmp_path, "1", "fork", "cuda", "4")
+@pytest.mark.begin(run=lambda folder: watch_ranges(folder, "1", "fork", "cuda", "4"))
+def test_a_child_of_a_program_with_nvtx(begun):
+    _, profile = begun
     check_steps(profile["steps"])
     assert len(profile["trace"]["steps"]) > 25
 
 
-def test_ranges_are_recorded_without_cupti(tmp_path):
-    _, profile = watch_ranges(tmp_path, "cuda", "5", CUPTI_STAND_IN_ERROR="cuptiSubscribe=999")
+@pytest.mark.begin(run=lambda folder: watch_ranges(folder, "cuda", "5", CUPTI_STAND_IN_ERROR="cuptiSubscribe=999"))
+def test_ranges_are_recorded_without_cupti(begun):
+    _, profile = begun
     check_steps(profile["steps"])
     assert "trace" not in profile
     assert "CUPTI_ERROR_UNKNOWN" in profile["watching"]["kernels_missing"]
 
 
-def test_another_tool_has_the_ranges(tmp_path):
-    out, profile = watch_ranges(tmp_path, "cuda", "2", NVTX_INJECTION64_PATH="/no/such/tool.so")
+@pytest.mark.begin(run=lambda folder: watch_ranges(folder, "cuda", "2", NVTX_INJECTION64_PATH="/no/such/tool.so"))
+def test_another_tool_has_the_ranges(begun):
+    out, profile = begun
     assert out == "/no/such/tool.so\n"
     assert profile["steps"].get("source") != "NVTX ranges"
     assert "trace" in profile
 
 
-def test_no_cupti_records_no_ranges(tmp_path):
-    out, profile = watch_ranges(tmp_path, "2", options=["--no-cupti"])
+@pytest.mark.begin(run=lambda folder: watch_ranges(folder, "2", options=["--no-cupti"]))
+def test_no_cupti_records_no_ranges(begun):
+    out, profile = begun
     assert out == "None\n"
     assert profile["steps"].get("source") != "NVTX ranges"

@@ -46,8 +46,13 @@ def watched(tmp_path, script, **environment):
 
 
 @pytest.fixture(scope="module")
-def marked(tmp_path_factory):
-    return watched(tmp_path_factory.mktemp("marked"), LOOP.format(mark="un.step()"), UNSTARVE_PY_SPY=str(PY_SPY))
+def marked_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("marked")
+
+
+@pytest.fixture(scope="module")
+def marked(marked_folder):
+    return watched(marked_folder, LOOP.format(mark="un.step()"), UNSTARVE_PY_SPY=str(PY_SPY))
 
 
 def test_stacks_have_functions_and_lines(marked):
@@ -85,9 +90,9 @@ def test_marked_steps(marked):
     assert "steps: " in text
 
 
-def test_the_report_is_small_and_has_findings_charts_and_stacks(tmp_path):
-    result, _ = watched(tmp_path, LOOP.format(mark="un.step()"), UNSTARVE_PY_SPY=str(PY_SPY))
-    page = (tmp_path / "report.html").read_text()
+def test_the_report_is_small_and_has_findings_charts_and_stacks(marked, marked_folder):
+    result, _ = marked
+    page = (marked_folder / "report.html").read_text()
     assert len(page) < 1_000_000
     assert html.escape(result["findings"][0]["title"], quote=False).replace("'", "&#39;") in page
     island = json.loads(re.search(r'id="figures">(.*?)</script>', page)[1])
@@ -99,9 +104,8 @@ def test_the_report_is_small_and_has_findings_charts_and_stacks(tmp_path):
     assert "backward" in functions
 
 
-def test_the_trace_has_steps_within_the_life_of_the_process(marked, tmp_path_factory):
-    trace = next(tmp_path_factory.getbasetemp().glob("marked*/trace.json"))
-    events = json.loads(trace.read_text())["traceEvents"]
+def test_the_trace_has_steps_within_the_life_of_the_process(marked, marked_folder):
+    events = json.loads((marked_folder / "trace.json").read_text())["traceEvents"]
     watched_us = 1e6 * marked[0]["profile"]["watching"]["seconds"]
     steps = [event for event in events if event.get("cat") == "step"]
     assert [event["dur"] for event in steps] == pytest.approx(
@@ -122,14 +126,17 @@ def test_steps_without_marks(tmp_path):
     assert 1 / 0.5 < steps["rate"] < 1 / 0.14
 
 
+BUSY = "import time\nuntil = time.monotonic() + 4\nwhile time.monotonic() < until: pass\n"
+
+
+@pytest.mark.begin(run=lambda folder, program: watched(folder, BUSY, UNSTARVE_PY_SPY=program))
 @pytest.mark.parametrize(("program", "message"), [
     ("", "py-spy was not found; install it by `pip install py-spy`"),
     ("/bin/false", "py-spy failed with exit code 1"),
     ("/no/such/py-spy", "/no/such/py-spy"),
 ])
-def test_without_py_spy(tmp_path, program, message):
-    script = "import time\nuntil = time.monotonic() + 7\nwhile time.monotonic() < until: pass\n"
-    result, text = watched(tmp_path, script, UNSTARVE_PY_SPY=program)
+def test_without_py_spy(begun, program, message):
+    result, text = begun
     assert message in result["profile"]["stacks"]["missing"]
     assert message in text
     assert result["profile"]["processes"][0]["role"] == "main"

@@ -63,6 +63,8 @@ def test_marked_steps_have_precedence(tmp_path):
     assert profile["steps"]["source"] == "un.step()"
 
 
+@pytest.mark.begin(run=lambda folder, script: watch(folder, [sys.executable, "-c", script],
+                                                UNSTARVE_PY_SPY="/no/such/py-spy"))
 @pytest.mark.parametrize("script", [
     "import time\ntime.sleep(11)",
     # a timer
@@ -73,7 +75,7 @@ def test_marked_steps_have_precedence(tmp_path):
     "    until = time.monotonic() + random.expovariate(20)\n    open('/proc/self/stat').read()\n"
     "    while time.monotonic() < until: pass",
 ], ids=["sleep", "timer", "random"])
-def test_programs_without_steps(tmp_path, script):
-    profile, run = watch(tmp_path, [sys.executable, "-c", script], UNSTARVE_PY_SPY="/no/such/py-spy")
+def test_programs_without_steps(begun, script):
+    profile, run = begun
     assert profile["steps"]["source"] == ""
     assert "steps:" not in run.stderr
