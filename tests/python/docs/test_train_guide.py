@@ -1,8 +1,8 @@
 """Runs every command and the program of docs/guide/train.md, in order, on small images.
 
 The names of the guide stand for data made here: photos/ and cifar10/ have 32-pixel images, tuned.yaml a small network.
-A limit of training time is added where the command has none, and an image size where it expects larger images. A
-command for 8 GPUs runs as two processes on the CPU.
+Limits of the time of training and measuring are added where the command has none, and an image size where it expects
+larger images. Fewer images are made. A command for 8 GPUs runs as two processes on the CPU.
 """
 
 import os
@@ -60,12 +60,19 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("command", commands())
 def test_a_command_of_the_guide_runs(folder, command):
-    words = shlex.split(command.replace("--nproc-per-node 8", "--nproc-per-node 2").replace(" --device cuda", ""))
+    for given, instead in (("--nproc-per-node 8", "--nproc-per-node 2"), (" --device cuda", ""),
+                           ("--images 1200", "--images 240"), ("--test-images 200", "--test-images 40")):
+        command = command.replace(given, instead)
+    words = shlex.split(command)
     if words[0] == "mpirun" and (shutil.which("mpirun") is None or
                                  not (Path(os.environ["UNSTARVE"]).parent / "libunstarve_mpi.so").exists()):
         pytest.skip("mpirun and libunstarve_mpi.so are required")
     if "train" in words and "--minutes" not in words and "shapes/train" not in words:
         words += ["--minutes", "0.02"]
+    if "batch-find" in words:
+        words += ["--seconds", "0.2"]  # per size
+    if "lr-find" in words:
+        words += ["--steps", "30"]
     if "imagenet" in words:
         words += ["--epochs", "2", "--batch", "4"]  # its phases follow the epochs
     if "--progressive-size" in words:
