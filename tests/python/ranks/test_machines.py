@@ -73,7 +73,8 @@ def test_torchrun_on_two_machines(machines, expected):
     assert (code, out) == (0, ""), errors
 
 
-@pytest.mark.parametrize(("nodes", "ranks"), [(1, 2), (2, 2), (2, 4)])
+@pytest.mark.parametrize(("nodes", "ranks"), [
+    pytest.param(1, 2, marks=pytest.mark.long), pytest.param(2, 2, marks=pytest.mark.long), (2, 4)])
 def test_srun(machines, expected, tmp_path, nodes, ranks):
     require_mpi()
     with slurm(machines, tmp_path) as environment:

@@ -17,6 +17,11 @@ import numpy as np
 import pytest
 from train_support import finish
 
+def long(*values):
+    """A parameter whose path another one of `make test` has as well."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 DATA = "synthetic:classes=4,images=192,size=32,seed=2"
 SETTINGS = ["--precision", "float32", "--seed", "3", "--label-smoothing", "0", "--operator-threads", "1", "--threads",
             "1"]
@@ -113,7 +118,7 @@ def one_process(tmp_path_factory):
     return result, tensors(path)
 
 
-@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("torchrun", 3)])
+@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), long("torchrun", 3)])
 def test_the_whitening_filters_are_those_of_the_first_batches_of_all_ranks(tmp_path, launcher, ranks):
     # The sum of the products of each filter with itself is (second moments of the patches + 5e-4)^-1.
     products = []
@@ -126,7 +131,7 @@ def test_the_whitening_filters_are_those_of_the_first_batches_of_all_ranks(tmp_p
     np.testing.assert_allclose(products[1], products[0], atol=1e-4 * np.abs(products[0]).max())
 
 
-@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("mpirun", 4), ("torchrun", 2), ("torchrun", 4)])
+@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("mpirun", 4), ("torchrun", 2), long("torchrun", 4)])
 def test_ranks_train_like_one_process_with_the_joined_batch(tmp_path, one_process, launcher, ranks):
     path = tmp_path / "model.safetensors"
     result = trained(launcher, ranks, DATA, "--val", DATA, *NETWORK, "--batch", 48 // ranks, "--epochs", 2,
@@ -196,7 +201,8 @@ def test_every_validation_sample_counts_once(launcher):
     assert correct == pytest.approx(round(correct), abs=1e-9)
 
 
-@pytest.mark.parametrize(("launcher", "killed"), [("mpirun", 0), ("mpirun", 1), ("torchrun", 0), ("torchrun", 1)])
+@pytest.mark.parametrize(("launcher", "killed"),
+                         [("mpirun", 0), long("mpirun", 1), long("torchrun", 0), ("torchrun", 1)])
 def test_if_a_rank_dies_all_end_and_the_run_resumes_with_another_number(tmp_path, launcher, killed):
     folder = tmp_path / "checkpoints"
     with running(launcher, folder) as (process, ranks):
