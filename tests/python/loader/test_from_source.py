@@ -93,11 +93,12 @@ def test_filters_mixtures_ranks_and_resume(photographs):
 
 
 class Together:
-    """Pixels. Records the number of concurrent calls; calls wait until this many are in progress."""
+    """Pixels. Records the number of concurrent calls. If `together` is set, calls wait until this many are in progress.
+    """
 
-    def __init__(self, together):
+    def __init__(self):
         self.lock, self.inside, self.most = threading.Lock(), 0, 0
-        self.together, self.met = together, threading.Event()
+        self.together, self.met = 0, threading.Event()
 
     def __len__(self):
         return 9
@@ -108,7 +109,7 @@ class Together:
             self.most = max(self.most, self.inside)
             if self.inside == self.together:
                 self.met.set()
-        if threading.current_thread() is not threading.main_thread():
+        if self.together and threading.current_thread() is not threading.main_thread():
             assert self.met.wait(60)
         with self.lock:
             self.inside -= 1
@@ -117,9 +118,11 @@ class Together:
 
 def test_calls_are_sequential_unless_concurrency_is_requested():
     for concurrency in (1, 2):
-        source = Together(concurrency)
+        source = Together()
         pipeline = un.from_source(source, concurrency=concurrency, labels=None)
-        batches(pipeline.sequential().options(threads=4, read_ahead=0).batch(8))
+        loader = pipeline.sequential().options(threads=4, read_ahead=0).batch(8)  # one thread reads the sizes
+        source.together = concurrency
+        batches(loader)
         assert source.most == concurrency
 
 

@@ -154,7 +154,7 @@ def test_a_newer_loop_ends_the_older_one():
 
 @pytest.mark.parametrize("after", [0.1, 1.0])  # while the loader starts, while its first batch is made
 def test_close_ends_a_loop_that_waits(after):
-    loader = un.open("sleep:ms=300,images=1000,size=32").options(threads=1).batch(1000)
+    loader = un.open("sleep:ms=40,images=1000,size=32").options(threads=1).batch(1000)
     closer = threading.Timer(after, loader.close)
     closer.start()
     begin = time.monotonic()
