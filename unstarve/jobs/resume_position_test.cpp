@@ -16,7 +16,7 @@ namespace {
 using Catch::Contains;
 
 // Some samples sleep, so that others bypass them in relaxed order.
-constexpr const char* kResumeData = "sleep:straggle_every=10,straggle_ms=5,images=120,size=8";
+constexpr const char* kResumeData = "sleep:ms=0,straggle_every=10,straggle_ms=5,images=120,size=8";
 
 PipelineSpec resume_spec(int batch) {
   PipelineSpec spec;
