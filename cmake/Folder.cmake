@@ -23,6 +23,10 @@ function(unstarve_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
+# Of all tests. Operator threads sleep between two operators: several tests run at a time, and threads that wait in a loop
+# take the CPUs from the threads for which they wait.
+set(UNSTARVE_TEST_ENVIRONMENT OMP_WAIT_POLICY=passive)
+
 # main() of the test programs. Compiled once: Catch2's own code takes longer than most tests.
 add_library(unstarve_test_main STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
 target_link_libraries(unstarve_test_main PUBLIC unstarve_options Catch2::Catch2)
@@ -151,7 +155,7 @@ function(unstarve_folder name)
       string(REGEX REPLACE "_test\\.cpp$" "" entry unit/${entry})
       add_test(NAME ${entry} COMMAND unstarve_${name}_test --filenames-as-tags "[#${stem}]~[.]" --warn NoTests
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-      set_tests_properties(${entry} PROPERTIES LABELS unit TIMEOUT 900)
+      set_tests_properties(${entry} PROPERTIES LABELS unit TIMEOUT 900 ENVIRONMENT "${UNSTARVE_TEST_ENVIRONMENT}")
     endforeach()
   endif()
 endfunction()
