@@ -72,6 +72,8 @@ def test_a_slow_loader_is_found(recorded):
     assert diagnosis["findings"][0]["rule"] == "input-wait"
     assert diagnosis["findings"][0]["lost"] > 0.5
     assert diagnosis["findings"][0]["gain"] > 2
+    assert set(diagnosis["findings"][0]["changes"]) == {"pytorch", "tensorflow", "jax", "unstarve"}
+    assert diagnosis["findings"][0]["change"] == diagnosis["findings"][0]["changes"]["pytorch"]
     assert ("num_workers=N" in diagnosis["findings"][0]["change"]) == (workers == 0)
     assert (trace["format"], trace["framework"], len(trace["steps"])) == ("Kineto", "PyTorch", 7)
     assert trace["devices"] == []

@@ -29,10 +29,17 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "{} {} busy for {:.0f} % of the time; the main process waits for {:.0f} %; {:.1f} of {:.1f} cores are free",
       loader.processes, loader.processes == 1 ? "worker is" : "workers are", 100 * loader.busy(), 100 * waits, free,
       usable_cores(profile.machine));
-  finding.change = fmt::format(
-      "use {} workers for each main process (num_workers={}), or a loader that needs less CPU "
-      "time per sample",
-      (workers + main.processes - 1) / main.processes, (workers + main.processes - 1) / main.processes);
+  const int each = (workers + main.processes - 1) / main.processes;
+  finding.changes = {
+      fmt::format("use {} workers for each main process, or a loader that needs less CPU time per sample", each),
+      fmt::format("DataLoader(num_workers={}, persistent_workers=True), or unstarve.open(), which needs less CPU time "
+                  "per sample",
+                  each),
+      fmt::format("PyDataset(workers={}, use_multiprocessing=True), or dataset.map(f, "
+                  "num_parallel_calls=tf.data.AUTOTUNE) instead of worker processes",
+                  each),
+      fmt::format("grain.DataLoader(worker_count={}), or unstarve.open(), which needs less CPU time per sample", each),
+      fmt::format("options(workers={}) for the functions of map(); operations of unstarve need no workers", each)};
   finding.gain = gain;
   finding.lost = lost_by(gain);
   return finding;

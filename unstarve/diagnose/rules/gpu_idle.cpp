@@ -33,9 +33,12 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.title =
       fmt::format("the GPU is idle for {:.0f} % of the time, and no cause outside of it was found", 100 * finding.lost);
   finding.evidence = std::move(evidence);
-  finding.change =
-      "record a trace of 10 steps with torch.profiler, JAX or Nsight Systems and run unstarve diagnose on it: it shows "
-      "whether the GPU waits for launches, copies or synchronisation";
+  const char* const kShows =
+      " and run unstarve diagnose on it: it shows whether the GPU waits for launches, copies or synchronisation";
+  finding.changes = {std::string("record a trace of 10 steps with Nsight Systems") + kShows,
+                     std::string("record a trace of 10 steps with torch.profiler") + kShows,
+                     std::string("record a trace of 10 steps with tf.profiler.experimental.start(FOLDER)") + kShows,
+                     std::string("record a trace of 10 steps with jax.profiler.trace(FOLDER)") + kShows};
   return finding;
 }
 

@@ -33,9 +33,14 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.title = "the memory of the main process grows all the time";
   finding.evidence = fmt::format("it grew from {:.0f} to {:.0f} MB in {:.0f} s, {:.1f} MB per second, without a pause",
                                  1e-6 * mean[1], 1e-6 * mean[kParts - 1], seconds, 1e-6 * growth / seconds);
-  finding.change =
+  finding.changes = {
+      "check lists and caches that get an entry per step, also of tensors with their graphs",
       "do not keep tensors with their graphs: losses.append(loss.item()), or loss.detach(); check lists and caches "
-      "that get an entry per step";
+      "that get an entry per step",
+      "keep numbers, not tensors: losses.append(float(loss)); delete persistent GradientTapes; pass tensors to "
+      "tf.function, because each new Python number adds a graph",
+      "keep numbers, not arrays: append jax.device_get(loss); do not call jax.jit inside of the step, because each new "
+      "function adds a compiled program"};
   finding.lost = 0.3;  // chosen: fresh memory is slow, and the run ends when the memory is exhausted
   return finding;
 }

@@ -50,9 +50,15 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "the loader decodes for {:.0f} % of its time, needs {:.0f} % for other operations on whole images, and uses "
       "{:.0f} MB of new memory per second of CPU time",
       100 * work.decode, 100 * work.pixels, 1e-6 * new_memory);
-  finding.change =
+  finding.changes = {
+      "decode at reduced scale, or store smaller images once (unstarve prepare)",
       "decode at reduced scale (image.draft('RGB', size) of Pillow before it is read; unstarve does so), or store "
-      "smaller images once (unstarve prepare)";
+      "smaller images once (unstarve prepare)",
+      "decode at reduced scale: tf.io.decode_jpeg(..., ratio=4); or store smaller images once (unstarve prepare)",
+      "decode at reduced scale (image.draft('RGB', size) of Pillow before it is read; unstarve does so), or store "
+      "smaller images once (unstarve prepare)",
+      "resize or crop directly after decoding, so that images are decoded at reduced scale; or store smaller images "
+      "once (unstarve prepare)"};
   // At a scale of 1/8, entropy decoding remains: about a quarter of the time of decoding.
   const double rest = std::max(1 - 0.75 * work.decode - 0.97 * work.pixels, 0.0);
   finding.gain = gain_without(input * (1 - rest), profile.stacks.seconds);

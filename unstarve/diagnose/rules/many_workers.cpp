@@ -23,8 +23,12 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.evidence = fmt::format(
       "of the time in which they could run, workers waited for a core for {:.0f} %, the main process for {:.0f} %",
       100 * loader.delayed(), 100 * main.delayed());
-  finding.change = fmt::format(
-      "use {} workers for each main process (num_workers={}): more cannot run at the same time", fitting, fitting);
+  finding.changes = {
+      fmt::format("use {} workers for each main process: more cannot run at the same time", fitting),
+      fmt::format("DataLoader(num_workers={}): more cannot run at the same time", fitting),
+      fmt::format("PyDataset(workers={}): more cannot run at the same time", fitting),
+      fmt::format("grain.DataLoader(worker_count={}): more cannot run at the same time", fitting),
+      fmt::format("options(workers={}) for the functions of map(): more cannot run at the same time", fitting)};
   finding.lost = std::min(main.run_delay_s / main.lived_s, 1.0);
   return finding;
 }

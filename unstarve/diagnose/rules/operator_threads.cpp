@@ -29,8 +29,12 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       finding.evidence = fmt::format("of the time in which they could run, they waited for a core for {:.0f} %",
                                      100 * group.run_delay_s / (group.cpu_s + group.run_delay_s));
       const int fitting = std::max(1, static_cast<int>(cores) / main.processes);
-      finding.change = fmt::format("use {} threads: torch.set_num_threads({}), or the variable OMP_NUM_THREADS={}",
-                                   fitting, fitting, fitting);
+      finding.changes = {
+          fmt::format("use {} threads for operators: the variable OMP_NUM_THREADS={}", fitting, fitting),
+          fmt::format("use {} threads: torch.set_num_threads({}), or the variable OMP_NUM_THREADS={}", fitting, fitting,
+                      fitting),
+          fmt::format("use {} threads: tf.config.threading.set_intra_op_parallelism_threads({})", fitting, fitting),
+          fmt::format("use {} threads: start with taskset --cpu-list 0-{}, which XLA counts", fitting, fitting - 1)};
       finding.lost = main.delayed();
       return finding;
     }

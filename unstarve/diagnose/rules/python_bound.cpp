@@ -46,7 +46,15 @@ std::optional<RunFinding> find_python(const RunProfile& profile) {
   finding.evidence = fmt::format(
       "it holds the interpreter's lock for {:.0f} % of the time outside of the loader, for {:.0f} % in this function",
       100 * share, 100 * line.share);
-  finding.change = "replace loops by operations on whole arrays, or move the work into the workers of the loader";
+  finding.changes = {
+      "replace loops by operations on whole arrays, or move the work into the workers of the loader",
+      "replace loops by operations on whole tensors, or move the work into the Dataset, which the workers of the "
+      "DataLoader execute",
+      "replace loops by operations on whole tensors in a tf.function, or move the work into dataset.map(f, "
+      "num_parallel_calls=tf.data.AUTOTUNE)",
+      "replace loops by jax.vmap or jax.lax.scan inside of jax.jit, or move the work into the workers of the loader",
+      "replace loops by operations on whole arrays, or move the work into map(f) of the pipeline, which other "
+      "processes execute"};
   finding.gain = gain_of(hot, profile.stacks.seconds);
   finding.lost = line.share;
   return finding;
@@ -66,9 +74,13 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
       "the main thread runs for {:.0f} % of the time and holds the interpreter's lock for {:.0f} %, spread over many "
       "lines; its process uses {:.1f} of {:.1f} cores",
       100 * main.thread_busy(), 100 * share, main.busy(), usable_cores(profile.machine));
-  finding.change =
-      "use larger batches (unstarve batch-find finds the best), or compile the step (torch.compile, tf.function, "
-      "jax.jit)";
+  finding.changes = {
+      "use larger batches, or compile the step",
+      "use larger batches (unstarve batch-find finds the best), or compile the step: torch.compile(model)",
+      "use larger batches, compile the step by tf.function(jit_compile=True), or run several steps per call: "
+      "model.compile(steps_per_execution=10)",
+      "use larger batches, or compile the whole step by one jax.jit",
+      "use larger batches: unstarve batch-find finds the best"};
   finding.lost = share;
   return finding;
 }

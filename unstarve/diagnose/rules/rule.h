@@ -1,5 +1,6 @@
 #pragma once
-// Rules find causes of lost time in the profile of a run. Each is one file and one row of the table in table.cpp.
+// Rules find causes of lost time in the profile of a run. Each is one row of the table in table.cpp, and one file;
+// rules that share their test share a file.
 //
 // A rule without evidence returns nothing. Thresholds are relative to the run.
 // Threads: pure functions. Failure: none.
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/rules/change.h"
 #include "unstarve/observe/step_model.h"
 
 namespace unstarve {
@@ -18,9 +20,10 @@ struct RunFinding {
   std::string rule;      // its name in the table
   std::string title;     // the cause, in one sentence
   std::string evidence;  // the figures that show it
-  std::string change;    // what to do
+  std::string change;    // what to do; findings_of() selects it from `changes` if a rule leaves it empty
   double lost = 0;       // share of the run that the cause takes at most, 0..1: the order of the findings
   GainPrediction gain;   // predicted throughput after the change, relative to now
+  Changes changes{};     // for all libraries; empty: `change` applies to all
 };
 
 struct Rule {

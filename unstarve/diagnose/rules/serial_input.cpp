@@ -36,9 +36,13 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   if (spinning >= kFewestSpinning)
     finding.evidence += fmt::format("; on {:.1f} cores, threads of operators wait for work in a loop", spinning);
   const int workers = std::max(1, static_cast<int>(std::min(input * possible + 0.99, usable_cores(profile.machine))));
-  finding.change = tf_data ? "map(..., num_parallel_calls=tf.data.AUTOTUNE), and prefetch(tf.data.AUTOTUNE) at the end"
-                           : fmt::format("prepare batches in other processes (num_workers={})", workers);
-  if (spinning >= kFewestSpinning) finding.change += fmt::format("; {}", kNoSpinning);
+  const std::string spread = "map(..., num_parallel_calls=tf.data.AUTOTUNE), and prefetch(tf.data.AUTOTUNE) at the end";
+  finding.changes = {
+      tf_data ? "" : fmt::format("prepare batches in {} other processes", workers),
+      fmt::format("prepare batches in other processes (num_workers={})", workers), spread,
+      tf_data ? spread : fmt::format("prepare batches in other processes: grain.DataLoader(worker_count={})", workers),
+      "leave options(threads=) out, so that the number of threads is chosen automatically"};
+  if (spinning >= kFewestSpinning) finding.changes.add(kNoSpinning);
   finding.gain = gain;
   finding.lost = lost_by(gain);
   return finding;

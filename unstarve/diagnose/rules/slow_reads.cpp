@@ -29,9 +29,16 @@ std::optional<RunFinding> find(const RunProfile& profile) {
                                  workers ? "workers" : "the main thread", workers ? "are" : "is", 100 * reads,
                                  network ? "sockets" : "files",
                                  100 * (workers ? loader.busy() : sum_of(profile, ProcessRole::kMain).thread_busy()));
-  finding.change =
+  finding.changes = {
       "run more reads at the same time (threads that read ahead, more workers, asynchronous requests), copy the data "
-      "to a local disk, or pack small files into shards (unstarve pack)";
+      "to a local disk, or pack small files into shards (unstarve pack)",
+      "run more reads at the same time: DataLoader(num_workers=N, prefetch_factor=4), or threads in __getitems__(); "
+      "copy the data to a local disk, or pack small files into shards (unstarve pack)",
+      "run more reads at the same time: dataset.interleave(..., cycle_length=16, num_parallel_calls=tf.data.AUTOTUNE); "
+      "copy the data to a local disk, or pack small files into shards (unstarve pack)",
+      "run more reads at the same time: grain.ReadOptions(num_threads=64, prefetch_buffer_size=1000); copy the data to "
+      "a local disk, or pack small files into shards (unstarve pack)",
+      "options(read_ahead=64), cache the data, or pack small files into shards (unstarve pack)"};
   // More reads at the same time hide all of the waiting. What decodes the samples runs at the same time, too.
   const double decode = workers ? 0
                                 : share_of(profile.stacks, StackThread::kMain, Activity::kDecode) +

@@ -83,17 +83,19 @@ std::optional<RunFinding> find(const RunProfile& profile) {
     finding.evidence += fmt::format("; the next {} took {:.1f} s more than the median of {:.3f} s each", start->slow,
                                     start->further_s, start->median_s);
   }
-  finding.change = fmt::format("leave the first {} out of benchmarks, and run longer",
-                               start->slow == 0 ? "step" : fmt::format("{} steps", start->slow + 1));
+  finding.changes.general = fmt::format("leave the first {} out of benchmarks, and run longer",
+                                        start->slow == 0 ? "step" : fmt::format("{} steps", start->slow + 1));
   const double compilation = share_of(profile.stacks, StackThread::kMain, Activity::kCompile) * profile.stacks.seconds;
   if (compilation >= 0.5) {
     finding.evidence += fmt::format("; the main thread compiled in {:.1f} s of {:.1f} s that were recorded",
                                     compilation, profile.stacks.seconds);
-    finding.change += "; keep compiled code in a cache (TORCHINDUCTOR_FX_GRAPH_CACHE=1, jax_compilation_cache_dir)";
+    const std::string cache = finding.changes.general + "; keep compiled code in a cache: the variable ";
+    finding.changes.pytorch = cache + "TORCHINDUCTOR_FX_GRAPH_CACHE=1";
+    finding.changes.jax = cache + "JAX_COMPILATION_CACHE_DIR=FOLDER";
   }
   if (fills_caches(profile.timeline, start->begin_s + start->all_s())) {
     finding.evidence += "; files were read from storage, later from the page cache";
-    finding.change += "; read the files once before measuring";
+    finding.changes.add("read the files once before measuring");
   }
   return finding;
 }

@@ -14,7 +14,7 @@ namespace {
 struct Stall {
   Activity activity;
   const char* title;
-  const char* change;
+  Changes changes;
   double threshold;
 };
 
@@ -25,7 +25,7 @@ std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& sta
   finding.evidence = fmt::format("the main thread does this for {:.0f} % of the time", 100 * share);
   const HotLine line = caller_of(profile.stacks, StackThread::kMain, stall.activity);
   if (line.share > 0) finding.evidence += fmt::format(", called at {}", to_string(line.line));
-  finding.change = stall.change;
+  finding.changes = stall.changes;
   finding.gain = gain_without(share, profile.stacks.seconds > 0 ? profile.stacks.seconds : steady_seconds(profile));
   finding.lost = share;
   return finding;
@@ -42,9 +42,13 @@ double flush_share(const RunProfile& profile) {
 
 std::optional<RunFinding> find_checkpoint(const RunProfile& profile) {
   return find_stall(profile,
-                    {Activity::kCheckpoint, "saving checkpoints stops the training",
-                     "save less often, or from a copy in a thread (torch.distributed.checkpoint.async_save, "
-                     "orbax.checkpoint.AsyncCheckpointer, unstarve train --checkpoint-every)",
+                    {Activity::kCheckpoint,
+                     "saving checkpoints stops the training",
+                     {"save less often, or from a copy in a thread",
+                      "save less often, or from a copy in a thread (torch.distributed.checkpoint.async_save)",
+                      "save less often, or in a thread (tf.train.CheckpointOptions(enable_async=True))",
+                      "save less often, or from a copy in a thread (orbax.checkpoint.AsyncCheckpointer)",
+                      "save less often: unstarve train --checkpoint-every"},
                      0.05},
                     stacks_share(profile, Activity::kCheckpoint));
 }
@@ -55,11 +59,16 @@ std::optional<RunFinding> find_logging(const RunProfile& profile) {
   // Stacks do not show fsync: a function of the user that waits for the disk has little time in known functions.
   const double least = !saves && flush_share(profile) >= kFlushes ? 0.01 : kFlushes;
   const double by_stacks = stacks_share(profile, Activity::kLogging, least);
-  return find_stall(
-      profile,
-      {Activity::kLogging, "writing logs stops the training",
-       "log every 50 to 100 steps, keep values on the device until then, and do not flush each time", 0.05},
-      saves ? by_stacks : std::max(by_stacks, flush_share(profile)));
+  return find_stall(profile,
+                    {Activity::kLogging,
+                     "writing logs stops the training",
+                     {"log every 50 to 100 steps, keep values on the device until then, and do not flush each time",
+                      "log every 50 to 100 steps, sum the loss on the device until then (no .item()), and use "
+                      "SummaryWriter(flush_secs=120)",
+                      "log every 50 to 100 steps: tf.summary.record_if(step % 100 == 0), TensorBoard(update_freq=100)",
+                      "log every 50 to 100 steps, and keep values as arrays until then (no float() or print)"},
+                     0.05},
+                    saves ? by_stacks : std::max(by_stacks, flush_share(profile)));
 }
 
 std::optional<RunFinding> find_compilation(const RunProfile& profile) {
@@ -70,9 +79,15 @@ std::optional<RunFinding> find_compilation(const RunProfile& profile) {
   if (latest < 0.5 * profile.watching.seconds) return std::nullopt;  // only at the beginning
   return find_stall(
       profile,
-      {Activity::kCompile, "graphs are compiled again and again",
-       "keep shapes and types of the arguments constant: pad or drop the last batch, pass varying numbers "
-       "as arrays; torch: mark dynamic sizes (torch.compile(dynamic=True))",
+      {Activity::kCompile,
+       "graphs are compiled again and again",
+       {"keep shapes and types of the arguments constant: pad or drop the last batch",
+        "keep shapes constant: DataLoader(drop_last=True) or padding; or mark dynamic sizes: "
+        "torch.compile(dynamic=True)",
+        "keep shapes constant: batch(drop_remainder=True); pass varying numbers as tensors, or use "
+        "tf.function(reduce_retracing=True)",
+        "keep shapes constant: pad or drop the last batch; pass varying numbers as arrays, not as static_argnums, and "
+        "call jax.jit once, outside of the loop"},
        0.1},
       stacks_share(profile, Activity::kCompile));
 }

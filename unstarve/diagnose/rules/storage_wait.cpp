@@ -28,9 +28,16 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "{:.1f} MB/s; the mean size of a read is {:.0f} kB",
       100 * profile.machine.io_pressure, 100 * main.thread_busy(), 1e-6 * storage / steady_seconds(profile),
       calls > 0 ? 1e-3 * read / calls : 0);
-  finding.change =
-      "read ahead with more concurrent reads, pack small files into shards (unstarve pack), or cache the "
-      "data in memory or on a local disk";
+  finding.changes = {
+      "read ahead with more concurrent reads, pack small files into shards (unstarve pack), or cache the data in "
+      "memory or on a local disk",
+      "read with more workers (DataLoader(num_workers=N, prefetch_factor=4)), pack small files into shards (unstarve "
+      "pack), or cache the data in memory or on a local disk",
+      "dataset.interleave(..., num_parallel_calls=tf.data.AUTOTUNE) over shards, then dataset.cache(FILE) on a local "
+      "disk",
+      "grain.ReadOptions(num_threads=64), pack small files into shards (unstarve pack), or cache the data in memory or "
+      "on a local disk",
+      "options(read_ahead=64), cache(), or pack small files into shards (unstarve pack)"};
   finding.lost = waits;
   // The storage may not deliver more.
   finding.gain.gain = least_of(gain_by_cores(profile), gain_without(waits)).gain;

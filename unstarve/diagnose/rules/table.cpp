@@ -49,6 +49,7 @@ std::vector<RunFinding> findings_of(const RunProfile& profile) {
     without_trace = profile;
     without_trace.trace.reset();
   }
+  const UsedLibraries used = libraries_of(profile);
   double explained = 0;
   const auto apply = [&](bool if_unexplained) {
     for (const Rule& rule : rules()) {
@@ -56,6 +57,7 @@ std::vector<RunFinding> findings_of(const RunProfile& profile) {
       std::optional<RunFinding> finding = rule.find(disturbed && rule.find != kFewSteps.find ? without_trace : profile);
       if (!finding || (if_unexplained && explained >= finding->lost / 2)) continue;
       finding->rule = rule.name;
+      if (finding->change.empty()) finding->change = change_for(used, finding->changes);
       findings.push_back(std::move(*finding));
     }
   };

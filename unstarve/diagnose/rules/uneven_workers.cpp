@@ -46,9 +46,14 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "the busiest of {} workers is busy for {:.0f} % of the time, half of them for at most "
       "{:.0f} %, the main process for {:.0f} %",
       group.size(), 100 * most, 100 * median, 100 * main.thread_busy());
-  finding.change =
-      "distribute the work evenly: shards of equal size, smaller ones, or a loader whose workers share "
-      "all samples";
+  finding.changes = {
+      "distribute the work evenly: shards of equal size, smaller ones, or a loader whose workers share all samples",
+      "use a Dataset with __getitem__, whose samples are distributed evenly, or an IterableDataset with many shards of "
+      "equal size per worker",
+      "many shards of equal size, and dataset.interleave(..., num_parallel_calls=tf.data.AUTOTUNE, "
+      "deterministic=False)",
+      "many shards of equal size, or a source with random access (grain.RandomAccessDataSource)",
+      "functions of map() must take similar time; operations of unstarve share all samples"};
   finding.gain = gain_by_more(std::min(most / mean, 1 / std::max(main.thread_busy(), 0.01)) - 1);
   finding.lost = lost_by(finding.gain);
   return finding;

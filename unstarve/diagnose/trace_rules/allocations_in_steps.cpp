@@ -22,11 +22,11 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.evidence =
       fmt::format("{:.1f} calls per step that allocate or free; no accelerator works for {}",
                   per_step(trace, static_cast<double>(calls.count)), time_of(trace, trace.idle.allocation_s));
-  finding.change =
-      change_for(trace, {"keep the shapes of batches constant, do not call torch.cuda.empty_cache(), and start with "
-                         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; allocate pinned buffers once",
-                         "keep the shapes of batches constant, and start with TF_GPU_ALLOCATOR=cuda_malloc_async",
-                         "do not set XLA_PYTHON_CLIENT_PREALLOCATE=false or XLA_PYTHON_CLIENT_ALLOCATOR=platform"});
+  finding.changes = {"",
+                     "keep the shapes of batches constant, do not call torch.cuda.empty_cache(), and start with "
+                     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; allocate pinned buffers once",
+                     "keep the shapes of batches constant, and start with TF_GPU_ALLOCATOR=cuda_malloc_async",
+                     "do not set XLA_PYTHON_CLIENT_PREALLOCATE=false or XLA_PYTHON_CLIENT_ALLOCATOR=platform"};
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

@@ -20,11 +20,12 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.title = "training stops while checkpoints are written";
   finding.evidence = fmt::format("saving takes {:.2f} s of {:.2f} s ({:.0f} %){}", trace.idle.checkpoint_s,
                                  trace.analysed_s, 100 * lost, while_idle(trace));
-  finding.change = change_for(
-      trace, {"copy the state to the host and write it in another thread (torch.distributed.checkpoint.async_save), or "
-              "save less often",
-              "use tf.train.CheckpointOptions(enable_async=True), or save less often",
-              "use orbax.checkpoint.AsyncCheckpointer, or save less often"});
+  finding.changes = {
+      "",
+      "copy the state to the host and write it in another thread (torch.distributed.checkpoint.async_save), or "
+      "save less often",
+      "use tf.train.CheckpointOptions(enable_async=True), or save less often",
+      "use orbax.checkpoint.AsyncCheckpointer, or save less often"};
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

@@ -21,12 +21,13 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.title = "kernels wait for copies to the accelerator";
   finding.evidence = fmt::format("{:.0f} % of the time of these copies overlaps with kernels; the others take {}",
                                  100 * copies.overlapped_s / std::max(copies.seconds, 1e-9), time_of(trace, exposed));
-  finding.change =
-      change_for(trace, {"copy the next batch on a second stream while the current one is used: batch.to(device, "
-                         "non_blocking=True) inside of torch.cuda.stream(copy_stream), then "
-                         "torch.cuda.current_stream().wait_stream(copy_stream)",
-                         "end the pipeline by dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",
-                         "call jax.device_put for the next batch before the result of the current step is read"});
+  finding.changes = {"",
+                     "copy the next batch on a second stream while the current one is used: batch.to(device, "
+                     "non_blocking=True) inside of torch.cuda.stream(copy_stream), then "
+                     "torch.cuda.current_stream().wait_stream(copy_stream)",
+                     "end the pipeline by dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",
+                     "call jax.device_put for the next batch before the result of the current step is read",
+                     "use to_torch(device), which copies the next batch on its own stream"};
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

@@ -12,15 +12,17 @@ namespace {
 
 constexpr std::size_t kFewest = 5;
 
-std::string how_to_record(const TraceUse& trace) {
-  if (trace.format == "CUPTI") return "call un.step() at the end of every step, and run the program for 30 s or longer";
+Changes how_to_record(const TraceUse& trace) {
+  if (trace.format == "CUPTI")
+    return {"call un.step() at the end of every step, and run the program for 30 s or longer"};
   if (trace.format == "Nsight Systems")
-    return "record 10 steps, each inside of an NVTX range: torch.cuda.nvtx.range(f\"step {i}\")";
-  return change_for(
-      trace, {"record 10 steps: torch.profiler.schedule(wait=1, warmup=1, active=10), and call profiler.step() at the "
-              "end of every step",
-              "record 10 steps, each inside of tf.profiler.experimental.Trace(\"train\", step_num=step, _r=1)",
-              "record 10 steps, each inside of jax.profiler.StepTraceAnnotation(\"train\", step_num=step)"});
+    return {"record 10 steps, each inside of an NVTX range: torch.cuda.nvtx.range(f\"step {i}\")"};
+  return {
+      "",
+      "record 10 steps: torch.profiler.schedule(wait=1, warmup=1, active=10, repeat=1), and call profiler.step() at "
+      "the end of every step",
+      "record 10 steps, each inside of tf.profiler.experimental.Trace(\"train\", step_num=step, _r=1)",
+      "record 10 steps, each inside of jax.profiler.StepTraceAnnotation(\"train\", step_num=step)"};
 }
 
 std::optional<RunFinding> find(const RunProfile& profile) {
@@ -31,24 +33,26 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   const bool few = trace.steps.size() < kFewest && trace.format != "CUPTI";
   if (!few && overhead < 0.03 && trace.left_out == 0) return std::nullopt;
   RunFinding finding;
+  std::string record;  // what to change about the recording, apart from the steps
   finding.title = "the trace permits no firm conclusion";
   if (few) {
     finding.evidence = trace.steps.empty() ? "it has no steps"
                                            : fmt::format("it has {} step{} that can be evaluated", trace.steps.size(),
                                                          trace.steps.size() == 1 ? "" : "s");
-    finding.change = how_to_record(trace);
   }
   if (overhead >= 0.03) {
     finding.evidence += fmt::format("{}the profiler itself took {:.0f} % of the time", few ? "; " : "", 100 * overhead);
-    finding.change += few ? "; " : "";
-    finding.change += trace.format == "CUPTI" ? "watch with --no-cupti: findings on kernels are left out"
-                                              : "record less: no stacks, shapes or memory";
+    record = trace.format == "CUPTI" ? "watch with --no-cupti: findings on kernels are left out"
+                                     : "record less: no stacks, shapes or memory";
   }
   if (trace.left_out > 0) {
     finding.evidence += fmt::format("{}{} events were left out, because they exceed the memory limit",
                                     finding.evidence.empty() ? "" : "; ", trace.left_out);
-    finding.change += fmt::format("{}record fewer steps", finding.change.empty() ? "" : "; ");
+    record += fmt::format("{}record fewer steps", record.empty() ? "" : "; ");
   }
+  if (few) finding.changes = how_to_record(trace);
+  if (few && !record.empty()) finding.changes.add(record);
+  if (!few) finding.change = record;
   return finding;
 }
 

@@ -29,9 +29,15 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.evidence =
       fmt::format("{:.0f} % of the copied bytes are float32 tensors of 4 dimensions; no kernel runs for {} of copies",
                   100 * images, time_of(trace, exposed_s(trace, all)));
-  finding.change =
-      "copy uint8 images, a quarter of the bytes, and convert and normalise them on the accelerator: "
-      "images.to(device, non_blocking=True).float().sub_(mean).div_(std)";
+  const std::string what =
+      "copy uint8 images, a quarter of the bytes, and convert and normalise them on the accelerator";
+  finding.changes = {
+      what, what + ": images.to(device, non_blocking=True).float().sub_(mean).div_(std)",
+      what +
+          ": keep tf.uint8 in the dataset, and begin the model by keras.layers.Rescaling and "
+          "keras.layers.Normalization",
+      what + ": jax.device_put(images), then (images.astype(jnp.float32) - mean) / std inside of the jitted step",
+      what + ": to_torch(device, normalize=un.IMAGENET) does so"};
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

@@ -26,12 +26,13 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "{}",
       per_step(trace, static_cast<double>(trace.runtime.synchronisations.count)),
       per_step(trace, static_cast<double>(small_reads)), time_of(trace, trace.idle.synchronisation_s));
-  finding.change = change_for(
-      trace, {"read values rarely: sum the loss on the accelerator and call .item(), .cpu() or print every 100 steps; "
-              "remove torch.cuda.synchronize(), and boolean masks and nonzero(), whose size the host must know",
-              "read values rarely: no .numpy() or print of tensors in each step; call train_on_batch with "
-              "steps_per_execution",
-              "read values rarely: no float(), print or block_until_ready() of results in each step"});
+  finding.changes = {
+      "",
+      "read values rarely: sum the loss on the accelerator and call .item(), .cpu() or print every 100 steps; "
+      "remove torch.cuda.synchronize(), and boolean masks and nonzero(), whose size the host must know",
+      "read values rarely: no .numpy() or print of tensors in each step; call train_on_batch with "
+      "steps_per_execution",
+      "read values rarely: no float(), print or block_until_ready() of results in each step"};
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

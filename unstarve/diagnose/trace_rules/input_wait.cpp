@@ -21,15 +21,16 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.evidence =
       fmt::format("the loader ({}) takes {}{}", trace.loader, time_of(trace, trace.idle.loader_s), while_idle(trace));
   const bool no_workers = trace.loader.find("_SingleProcessDataLoaderIter") != std::string::npos;
-  finding.change = change_for(
-      trace,
-      {no_workers ? "load in other processes: DataLoader(num_workers=N, persistent_workers=True), with N of up to "
-                    "the number of cores"
-                  : "use more workers (num_workers, prefetch_factor), or a loader that needs less CPU time per "
-                    "sample; unstarve watch shows whether cores are free",
-       "use dataset.map(f, num_parallel_calls=tf.data.AUTOTUNE) and end the pipeline by "
-       ".prefetch(tf.data.AUTOTUNE)",
-       "prepare the next batches in other threads or processes, and keep two of them ready"});
+  finding.changes = {
+      "",
+      no_workers ? "load in other processes: DataLoader(num_workers=N, persistent_workers=True), with N of up to "
+                   "the number of cores"
+                 : "use more workers (num_workers, prefetch_factor), or a loader that needs less CPU time per "
+                   "sample; unstarve watch shows whether cores are free",
+      "use dataset.map(f, num_parallel_calls=tf.data.AUTOTUNE) and end the pipeline by "
+      ".prefetch(tf.data.AUTOTUNE)",
+      "prepare the next batches in other threads or processes, and keep two of them ready",
+      "let unstarve tune choose threads, prefetch and read-ahead; unstarve bench shows the slowest stage"};
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

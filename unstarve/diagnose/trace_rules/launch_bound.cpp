@@ -32,16 +32,19 @@ std::optional<RunFinding> find(const RunProfile& profile) {
     finding.evidence += fmt::format("; of operators on the CPU, {} takes most: {}", trace.operators[0].name,
                                     time_of(trace, trace.operators[0].seconds));
   }
-  finding.change =
-      short_kernels
-          ? change_for(trace,
-                       {"use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs, a fused optimiser "
-                        "(fused=True), or a larger batch",
-                        "use tf.function(jit_compile=True), or a larger batch",
-                        "compile the whole step by one jax.jit, run several steps in jax.lax.scan, or use a larger "
-                        "batch"})
-          : "move work of the main thread (metrics, preprocessing, Python loops) to the workers of the loader, to the "
-            "accelerator, or out of the step";
+  if (short_kernels) {
+    finding.changes = {"",
+                       "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs, a fused optimiser "
+                       "(fused=True), or a larger batch",
+                       "use tf.function(jit_compile=True), or a larger batch",
+                       "compile the whole step by one jax.jit, run several steps in jax.lax.scan, or use a larger "
+                       "batch",
+                       "use a larger batch: unstarve batch-find finds the best"};
+  } else {
+    finding.change =
+        "move work of the main thread (metrics, preprocessing, Python loops) to the workers of the loader, to the "
+        "accelerator, or out of the step";
+  }
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

@@ -19,7 +19,13 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "training stops while metrics are logged";
   finding.evidence = fmt::format("logging takes {}{}", time_of(trace, trace.idle.logging_s), while_idle(trace));
-  finding.change = "log every 100 steps, sum metrics on the accelerator until then, and write images in another thread";
+  finding.changes = {
+      "log every 100 steps, sum metrics on the accelerator until then, and write images in another thread",
+      "log every 100 steps, sum metrics on the accelerator until then (no .item()), and write images in another thread",
+      "log every 100 steps (tf.summary.record_if(step % 100 == 0), TensorBoard(update_freq=100)), and write images in "
+      "another thread",
+      "log every 100 steps, keep metrics as arrays until then (no float() or print), and write images in another "
+      "thread"};
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

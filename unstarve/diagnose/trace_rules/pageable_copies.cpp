@@ -23,10 +23,10 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       fmt::format("{:.1f} MB per step are copied from pageable memory at {:.1f} GB/s; no kernel runs for {}",
                   1e-6 * per_step(trace, static_cast<double>(copies.bytes)),
                   1e-9 * static_cast<double>(copies.bytes) / std::max(copies.seconds, 1e-9), time_of(trace, exposed));
-  finding.change =
-      change_for(trace, {"use DataLoader(pin_memory=True) and batch.to(device, non_blocking=True)",
-                         "end the pipeline by dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",
-                         "call jax.device_put for the next batch before the result of the current step is read"});
+  finding.changes = {"", "use DataLoader(pin_memory=True) and batch.to(device, non_blocking=True)",
+                     "end the pipeline by dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",
+                     "call jax.device_put for the next batch before the result of the current step is read",
+                     "use to_torch(device), which copies from pinned memory"};
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

@@ -35,14 +35,14 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "that use tensor cores; the gain assumes that these are twice as fast",
       100 * share, 100 * tensor_core / matrix);
   const bool bfloat16 = capability >= kFirstWithBfloat16;
-  finding.change = change_for(
-      trace,
-      {bfloat16 ? "use torch.autocast(\"cuda\", dtype=torch.bfloat16), or "
-                  "torch.set_float32_matmul_precision(\"high\") with torch.backends.cudnn.allow_tf32 = True"
-                : "use torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler",
-       fmt::format("call keras.mixed_precision.set_global_policy(\"mixed_{}\")", bfloat16 ? "bfloat16" : "float16"),
-       fmt::format("compute in jnp.{}, with parameters in float32", bfloat16 ? "bfloat16" : "float16")});
-  finding.change += "; sizes of channels and features that are multiples of 8 are required for most kernels";
+  finding.changes = {
+      "",
+      bfloat16 ? "use torch.autocast(\"cuda\", dtype=torch.bfloat16), or "
+                 "torch.set_float32_matmul_precision(\"high\") with torch.backends.cudnn.allow_tf32 = True"
+               : "use torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler",
+      fmt::format("call keras.mixed_precision.set_global_policy(\"mixed_{}\")", bfloat16 ? "bfloat16" : "float16"),
+      fmt::format("compute in jnp.{}, with parameters in float32", bfloat16 ? "bfloat16" : "float16")};
+  finding.changes.add("sizes of channels and features that are multiples of 8 are required for most kernels");
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;

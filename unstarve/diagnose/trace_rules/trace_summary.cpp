@@ -70,14 +70,4 @@ double exposed_s(const TraceUse& trace, const CopyUse& copies) {
   return std::min(copies.seconds - copies.overlapped_s, trace.parts[static_cast<std::size_t>(StepActivity::kCopy)]);
 }
 
-std::string change_for(const TraceUse& trace, const FrameworkChanges& changes) {
-  switch (trace.framework) {
-    case Framework::kPyTorch: return changes.pytorch;
-    case Framework::kTensorFlow: return changes.tensorflow;
-    case Framework::kJax: return changes.jax;
-    case Framework::kUnknown: break;
-  }
-  return fmt::format("PyTorch: {}. TensorFlow: {}. JAX: {}", changes.pytorch, changes.tensorflow, changes.jax);
-}
-
 }  // namespace unstarve

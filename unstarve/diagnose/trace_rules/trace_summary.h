@@ -32,10 +32,4 @@ namespace unstarve {
 // Time of copies in which no kernel runs, at most that of all copies in a step.
 [[nodiscard]] double exposed_s(const TraceUse& trace, const CopyUse& copies);
 
-// What to do in the framework of the trace; all of them if it is unknown.
-struct FrameworkChanges {
-  std::string pytorch, tensorflow, jax;
-};
-[[nodiscard]] std::string change_for(const TraceUse& trace, const FrameworkChanges& changes);
-
 }  // namespace unstarve

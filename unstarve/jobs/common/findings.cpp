@@ -27,11 +27,14 @@ std::string diagnosis_to_json(const std::string& verdict, std::span<const RunFin
                               const RunProfile& profile) {
   Json list = Json::array();
   for (const RunFinding& finding : findings) {
+    Json changes = Json::object();
+    for (const auto& [library, change] : finding.changes.by_library()) changes[library] = change;
     list.push_back(
         {{"rule", finding.rule},
          {"title", finding.title},
          {"evidence", finding.evidence},
          {"change", finding.change},
+         {"changes", std::move(changes)},
          {"lost", finding.lost},
          {"gain", finding.gain.gain > 0 ? Json(finding.gain.gain) : Json(nullptr)},
          {"gain_interval", finding.gain.known() ? Json{finding.gain.low, finding.gain.high} : Json(nullptr)}});

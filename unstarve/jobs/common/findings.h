@@ -17,8 +17,9 @@ namespace unstarve {
 // Numbered, each with evidence, change and gain.
 [[nodiscard]] std::string findings_to_text(std::span<const RunFinding> findings);
 
-// {"verdict", "findings": [{rule, title, evidence, change, lost, gain (null: unknown), gain_interval ([low, high] or
-// null)}], "profile": see run_profile.h}
+// {"verdict", "findings": [{rule, title, evidence, change, changes ({"pytorch", "tensorflow", "jax", "unstarve": those
+// that have a text of their own}), lost, gain (null: unknown), gain_interval ([low, high] or null)}],
+// "profile": see run_profile.h}
 [[nodiscard]] std::string diagnosis_to_json(const std::string& verdict, std::span<const RunFinding> findings,
                                             const RunProfile& profile);
 
