@@ -14,18 +14,18 @@ constexpr long long kMostSampleBytes = 1LL << 40;
 constexpr const char* kLoaderOptions[] = {"--split",  "--image-size",   "--config",       "--read-ahead", "--order",
                                           "--passes", "--memory-limit", "--cache-folder", "--cache-mb",   "--cache"};
 
-// The path of raw samples.
-std::string raw_from(const Arguments& arguments) {
+// The path of raw samples, which `reason` requires.
+std::string raw_from(const Arguments& arguments, const std::string& reason) {
   for (const char* const option : kLoaderOptions)
     if (arguments.has(option))
-      throw Error(ErrorKind::kArgument, std::string("--raw: found ") + option +
+      throw Error(ErrorKind::kArgument, reason + ": found " + option +
                                             ", which is an option of the loader; expected only --threads and "
                                             "--sample-bytes. Remove one of them.");
   const std::string data = arguments.text("DATA");
   if (data.empty()) throw Error(ErrorKind::kArgument, "DATA: not given; expected a file or a folder of files");
   if (detect_spec(data).kind != SpecKind::kNone)
     throw Error(ErrorKind::kArgument,
-                "--raw: found the spec " + data + "; expected files. Pass the path of its source.");
+                reason + ": found the spec " + data + "; expected files. Pass the path of its source.");
   return data;
 }
 
@@ -40,17 +40,13 @@ int run(const Arguments& arguments, const std::string& command_line) {
   options.min_utilisation = arguments.number("--utilisation", 0, 1, 100) / 100;
   options.seconds = arguments.number("--seconds", 30, 0.1, 86400);
   options.sample_bytes = static_cast<std::uint64_t>(arguments.integer("--sample-bytes", 0, 1, kMostSampleBytes));
-  if (arguments.has("--raw")) {
-    options.raw = raw_from(arguments);
+  if (arguments.has("--raw") || !images) {
+    options.raw = raw_from(arguments, images ? "--raw" : "--workload " + options.workload);
     options.settings.pipeline.execution.threads = static_cast<int>(arguments.integer("--threads", 0, 1, 1024));
   } else {
     if (arguments.has("--sample-bytes"))
       throw Error(ErrorKind::kArgument,
                   "--sample-bytes: found without --raw; images have sizes of their own. Pass --raw.");
-    if (!images)
-      throw Error(ErrorKind::kArgument, "--workload " + options.workload +
-                                            ": its samples are not images and cannot be decoded; expected --raw. With "
-                                            "it, the files of DATA are read as raw samples.");
     options.settings = settings_from(arguments);
   }
   CapacityResult result;
@@ -75,23 +71,25 @@ Command capacity_command() {
       "measured.",
       "  unstarve capacity photos/ --accelerator h100 --workload resnet50\n"
       "  unstarve capacity photos/ --accelerator b200 --workload retinanet --ranks 1 --json\n"
-      "  unstarve capacity volumes/ --accelerator h100 --workload unet3d --raw",
+      "  unstarve capacity volumes/ --accelerator h100 --workload unet3d",
       {data_option(false),
        split_option(),
        {"--accelerator", "NAME", "h100", "b200, h100, a100, v100 or mi355", false, Completes::kNothing,
         "b200 h100 a100 v100 mi355"},
        {"--workload", "NAME", "resnet50",
-        "images: resnet50, retinanet, flux; with --raw: unet3d, cosmoflow, bert, dlrm. Not every accelerator has every "
+        "images: resnet50, retinanet, flux; raw samples: unet3d, cosmoflow, bert, dlrm. Not every accelerator has "
+        "every "
         "workload",
         false, Completes::kNothing, "resnet50 retinanet flux unet3d cosmoflow bert dlrm"},
        {"--ranks", "N", "all", "accelerators of a job, which wait for each other after every step; 1: none waits"},
        {"--utilisation", "PERCENT", "that of the workload, else 90", "least utilisation of an accelerator"},
        {"--batch", "N", "that of the workload", "samples per step; the time per sample stays the same"},
-       {"--raw", "", "", "read the files of DATA as raw samples, without decoding"},
-       {"--sample-bytes", "N", "that of the workload", "with --raw: bytes of a sample"},
+       {"--raw", "", "",
+        "read the files of DATA as raw samples, without decoding; implied by workloads of raw samples"},
+       {"--sample-bytes", "N", "that of the workload", "bytes of a raw sample"},
        image_size_option(),
        config_option(),
-       {"--threads", "N", "all usable cores; with --raw: at least 16", "threads that load"},
+       {"--threads", "N", "all usable cores; for raw samples at least 16", "threads that load"},
        read_ahead_option(),
        order_option(),
        memory_limit_option(),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -106,6 +107,16 @@ class RawSource final : public CapacitySource {
     result.data = options.raw;
     result.format = "raw samples";
     result.samples = data_.samples;
+    result.sample_bytes = static_cast<double>(data_.bytes) / static_cast<double>(data_.samples);
+    // A file counts as one sample at least.
+    if (result.sample_bytes < 0.5 * static_cast<double>(sample_bytes)) {
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("read {} as raw samples: found {} files of {} on average; expected samples of {}. Pass the "
+                      "size of a sample (--sample-bytes), or data with samples of that size.",
+                      options.raw, data_.files.size(), format_bytes(data_.bytes / data_.files.size()),
+                      format_bytes(sample_bytes)));
+    }
     result.stored_bytes = data_.bytes;
     result.figures.usable_cores = read_topology().usable();
     const int requested = options.settings.pipeline.execution.threads;
@@ -186,6 +197,7 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
                     options.workload));
   CapacityResult result;
   result.accelerator = model.name;
+  result.workload_sample_bytes = model.sample_bytes;
   const double required = model.min_utilisation > 0 ? model.min_utilisation : kDefaultUtilisation;
   const int batch = options.batch > 0 ? options.batch : model.batch;
   const double step_s = static_cast<double>(EmulatedAccelerator(model, batch).step_ns()) / 1e9;
@@ -226,6 +238,13 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
   return result;
 }
 
+std::string sample_size_note(const CapacityResult& r) {
+  constexpr double kTenth = 0.1;
+  if (r.sample_bytes <= 0 || std::abs(r.sample_bytes / r.workload_sample_bytes - 1) <= kTenth) return "";
+  const auto text = [](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); };
+  return fmt::format("a sample has {}, one of the workload {}", text(r.sample_bytes), text(r.workload_sample_bytes));
+}
+
 std::string to_text(const CapacityResult& r) {
   const BenchFigures& f = r.figures;
   const CapacityDemand& d = r.demand;
@@ -259,6 +278,7 @@ std::string to_text(const CapacityResult& r) {
   for (const WhatIf& entry : r.what_if)
     row("what if", fmt::format("{}: {} samples/s, {}", entry.change, format_rate(entry.samples_per_s),
                                accelerators_text(entry.fed)));
+  if (const std::string note = sample_size_note(r); !note.empty()) row("note", note);
   if (r.cached) {
     row("note",
         fmt::format("the data are in the page cache or generated, so no disk was measured; to measure it, use data "
@@ -280,6 +300,8 @@ std::string to_json(const CapacityResult& r) {
   json["data"] = r.data;
   json["format"] = r.format;
   json["samples"] = r.samples;
+  json["sample_bytes"] = r.sample_bytes > 0 ? nlohmann::ordered_json(r.sample_bytes) : nlohmann::ordered_json();
+  json["workload_sample_bytes"] = r.workload_sample_bytes;
   json["accelerator"] = r.accelerator;
   json["batch"] = r.demand.batch;
   json["step_s"] = r.demand.step_s;

@@ -39,9 +39,11 @@ struct CapacityResult {
   std::string data;    // path
   std::string format;  // of the dataset; "raw samples"
   std::uint64_t samples = 0;
-  std::uint64_t stored_bytes = 0;  // 0: unknown
-  std::uint64_t memory_bytes = 0;  // of the machine or its limit
-  std::string accelerator;         // "h100-resnet50"
+  std::uint64_t stored_bytes = 0;    // 0: unknown
+  double sample_bytes = 0;           // mean of raw samples; 0: images
+  double workload_sample_bytes = 0;  // of the workload
+  std::uint64_t memory_bytes = 0;    // of the machine or its limit
+  std::string accelerator;           // "h100-resnet50"
   CapacityDemand demand;
   int ranks = 0;
   BenchFigures figures;  // storage (0 if cached), loader, cores and stages
@@ -58,6 +60,9 @@ struct CapacityResult {
   std::string cores_needed;     // for one accelerator more
   double seconds = 0;           // that the measurement took
 };
+
+// That raw samples differ in size from those of the workload by more than a tenth; empty: they do not, or are images.
+[[nodiscard]] std::string sample_size_note(const CapacityResult& result);
 
 // Whether the samples of the workload are images. Throws Error(kArgument) for unknown names.
 [[nodiscard]] bool is_image_workload(const std::string& accelerator, const std::string& workload);

@@ -62,6 +62,7 @@ Report report_of(const CapacityResult& r, const std::string& command) {
     section.notes.push_back(fmt::format("Accelerators that do not wait for each other reach a utilisation of {}.",
                                         format_percent(r.utilisation_apart)));
   }
+  if (const std::string note = sample_size_note(r); !note.empty()) section.notes.push_back(note + ".");
   if (r.cached) {
     section.notes.emplace_back(
         "The data are in the page cache or generated, so no disk was measured. To measure it, use data larger than the "

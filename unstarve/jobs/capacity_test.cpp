@@ -74,6 +74,32 @@ TEST_CASE("raw samples are read from files of any kind", "[capacity]") {
   CHECK(result.storage_bytes_per_s == Approx(result.storage * (64 << 10)).epsilon(0.5));
   CHECK(result.figures.storage == (result.cached ? 0 : result.storage));
   CHECK(result.utilisation_apart == 0);  // none waits for another one anyway
+  CHECK_THAT(to_text(result), Catch::Contains("a sample has 64"));
+}
+
+TEST_CASE("files that are far smaller than a sample do not count as samples", "[capacity]") {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "unstarve-capacity-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  for (int i = 0; i < 4; ++i) std::ofstream(fs::path(folder) / std::to_string(i)) << std::string(100'000, 'x');
+  CapacityOptions options;
+  options.raw = folder;
+  options.workload = "unet3d";
+  options.seconds = 0.1;
+  CHECK_THAT(testing::error_message([&] { (void)run_capacity(options); }, ErrorKind::kInput),
+             Catch::Contains("found 4 files of 97.7 KB on average; expected samples of 140 MB") &&
+                 Catch::Contains("--sample-bytes"));
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a note states that raw samples differ in size from those of the workload", "[capacity]") {
+  CapacityResult result;
+  result.workload_sample_bytes = 1000;
+  CHECK(sample_size_note(result).empty());  // images
+  result.sample_bytes = 1090;
+  CHECK(sample_size_note(result).empty());
+  result.sample_bytes = 1110;
+  CHECK(sample_size_note(result) == "a sample has 1.08 KB, one of the workload 1000 B");
 }
 
 TEST_CASE("samples that are not images need --raw", "[capacity]") {
