@@ -1,8 +1,8 @@
 # unstarve_unity(TARGET): compiles the sources of each subfolder together, so that shared headers are parsed once per
 # subfolder. Names in unnamed namespaces are therefore unique within a subfolder. -DCMAKE_UNITY_BUILD=OFF compiles every
-# file alone. Always compiled alone are files that use Highway (they include themselves once per instruction set), the
-# files of tables (passes, rules, verbs), which use the same names on purpose, and core/aligned.cpp, which fuzz/
-# replaces.
+# file alone. Always compiled alone are files that use Highway (they include themselves once per instruction set) or
+# define JSON_DIAGNOSTICS, the files of tables (passes, rules, verbs), which use the same names on purpose, and
+# core/aligned.cpp, which fuzz/ replaces.
 set(unstarve_tables unstarve/pipeline/passes unstarve/diagnose/rules unstarve/diagnose/trace_rules cli/commands)
 function(unstarve_unity target)
   get_target_property(sources ${target} SOURCES)
@@ -12,7 +12,7 @@ function(unstarve_unity target)
     endif()
     get_filename_component(folder ${source} DIRECTORY)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
-    file(STRINGS ${source} alone REGEX "hwy/foreach_target" LIMIT_COUNT 1)
+    file(STRINGS ${source} alone REGEX "hwy/foreach_target|define JSON_DIAGNOSTICS" LIMIT_COUNT 1)
     if(alone OR folder IN_LIST unstarve_tables OR source MATCHES "/core/aligned\\.cpp$")
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     else()

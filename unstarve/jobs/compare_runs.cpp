@@ -10,6 +10,7 @@
 #include "unstarve/core/block_bootstrap.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json_problem.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/observe/format.h"
@@ -21,12 +22,23 @@ namespace {
 constexpr std::size_t kFewestSteps = 8;
 constexpr std::size_t kFewestRounds = 2;
 
+constexpr const char* kExpected = "the result of unstarve watch --out or unstarve bench --json";
+
+[[noreturn]] void reject(const std::string& name, const std::string& found, const std::string& advice = "") {
+  throw Error(ErrorKind::kInput, fmt::format("compare {}: found {}; expected {}{}", name, found, kExpected, advice));
+}
+
 Json read_json(const std::filesystem::path& path) {
+  const std::string text = read_text_file(path);
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) reject(path.string(), "an empty file");
+  if (text.starts_with("\x1f\x8b"))
+    reject(path.string(), "a file compressed by gzip", ". Decompress it first (gunzip)");
+  if (text[begin] == '<') reject(path.string(), "HTML or XML", ". Pass the file of --out, not that of --report");
   try {
-    return Json::parse(read_text_file(path));
+    return Json::parse(text);
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("compare {}: expected JSON of unstarve watch or bench: {}", path.string(), error.what()));
+    reject(path.string(), printable(json_problem(error.what())));
   }
 }
 
@@ -87,7 +99,7 @@ std::vector<double> rounds_in(const Json& json, const char* part, const std::str
   try {
     rates = json.at("rounds_of").at(part).get<std::vector<double>>();
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::kInput, fmt::format("compare {}: expected rounds of \"{}\": {}", name, part, error.what()));
+    reject(name, fmt::format("no rounds of \"{}\": {}", part, json_problem(error.what())));
   }
   const bool positive =
       std::all_of(rates.begin(), rates.end(), [](double rate) { return std::isfinite(rate) && rate > 0; });
@@ -156,6 +168,17 @@ bool is_watch(const Json& json) {
   return json.contains("profile") ? json.at("profile").contains("processes") : json.contains("processes");
 }
 
+// Whether the file is a result of one of the commands.
+void check_result(const Json& json, const std::string& name) {
+  if (is_bench(json) || is_watch(json)) return;
+  if (!json.is_object()) reject(name, fmt::format("JSON of type {}", json.type_name()));
+  std::string keys;
+  for (const auto& [key, value] : json.items()) keys += fmt::format("{}\"{}\"", keys.empty() ? "" : ", ", key);
+  constexpr std::size_t kMost = 100;
+  if (keys.size() > kMost) keys = keys.substr(0, kMost) + " ...";
+  reject(name, keys.empty() ? "an empty object" : "an object with " + printable(keys));
+}
+
 // XML does not permit control characters.
 std::string escape_xml(const std::string& text) { return escape_html(printable(text)); }
 
@@ -184,15 +207,15 @@ RunComparison compare_runs(const Json& before_json, const Json& after_json, cons
   RunComparison comparison;
   comparison.before = before;
   comparison.after = after;
+  check_result(before_json, before);
+  check_result(after_json, after);
   if (is_bench(before_json) && is_bench(after_json)) {
     comparison = compare_benches(before_json, after_json, std::move(comparison));
   } else if (is_watch(before_json) && is_watch(after_json)) {
     comparison =
         compare_profiles(profile_in(before_json, before), profile_in(after_json, after), std::move(comparison));
   } else {
-    const auto kind = [](const Json& json) {
-      return is_bench(json) ? "bench" : is_watch(json) ? "watch" : "no command";
-    };
+    const auto kind = [](const Json& json) { return is_bench(json) ? "bench" : "watch"; };
     throw Error(ErrorKind::kInput,
                 fmt::format("compare {} and {}: found results of {} and {}; expected both of unstarve watch --out, or "
                             "both of unstarve bench --json",

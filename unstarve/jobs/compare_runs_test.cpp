@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 
 namespace unstarve {
@@ -51,6 +52,30 @@ TEST_CASE("steps that became slower, and the part that regressed") {
   CHECK(comparison.parts[1].name == "compute");
 }
 
+TEST_CASE("files that are no results are named with what they contain") {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "unstarve_compare_runs_test";
+  const auto message_of = [&](const std::string& content) -> std::string {
+    write_file_atomically(path, content);
+    try {
+      (void)compare_runs(path, path);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const auto& [content, found] : {std::pair{std::string(), "an empty file"},
+                                       {" \n", "an empty file"},
+                                       {"\x1f\x8b\x08", "a file compressed by gzip"},
+                                       {"<!DOCTYPE html>", "HTML or XML"},
+                                       {"{\"together\":\n 1", "parse error at line 2, column 3"},
+                                       {"[]", "JSON of type array"},
+                                       {"{}", "an empty object"}}) {
+    INFO(content);
+    CHECK_THAT(message_of(content), Contains(path.string()) && Contains(std::string("found ") + found) &&
+                                        Contains("expected the result of") && !Contains("json.exception"));
+  }
+}
+
 TEST_CASE("runs that are equal or faster") {
   RunComparison comparison = compare_runs(watch_result(0.1, 0.01), watch_result(0.1, 0.01), "a", "b");
   CHECK_FALSE(comparison.slower);
@@ -78,7 +103,10 @@ TEST_CASE("results of bench") {
 TEST_CASE("results that cannot be compared") {
   CHECK_THROWS_WITH(compare_runs(watch_result(0.1, 0.01), bench_result(1, 1), "a", "b"),
                     Contains("found results of watch and bench"));
-  CHECK_THROWS_WITH(compare_runs(Json{{"x", 1}}, bench_result(1, 1), "a", "b"), Contains("no command"));
+  CHECK_THROWS_WITH(compare_runs(Json{{"x", 1}, {"y", 2}}, bench_result(1, 1), "a", "b"),
+                    Contains("compare a: found an object with \"x\", \"y\"; expected the result of unstarve watch"));
+  CHECK_THROWS_WITH(compare_runs(bench_result(1, 1), Json::array(), "a", "b"),
+                    Contains("compare b: found JSON of type array; expected"));
   CHECK_THROWS_WITH(compare_runs(watch_result(0.1, 0.01, 5), watch_result(0.1, 0.01), "a", "b"),
                     Contains("compare a: found 5 steps"));
   CHECK_THROWS_AS(compare_runs(std::filesystem::path("/no/such/file"), std::filesystem::path("/no/such/file")), Error);

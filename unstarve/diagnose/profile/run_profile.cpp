@@ -1,12 +1,19 @@
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Warray-bounds"  // GCC 12 with JSON_DIAGNOSTICS: of branches for other types of values
+#endif
+
 #include "unstarve/diagnose/profile/run_profile.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#define JSON_DIAGNOSTICS 1  // errors name the path of the field; no other file shares these types
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json_problem.h"
 
 namespace unstarve {
 
@@ -144,6 +151,15 @@ const char* to_string(ProcessRole role) noexcept {
   return "other";
 }
 
+namespace {
+
+// What only watching a program shows: null in the profile of a trace.
+constexpr std::array kOfWatching{"command", "exit_code", "watching", "machine", "timeline", "stacks", "steps"};
+
+bool is_of_trace(const RunProfile& profile) { return profile.trace && profile.watching.seconds <= 0; }
+
+}  // namespace
+
 std::string to_json(const RunProfile& profile) {
   // Names and arguments of processes may contain any bytes.
   nlohmann::json json(profile);
@@ -162,6 +178,10 @@ std::string to_json(const RunProfile& profile) {
     if (!profile.trace->processes.empty()) json["trace"]["processes"] = profile.trace->processes;
   }
   if (!profile.gpus.empty()) json["gpus"] = profile.gpus;
+  if (is_of_trace(profile)) {
+    for (const char* const key : kOfWatching) json[key] = nullptr;
+    return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
   if (!profile.timeline.gpu.empty()) json["timeline"]["gpu"] = profile.timeline.gpu;
   if (!profile.watching.gpus_missing.empty()) json["watching"]["gpus_missing"] = profile.watching.gpus_missing;
   if (!profile.watching.kernels_missing.empty()) json["watching"]["kernels_missing"] = profile.watching.kernels_missing;
@@ -194,11 +214,14 @@ TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
 
 RunProfile run_profile_from_json(const std::string& text, const std::string& origin) {
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
+    nlohmann::json json = nlohmann::json::parse(text);
     if (const int version = json.at("version").get<int>(); version != kRunProfileVersion) {
       throw Error(ErrorKind::kInput,
                   fmt::format("{}: found version {} of the profile; expected {}", origin, version, kRunProfileVersion));
     }
+    const nlohmann::json nothing = RunProfile();
+    for (const char* const key : kOfWatching)
+      if (json.contains(key) && json.at(key).is_null()) json[key] = nothing.at(key);
     RunProfile profile = json.get<RunProfile>();
     for (const StackUse& stack : profile.stacks.stacks) {
       for (const int line : stack.lines) {
@@ -228,7 +251,10 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
     profile.watching.gpus_missing = json.at("watching").value("gpus_missing", "");
     return profile;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: expected the profile of a run: {}", origin, error.what()));
+    throw Error(ErrorKind::kInput,
+                fmt::format("read {}: found no profile of a run: {}; expected the output of unstarve "
+                            "watch --out",
+                            origin, json_problem(error.what())));
   }
 }
 

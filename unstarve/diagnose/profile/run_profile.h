@@ -2,9 +2,9 @@
 // RunProfile: what a watched program did and used, as plain data. All that `watch` and `diagnose` measure or read from
 // traces is reduced to it; rules and predictions are pure functions of it.
 //
-// The JSON form has a `version`. Readers reject unknown versions and ignore unknown fields; `trace` and what concerns
-// GPUs are missing if there is nothing. Times are seconds; those of
-// several threads are summed.
+// The JSON form (docs/reference/profile.md) has a `version`. Readers reject unknown versions and ignore unknown fields;
+// `trace` and what concerns GPUs are missing if there is nothing; what only watching shows is null in the profile of a
+// trace. Times are seconds; those of several threads are summed.
 
 #include <cstdint>
 #include <optional>

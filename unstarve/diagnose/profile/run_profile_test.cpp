@@ -69,6 +69,18 @@ TEST_CASE("a profile is the same after JSON") {
   CHECK_THROWS_WITH(run_profile_from_json(to_json(profile), "x.json"), Contains("line 1 of a stack"));
   CHECK_THROWS_WITH(run_profile_from_json("{\"version\": 99}", "x.json"), Contains("x.json: found version 99"));
   CHECK_THROWS_AS(run_profile_from_json("{\"version\": 1}", "x.json"), Error);
+  std::string text = to_json(RunProfile());
+  const auto without = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return changed;
+  };
+  CHECK_THROWS_WITH(
+      run_profile_from_json(without("quota_cores", "quota"), "x.json"),
+      Contains("read x.json: found no profile of a run: machine: key 'quota_cores' not found; expected") &&
+          !Contains("json.exception"));
+  CHECK_THROWS_WITH(run_profile_from_json(without("\"affinity_cores\": 1", "\"affinity_cores\": \"1\""), "x.json"),
+                    Contains("machine/affinity_cores: type must be number, but is string"));
   for (std::size_t size = 0; size < json.size(); size += 7)
     CHECK_THROWS_AS(run_profile_from_json(json.substr(0, size), "x.json"), Error);
 }
@@ -192,6 +204,19 @@ TEST_CASE("the server of multiprocessing has no role; its children work for its 
   CHECK(roles_of({process(1, 0, "python", "python train.py", 8), process(2, 1, "python", server, 0.1),
                   process(3, 2, "python", server, 9), process(4, 2, "pt_data_worker", server, 9)}) ==
         std::vector<R>{R::kMain, R::kOther, R::kLoader, R::kLoader});
+}
+
+TEST_CASE("the profile of a trace has no figures of watching") {
+  RunProfile profile;
+  profile.trace.emplace().format = "Kineto";
+  const std::string text = to_json(profile);
+  for (const char* const key : {"command", "exit_code", "watching", "machine", "timeline", "stacks", "steps"})
+    CHECK_THAT(text, Contains("\n \"" + std::string(key) + "\": null"));
+  const RunProfile read = run_profile_from_json(text, "x.json");
+  CHECK(to_json(read) == text);
+  CHECK(read.machine.affinity_cores == 1);
+  profile.watching.seconds = 1;  // kernels that were recorded while watching
+  CHECK_THAT(to_json(profile), Contains("affinity_cores"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json_problem.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/diagnose/traces/kineto.h"
 #include "unstarve/diagnose/traces/nsight.h"
@@ -53,8 +54,8 @@ RunProfile read_watch(TraceBytes& bytes) {
   try {
     profile = nlohmann::json::parse(text).at("profile").dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("read {}: expected the output of unstarve watch --out: {}", bytes.name(), error.what()));
+    throw Error(ErrorKind::kInput, fmt::format("read {}: found {}; expected the whole output of unstarve watch --out",
+                                               bytes.name(), json_problem(error.what())));
   }
   return run_profile_from_json(profile, bytes.name());
 }
