@@ -1,5 +1,6 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <functional>
+#include <tuple>
 
 #include "unstarve/diagnose/rules/testing/run_profiles.h"
 
@@ -50,8 +51,8 @@ TEST_CASE("rules on processes state the change of the library") {
       record(*profile, {{kMainThread, "f", library.file, 4, 0}, {kMainThread, "__next__", kOwnFile, 6, 0}});
       profile->stacks.lines[2].file = "site-packages/webdataset/pipeline.py";
       const std::vector<RunFinding> findings = findings_of(*profile);
-      const auto finding =
-          std::find_if(findings.begin(), findings.end(), [&](const auto& f) { return f.rule == rule; });
+      const auto finding = std::find_if(findings.begin(), findings.end(),
+                                        [&, name = rule](const RunFinding& one) { return one.rule == name; });
       REQUIRE(finding != findings.end());
       CHECK_THAT(finding->change, Contains(text));
       if (!finding->change.starts_with("DataLoader")) CHECK_THAT(finding->change, !Contains("num_workers"));
