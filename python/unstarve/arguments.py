@@ -22,7 +22,7 @@ def check_int(what: str, value: object, least: int, most: int | None = None) -> 
 
     Args:
         what: The argument, as error messages name it: "batch(size)".
-        value: Anything that converts to an int without loss.
+        value: Anything that converts to an int without loss, but no bool.
         least: Smallest value allowed.
         most: Largest value allowed; None for no limit.
 
@@ -30,6 +30,8 @@ def check_int(what: str, value: object, least: int, most: int | None = None) -> 
         ArgumentError: `value` is not an integer or is out of range.
     """
     try:
+        if isinstance(value, bool):
+            raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise ArgumentError(f"{what}: found {value!r}; expected an integer") from None
@@ -38,6 +40,14 @@ def check_int(what: str, value: object, least: int, most: int | None = None) -> 
     if most is not None and number > most:
         raise ArgumentError(f"{what}: found {number}; expected {least} to {most}")
     return number
+
+
+def check_shuffle_seed(seed: object) -> int:
+    """Returns the argument of shuffle(). Raises ArgumentError for anything but an integer of 0 or more."""
+    if isinstance(seed, bool):
+        use = "Omit the argument." if seed else "Use sequential() for the storage order."
+        raise ArgumentError(f"shuffle(seed): found {seed}; expected an integer. {use}")
+    return check_int("shuffle(seed)", seed, 0)
 
 
 def check_number(what: str, value: Any) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unstarve import _core
-from unstarve.arguments import check_int, check_nonnegative, reject_repeated, shard_arguments
+from unstarve.arguments import check_int, check_nonnegative, check_shuffle_seed, reject_repeated, shard_arguments
 from unstarve.errors import ArgumentError
 from unstarve.facts import Predicate
 from unstarve.spec_json import spec_json
@@ -135,7 +135,7 @@ class SelectionSteps(Steps):
             window: 0 shuffles all samples. N shuffles within windows of N samples, each made of runs of 64 consecutive
                 samples taken in random order: for disks and servers that read runs much faster than single records.
         """
-        return self._with("shuffle", order={"shuffle": True, "seed": check_int("shuffle(seed)", seed, 0),
+        return self._with("shuffle", order={"shuffle": True, "seed": check_shuffle_seed(seed),
                                             "window": check_int("shuffle(window)", window, 0)})
 
     def sequential(self) -> Self:

@@ -26,6 +26,7 @@ from unstarve.arguments import (
     check_channels,
     check_int,
     check_normalisation,
+    check_shuffle_seed,
     last_batch,
     rank_and_world,
     reject_repeated,
@@ -116,7 +117,7 @@ class DatasetPipeline(ImageOperationSteps):
 
     def shuffle(self, seed: int = 0) -> DatasetPipeline:
         """Shuffles all samples, in a new order every epoch that depends on (seed, epoch) only."""
-        return self._with("shuffle", shuffle=True, seed=check_int("shuffle(seed)", seed, 0))
+        return self._with("shuffle", shuffle=True, seed=check_shuffle_seed(seed))
 
     def sequential(self) -> DatasetPipeline:
         """Loads the samples in the order of the dataset."""

@@ -54,6 +54,19 @@ def test_one_of_applies_one_operation_per_sample():
 
 
 @pytest.mark.parametrize(("call", "message"), [
+    (lambda p: p.shuffle(False), r"shuffle\(seed\): found False; expected an integer. Use sequential\(\)"),
+    (lambda p: p.shuffle(seed=True), r"shuffle\(seed\): found True; expected an integer. Omit the argument"),
+    (lambda _: un.from_torch([1]).shuffle(False), r"Use sequential"),
+    (lambda p: p.take(True), r"take\(n\): found True; expected an integer"),
+    (lambda p: p.batch(True), r"batch\(size\): found True; expected an integer"),
+])
+def test_booleans_are_not_integers(call, message):
+    pytest.importorskip("torch")
+    with pytest.raises(un.errors.ArgumentError, match=message):
+        call(un.open(SMALL))
+
+
+@pytest.mark.parametrize(("call", "message"), [
     (lambda p: p.batch(8, num_workers=4), r"batch\(\): found num_workers=4; .*Use options\(threads=N\)"),
     (lambda p: p.batch(8, pin_memory=True), r"Use to_torch\('cuda'\)"),
     (lambda p: p.batch(8, shuffle=True), r"Use the step shuffle"),
