@@ -39,7 +39,7 @@ from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
 from unstarve.schedules import schedule
 from unstarve.step_log import step
-from unstarve.steps.suggestions import suggestion
+from unstarve.suggestions import suggestion
 
 if TYPE_CHECKING:
     from unstarve.dataloader import DataLoader as DataLoader

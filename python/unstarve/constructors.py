@@ -17,7 +17,7 @@ from unstarve.pipeline import Pipeline
 from unstarve.spec_json import spec_json
 from unstarve.steps.base import STEP_ORDER
 from unstarve.steps.literals import IndexPlace
-from unstarve.steps.suggestions import suggesting
+from unstarve.suggestions import suggesting
 from unstarve.user_code.sources import FileSource, ObjectSource, concatenate
 from unstarve.user_code.user_code import UserCode
 
@@ -65,6 +65,7 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
     return Pipeline({"source": spec}, dataset, UserCode((source,), ((),)))
 
 
+@suggesting
 def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 1,
                 labels: Literal[""] | None = "") -> Pipeline:
     """Returns a pipeline over an object that returns stored images, for example from a database or an HDF5 file.
@@ -101,6 +102,7 @@ def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 
     return Pipeline({"source": spec}, own.open(), UserCode((own,), ((),)))
 
 
+@suggesting
 def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *, epoch: int | None = None,
         earlier: Iterable[Iterable[float]] = ()) -> Pipeline:
     """Combines pipelines of open() or from_source(), with their filter() and take(), into one.
@@ -156,6 +158,7 @@ def _check_shares(what: str, weights: Iterable[float], sources: list[Any]) -> li
     return [check_nonnegative(f"mix({what}[{i}])", share) for i, share in enumerate(shares)]
 
 
+@suggesting
 def from_yaml(text: str | os.PathLike[str], dataset: _core.Dataset | None = None) -> Loader:
     """Returns the Loader of a pipeline in YAML: from `to_yaml`, written by hand, or from `unstarve tune --out`.
 

@@ -40,6 +40,7 @@ with require_package("torch", "DataLoader"):
 
 from unstarve.arguments import check_int
 from unstarve.errors import ArgumentError
+from unstarve.suggestions import suggesting_methods
 from unstarve.workers import generator_states, torch_job
 from unstarve.workers.epoch import Epoch, EpochLoader
 from unstarve.workers.pool import IdlePool, Pool
@@ -57,6 +58,7 @@ def get_worker_info() -> Any:
     return torch_job.worker_info() or torch.utils.data.get_worker_info()
 
 
+@suggesting_methods
 class DataLoader(EpochLoader[_Sample]):
     """Loads batches of a torch dataset.
 

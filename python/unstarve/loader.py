@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.steps.literals import DecodeOn, Layout, OperationsOn
-from unstarve.steps.suggestions import suggesting
+from unstarve.suggestions import suggesting_methods
 
 if TYPE_CHECKING:
     import torch
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from unstarve.torch import TorchLoader
 
 
+@suggesting_methods
 class Loader(BaseLoader):
     """An iterable over the batches of one epoch after another. `Pipeline.batch` creates it.
 
@@ -55,7 +56,6 @@ class Loader(BaseLoader):
                  operations: OperationsOn | None = None, decode: DecodeOn | None = None,
                  decode_share: float | None = None) -> TorchLoader[dict[str, torch.Tensor]]: ...
 
-    @suggesting
     def to_torch(self, device: str | torch.device | None = None, *, normalize: Normalisation | None = None,
                  dtype: torch.dtype | None = None, channels_last: bool | None = None,
                  names: tuple[str, ...] | None = None,

@@ -26,7 +26,7 @@ from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.steps.base import STEP_ORDER
 from unstarve.steps.literals import LastBatch
-from unstarve.steps.suggestions import suggesting, suggestion
+from unstarve.suggestions import suggesting_methods, suggestion
 from unstarve.user_code.functions import describe
 from unstarve.user_code.user_code import UserCode
 
@@ -35,6 +35,7 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
 
 
+@suggesting_methods
 class Pipeline(PipelineSteps):
     """A dataset and the steps from its records to samples. `un.open` creates it; `batch` turns it into a Loader."""
 
@@ -129,7 +130,6 @@ class Pipeline(PipelineSteps):
         raise TypeError("pickle: found a Pipeline, which holds open files; expected plain data. Call un.open() and the "
                         "steps in each process, or send the text of to_yaml().")
 
-    @suggesting
     def batch(self, size: int, *, last: LastBatch | None = None, drop_last: bool | None = None,
               pad: bool | tuple[int, int] = False, pad_value: int = 0, bucket: int = 0) -> Loader:
         """Ends the pipeline: returns the Loader of its batches.

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unstarve.errors import ArgumentError
+from unstarve.suggestions import suggesting
 
 Schedule = dict[str, Any]
 
 
+@suggesting
 def schedule(points: Mapping[int, float | Sequence[float]], *, between: str = "steps",
              multiple: float | None = None) -> Schedule:
     """Defines the value of a parameter per epoch.

@@ -42,6 +42,7 @@ from unstarve.functions.draws import NO_DRAWS
 from unstarve.functions.image_arguments import read_image
 from unstarve.functions.single_image import MAX_PIXELS, compiled, frozen, header, run
 from unstarve.steps.literals import Interpolation, Mode, Subsampling
+from unstarve.suggestions import suggesting
 
 if TYPE_CHECKING:
     import torch
@@ -77,6 +78,7 @@ def decode(image: torch.Tensor, *, region: tuple[int, int, int, int] | None = ..
            antialias: bool = ..., approximate: bool = ..., max_pixels: int = ...) -> torch.Tensor: ...
 
 
+@suggesting
 def decode(image: Any, *, region: tuple[int, int, int, int] | None = None,
            size: int | tuple[int, int] | None = None, mode: Mode = "RGB", interpolation: Interpolation = "bilinear",
            antialias: bool = True, approximate: bool = False, max_pixels: int = MAX_PIXELS) -> Any:
@@ -136,6 +138,7 @@ def _region(region: Any) -> tuple[int, int, int, int] | None:
     return top, left, height, width
 
 
+@suggesting
 def image_info(image: Encoded | Array | torch.Tensor) -> ImageInfo:
     """Reads the header of an encoded image without decoding it.
 
@@ -156,6 +159,7 @@ def image_info(image: Encoded | Array | torch.Tensor) -> ImageInfo:
     return ImageInfo(*header("image_info", given))
 
 
+@suggesting
 def encode_jpeg(image: ArrayLike | torch.Tensor, *, quality: int = 75, subsampling: Subsampling = "4:2:0") -> bytes:
     """Encodes pixels to a baseline JPEG file, as Pillow's save() with the same settings.
 

@@ -1,4 +1,6 @@
-"""One function for each operation of the library, by its name: `un.solarize(image, threshold=100)`.
+"""One function for each operation of the library, by its name: `un.solarize(image, threshold=100, p=1)`.
+
+The argument `p` is the parameter `probability` of specs; a function accepts both names.
 
 Signatures and docstrings come from the library's table of operations. operations.pyi has them for type
 checkers; `python -m unstarve.functions.stubs` writes it.
@@ -12,6 +14,7 @@ from typing import Any
 from unstarve import _core
 from unstarve.functions.single_image import apply, compiled, frozen
 from unstarve.steps.image_operations import choices_text
+from unstarve.suggestions import shown_value, unknown_argument
 
 NAMES: tuple[str, ...] = tuple(name for name, _ in _core.operations())
 _HELP = dict(_core.operations())
@@ -58,7 +61,8 @@ def signature_of(name: str) -> inspect.Signature:
     first = [kinds("image", kinds.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | torch.Tensor")]
     first += [kinds(parameter, kinds.POSITIONAL_OR_KEYWORD, annotation=_TEXTS.get((name, parameter), [type_])[0])
               for parameter, type_, required, *_ in listed if required]
-    rest = [kinds(parameter, kinds.KEYWORD_ONLY, annotation=type_, default=default)
+    rest = [kinds("p" if parameter == "probability" else parameter, kinds.KEYWORD_ONLY, annotation=type_,
+                  default=default)
             for parameter, type_, required, default, _ in listed if not required]
     if is_random(name):
         rest += [kinds("seed", kinds.KEYWORD_ONLY, annotation="Seed | None", default=None),
@@ -70,6 +74,8 @@ def _docstring(name: str, signature: inspect.Signature) -> str:
     summary = _HELP[name].partition(": ")[0]
     values = {parameter: _TEXTS.get((name, parameter), ["", text])[1]
               for parameter, _, _, _, text in _core.operation_parameters(name)}
+    if "probability" in values:
+        values["p"] = values.pop("probability")
     lines = "".join(f"    {parameter}: {values[parameter][0].upper()}{values[parameter][1:]}.\n"
                     for parameter in signature.parameters if parameter in values)
     required = ", 224" if "size" in signature.parameters else ""
@@ -78,16 +84,40 @@ def _docstring(name: str, signature: inspect.Signature) -> str:
             + _RESULT.format(example=f'changed = un.{name}("photo.jpg"{required})'))
 
 
+def _misuse(name: str, signature: inspect.Signature, args: tuple[Any, ...], given: dict[str, Any],
+            error: TypeError) -> TypeError:
+    """Returns the error of a call that does not fit the signature; `error` is that of bind()."""
+    known = list(signature.parameters)
+    positional = [key for key, one in signature.parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    more, named = args[len(positional):], known[len(positional):]
+    if more:
+        by_name = ", ".join(map(shown_value, named, more))
+        return TypeError(f"{name}(): found {len(args)} positional arguments; expected {len(positional)}: "
+                         f"{', '.join(positional)}" + (f". Pass the others by name: {by_name}." if named else ""))
+    for key, value in given.items():
+        if key not in known:
+            return unknown_argument(name, key, value, known, {})
+    return TypeError(f"{name}(): {error}; expected {', '.join(positional)}")
+
+
 def _function(name: str) -> Any:
     signature = signature_of(name)
 
     def function(*args: Any, **given: Any) -> Any:
-        parameters = signature.bind(*args, **given).arguments
+        if "probability" in given and "p" in signature.parameters and "p" not in given:
+            given["p"] = given.pop("probability")
+        try:
+            parameters = signature.bind(*args, **given).arguments
+        except TypeError as error:
+            raise _misuse(name, signature, args, given, error) from None
         image = parameters.pop("image")
         for key, value in parameters.items():
             if (name, key) in _TEXTS and not isinstance(value, str):
                 parameters[key] = choices_text(value)
-        return apply(name, image, parameters, parameters.pop("seed", None), parameters.pop("generator", None))
+        seed, generator = parameters.pop("seed", None), parameters.pop("generator", None)
+        if "p" in parameters:
+            parameters["probability"] = parameters.pop("p")
+        return apply(name, image, parameters, seed, generator)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__

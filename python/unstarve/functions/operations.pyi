@@ -54,15 +54,15 @@ def signature_of(name: str) -> inspect.Signature: ...
 @overload
 def affine(image: ArrayLike, *, degrees: float | tuple[float, float] = ..., translate_x: float = ...,
            translate_y: float = ..., scale: float | tuple[float, float] = ...,
-           shear_x: float | tuple[float, float] = ..., shear_y: float | tuple[float, float] = ...,
-           probability: float = ..., interpolation: Literal["nearest", "bilinear"] = ...,
+           shear_x: float | tuple[float, float] = ..., shear_y: float | tuple[float, float] = ..., p: float = ...,
+           interpolation: Literal["nearest", "bilinear"] = ...,
            fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
            generator: Generator | None = ...) -> Array: ...
 @overload
 def affine(image: torch.Tensor, *, degrees: float | tuple[float, float] = ..., translate_x: float = ...,
            translate_y: float = ..., scale: float | tuple[float, float] = ...,
-           shear_x: float | tuple[float, float] = ..., shear_y: float | tuple[float, float] = ...,
-           probability: float = ..., interpolation: Literal["nearest", "bilinear"] = ...,
+           shear_x: float | tuple[float, float] = ..., shear_y: float | tuple[float, float] = ..., p: float = ...,
+           interpolation: Literal["nearest", "bilinear"] = ...,
            fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
            generator: Generator | None = ...) -> torch.Tensor: ...
 
@@ -111,17 +111,17 @@ def auto_augment_svhn(image: torch.Tensor, *, interpolation: Literal["nearest", 
                       generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def auto_contrast(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
+def auto_contrast(image: ArrayLike, *, p: float = ..., seed: Seed | None = ...,
                   generator: Generator | None = ...) -> Array: ...
 @overload
-def auto_contrast(image: torch.Tensor, *, probability: float = ..., seed: Seed | None = ...,
+def auto_contrast(image: torch.Tensor, *, p: float = ..., seed: Seed | None = ...,
                   generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def brightness(image: ArrayLike, *, factor: float | tuple[float, float] = ..., probability: float = ...,
-               seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+def brightness(image: ArrayLike, *, factor: float | tuple[float, float] = ..., p: float = ..., seed: Seed | None = ...,
+               generator: Generator | None = ...) -> Array: ...
 @overload
-def brightness(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., probability: float = ...,
+def brightness(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., p: float = ...,
                seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -131,86 +131,85 @@ def center_crop(image: torch.Tensor, size: int | tuple[int, int]) -> torch.Tenso
 
 @overload
 def color_jitter(image: ArrayLike, *, brightness: float = ..., contrast: float = ..., saturation: float = ...,
-                 hue: float = ..., probability: float = ..., seed: Seed | None = ...,
+                 hue: float = ..., p: float = ..., seed: Seed | None = ...,
                  generator: Generator | None = ...) -> Array: ...
 @overload
 def color_jitter(image: torch.Tensor, *, brightness: float = ..., contrast: float = ..., saturation: float = ...,
-                 hue: float = ..., probability: float = ..., seed: Seed | None = ...,
+                 hue: float = ..., p: float = ..., seed: Seed | None = ...,
                  generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def contrast(image: ArrayLike, *, factor: float | tuple[float, float] = ..., probability: float = ...,
-             seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
-@overload
-def contrast(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., probability: float = ...,
-             seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
-
-@overload
-def cutout(image: ArrayLike, size: int | tuple[int, int], *, holes: int = ..., probability: float = ...,
-           value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
-           generator: Generator | None = ...) -> Array: ...
-@overload
-def cutout(image: torch.Tensor, size: int | tuple[int, int], *, holes: int = ..., probability: float = ...,
-           value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
-           generator: Generator | None = ...) -> torch.Tensor: ...
-
-@overload
-def equalize(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
+def contrast(image: ArrayLike, *, factor: float | tuple[float, float] = ..., p: float = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> Array: ...
 @overload
-def equalize(image: torch.Tensor, *, probability: float = ..., seed: Seed | None = ...,
+def contrast(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., p: float = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def erasing(image: ArrayLike, *, probability: float = ..., scale: tuple[float, float] = ...,
-            ratio: tuple[float, float] = ..., value: int | tuple[int, int, int] | Literal["mean", "random"] = ...,
-            seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
-@overload
-def erasing(image: torch.Tensor, *, probability: float = ..., scale: tuple[float, float] = ...,
-            ratio: tuple[float, float] = ..., value: int | tuple[int, int, int] | Literal["mean", "random"] = ...,
-            seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
-
-@overload
-def gaussian_blur(image: ArrayLike, *, sigma: float | tuple[float, float] = ..., radius: int = ...,
-                  probability: float = ..., seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
-@overload
-def gaussian_blur(image: torch.Tensor, *, sigma: float | tuple[float, float] = ..., radius: int = ...,
-                  probability: float = ..., seed: Seed | None = ...,
-                  generator: Generator | None = ...) -> torch.Tensor: ...
-
-@overload
-def grayscale(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
-              generator: Generator | None = ...) -> Array: ...
-@overload
-def grayscale(image: torch.Tensor, *, probability: float = ..., seed: Seed | None = ...,
-              generator: Generator | None = ...) -> torch.Tensor: ...
-
-@overload
-def horizontal_flip(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
-                    generator: Generator | None = ...) -> Array: ...
-@overload
-def horizontal_flip(image: torch.Tensor, *, probability: float = ..., seed: Seed | None = ...,
-                    generator: Generator | None = ...) -> torch.Tensor: ...
-
-@overload
-def hue(image: ArrayLike, *, shift: float | tuple[float, float] = ..., probability: float = ...,
-        seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
-@overload
-def hue(image: torch.Tensor, *, shift: float | tuple[float, float] = ..., probability: float = ...,
-        seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
-
-@overload
-def invert(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
+def cutout(image: ArrayLike, size: int | tuple[int, int], *, holes: int = ..., p: float = ...,
+           value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
            generator: Generator | None = ...) -> Array: ...
 @overload
-def invert(image: torch.Tensor, *, probability: float = ..., seed: Seed | None = ...,
+def cutout(image: torch.Tensor, size: int | tuple[int, int], *, holes: int = ..., p: float = ...,
+           value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
            generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def lighting(image: ArrayLike, *, std: float = ..., probability: float = ..., seed: Seed | None = ...,
+def equalize(image: ArrayLike, *, p: float = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> Array: ...
 @overload
-def lighting(image: torch.Tensor, *, std: float = ..., probability: float = ..., seed: Seed | None = ...,
+def equalize(image: torch.Tensor, *, p: float = ..., seed: Seed | None = ...,
+             generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def erasing(image: ArrayLike, *, p: float = ..., scale: tuple[float, float] = ..., ratio: tuple[float, float] = ...,
+            value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
+            generator: Generator | None = ...) -> Array: ...
+@overload
+def erasing(image: torch.Tensor, *, p: float = ..., scale: tuple[float, float] = ..., ratio: tuple[float, float] = ...,
+            value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
+            generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def gaussian_blur(image: ArrayLike, *, sigma: float | tuple[float, float] = ..., radius: int = ..., p: float = ...,
+                  seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+@overload
+def gaussian_blur(image: torch.Tensor, *, sigma: float | tuple[float, float] = ..., radius: int = ..., p: float = ...,
+                  seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def grayscale(image: ArrayLike, *, p: float = ..., seed: Seed | None = ...,
+              generator: Generator | None = ...) -> Array: ...
+@overload
+def grayscale(image: torch.Tensor, *, p: float = ..., seed: Seed | None = ...,
+              generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def horizontal_flip(image: ArrayLike, *, p: float = ..., seed: Seed | None = ...,
+                    generator: Generator | None = ...) -> Array: ...
+@overload
+def horizontal_flip(image: torch.Tensor, *, p: float = ..., seed: Seed | None = ...,
+                    generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def hue(image: ArrayLike, *, shift: float | tuple[float, float] = ..., p: float = ..., seed: Seed | None = ...,
+        generator: Generator | None = ...) -> Array: ...
+@overload
+def hue(image: torch.Tensor, *, shift: float | tuple[float, float] = ..., p: float = ..., seed: Seed | None = ...,
+        generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def invert(image: ArrayLike, *, p: float = ..., seed: Seed | None = ...,
+           generator: Generator | None = ...) -> Array: ...
+@overload
+def invert(image: torch.Tensor, *, p: float = ..., seed: Seed | None = ...,
+           generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def lighting(image: ArrayLike, *, std: float = ..., p: float = ..., seed: Seed | None = ...,
+             generator: Generator | None = ...) -> Array: ...
+@overload
+def lighting(image: torch.Tensor, *, std: float = ..., p: float = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -234,21 +233,21 @@ def pad_crop(image: torch.Tensor, size: int | tuple[int, int], *,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def perspective(image: ArrayLike, *, distortion: float = ..., probability: float = ...,
+def perspective(image: ArrayLike, *, distortion: float = ..., p: float = ...,
                 interpolation: Literal["nearest", "bilinear"] = ...,
                 fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                 generator: Generator | None = ...) -> Array: ...
 @overload
-def perspective(image: torch.Tensor, *, distortion: float = ..., probability: float = ...,
+def perspective(image: torch.Tensor, *, distortion: float = ..., p: float = ...,
                 interpolation: Literal["nearest", "bilinear"] = ...,
                 fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
                 generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def posterize(image: ArrayLike, *, bits: int = ..., probability: float = ..., seed: Seed | None = ...,
+def posterize(image: ArrayLike, *, bits: int = ..., p: float = ..., seed: Seed | None = ...,
               generator: Generator | None = ...) -> Array: ...
 @overload
-def posterize(image: torch.Tensor, *, bits: int = ..., probability: float = ..., seed: Seed | None = ...,
+def posterize(image: torch.Tensor, *, bits: int = ..., p: float = ..., seed: Seed | None = ...,
               generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -263,10 +262,10 @@ def rand_augment(image: torch.Tensor, *, changes: int = ..., magnitude: int = ..
                  generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def random_channel_permutation(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
+def random_channel_permutation(image: ArrayLike, *, p: float = ..., seed: Seed | None = ...,
                                generator: Generator | None = ...) -> Array: ...
 @overload
-def random_channel_permutation(image: torch.Tensor, *, probability: float = ..., seed: Seed | None = ...,
+def random_channel_permutation(image: torch.Tensor, *, p: float = ..., seed: Seed | None = ...,
                                generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -291,35 +290,35 @@ def resize(image: torch.Tensor, size: int | tuple[int, int], *, max_size: int = 
            antialias: bool = ...) -> torch.Tensor: ...
 
 @overload
-def rotation(image: ArrayLike, *, degrees: float | tuple[float, float] = ..., probability: float = ...,
+def rotation(image: ArrayLike, *, degrees: float | tuple[float, float] = ..., p: float = ...,
              interpolation: Literal["nearest", "bilinear"] = ...,
              fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> Array: ...
 @overload
-def rotation(image: torch.Tensor, *, degrees: float | tuple[float, float] = ..., probability: float = ...,
+def rotation(image: torch.Tensor, *, degrees: float | tuple[float, float] = ..., p: float = ...,
              interpolation: Literal["nearest", "bilinear"] = ...,
              fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def saturation(image: ArrayLike, *, factor: float | tuple[float, float] = ..., probability: float = ...,
-               seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+def saturation(image: ArrayLike, *, factor: float | tuple[float, float] = ..., p: float = ..., seed: Seed | None = ...,
+               generator: Generator | None = ...) -> Array: ...
 @overload
-def saturation(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., probability: float = ...,
+def saturation(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., p: float = ...,
                seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def sharpness(image: ArrayLike, *, factor: float | tuple[float, float] = ..., probability: float = ...,
-              seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+def sharpness(image: ArrayLike, *, factor: float | tuple[float, float] = ..., p: float = ..., seed: Seed | None = ...,
+              generator: Generator | None = ...) -> Array: ...
 @overload
-def sharpness(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., probability: float = ...,
+def sharpness(image: torch.Tensor, *, factor: float | tuple[float, float] = ..., p: float = ...,
               seed: Seed | None = ..., generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def solarize(image: ArrayLike, *, threshold: int = ..., probability: float = ..., seed: Seed | None = ...,
+def solarize(image: ArrayLike, *, threshold: int = ..., p: float = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> Array: ...
 @overload
-def solarize(image: torch.Tensor, *, threshold: int = ..., probability: float = ..., seed: Seed | None = ...,
+def solarize(image: torch.Tensor, *, threshold: int = ..., p: float = ..., seed: Seed | None = ...,
              generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
@@ -334,8 +333,8 @@ def trivial_augment(image: torch.Tensor, *, num_magnitude_bins: int = ...,
                     generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
-def vertical_flip(image: ArrayLike, *, probability: float = ..., seed: Seed | None = ...,
+def vertical_flip(image: ArrayLike, *, p: float = ..., seed: Seed | None = ...,
                   generator: Generator | None = ...) -> Array: ...
 @overload
-def vertical_flip(image: torch.Tensor, *, probability: float = ..., seed: Seed | None = ...,
+def vertical_flip(image: torch.Tensor, *, p: float = ..., seed: Seed | None = ...,
                   generator: Generator | None = ...) -> torch.Tensor: ...

@@ -27,7 +27,7 @@ from unstarve.loaders.engine import Allocate, BadSample, Batch, DeviceBytes, Eng
 from unstarve.loaders.representation import Rows, as_html, as_text, images_of, steps_of
 from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
-from unstarve.steps.suggestions import suggestion
+from unstarve.suggestions import suggesting_methods, suggestion
 from unstarve.user_code.user_code import UserCode
 
 LOOP_ENDED = ("this loop over the loader was ended by a newer loop over the same loader, or by close(); expected one "
@@ -45,6 +45,7 @@ def _close_loaders() -> None:
         loader.close()
 
 
+@suggesting_methods
 class BaseLoader(LoaderDescription, LoaderConversions):
     """unstarve.Loader without the conversions to frameworks."""
 

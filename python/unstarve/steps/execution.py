@@ -10,9 +10,10 @@ from unstarve.arguments import check_bool, check_int, check_nonnegative, reject_
 from unstarve.errors import ArgumentError
 from unstarve.steps.base import Steps
 from unstarve.steps.literals import CacheWhat, DecodeOn, DeliveryOrder, ErrorPolicy, OperationsOn, WorkerKind
-from unstarve.steps.suggestions import suggesting
+from unstarve.suggestions import suggesting_methods
 
 
+@suggesting_methods
 class ExecutionSteps(Steps):
     """Part of unstarve.Pipeline: steps that may be anywhere in the chain."""
 
@@ -45,7 +46,6 @@ class ExecutionSteps(Steps):
         """
         return self._with(None, "errors", errors={"policy": policy, "limit": limit, "rate": rate})
 
-    @suggesting
     def options(self, *, threads: int | None = None, prefetch: int | None = None,
                 read_ahead: int | None = None, order: DeliveryOrder | None = None, memory_limit: int | None = None,
                 autotune: bool | None = None, cpu_limit: int | None = None, workers: int | None = None,

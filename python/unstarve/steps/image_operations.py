@@ -12,6 +12,8 @@ from unstarve.arguments import check_int, check_nonnegative, check_number
 from unstarve.errors import ArgumentError
 from unstarve.schedules import Schedule
 from unstarve.steps.literals import AutoAugmentPolicy, Interpolation, PaddingMode, WarpInterpolation
+from unstarve.steps.operation_names import spec_operation
+from unstarve.suggestions import suggesting_methods
 
 # A grey value 0..255, (red, green, blue), or a name such as "mean".
 Colour: TypeAlias = "int | tuple[int, int, int] | str"
@@ -42,7 +44,7 @@ def choices_text(choices: Choices, weights: Sequence[float] | None = None) -> st
     """Returns the parameter `choices` of the operation one_of: "color_jitter hue=0; 2 gaussian_blur".
 
     Args:
-        choices: Names of operations, or (name, parameters).
+        choices: Names of operations, or (name, parameters), as operation() accepts them.
         weights: How often each is drawn, relative to the others.
 
     Raises:
@@ -65,11 +67,13 @@ def choices_text(choices: Choices, weights: Sequence[float] | None = None) -> st
             case _:
                 raise ArgumentError(f"one_of(choices): found {choice!r}; expected the name of an operation, or "
                                     "(name, {parameter: value})")
+        name, parameters = spec_operation(name, parameters)
         values = "".join(f" {key}={_choice_value(value)}" for key, value in parameters.items())
         texts.append(("" if share == 1 else f"{check_nonnegative('one_of(weights)', share)!r} ") + name + values)
     return "; ".join(texts)
 
 
+@suggesting_methods
 class ImageOperationSteps(abc.ABC):
     """Methods that add an operation by its name, with the parameters that users know."""
 
@@ -78,8 +82,8 @@ class ImageOperationSteps(abc.ABC):
         """Adds any operation by name.
 
         Args:
-            name: A name that `unstarve.operations()` lists.
-            parameters: Its parameters; numbers may be an `unstarve.schedule()`.
+            name: A name that `unstarve.operations()` lists, or that of a method.
+            parameters: Its parameters; numbers may be an `unstarve.schedule()`. `p` is the same as `probability`.
 
         Raises:
             ArgumentError: Unknown operation or invalid parameter.
@@ -339,14 +343,14 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("trivial_augment", **_non_default(
             num_magnitude_bins=(num_magnitude_bins, 31), interpolation=(interpolation, "nearest"), fill=(fill, 0)))
 
-    def one_of(self, *choices: str | tuple[str, Mapping[str, Any]],
+    def one_of(self, *choices: str | tuple[str, Mapping[str, Any]] | Choices,
                weights: Sequence[float] | None = None) -> Self:
         """Applies one of several operations, drawn for each sample; see RandomChoice of torchvision.
 
         The operations keep the size of the image. Each has its own probability, which is often 0.5 by default.
 
         Args:
-            choices: Names of operations, or (name, parameters).
+            choices: Names of operations, or (name, parameters), as operation() accepts them; or one list of them.
             weights: How often each is drawn, relative to the others; by default equally often.
 
         Raises:
@@ -355,7 +359,8 @@ class ImageOperationSteps(abc.ABC):
         Example:
             pipeline.one_of(("color_jitter", {"hue": 0}), ("gaussian_blur", {"sigma": (0.1, 2), "probability": 1}))
         """
-        return self.operation("one_of", choices=choices_text(choices, weights))
+        listed: Any = choices[0] if len(choices) == 1 and isinstance(choices[0], list) else choices
+        return self.operation("one_of", choices=choices_text(listed, weights))
 
     def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0,
                 all_ops: bool = True, interpolation: WarpInterpolation = "bilinear", fill: Colour = 0) -> Self:

@@ -14,9 +14,12 @@ from unstarve.spec_json import spec_json
 from unstarve.steps.base import Steps
 from unstarve.steps.image_operations import ImageOperationSteps
 from unstarve.steps.literals import Dtype, Layout
+from unstarve.steps.operation_names import spec_batch_operation, spec_operation
+from unstarve.suggestions import suggesting_methods
 from unstarve.user_code.functions import Function
 
 
+@suggesting_methods
 class OperationSteps(ImageOperationSteps, Steps):
     """Part of unstarve.Pipeline: decoding, operations, map(), dtype and layout, batch operations."""
 
@@ -32,13 +35,13 @@ class OperationSteps(ImageOperationSteps, Steps):
         """Adds any operation by name.
 
         Args:
-            name: A name that `unstarve.operations()` lists.
-            parameters: Its parameters; numbers may be an `unstarve.schedule()`.
+            name: A name that `unstarve.operations()` lists, or that of a method.
+            parameters: Its parameters; numbers may be an `unstarve.schedule()`. `p` is the same as `probability`.
 
         Raises:
             ArgumentError: Unknown operation or invalid parameter.
         """
-        return self._add_step("operation", name, parameters)
+        return self._add_step("operation", *spec_operation(name, parameters))
 
     def map(self, function: Callable[..., Any]) -> Self:
         """Applies a Python function to every sample. Several functions are applied in turn.
@@ -130,9 +133,9 @@ class OperationSteps(ImageOperationSteps, Steps):
 
         Args:
             name: A name that `unstarve.batch_operations()` lists.
-            parameters: Its parameters; numbers may be an `unstarve.schedule()`.
+            parameters: Its parameters; numbers may be an `unstarve.schedule()`. `p` is the same as `probability`.
         """
-        return self._add_step("batch_operation", name, parameters)
+        return self._add_step("batch_operation", *spec_batch_operation(name, parameters))
 
     def _add_step(self, step: str, name: str, parameters: Mapping[str, Any]) -> Self:
         values = {key: list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

@@ -17,11 +17,13 @@ from unstarve.facts import Predicate
 from unstarve.spec_json import spec_json
 from unstarve.steps.base import Steps
 from unstarve.steps.subsets import part_lengths, subset_text
+from unstarve.suggestions import suggesting_methods
 
 # One or several classes by name or number.
 Labels: TypeAlias = "str | int | Iterable[str | int]"
 
 
+@suggesting_methods
 class SelectionSteps(Steps):
     """Part of unstarve.Pipeline: filter, take, shuffle, shard and other steps on samples as a whole."""
 

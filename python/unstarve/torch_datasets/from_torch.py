@@ -41,6 +41,8 @@ from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
 from unstarve.schedules import Schedule
 from unstarve.spec_json import spec_json
 from unstarve.steps.image_operations import ImageOperationSteps
+from unstarve.steps.operation_names import spec_operation
+from unstarve.suggestions import suggesting, suggesting_methods
 from unstarve.torch_datasets.steps import (
     CHANNELS_FIRST,
     BulkSteppedDataset,
@@ -58,6 +60,7 @@ from unstarve.workers.order import Order
 STATE_VERSION = 1
 
 
+@suggesting
 def from_torch(dataset: Any) -> DatasetPipeline:
     """Returns a pipeline over all samples of a map-style dataset, in shuffled order.
 
@@ -83,6 +86,7 @@ def _step_text(step: Step) -> str:
     return f"map({step.name})" if isinstance(step, Function) else "normalize()"
 
 
+@suggesting_methods
 class DatasetPipeline(ImageOperationSteps):
     """A torch dataset and the steps to its batches; `from_torch` creates it.
 
@@ -154,12 +158,13 @@ class DatasetPipeline(ImageOperationSteps):
         """Adds any operation by name. It runs in the workers, without Python's lock in threads.
 
         Args:
-            name: A name that `unstarve.operations()` lists.
-            parameters: Its parameters. A schedule is not supported.
+            name: A name that `unstarve.operations()` lists, or that of a method.
+            parameters: Its parameters; `p` is the same as `probability`. A schedule is not supported.
 
         Raises:
             ArgumentError: Unknown operation or invalid parameter, or the images are normalised already.
         """
+        name, parameters = spec_operation(name, parameters)
         if any(isinstance(value, Mapping) for value in parameters.values()):
             raise ArgumentError(f"from_torch operation {name}: found a schedule; expected constant values")
         operation = Operation(*frozen(name, parameters))
@@ -236,6 +241,7 @@ class DatasetPipeline(ImageOperationSteps):
                                **{**self._settings, **settings})
 
 
+@suggesting_methods
 class DatasetLoader:
     """An iterable over the batches of one epoch after another. `DatasetPipeline.batch` creates it.
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 from unstarve import _core
 from unstarve.errors import ArgumentError
-from unstarve.steps.suggestions import suggestion
+from unstarve.suggestions import suggestion
 
 Precision: TypeAlias = Literal["float32", "bfloat16", "float16"]
 Optimiser: TypeAlias = Literal["sgd", "adamw", "lars", "lamb"]

@@ -7,6 +7,7 @@ import pytest
 
 import unstarve as un
 
+IMAGE = np.zeros((16, 16, 3), np.uint8)
 SMALL = "synthetic:classes=10,images=200,size=32,seed=1"
 
 
@@ -25,6 +26,52 @@ def operations(pipeline):
 ])
 def test_names_of_torchvision_are_those_operations(theirs, ours):
     assert operations(theirs(un.open(SMALL))) == operations(ours(un.open(SMALL)))
+
+
+@pytest.mark.parametrize(("name", "parameters", "method"), [
+    ("flip", {"p": 0.3}, lambda p: p.flip(0.3)),
+    ("random_crop", {"size": 16}, lambda p: p.random_crop(16)),
+    ("random_crop", {"size": 16, "padding": 2}, lambda p: p.random_crop(16, 2)),
+    ("random_rotation", {"degrees": 15}, lambda p: p.random_rotation(15)),
+    ("random_rotation", {"degrees": (0, 5), "p": 0.5}, lambda p: p.random_rotation((0, 5), p=0.5)),
+    ("random_erasing", {"p": 0.2}, lambda p: p.random_erasing(0.2)),
+    ("auto_augment", {"policy": "svhn"}, lambda p: p.auto_augment("svhn")),
+    ("solarize", {"threshold": 3, "p": 1}, lambda p: p.operation("solarize", threshold=3, probability=1)),
+])
+def test_operation_accepts_the_names_of_the_methods(name, parameters, method):
+    pytest.importorskip("torch")
+
+    def pixels(pipeline):
+        return [images.tobytes() for images, _ in pipeline.output("uint8").batch(50)]
+
+    pipeline = un.open(SMALL).operation(name, **parameters)
+    assert pixels(pipeline) == pixels(method(un.open(SMALL)))
+    assert f"{next(iter(operations(pipeline)[0]))}(" in repr(un.from_torch([1]).operation(name, **parameters))
+    if "size" not in parameters:
+        choice = (name, parameters)
+        assert "one_of" in operations(un.open(SMALL).one_of(choice, "invert"))[0]
+        assert operations(un.open(SMALL).one_of([choice, "flip"])) == operations(un.open(SMALL).one_of(choice, "flip"))
+
+
+def test_functions_call_the_probability_p():
+    assert un.invert(IMAGE, p=1).all() and un.invert(IMAGE, probability=1).all() and not un.invert(IMAGE, p=0).any()
+    with pytest.raises(TypeError, match=r"invert\(\): found probability=1; expected image, p, "):
+        un.invert(IMAGE, p=1, probability=1)
+    with pytest.raises(un.errors.ArgumentError, match="found both p and probability"):
+        un.open(SMALL).operation("invert", p=1, probability=1)
+
+
+@pytest.mark.parametrize(("add", "message"), [
+    (lambda p: p.operation("gaussian_blurr"), "unknown operation 'gaussian_blurr'. Did you mean 'gaussian_blur'"),
+    (lambda p: p.operation("hflip"), r"unknown operation 'hflip'. Use horizontal_flip\(\)"),
+    (lambda p: p.operation("gaussian_blur", sigm=3), "unknown parameter 'sigm'; .* Did you mean 'sigma'"),
+    (lambda p: p.one_of("inverted"), "Did you mean 'invert'"),
+    (lambda p: p.batch_operation("mixupp"), "unknown batch operation 'mixupp'. Did you mean 'mixup'"),
+    (lambda p: p.operation("random_rotation"), "random_rotation: found no degrees"),
+])
+def test_unknown_operations_say_what_to_use(add, message):
+    with pytest.raises(un.errors.ArgumentError, match=message):
+        add(un.open(SMALL))
 
 
 def test_invalid_kernel_sizes_are_rejected():
@@ -74,8 +121,25 @@ def test_booleans_are_not_integers(call, message):
     (lambda p: p.options(num_workers=4), r"threads=N"),
     (lambda p: p.batch(8).to_torch(pin_memory=True), "to_torch.*page-locked"),
     (lambda _: un.open(SMALL, transform=None), "the steps of a pipeline"),
+    (lambda p: p.filter(classes=["a"]), r"filter\(\): found classes; .* Use labels, with class names or numbers"),
+    (lambda p: p.filter(max_sid=3), r"filter\(\): found max_sid=3; .* Did you mean 'max_side'"),
+    (lambda p: p.color_jitter(brightnes=0.1), "Did you mean 'brightness'"),
+    (lambda p: p.flip(probability=1), r"flip\(\): found probability=1; expected p\. Use p\."),
+    (lambda p: p.batch(8).set_epoch(epoc=1), "Did you mean 'epoch'"),
+    (lambda _: un.DataLoader([1], batchsize=4), r"DataLoader\(\): found batchsize=4; .* Did you mean 'batch_size'"),
+    (lambda _: un.from_torch([1]).batch(1, dro_last=True), "Did you mean 'drop_last'"),
+    (lambda _: un.decode(b"", siz=3), r"decode\(\): found siz=3; .* Did you mean 'size'"),
+    (lambda _: un.mix([], weigths=[1]), "Did you mean 'weights'"),
+    (lambda _: un.gaussian_blur(IMAGE, sigm=3), r"gaussian_blur\(\): found sigm=3; .* Did you mean 'sigma'"),
+    (lambda _: un.resize(IMAGE, 8, seed=3), r"resize\(\): found seed=3; expected image, size, [^.]*$"),
+    (lambda _: un.solarize(IMAGE, 100), r"solarize\(\): found 2 positional arguments; expected 1: image\. "
+                                        r"Pass the others by name: threshold=100\."),
+    (lambda _: un.color_jitter(IMAGE, 0.4), r"by name: brightness=0\.4"),
+    (lambda _: un.gaussian_blur(IMAGE, (0.1, 2.0)), r"by name: sigma=\(0\.1, 2\.0\)"),
+    (lambda _: un.resize(IMAGE), r"resize\(\): missing a required argument: 'size'; expected image, size"),
 ])
 def test_unknown_arguments_say_what_to_use(call, message):
+    pytest.importorskip("torch")
     with pytest.raises(TypeError, match=message):
         call(un.open(SMALL))
 
@@ -83,6 +147,8 @@ def test_unknown_arguments_say_what_to_use(call, message):
 @pytest.mark.parametrize(("get", "message"), [
     (lambda _: un.Dataloader, "Did you mean 'DataLoader'"),
     (lambda _: un.ImageFolder, r"Use un\.open\(folder\)"),
+    (lambda _: un.flip, r"Use horizontal_flip\(\)"),
+    (lambda _: un.hflip, r"Use horizontal_flip\(\)"),
     (lambda _: un.random_crop, r"Use pad_crop\(size, padding=0\)"),
     (lambda p: p.random_horizontal_flip, r"Use horizontal_flip\(\)"),
     (lambda p: p.colour_jitter, "Did you mean 'color_jitter'"),

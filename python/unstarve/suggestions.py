@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
+_Class = TypeVar("_Class", bound=type)
 
 # What to use instead of an argument of torch's DataLoader or of torchvision.
 _ARGUMENTS = {
@@ -29,6 +30,8 @@ _ARGUMENTS = {
     "transform": "the steps of a pipeline, or map(function)",
     "target_transform": "map(function)",
     "seed": "shuffle(seed)",
+    "probability": "p",
+    "filter.classes": "labels, with class names or numbers",
 }
 # What to use instead of a name of torch or torchvision.
 _NAMES = {
@@ -39,6 +42,9 @@ _NAMES = {
     "random_split": "the step random_split(lengths)",
     "WeightedRandomSampler": "the step weights(weights)",
     "DistributedSampler": "the step shard()",
+    "flip": "horizontal_flip()",
+    "hflip": "horizontal_flip()",
+    "vflip": "vertical_flip()",
     "random_horizontal_flip": "horizontal_flip()",
     "random_vertical_flip": "vertical_flip()",
     "random_crop": "pad_crop(size, padding=0)",
@@ -63,23 +69,46 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def suggesting(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Decorates a function: its TypeError for an unknown keyword says what to use instead."""
+    """Decorates a function without **arguments: its TypeError for an unknown keyword says what to use instead."""
     known = [name for name in inspect.signature(function).parameters if name != "self"]
+    shown = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @functools.wraps(function)
     def checked(*args: _Arguments.args, **given: _Arguments.kwargs) -> _Result:
         for name in given:
             if name not in known:
-                raise TypeError(f"{function.__name__}(): found {_shown(name, given[name])}; "
-                                f"expected {', '.join(known)}" + _instead(name, known))
+                raise unknown_argument(shown, name, given[name], known)
         return function(*args, **given)
 
     return checked
 
 
-def _shown(name: str, value: Any) -> str:
-    return f"{name}={value!r}" if isinstance(value, bool | int | float | str) else name
+def suggesting_methods(class_: _Class) -> _Class:
+    """Decorates a class: its public methods and its constructor are `suggesting`, except those with **arguments."""
+    for name, method in list(vars(class_).items()):
+        if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
+            kinds = {parameter.kind for parameter in inspect.signature(method).parameters.values()}
+            if inspect.Parameter.VAR_KEYWORD not in kinds:
+                setattr(class_, name, suggesting(method))
+    return class_
 
 
-def _instead(name: str, known: list[str]) -> str:
-    return f". Use {_ARGUMENTS[name]}." if name in _ARGUMENTS else suggestion(name, known)
+def unknown_argument(function: str, name: str, value: Any, known: list[str],
+                     others: Mapping[str, str] = _ARGUMENTS) -> TypeError:
+    """Returns the error of `function` for an unknown argument.
+
+    Args:
+        function: Its name.
+        name: The unknown argument.
+        value: Its value.
+        known: The arguments of the function.
+        others: What to use instead of arguments of other libraries.
+    """
+    use = others.get(f"{function}.{name}", others.get(name))
+    instead = suggestion(name, known) if use is None else f". Use {use}."
+    return TypeError(f"{function}(): found {shown_value(name, value)}; expected {', '.join(known)}{instead}")
+
+
+def shown_value(name: str, value: Any) -> str:
+    """Returns an argument as a call has it, or its name if the value is long."""
+    return f"{name}={value!r}" if isinstance(value, bool | int | float | str | tuple) else name
