@@ -88,12 +88,15 @@ std::shared_ptr<const Dataset> open_as(const Format& format, Source& source, con
   return format.open(source, split);
 }
 
-// Which file has an unknown format.
+// Which file has an unknown format; what it is, or else the known formats.
 std::string unrecognised_file(const Source& source) {
-  if (source.files.size() < 2)
-    return "a file of no known format" + describe_unknown_file(shown_name(source.path), source.head);
+  const std::string known = "; known: " + known_formats();
+  if (source.files.size() < 2) {
+    const std::string what = describe_unknown_file(shown_name(source.path), source.head);
+    return "a file of no known format" + (what.empty() ? known : what);
+  }
   return shown_name(source.first_path) + ", one of " + std::to_string(source.files.size()) +
-         " files, is a file of no known format";
+         " files, is a file of no known format" + known;
 }
 
 }  // namespace
@@ -120,15 +123,16 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
   }
   if (!source.exists && source.files.empty()) throw io_error("open", shown_name(path), ENOENT);
   if (!source.folder) {
-    throw Error(ErrorKind::kInput,
-                "open " + shown_name(path) + ": " + unrecognised_file(source) + "; known: " + known_formats());
+    throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": " + unrecognised_file(source));
   }
   if (source.listing.folders.empty() && source.listing.files.empty()) {
     throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": the folder is empty; known: " + known_formats());
   }
   const std::string hint = describe_unknown_folder(source.listing);
-  throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": " + (hint.empty() ? "no known format" : hint) +
-                                     "; found " + describe(source.listing) + "; known: " + known_formats());
+  const std::string found = "; found " + describe(source.listing);
+  throw Error(ErrorKind::kInput,
+              "open " + shown_name(path) + ": " +
+                  (hint.empty() ? "no known format" + found + "; known: " + known_formats() : hint + found));
 }
 
 }  // namespace unstarve

@@ -38,6 +38,8 @@ constexpr std::array<Beginning, 10> kBeginnings = {{
     {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file, which is not supported: write its images as .npy, or pack them"},
 }};
 
+constexpr const char* kLitData =
+    "written by LitData, which is not supported: pack the original images with `unstarve pack`";
 constexpr const char* kBeton = "an FFCV file, which is not supported: pack the original images with `unstarve pack`";
 
 // In lower case, without surrounding blanks.
@@ -66,13 +68,16 @@ std::string describe_unknown_file(const std::string& name, std::span<const std::
   for (const Beginning& one : kBeginnings)
     if (bytes.starts_with(one.bytes)) return std::string(": it is ") + one.what;
   if (bytes.find_first_not_of('\0') == std::string_view::npos)
-    return ": it contains only zeros, as a tar without members: write it again with its files";
+    return name.ends_with(".tar") ? ": it contains only zeros, as a tar without members: write it again with its files"
+                                  : ": it begins with zeros only: damaged, or not written completely";
   const std::string text = beginning_of_text(head);
   if (text.starts_with("<!doctype html") || text.starts_with("<html")) {
     return ": it is a web page, perhaps a login or error page: open it in a browser";
   }
   for (const Beginning& one : kEndings)
     if (name.ends_with(one.bytes)) return std::string(": it is ") + one.what;
+  if (name.ends_with("index.json") && bytes.find("\"chunks\"") != std::string_view::npos)
+    return std::string(": it is ") + kLitData;
   if (!is_named_as_list(name)) return "";
   const std::string columns = join(manifest_columns(bytes, {}));
   if (columns.empty()) return "";
@@ -92,8 +97,10 @@ std::string describe_unknown_folder(const FolderListing& listing) {
     return "named as the Python version of CIFAR, but its files are no pickles: download it again, or use "
            "`unstarve prepare cifar10`";
   if (ends(".beton")) return kBeton;
-  if (has("index.json") && ends(".bin"))
-    return "written by LitData, which is not supported: pack the original images with `unstarve pack`";
+  if (has("index.json") && ends(".bin")) return kLitData;
+  if (has("index.json"))
+    return "a folder whose index.json is not that of MDS, perhaps that of LitData, which is not supported: pack the "
+           "original images with `unstarve pack`";
   return "";
 }
 
