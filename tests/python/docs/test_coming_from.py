@@ -281,6 +281,17 @@ def test_every_name_of_ours_exists(page):
     assert checked > 12
 
 
+@pytest.mark.parametrize(("page", "theirs", "mine"), [
+    ("torchvision", "Subset(", ".subset(indices)"),
+    ("torchvision", "random_split(", ".random_split("),
+    ("torchvision", "WeightedRandomSampler(", ".weights(weights, epoch=n)"),
+    ("torchvision", "RandomChoice(", ".one_of("),
+    ("ffcv", "Loader(indices=", ".subset(indices)"),
+])
+def test_selections_of_samples_and_operations_have_a_row(page, theirs, mine):
+    assert any(theirs in left and mine in right for left, right in rows(page))
+
+
 def test_a_name_that_does_not_exist_is_found():
     for span in (".shufle(seed=0)", ".shuffle(sead=0)", "un.opne('a')", "unstarve pack a b --no-such-option"):
         with pytest.raises(AssertionError):
