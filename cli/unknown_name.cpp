@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "command.h"
@@ -13,10 +14,23 @@ namespace {
 
 constexpr std::size_t kListed = 30;  // names in a message; of more, only similar ones
 
-// The names at the least distance from `word`; none if that is more than a third of its letters.
+// "--lr" of "--learning-rate".
+std::string initials(std::string_view option) {
+  std::string letters;
+  for (std::size_t i = 0; i < option.size(); ++i)
+    if (option[i] != '-' && (i == 0 || option[i - 1] == '-')) letters += option[i];
+  return "--" + letters;
+}
+
+// The options with the initials `word`, else the names at the least distance from it; none if that is more than a third
+// of its letters.
 std::vector<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& names) {
   std::size_t least = std::max<std::size_t>(word.size() / 3, 1);
   std::vector<std::string_view> found;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(found), [&](std::string_view name) {
+    return name.find('-', 2) != std::string_view::npos && initials(name) == word;
+  });
+  if (!found.empty()) return found;
   for (const std::string_view name : names) {
     const std::size_t distance = spelling_distance(word, name);
     if (distance > least) continue;
