@@ -6,6 +6,7 @@ import json
 import math
 import operator
 import os
+import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -70,6 +71,22 @@ def check_nonnegative(what: str, value: Any) -> float:
     if not math.isfinite(number) or number < 0:
         raise ArgumentError(f"{what}: found {value!r}; expected a number of 0 or more")
     return number
+
+
+def check_size(what: str, value: object) -> int:
+    """Returns a number of bytes, from an integer or a text with a unit: "500MB", "1.5GB", "2GiB".
+
+    Raises:
+        ArgumentError: It is neither, or less than 10^6 bytes.
+    """
+    if not isinstance(value, str):
+        return check_int(what + " in bytes", value, 1_000_000)
+    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+) ?([MGT])(i?)B", value)
+    size = float(found[1]) * (1024 if found[3] else 1000) ** ("MGT".index(found[2]) + 2) if found else 0
+    if size < 1_000_000:
+        raise ArgumentError(f"{what}: found {value!r}; expected a size of 1MB or more with its unit, such as '500MB', "
+                            "'1.5GB' or '2GiB', or a number of bytes")
+    return int(size)
 
 
 def check_bool(what: str, value: object) -> bool:

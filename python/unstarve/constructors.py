@@ -14,7 +14,7 @@ from unstarve.arguments import check_int, check_nonnegative, rank_and_world
 from unstarve.errors import ArgumentError, InputError, IoError
 from unstarve.loader import Loader
 from unstarve.pipeline import Pipeline
-from unstarve.spec_json import spec_json
+from unstarve.spec_json import check_argument
 from unstarve.steps.base import STEP_ORDER
 from unstarve.steps.literals import IndexPlace
 from unstarve.suggestions import suggesting
@@ -147,7 +147,7 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
                      tuple(some for one in pipelines for some in one._users.predicates))
     dataset = (concatenate(users.sources, [one._dataset for one in pipelines]) if pipelines
                else _core.concatenate([], []))
-    _core.check(spec_json(spec))
+    check_argument("mix", spec)
     return Pipeline(spec, dataset, users, STEP_ORDER["take"], "mix", {} if epoch is None else {"order.epoch": "mix"})
 
 

@@ -22,7 +22,7 @@ from unstarve.arguments import check_int, last_batch, rank_and_world, reject_rep
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader
 from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
-from unstarve.spec_json import spec_json
+from unstarve.spec_json import check_argument, spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.steps.base import STEP_ORDER
 from unstarve.steps.literals import LastBatch
@@ -89,6 +89,11 @@ class Pipeline(PipelineSteps):
                                      name=name, obj=self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}"
                                  + suggestion(name, dir(type(self))), name=name, obj=self)
+
+    # Without __iter__, which checks of the type of a loader look for, a loop calls this method.
+    def __getitem__(self, index: object) -> NoReturn:
+        raise TypeError("found a Pipeline in a loop or with an index; expected a Loader. Call batch(size), which "
+                        "returns a loader to iterate over, or read(i) for a record.")
 
     @property
     def classes(self) -> list[str]:
@@ -196,8 +201,8 @@ class Pipeline(PipelineSteps):
         spec, set_by = copy.deepcopy(self._spec), dict(self._set_by)
         for node, values in nodes.items():
             _set_once(spec.setdefault(node, {}), values, node, name or "", set_by)
-        # Invalid values are rejected by the step that sets them, with the path of the node.
-        _core.check(spec_json({node: spec[node] for node in nodes}))
+        # Invalid values are rejected by the step that sets them.
+        check_argument(name or "", {node: spec[node] for node in nodes})
         return type(self)(spec, self._dataset, self._users, position, name if step and name else self._last, set_by)
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
 
-from unstarve.errors import ArgumentError
+from unstarve import _core
+from unstarve.errors import ArgumentError, Error
+
+# A message of the library about one node: the path, the line in the JSON of it, and what was found.
+_NODE = re.compile(r"(?:pipeline\.)?(?P<node>\w+(?:\.\w+)+)(?:\[\d+\])*(?:: line \d+)?: (?P<what>.*)", re.DOTALL)
+# Names of arguments that differ from the last part of the path.
+_ARGUMENTS = {"output.type": "dtype", "execution.memory_limit_mb": "memory_limit", "batch.pad.value": "pad_value",
+              "batch.pad.size": "pad", "batch.pad.to": "pad", "batch.bucket.window": "bucket"}
 
 
 def spec_json(spec: dict[str, Any]) -> str:
@@ -25,6 +33,22 @@ def spec_json(spec: dict[str, Any]) -> str:
         raise ArgumentError(f"spec: found {text[error.start]!r} in {text[max(error.start - 20, 0):error.end]!r}; "
                             "expected UTF-8 text, or other bytes as os.fsdecode() returns them") from None
     return text
+
+
+def check_argument(step: str, spec: dict[str, Any]) -> None:
+    """Checks the nodes of `spec`, which the arguments of the method `step` set.
+
+    Raises:
+        Error: As the library, with the argument in place of the path and line of the node.
+    """
+    try:
+        _core.check(spec_json(spec))
+    except Error as error:
+        found = _NODE.fullmatch(str(error))
+        if found is None:
+            raise type(error)(re.sub(r"^pipeline\.(.*?): line \d+: ", r"\1: ", str(error))) from None
+        argument = _ARGUMENTS.get(found["node"], found["node"].rpartition(".")[2])
+        raise type(error)(f"{step}({argument}): {found['what']}") from None
 
 
 def _to_plain(value: object) -> Any:

@@ -6,7 +6,7 @@ import dataclasses
 import os
 from typing import Any, Self
 
-from unstarve.arguments import check_bool, check_int, check_nonnegative, reject_repeated
+from unstarve.arguments import check_bool, check_int, check_nonnegative, check_size, reject_repeated
 from unstarve.errors import ArgumentError
 from unstarve.steps.base import Steps
 from unstarve.steps.literals import CacheWhat, DecodeOn, DeliveryOrder, ErrorPolicy, OperationsOn, WorkerKind
@@ -47,9 +47,9 @@ class ExecutionSteps(Steps):
         return self._with(None, "errors", errors={"policy": policy, "limit": limit, "rate": rate})
 
     def options(self, *, threads: int | None = None, prefetch: int | None = None,
-                read_ahead: int | None = None, order: DeliveryOrder | None = None, memory_limit: int | None = None,
-                autotune: bool | None = None, cpu_limit: int | None = None, workers: int | None = None,
-                kind: WorkerKind | None = None) -> Self:
+                read_ahead: int | None = None, order: DeliveryOrder | None = None,
+                memory_limit: int | str | None = None, autotune: bool | None = None, cpu_limit: int | None = None,
+                workers: int | None = None, kind: WorkerKind | None = None) -> Self:
         """Configures threads, memory and delivery. Threads and prefetching never change a batch.
 
         Args:
@@ -60,10 +60,10 @@ class ExecutionSteps(Steps):
             read_ahead: Records read before the threads need them (autotuned).
             order: "exact": the same batches in every run. "relaxed": out-of-order delivery, ready samples bypass
                 stragglers. Every epoch still has the same samples with the same pixels, but in other batches.
-            memory_limit: Largest number of bytes of the pipeline, rounded down to a multiple of 10^6. It covers
-                batches (also those that you still hold), scratch memory of the threads, records read ahead and caches
-                in memory; `Loader.memory` lists the parts. Prefetch and the others are chosen to fit. A training loop
-                that holds all batches that fit waits until it releases one.
+            memory_limit: Largest number of bytes of the pipeline, or a text such as "1GB" or "500MiB"; rounded down to
+                a multiple of 10^6. It covers batches (also those that you still hold), scratch memory of the threads,
+                records read ahead and caches in memory; `Loader.memory` lists the parts. Prefetch and the others are
+                chosen to fit. A training loop that holds all batches that fit waits until it releases one.
             autotune: False: as many threads as usable cores, and read_ahead chosen once at the start.
             cpu_limit: Number of cores that autotuned threads may use (all usable ones).
             workers: With map(): number of workers that make the samples (all usable cores); 0 makes them in the
@@ -78,7 +78,7 @@ class ExecutionSteps(Steps):
         if autotune is not None:
             given["autotune"] = check_bool("options(autotune)", autotune)
         if memory_limit is not None:
-            given["memory_limit_mb"] = check_int("options(memory_limit)", memory_limit, 1_000_000) // 1_000_000
+            given["memory_limit_mb"] = check_size("options(memory_limit)", memory_limit) // 1_000_000
         if kind not in (None, "processes", "threads"):
             raise ArgumentError(f"options(kind): found {kind!r}; expected 'processes' or 'threads'")
         for key, now, before in (("workers", workers, self._users.workers), ("kind", kind, self._users.kind)):

@@ -68,4 +68,4 @@ def _with_probability(name: str, parameters: Mapping[str, Any]) -> dict[str, Any
 
 def _unknown(kind: str, name: str, known: list[str]) -> ArgumentError:
     instead = suggestion(name, known)
-    return ArgumentError(f"unknown {kind} {name!r}" + (instead or f"; expected {', '.join(known)}"))
+    return ArgumentError(f"unknown {kind} {name!r}" + (instead or f"; known: {', '.join(known)}"))

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from unstarve import _core
 from unstarve.arguments import check_channels, reject_repeated
+from unstarve.errors import ArgumentError
 from unstarve.schedules import Schedule
-from unstarve.spec_json import spec_json
+from unstarve.spec_json import check_argument, spec_json
 from unstarve.steps.base import Steps
 from unstarve.steps.image_operations import ImageOperationSteps
 from unstarve.steps.literals import Dtype, Layout
@@ -97,7 +98,13 @@ class OperationSteps(ImageOperationSteps, Steps):
         Args:
             dtype: "uint8", "float32", "bfloat16" or "float16".
             layout: "NCHW" or "NHWC".
+
+        Raises:
+            ArgumentError: A value is invalid, or dtype is "uint8" after normalize().
         """
+        if dtype == "uint8" and "mean" in self._spec.get("output", {}):
+            raise ArgumentError("output(dtype): found 'uint8' after normalize(), whose values are not integers; "
+                                "expected float32, bfloat16 or float16, or no normalize()")
         return self._with("output", output={"type": dtype, "layout": layout})
 
     # --- batch operations: labels become targets, float32 of shape (batch, classes) ---------------------------------
@@ -142,7 +149,7 @@ class OperationSteps(ImageOperationSteps, Steps):
                   for key, value in parameters.items()}
         key = f"{step}s"
         added = spec_json({key: [{name: values}]})
-        _core.check(added)
+        check_argument(name, json.loads(added))
         result = self._with(step, name)
         # A copy: later changes of the caller's lists and arrays have no effect.
         result._spec[key] = [*result._spec.get(key, []), *json.loads(added)[key]]

@@ -39,7 +39,7 @@ from unstarve.functions.single_image import frozen
 from unstarve.loaders.base_loader import LOOP_ENDED
 from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
 from unstarve.schedules import Schedule
-from unstarve.spec_json import spec_json
+from unstarve.spec_json import check_argument
 from unstarve.steps.image_operations import ImageOperationSteps
 from unstarve.steps.operation_names import spec_operation
 from unstarve.suggestions import suggesting, suggesting_methods
@@ -168,7 +168,7 @@ class DatasetPipeline(ImageOperationSteps):
         if any(isinstance(value, Mapping) for value in parameters.values()):
             raise ArgumentError(f"from_torch operation {name}: found a schedule; expected constant values")
         operation = Operation(*frozen(name, parameters))
-        _core.check(spec_json({"operations": [{name: dict(operation.parameters)}]}))
+        check_argument(name, {"operations": [{name: dict(operation.parameters)}]})
         if "normalize" in self._set_by:
             raise ArgumentError(f"{name}: found after normalize(); expected operations before it")
         return self._with_step(operation)
@@ -186,7 +186,7 @@ class DatasetPipeline(ImageOperationSteps):
         values = tuple(check_channels("normalize: mean", mean)), tuple(check_channels("normalize: std", std))
         if "normalize" in self._set_by:
             raise ArgumentError("normalize: found a second time; expected it once")
-        _core.check(spec_json({"output": {"mean": list(values[0]), "std": list(values[1])}}))
+        check_argument("normalize", {"output": {"mean": list(values[0]), "std": list(values[1])}})
         result = self._with_step(values)
         result._set_by = {**self._set_by, "normalize": "normalize"}
         return result
@@ -388,8 +388,10 @@ class DatasetLoader:
         """
         if not isinstance(state, Mapping):
             raise ArgumentError(f"state: found {state!r}; expected the result of state_dict()")
-        if state.get("version") != STATE_VERSION:
-            raise ArgumentError(f"state: found version {state.get('version')!r}; expected {STATE_VERSION}")
+        if "version" not in state:
+            raise ArgumentError("state: found no version; expected the result of state_dict()")
+        if state["version"] != STATE_VERSION:
+            raise ArgumentError(f"state: found version {state['version']!r}; expected {STATE_VERSION}")
         for key, mine in (("seed", self._seed), ("shuffle", self._shuffle), ("dataset", self._dataset_size)):
             if state.get(key) != mine:
                 raise ArgumentError(f"state: found {key} {state.get(key)!r}; expected {mine!r}, as in this loader")

@@ -44,6 +44,7 @@ def images_of(batches, padding=0):
 def test_a_padded_last_batch_is_full_and_marks_valid_samples(folder):
     pipeline = un.open(folder).shuffle(seed=3).center_crop(32)
     kept, padded = pipeline.batch(20, drop_last=False), pipeline.batch(20, last="pad")
+    assert "`valid` marks its own samples" in padded.explain()
     assert padded.parts == ("images", "labels", "valid") and len(padded) == len(kept) == 3
     seen = []
     for (images, labels, ids), (full, same, numbers, valid) in zip(kept.batches(), padded.batches(), strict=True):
@@ -150,11 +151,11 @@ def test_all_parts_reach_jax(folder):
 
 def test_invalid_arguments_are_rejected(folder):
     pipeline = un.open(folder).shuffle(0)
-    for arguments, text in [({"last": "full"}, "batch.last"),
+    for arguments, text in [({"last": "full"}, r"batch\(last\)"),
                             ({"last": "drop", "drop_last": True}, "both last and drop"),
                             ({"pad": (0, 3)}, r"batch\(pad\)"), ({"pad": (3, 3), "bucket": 9}, "batch.pad.to: largest"),
-                            ({"pad": True, "pad_value": 300}, "batch.pad.value: 300, expected 0 to 255"),
-                            ({"bucket": 64}, "batch.bucket.window"), ({"pad": (1, 2, 3)}, "batch.pad.size"),
+                            ({"pad": True, "pad_value": 300}, r"batch\(pad_value\): 300, expected 0 to 255"),
+                            ({"bucket": 64}, r"batch\(bucket\)"), ({"pad": (1, 2, 3)}, r"batch\(pad\)"),
                             ({"pad": True, "bucket": 7}, "at least the 8 samples")]:
         with pytest.raises((ArgumentError, un.errors.InputError), match=text):
             pipeline.batch(8, **arguments)

@@ -1,6 +1,8 @@
 """Names of torch and torchvision are accepted or answered; objects describe themselves."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,6 +146,19 @@ def test_unknown_arguments_say_what_to_use(call, message):
         call(un.open(SMALL))
 
 
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda p: p.batch(8, last="dorp"), r"^batch\(last\): found \"dorp\", expected one of drop, keep, pad"),
+    (lambda p: p.output("int8"), r"^output\(dtype\): found \"int8\""),
+    (lambda p: p.cache("pixels", limit_mb=0), r"^cache\(limit_mb\): 0, expected 1 or more"),
+    (lambda p: p.normalize(*un.IMAGENET).output("uint8"), r"^output\(dtype\): found 'uint8' after normalize\(\)"),
+    (lambda p: p.output("uint8").normalize(*un.IMAGENET), "normalize: output.type was already set to 'uint8'"),
+])
+def test_messages_name_the_argument(call, message):
+    with pytest.raises((un.errors.ArgumentError, un.errors.InputError), match=message) as failure:
+        call(un.open(SMALL))
+    assert "line 1" not in str(failure.value)
+
+
 @pytest.mark.parametrize(("get", "message"), [
     (lambda _: un.Dataloader, "Did you mean 'DataLoader'"),
     (lambda _: un.ImageFolder, r"Use un\.open\(folder\)"),
@@ -164,6 +179,14 @@ def test_dir_lists_the_public_names_only():
     assert {"open", "Loader", "decode", "solarize", "DataLoader", "Trainer", "from_torch"} <= set(names)
     assert not {"importlib", "sys", "Any", "TYPE_CHECKING", "operation_functions", "constructors"} & set(names)
     assert all(getattr(un, name) is not None for name in names)
+
+
+def test_dir_of_a_loader_lists_the_documented_members_only():
+    reference = (Path(__file__).resolve().parents[3] / "docs/reference/python.md").read_text()
+    section = reference.partition("## Loader")[2].partition("## Trainer")[0]
+    undocumented = [name for name in dir(un.Loader) if not name.startswith("_")
+                    and not re.search(rf"\b{name}\b", section)]
+    assert undocumented == []
 
 
 @pytest.mark.parametrize("normalise", [

@@ -123,7 +123,7 @@ def test_the_batch_s_own_randomness_is_the_same_after_a_resume():
 
 @pytest.mark.parametrize(("change", "message"), [
     (lambda state: 3, "found 3; expected the result of state_dict"),
-    (lambda state: {}, "found version None; expected 1"),
+    (lambda state: {}, "found no version; expected the result of state_dict"),
     (lambda state: {**state, "version": 2}, "found version 2; expected 1"),
     (lambda state: {**state, "dataset": 41}, "found dataset 41; expected 40, as in this loader"),
     (lambda state: {key: value for key, value in state.items() if key != "seed"},

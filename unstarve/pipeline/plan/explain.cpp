@@ -89,7 +89,7 @@ std::string explain_padding(const Plan& plan, const SampleSet& samples) {
   const BatchSpec& batch = plan.spec.batch;
   std::string text;
   if (batch.last == LastBatch::kPad)
-    text += "last batch  filled up with repeated samples; `valid` is the number of its own samples\n";
+    text += "last batch  filled up with repeated samples; `valid` marks its own samples\n";
   if (plan.padded())
     text += fmt::format("padding     with {} to {}\n", batch.pad.value,
                         batch.pad.to == PadTo::kLargest
