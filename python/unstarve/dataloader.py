@@ -157,8 +157,10 @@ class DataLoader(EpochLoader[_Sample]):
         """
         if not isinstance(state, Mapping):
             raise ArgumentError(f"state: found {state!r}; expected the result of state_dict()")
-        if state.get("version") != STATE_VERSION:
-            raise ArgumentError(f"state: found version {state.get('version')!r}; expected {STATE_VERSION}")
+        if "version" not in state:
+            raise ArgumentError("state: found no version; expected the result of state_dict()")
+        if state["version"] != STATE_VERSION:
+            raise ArgumentError(f"state: found version {state['version']!r}; expected {STATE_VERSION}")
         for key in ("begun", "generators", *(_LOOP_KEYS if state.get("begun") else ())):
             if key not in state:
                 raise ArgumentError(f"state: found no {key!r}; expected the result of state_dict()")

@@ -211,6 +211,7 @@ def test_every_operation_has_a_documented_function(name):
     assert made is getattr(un.functions, name) and made.__name__ == name and name in dir(un.functions)
     listed = list(inspect.signature(made).parameters)
     parameters = {"p" if row[0] == "probability" else row[0] for row in un._core.operation_parameters(name)}
+    assert "above" not in made.__doc__.splitlines()[0]  # its position in a table
     assert listed[0] == "image" and parameters <= set(listed)
     for parameter in listed:
         assert f"\n    {parameter}: " in made.__doc__

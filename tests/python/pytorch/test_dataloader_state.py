@@ -53,6 +53,8 @@ def test_resumes_after_every_batch(workers, generator, load):
             assert len(rest) == left and same(ids(rest), ids(expected[at:at + left]))
         if generator and at < 4:
             assert same(ids(list(resumed)), ids(expected[4:8]))
+    with pytest.raises(un.errors.ArgumentError, match="found no version; expected the result of state_dict"):
+        loader.load_state_dict({"a": 1})
     with pytest.raises(un.errors.ArgumentError, match="version 7"):
         loader.load_state_dict({**states[0], "version": 7})
 

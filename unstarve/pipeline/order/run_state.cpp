@@ -170,8 +170,8 @@ std::string RunState::text(const RankProgress& progress, std::span<const Mixture
 }
 
 std::uint64_t RunState::check(const Json& state) const {
-  if (!state.contains("version") || state["version"] != kVersion)
-    reject(fmt::format("version {}, expected {}", text_of(state, "version"), kVersion));
+  if (!state.contains("version")) reject("found no version; expected the result of state_dict()");
+  if (state["version"] != kVersion) reject(fmt::format("version {}, expected {}", text_of(state, "version"), kVersion));
   (void)integer(state, "epoch", 0, kMaxEpoch);
   if (const auto found = state.find("dataset");
       found != state.end() && found->is_number_unsigned() && *found != records_) {
