@@ -49,7 +49,7 @@ class DeviceOperations:
     """The device's part of a pipeline; `host` is the loader of the host's part: uint8 (batch, height, width, 3).
 
     Args:
-        whole: A loader of the whole pipeline (see Loader.for_device).
+        whole: A loader of the whole pipeline (see Loader._for_device).
         device: The device of the batches.
         dtype: Dtype of the results.
         allocate: Allocates the host's batches; None leaves them in the loader's batch slots, and copies nothing.
@@ -65,14 +65,14 @@ class DeviceOperations:
         balance = _core.decode_balance(whole.spec)
         index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else device.index
         name = "cpu" if device.type == "cpu" else f"cuda:{index}"
-        self._run = whole.device_operations(name, balance)
+        self._run = whole._device_operations(name, balance)
         self._device, self._dtype, self._channels_last = device, dtype, whole.layout == "NHWC"
         # Device memory per value, in bytes: the uint8 input, and the pixels decoded after it.
         per_value = (0 if allocate is None and balance is None else 1) + (0 if balance is None else _core.MOST_DECODED)
         batch: int = json.loads(whole.spec)["batch"]["size"]
         height, width = self._run.largest_output
         image_bytes = 3 * height * width * dtype.itemsize
-        self.host = whole.host_part(first, allocate, device_bytes=(per_value, batches * batch * image_bytes),
+        self.host = whole._host_part(first, allocate, device_bytes=(per_value, batches * batch * image_bytes),
                                     decode=balance)
         self.decodes = balance is not None
 
@@ -86,7 +86,7 @@ class DeviceOperations:
 
         Args:
             images: The host's batch. It must remain valid until `stream` has finished.
-            files: int32 of shape (batch, 3), see Loader.host_part; None if the host decodes all samples.
+            files: int32 of shape (batch, 3), see Loader._host_part; None if the host decodes all samples.
             ids: int64 of shape (batch,).
             epoch: Epoch of the batch.
             stream: Stream of the device.

@@ -54,11 +54,11 @@ class JaxLoader(FrameworkLoader):
         if device is not None and not isinstance(device, jax.Device):
             raise ArgumentError(f"to_jax(device): found {device!r}; expected a jax.Device, such as jax.devices()[0]")
         self.device = jnp.zeros(()).devices().pop() if device is None else device
-        if loader.mapped:
+        if loader._mapped:
             if (normalize, dtype, layout) != (None,) * 3:
                 raise ArgumentError("to_jax(normalize, dtype, layout) with map(): unsupported, its functions determine "
                                     "them. Convert in a function, or convert the batches.")
-            self._whole = self._loader = loader.with_output()
+            self._whole = self._loader = loader._with_output()
             return
         name = jnp.dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (
             loader.dtype == "uint8") else loader.dtype
@@ -69,15 +69,16 @@ class JaxLoader(FrameworkLoader):
             raise ArgumentError("to_jax(dtype): found uint8 with normalize; expected a floating-point dtype")
         self.dtype = jnp.dtype(name)
         self._on_host = on_host
-        self._whole = self._loader = loader.with_output(name, layout, normalize)
+        self._whole = self._loader = loader._with_output(name, layout, normalize)
         if not on_host:
-            self._loader = self._whole.with_output("uint8", device_bytes=(_DEVICE_BATCHES * self.dtype.itemsize + 1, 0))
+            self._loader = self._whole._with_output(
+                "uint8", device_bytes=(_DEVICE_BATCHES * self.dtype.itemsize + 1, 0))
             self._constants = self._make_constants(self._whole.normalisation)
             self._finish = jax.jit(_normalise, static_argnames="dtype")
 
     def __iter__(self) -> Iterator[tuple[jax.Array, ...]]:
         for images, labels, *more in self._loader:
-            if self._loader.mapped:
+            if self._loader._mapped:
                 yield jax.device_put((images, labels), self.device)
                 continue
             if self._on_host:

@@ -34,7 +34,7 @@ _MIN_SAMPLES_FOR_RATE = 1000  # before the rate of bad samples is checked, as in
 class MappedLoader(Loader):
     """A Loader of a pipeline with map(). Images and labels are the results of its functions."""
 
-    mapped = True
+    _mapped = True
 
     def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, chosen: _core.SampleSet | None = None,
                  users: UserCode | None = None) -> None:
@@ -125,13 +125,13 @@ class MappedLoader(Loader):
         at = next(i for i, line in enumerate(lines) if line.startswith("execution"))
         return "\n".join([*lines[:at], *own, *lines[at + 1:]]) + "\n"
 
-    def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Any = None,
+    def _with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Any = None,
                     allocate: Any = None, device_bytes: Any = (0, 0)) -> Self:
         """Returns a copy of this loader at its resume position. Raises ArgumentError for any other argument."""
         if (dtype, layout, normalize, allocate, device_bytes) != (*(None,) * 4, (0, 0)):
             raise ArgumentError("map() with dtype, layout or normalize: unsupported, its functions determine them. "
                                 "Convert in a function, or convert the batches.")
-        return super().with_output()
+        return super()._with_output()
 
     def _new_pool(self) -> Pool:
         if self._workers == 0:

@@ -45,11 +45,11 @@ def dataset(loader: BaseLoader, *, normalize: Normalisation | None = None, dtype
     Raises:
         ArgumentError: Another dtype, or arguments that contradict each other.
     """
-    if loader.mapped:
+    if loader._mapped:
         if (normalize, dtype) != (None, None):
             raise ArgumentError("to_tf(normalize, dtype) with map(): unsupported, its functions determine them. "
                                 "Convert in a function, or by a map of tf.data.")
-        own = loader.with_output()
+        own = loader._with_output()
         return _from_loader(own, own.dtype)
     name = tf.dtypes.as_dtype(dtype).name if dtype is not None else "float32" if normalize is not None and (
         loader.dtype == "uint8") else loader.dtype
@@ -57,7 +57,7 @@ def dataset(loader: BaseLoader, *, normalize: Normalisation | None = None, dtype
         raise ArgumentError(f"to_tf(dtype): found {name}; expected one of {', '.join(_DTYPES)}")
     if name == "uint8" and normalize is not None:
         raise ArgumentError("to_tf(dtype): found uint8 with normalize; expected a floating-point dtype")
-    return _from_loader(loader.with_output(name, layout, normalize), name)
+    return _from_loader(loader._with_output(name, layout, normalize), name)
 
 
 def _from_loader(loader: BaseLoader, dtype: str) -> Any:
@@ -72,5 +72,5 @@ def _from_loader(loader: BaseLoader, dtype: str) -> Any:
     result = tf.data.Dataset.from_generator(epoch, output_signature=(
         tf.TensorSpec((None, *images_shape), dtype), tf.TensorSpec((None, *labels_shape), loader.label_dtype),
         *(more[part] for part in loader.parts[2:])))
-    batches = tf.data.experimental.UNKNOWN_CARDINALITY if loader.may_omit_batches else len(loader)
+    batches = tf.data.experimental.UNKNOWN_CARDINALITY if loader._may_omit_batches else len(loader)
     return result.apply(tf.data.experimental.assert_cardinality(batches))

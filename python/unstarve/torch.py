@@ -87,12 +87,12 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
         self._names = names
         self._normalize: Normalisation | None = None
         self._operations: DeviceOperations | None = None
-        if loader.mapped:
+        if loader._mapped:
             if normalize is not None or dtype is not None or channels_last or requested["operations"] != "host":
                 raise ArgumentError("to_torch(normalize, dtype, channels_last, operations) with map(): unsupported, "
                                     "its functions determine them. Convert in a function, or convert the batches.")
             self.channels_last = False
-            self._whole = self._loader = loader.with_output()
+            self._whole = self._loader = loader._with_output()
         else:
             self.channels_last = loader.layout == "NHWC" if channels_last is None else channels_last
             self._loader = self._converted(loader, normalize, dtype, requested)
@@ -132,17 +132,17 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
             raise ArgumentError(f"to_torch(dtype): found {self.dtype}; expected one of {', '.join(map(str, _NAMES))}"
                                 f"{' on cpu' if on_host else ''}")
         layout = "NHWC" if self.channels_last else "NCHW"
-        whole = self._whole = loader.for_device(requested).with_output(_NAMES.get(self.dtype), layout, normalize)
+        whole = self._whole = loader._for_device(requested)._with_output(_NAMES.get(self.dtype), layout, normalize)
         if requested["operations"] == "device":
             self._operations = DeviceOperations(whole, self.device, self.dtype, None if on_host else _pinned,
                                                 2 if on_host else _DEVICE_BATCHES)
             return self._operations.host
-        here = whole.for_device(None)
+        here = whole._for_device(None)
         if on_host:
             return here
         if self.dtype != torch.uint8:
             self._normalize = whole.normalisation
-        return here.with_output("uint8", allocate=_pinned, device_bytes=(_bytes_per_value(self.dtype), 0))
+        return here._with_output("uint8", allocate=_pinned, device_bytes=(_bytes_per_value(self.dtype), 0))
 
     def explain(self) -> str:
         """Describes what runs, as Loader.explain, followed by the operations of the device."""
@@ -156,7 +156,7 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
         Raises:
             ArgumentError: As in Loader.to_yaml, or the dtype is not one of Pipeline.output.
         """
-        if not self._loader.mapped and self.dtype not in _NAMES:
+        if not self._loader._mapped and self.dtype not in _NAMES:
             raise ArgumentError(f"to_yaml: found dtype {self.dtype}; expected one of {', '.join(map(str, _NAMES))}")
         return super().to_yaml()
 
@@ -177,7 +177,7 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
         """Yields the parts of a batch as tensors, zero-copy views of the loader's memory."""
         for array, *others in self._loader:
             images = torch.from_numpy(array)
-            if not self._loader.mapped and self._loader.dtype == "bfloat16":
+            if not self._loader._mapped and self._loader.dtype == "bfloat16":
                 images = images.view(torch.bfloat16)
             if self.channels_last:
                 images = images.permute(0, 3, 1, 2)
@@ -196,7 +196,7 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
         assert self._operations is not None
         images, *others, ids = host
         files = others.pop() if self._operations.decodes else None
-        output = self._operations(images, files, ids, self._loader.given_epoch, stream)
+        output = self._operations(images, files, ids, self._loader._given_epoch, stream)
         return output, *(part.to(self.device, non_blocking=True) for part in others)
 
     def _on_host(self) -> Iterator[_Tensors]:
@@ -304,7 +304,7 @@ class BatchDataset(Generic[_Batch]):
 
     def _from(self, number: int) -> Iterator[_Batch]:
         self._loader.set_epoch(self._loader.epoch, number)
-        if not self._loader.may_omit_batches:
+        if not self._loader._loader._may_omit_batches:
             return iter(self._loader)
         self._loader.set_epoch(self._loader.epoch)
         batches = iter(self._loader)

@@ -49,7 +49,7 @@ def _close_loaders() -> None:
 class BaseLoader(LoaderDescription, LoaderConversions):
     """unstarve.Loader without the conversions to frameworks."""
 
-    mapped = False  # whether map() makes the samples
+    _mapped = False  # whether map() makes the samples
 
     def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, chosen: _core.SampleSet | None = None,
                  users: UserCode | None = None) -> None:
@@ -67,7 +67,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         # The samples that take part.
         self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen
         if chosen is None:
-            _core.check_samples(self._spec, dataset, self._chosen, self.mapped)
+            _core.check_samples(self._spec, dataset, self._chosen, self._mapped)
         self._relaxed: bool = spec.get("execution", {}).get("order") == "relaxed"
         self._batches, self._samples = _core.epoch_of(self._spec, self._chosen)
         self._run = _core.RunState(self._spec, self._chosen, dataset)
@@ -82,7 +82,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         self._past_profile = ""  # of the last engine
         self._past_bad: dict[int, BadSample] = {}  # by id, of all previous engines
         self._begun = False  # a loop has run in the epoch of _position
-        self._given_epoch = 0
+        self._given_epoch = 0  # of the last batch received
         self._shuffled: bool = spec.get("order", {}).get("shuffle", True)
         self._finished_copies: set[run_state.Position] = set()  # start positions of copies that finished an epoch
         self._copied_from: list[tuple[set[run_state.Position], run_state.Position]] = []  # those sets of the originals
@@ -99,7 +99,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         spec = json.loads(self._spec)
         rows = [("data", f"{self._dataset.format}, {self._samples} samples"),
                 ("batches", f"{len(self)} batches of {self._batch_size}")]
-        if not self.mapped:  # the shapes of map() would require a call of its functions
+        if not self._mapped:  # the shapes of map() would require a call of its functions
             try:
                 image, label = self.shapes
                 rows.append(("images", f"images {images_of(self._dtype, image)}"))
@@ -135,11 +135,6 @@ class BaseLoader(LoaderDescription, LoaderConversions):
     def epoch(self) -> int:
         """Epoch of the next batch."""
         return self._position[0]
-
-    @property
-    def given_epoch(self) -> int:
-        """Epoch of the last batch received."""
-        return self._given_epoch
 
     def set_epoch(self, epoch: int, batch: int = 0) -> None:
         """Sets the position of the next loop.

@@ -25,7 +25,7 @@ class LoaderConversions(abc.ABC):
     def _continue_with(self, spec: dict[str, Any], allocate: Allocate | None, device_bytes: DeviceBytes) -> Self:
         """Returns a loader of another spec at this loader's resume position."""
 
-    def with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Normalisation | None = None,
+    def _with_output(self, dtype: str | None = None, layout: str | None = None, normalize: Normalisation | None = None,
                     allocate: Allocate | None = None, device_bytes: DeviceBytes = (0, 0)) -> Self:
         """Returns a loader with another dtype, layout or normalisation.
 
@@ -47,7 +47,7 @@ class LoaderConversions(abc.ABC):
             output["mean"], output["std"] = check_normalisation(normalize)
         return self._continue_with(spec, allocate, device_bytes)
 
-    def for_device(self, device: dict[str, Any] | None) -> Self:
+    def _for_device(self, device: dict[str, Any] | None) -> Self:
         """Returns a loader with another `device` node in its spec, or none."""
         spec = json.loads(self._spec)
         spec.pop("device", None)
@@ -55,14 +55,14 @@ class LoaderConversions(abc.ABC):
             spec["device"] = device
         return self._continue_with(spec, self._allocate, self._device_bytes)
 
-    def host_part(self, operations: int, allocate: Allocate | None = None, device_bytes: DeviceBytes = (0, 0),
+    def _host_part(self, operations: int, allocate: Allocate | None = None, device_bytes: DeviceBytes = (0, 0),
                   decode: _core.DecodeBalance | None = None) -> Self:
         """Returns the loader of the host's part of a device pipeline: uint8 NHWC images.
 
         Args:
             operations: Number of operations to apply on the host.
-            allocate: As in with_output().
-            device_bytes: As in with_output().
+            allocate: As in _with_output().
+            device_bytes: As in _with_output().
             decode: Selects the samples that the device decodes; their files take the place of pixels in the batch.
                 batches() then yields one more array before the parts that batch() requested: files, int32 of shape
                 (batch, 3), with the bytes of the file (0 for pixels), height and width of each sample.
@@ -76,7 +76,7 @@ class LoaderConversions(abc.ABC):
         result._decode = decode
         return result
 
-    def device_operations(self, device: str, decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
-        """Returns the operations that follow host_part(), for `device`; `decode` as in host_part()."""
+    def _device_operations(self, device: str, decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
+        """Returns the operations that follow _host_part(), for `device`; `decode` as in _host_part()."""
         return _core.DeviceOperations(self._spec, self._dtype, device, decode, self._dataset,
                                       [] if decode is None else nvjpeg.libraries())

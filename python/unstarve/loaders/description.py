@@ -39,7 +39,7 @@ class LoaderDescription:
         return self._samples
 
     @property
-    def may_omit_batches(self) -> bool:
+    def _may_omit_batches(self) -> bool:
         """Whether errors("skip") may make an epoch shorter than len(loader) batches."""
         spec = json.loads(self._spec)
         return bool(spec.get("errors", {}).get("policy") == "skip" and spec.get("order", {}).get("world", 1) == 1)

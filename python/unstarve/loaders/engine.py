@@ -37,7 +37,7 @@ class Engine(Protocol):
 
         Returns:
             (images, labels, ids, sizes, valid, epoch, batch, last): images and labels as in Loader; ids uint64 of shape
-            (batch,); sizes int32, or files (see host_part), or None; the number of valid samples; the epoch; the index
+            (batch,); sizes int32, or files (see _host_part), or None; the number of valid samples; the epoch; the index
             of the batch; whether it is the last one of the epoch.
         """
 

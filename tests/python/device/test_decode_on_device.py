@@ -100,7 +100,7 @@ def test_each_rank_has_the_hosts_part(photographs):
 def files_of(pipeline, epoch=0, batch=0, size=8):
     """Returns {id: whether the device receives a file} for the rest of an epoch."""
     loader = pipeline.device("cpu", operations="device", decode="hybrid", decode_share=0.5).batch(size, last="keep")
-    host = loader.host_part(1, decode=_core.decode_balance(loader.spec))
+    host = loader._host_part(1, decode=_core.decode_balance(loader.spec))
     host.set_epoch(epoch, batch)
     return {int(sample): bool(file[0]) for _, _, ids, files in host.batches()
             for sample, file in zip(ids, files, strict=True)}

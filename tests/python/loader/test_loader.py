@@ -114,7 +114,7 @@ def test_pixels_covered_by_erasing_and_cutout_are_normalised_to_zero() -> None:
     images, _ = next(iter(start.normalize(mean, std).batch(8)))
     near = (np.abs(images) <= 0.5 / 255 / np.array(std).reshape(3, 1, 1) + 1e-6).all(axis=1)
     assert (near.sum(axis=(1, 2)) >= 17 * 17).all()  # an area of 0.3
-    pixels, _ = next(iter(start.normalize(mean, std).batch(8).host_part(3)))
+    pixels, _ = next(iter(start.normalize(mean, std).batch(8)._host_part(3)))
     assert (pixels[near] == [124, 116, 26]).all()
     # Without a normalisation it is black.
     pixels, _ = next(iter(start.output("uint8", "NHWC").batch(8)))

@@ -119,7 +119,7 @@ def test_batches_may_use_external_memory():
         return buffer.ctypes.data, buffer
 
     plain = un.open(SMALL).shuffle(0).output("uint8").batch(50)
-    for ours, theirs in zip(plain.with_output(allocate=allocate).batches(), plain.batches(), strict=True):
+    for ours, theirs in zip(plain._with_output(allocate=allocate).batches(), plain.batches(), strict=True):
         assert any(buffer.ctypes.data == ours[0].ctypes.data for buffer in lent)
         assert np.array_equal(ours[0], theirs[0])
     assert len(lent) == 4

@@ -42,7 +42,7 @@ def test_a_plain_loop_needs_room_for_two_batches():
 def test_device_memory_counts_towards_the_limit():
     loader = un.open(SMALL).options(memory_limit=9 * MB, threads=1).batch(100)
     values = 100 * 3 * 32 * 32
-    on_device = loader.with_output("uint8", device_bytes=(13, 500))
+    on_device = loader._with_output("uint8", device_bytes=(13, 500))
     assert ", on the device 4.0" in on_device.explain()
     assert "on the device" not in loader.explain()
     for _ in on_device:
@@ -50,8 +50,8 @@ def test_device_memory_counts_towards_the_limit():
         assert memory["on the device"] == (13 * values + 500,) * 2
         assert sum(most for _, most in memory.values()) <= 9 * MB
     with pytest.raises(un.errors.ArgumentError, match="and 12.0 MB on the device"):
-        loader.with_output("uint8", device_bytes=(0, 12 * MB)).explain()
-    unlimited = un.open(SMALL).batch(100).with_output("uint8", device_bytes=(3, 0))
+        loader._with_output("uint8", device_bytes=(0, 12 * MB)).explain()
+    unlimited = un.open(SMALL).batch(100)._with_output("uint8", device_bytes=(3, 0))
     next(iter(unlimited))
     assert unlimited.memory()["on the device"] == (3 * values, 0)
 
@@ -108,12 +108,30 @@ def test_a_loop_that_holds_batches_uses_the_memory_that_a_cache_does_not_need(tm
 
 
 @pytest.mark.parametrize(("limit", "message"), [
-    (100, "found 100; expected 1000000 or more"),
+    (100, r"options\(memory_limit\) in bytes: found 100; expected 1000000 or more"),
+    ("1 gigabyte", r"options\(memory_limit\): found '1 gigabyte'; expected a size of 1MB or more with its unit"),
+    ("0.5MB", "expected a size of 1MB or more"),
+    ("2MB", r"expected at least (\d+): .*; a smaller batch needs less; in Python options\(memory_limit=\1_000_000\)"),
     (2 * MB, r"execution.memory_limit_mb: 2, expected at least \d+: 2 batches of 4.9 MB"),
 ])
 def test_a_memory_limit_below_the_minimum_is_rejected(limit, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
         next(iter(un.open(SMALL).options(memory_limit=limit).batch(400)))
+
+
+def test_a_memory_limit_may_be_a_text_with_a_unit():
+    for text, megabytes in (("500MB", 500), ("1.5GB", 1500), ("1GiB", 1073), ("2 TB", 2_000_000)):
+        loader = un.open(SMALL).options(memory_limit=text).batch(2)
+        assert f"memory_limit_mb: {megabytes}}}" in loader.to_yaml()
+
+
+def test_the_advice_for_a_memory_limit_works():
+    pipeline = un.open(SMALL)
+    with pytest.raises(un.errors.ArgumentError) as failure:
+        next(iter(pipeline.options(memory_limit=2 * MB, threads=1, prefetch=0).batch(400)))
+    assert "a smaller batch needs less" in str(failure.value) and "fewer threads" not in str(failure.value)
+    advised = int(re.search(r"memory_limit=([\d_]+)", str(failure.value))[1])
+    assert len(next(iter(pipeline.options(memory_limit=advised, threads=1, prefetch=0).batch(400)))[1]) == 400
 
 
 def resident_growth(folder, options):

@@ -352,7 +352,7 @@ def test_unpicklable_functions_are_rejected_by_name():
     (lambda: chain(crop, kind="fibres"), "found 'fibres'; expected 'processes' or 'threads'"),
     (lambda: chain(crop, workers=-1), "found -1; expected 0 or more"),
     (lambda: un.open(DATA).options(workers=2).batch(6), r"options\(workers, kind\): found without map\(\)"),
-    (lambda: chain(crop).batch(6).with_output("float32"), "map.* with dtype, layout or normalize: unsupported"),
+    (lambda: chain(crop).batch(6)._with_output("float32"), "map.* with dtype, layout or normalize: unsupported"),
 ])
 def test_invalid_arguments_are_rejected_by_the_step(make, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
