@@ -65,8 +65,8 @@ class JaxLoader(FrameworkLoader):
         on_host = self.device == jax.devices("cpu")[0]
         if name not in _DTYPES:
             raise ArgumentError(f"to_jax(dtype): found {name}; expected one of {', '.join(_DTYPES)}")
-        if name == "uint8" and normalize is not None:
-            raise ArgumentError("to_jax(dtype): found uint8 with normalize; expected a floating-point dtype")
+        if name == "uint8":
+            loader._check_uint8("to_jax", normalize)
         self.dtype = jnp.dtype(name)
         self._on_host = on_host
         self._whole = self._loader = loader._with_output(name, layout, normalize)

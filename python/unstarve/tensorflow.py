@@ -55,8 +55,8 @@ def dataset(loader: BaseLoader, *, normalize: Normalisation | None = None, dtype
         loader.dtype == "uint8") else loader.dtype
     if name not in _DTYPES:
         raise ArgumentError(f"to_tf(dtype): found {name}; expected one of {', '.join(_DTYPES)}")
-    if name == "uint8" and normalize is not None:
-        raise ArgumentError("to_tf(dtype): found uint8 with normalize; expected a floating-point dtype")
+    if name == "uint8":
+        loader._check_uint8("to_tf", normalize)
     return _from_loader(loader._with_output(name, layout, normalize), name)
 
 

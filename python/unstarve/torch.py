@@ -125,8 +125,8 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
         self.dtype = _DTYPES[loader.dtype] if dtype is None else dtype
         if normalize is not None and dtype is None and self.dtype == torch.uint8:
             self.dtype = torch.float32
-        if self.dtype == torch.uint8 and normalize is not None:
-            raise ArgumentError("to_torch(dtype): found torch.uint8 with normalize; expected a floating-point dtype")
+        if dtype == torch.uint8:
+            loader._check_uint8("to_torch", normalize)
         on_host = self.device.type == "cpu"
         if self.dtype not in _NAMES and (on_host or requested["operations"] == "device"):
             raise ArgumentError(f"to_torch(dtype): found {self.dtype}; expected one of {', '.join(map(str, _NAMES))}"

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from unstarve import _core
 from unstarve.arguments import check_int
+from unstarve.errors import ArgumentError
 from unstarve.loaders.engine import BadSample, DeviceBytes, Engine, Normalisation
 from unstarve.user_code.user_code import UserCode
 
@@ -93,6 +94,14 @@ class LoaderDescription:
         """(mean, std) per channel of normalize(), for pixel values scaled to 0..1; zeros and ones without it."""
         output = json.loads(self._spec).get("output", {})
         return tuple(output.get("mean", (0.0, 0.0, 0.0))), tuple(output.get("std", (1.0, 1.0, 1.0)))
+
+    def _check_uint8(self, call: str, normalize: Normalisation | None) -> None:
+        """Raises ArgumentError if `call` requests uint8 together with a normalisation, of the pipeline or its own."""
+        if normalize is not None:
+            raise ArgumentError(f"{call}(dtype): found uint8 with normalize; expected a floating-point dtype")
+        if self.normalisation != ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)):
+            raise ArgumentError(f"{call}(dtype): found uint8 after normalize(); expected a floating-point dtype, or no "
+                                "normalize()")
 
     @property
     def device(self) -> dict[str, Any]:

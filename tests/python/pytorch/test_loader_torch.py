@@ -31,6 +31,8 @@ def test_torch_on_the_cpu():
     assert images.dtype == np.float16 and np.array_equal(images, plain[0][0].astype(np.float16).transpose(0, 2, 3, 1))
     with pytest.raises(un.errors.ArgumentError, match="uint8"):
         pipeline.batch(50).to_torch(dtype=torch.uint8, normalize=un.CIFAR10)
+    with pytest.raises(un.errors.ArgumentError, match=r"to_torch\(dtype\): found uint8 after normalize\(\)"):
+        pipeline.normalize(*un.CIFAR10).batch(50).to_torch(dtype=torch.uint8)
     with pytest.raises(un.errors.ArgumentError, match="float64"):
         pipeline.batch(50).to_torch(dtype=torch.float64)
 

@@ -314,12 +314,11 @@ def test_read_only_arrays():
 
 
 def test_loaders_of_this_package():
-    """uint8 pixels are normalised by the trainer, with the constants of the pipeline or of the argument."""
+    """Pixels are normalised by the pipeline, or as uint8 by the trainer, with the constants of its argument."""
     pipeline = un.open(support.DATA).shuffle(3).flip()
     expected = losses_of(trainer(loader=pipeline.normalize(*un.CIFAR10).batch(16)).fit())
     loaders = {
         "NHWC": pipeline.normalize(*un.CIFAR10).output("float32", "NHWC").batch(16),
-        "uint8": pipeline.normalize(*un.CIFAR10).output("uint8").batch(16),
         "torch": pipeline.batch(16).to_torch(normalize=un.CIFAR10, channels_last=True),
         "one_hot": pipeline.normalize(*un.CIFAR10).one_hot().batch(16),
     }
