@@ -127,9 +127,9 @@ TEST_CASE("weights are read from text and .npy, one per record") {
 }
 
 TEST_CASE("lists of records are ranges or bits") {
-  using List = std::vector<std::uint32_t>;
-  CHECK(records_in("0-3,7,9-9", 10) == List{0, 1, 2, 3, 7, 9});
-  CHECK(records_in("bits:BQE=", 10) == List{0, 2, 8});
+  using SampleList = std::vector<std::uint32_t>;
+  CHECK(records_in("0-3,7,9-9", 10) == SampleList{0, 1, 2, 3, 7, 9});
+  CHECK(records_in("bits:BQE=", 10) == SampleList{0, 2, 8});
   for (const char* const wrong : {"3-1", "1,1", "2,1", "10", "a", "1-", "bits:?", "bits://8="})
     CHECK_THROWS_AS(records_in(wrong, 10), Error);
 }
