@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import textwrap
@@ -78,8 +79,8 @@ def test_a_slow_loader_is_found(recorded):
     assert (trace["format"], trace["framework"], len(trace["steps"])) == ("Kineto", "PyTorch", 7)
     assert trace["devices"] == []
     assert_parts_sum(trace)
-    # Four samples of 4 ms each, without those that a worker has prepared before.
-    assert all(step["seconds"] >= 0.012 for step in trace["steps"][1:])
+    # Four samples of 4 ms each; single steps are shorter if the worker was ahead.
+    assert statistics.median(step["seconds"] for step in trace["steps"][1:]) >= 0.012
     assert any(operator["name"].startswith("aten::") for operator in trace["operators"])
 
 
