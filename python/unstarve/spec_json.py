@@ -48,7 +48,8 @@ def check_argument(step: str, spec: dict[str, Any]) -> None:
         if found is None:
             raise type(error)(re.sub(r"^pipeline\.(.*?): line \d+: ", r"\1: ", str(error))) from None
         argument = _ARGUMENTS.get(found["node"], found["node"].rpartition(".")[2])
-        raise type(error)(f"{step}({argument}): {found['what']}") from None
+        what = found["what"].replace("order.shuffle: true", "shuffle(seed)")
+        raise type(error)(f"{step}({'' if argument == step else argument}): {what}") from None
 
 
 def _to_plain(value: object) -> Any:

@@ -341,7 +341,7 @@ def test_invalid_arguments_are_rejected_by_the_step():
                            (lambda: data.take(5).filter(labels=1), r"filter\(\) after take\(\)"),
                            (lambda: data.filter("catt").batch(1), 'source.filter.labels: found "catt"'),
                            (lambda: data.shuffle(window=-1), "shuffle.window."),
-                           (lambda: data.sequential().balance(), "order.balance"),
+                           (lambda: data.sequential().balance(), r"balance\(\): .*; expected shuffle\(seed\)"),
                            (lambda: data.balance({"x": nan}), "balance.weights"),
                            (lambda: data.balance({"x": 1}).batch(1), "order.class_weights.x"),
                            (lambda: data.balance(epoch=0), "epoch"), (lambda: un.mix([]), "no source"),
