@@ -1,4 +1,4 @@
-"""The table of docs/reference/training.md has every training setting and its flag."""
+"""The tables of docs/reference/training.md have every training setting and its flag, and every flag of a run."""
 
 import json
 import os
@@ -22,9 +22,26 @@ def paths(node, prefix=""):
 
 
 def test_every_setting_and_flag_is_listed():
-    rows = [line.split("|")[1:5] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    settings_part = PAGE.read_text().split("\n## Run\n")[0]
+    rows = [line.split("|")[1:5] for line in settings_part.splitlines() if line.startswith("| `")]
     table = {key.strip(" `"): flag.strip(" `") for key, flag, *_ in rows}
     settings = json.loads(unstarve("explain", "synthetic:images=10,classes=2", "--json"))["settings"]
     assert list(table) == [*paths(settings["train"]), *paths(settings["host"], "host.")]
     known = set(re.findall(r"^  (--[a-z0-9-]+)", unstarve("train", "--help"), re.M))
     assert {flag for flag in table.values() if flag.startswith("--")} <= known
+
+
+def test_every_flag_of_a_run_is_listed_with_its_default():
+    settings_part, run = PAGE.read_text().split("\n## Run\n")
+    rows = [[cell.strip() for cell in line.split("|")[1:5]] for line in run.splitlines() if line.startswith("| `")]
+    table = {flag.strip("`"): default.replace("`", "") for flag, default, *_ in rows}
+    assert all(unit for _, _, unit, _ in rows)
+    helped = unstarve("train", "--help")
+    elsewhere = set(re.findall(r"\| `(--[a-z0-9-]+)` \|", settings_part))
+    elsewhere |= set(re.findall(r"^  (--[a-z0-9-]+)", unstarve("bench", "--help"), re.M))  # of data and loader
+    elsewhere |= {"--recipe", "--trace", "--tensorboard", "--quarantine", "--help"}  # in the reference of the commands
+    assert set(table) == set(re.findall(r"^  (--[a-z0-9-]+)", helped, re.M)) - elsewhere
+    for flag, text in re.findall(r"^  (--[a-z0-9-]+) ((?:.|\n   )*)", helped, re.M):
+        default = re.search(r"\[default: ([^\]]*)\]", re.sub(r"\s+", " ", text))
+        if flag in table and default and re.fullmatch(r"[0-9][0-9a-z]*|fail", default[1]):
+            assert table[flag] == default[1], flag
