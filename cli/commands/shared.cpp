@@ -248,6 +248,15 @@ void check_outputs(const Arguments& arguments, std::initializer_list<const char*
   }
 }
 
+void check_output_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) return;
+  std::error_code none;
+  std::filesystem::path existing = std::filesystem::absolute(folder).lexically_normal();
+  while (!std::filesystem::exists(existing, none) && existing.has_relative_path()) existing = existing.parent_path();
+  if (!std::filesystem::is_directory(existing, none)) throw io_error("write to folder", folder.string(), ENOTDIR);
+  if (::access(existing.c_str(), W_OK | X_OK) != 0) throw io_error("write to folder", folder.string(), errno);
+}
+
 void print_result(const std::string& text) {
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)

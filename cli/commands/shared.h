@@ -3,6 +3,7 @@
 //
 // Threads: one. Failure: Error.
 
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -151,6 +152,8 @@ void reject_spec(const std::string& verb, const std::string& data);
 // Fails before long work, not after it: throws Error(kIo) if the folder of a file that one of `options` names does not
 // exist or must not be written to.
 void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options);
+// The same for a folder that is created when it is first written to; "": none.
+void check_output_folder(const std::filesystem::path& folder);
 
 // Prints text to standard output and flushes it. Throws Error(kIo), for example for a full disk or a closed pipe.
 void print_result(const std::string& text);

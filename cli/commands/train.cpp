@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,25 @@ OnError policy_of(const std::string& name) {
   throw Error(ErrorKind::kArgument, "--on-error: found \"" + name + "\", expected fail, skip or replace");
 }
 
+// Without --checkpoint-dir, a run that continues writes to the resumed folder; with a file and --out, only to --out.
+CheckpointTargets targets_from(const Arguments& arguments) {
+  CheckpointTargets targets{arguments.text("--checkpoint-dir"), arguments.text("--out"),
+                            static_cast<int>(arguments.integer("--keep-checkpoints", 2, 1, 1'000'000))};
+  const std::filesystem::path resume = arguments.text("--resume");
+  std::error_code none;
+  if (targets.folder.empty() && (targets.file.empty() || std::filesystem::is_directory(resume, none)))
+    targets.folder = folder_of_resumed(resume);
+  const auto require = [&](const char* option, bool used) {
+    if (arguments.has(option) && !used)
+      throw Error(ErrorKind::kArgument,
+                  std::string(option) + ": found no folder for checkpoints; expected --checkpoint-dir");
+  };
+  require("--checkpoint-every", targets.any());
+  require("--keep-checkpoints", !targets.folder.empty());
+  check_output_folder(targets.folder);
+  return targets;
+}
+
 // The batch of every rank is that of the settings, so an update has more samples: linear scaling (Goyal et al.,
 // arXiv:1706.02677). A learning rate on the command line is used as it is.
 void scale_rate(const Arguments& arguments, const Ranks& ranks, Settings& settings) {
@@ -45,8 +65,10 @@ Error error_of_rank(const Ranks& ranks, const Error& error) {
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--report", "--trace"});
+  check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine"});
+  check_output_folder(arguments.text("--tensorboard"));
   TrainOptions options;
+  options.checkpoints = targets_from(arguments);
   options.settings = trainer_settings_from(arguments);
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
   options.validation = spec_of(arguments, "--val", "--val-split");
@@ -56,8 +78,6 @@ int run(const Arguments& arguments, const std::string& command_line) {
   const double evaluate_every = recipe != nullptr ? recipe->evaluate_every : 1;
   options.epochs = arguments.number("--epochs", options.minutes > 0 ? 0 : epochs, 0.001, 1e7);
   options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : evaluate_every, 0, 1e7);
-  options.checkpoints = {arguments.text("--checkpoint-dir"), arguments.text("--out"),
-                         static_cast<int>(arguments.integer("--keep-checkpoints", 2, 1, 1'000'000))};
   options.checkpoint_seconds = arguments.seconds("--checkpoint-every", options.checkpoint_seconds);
   options.target = arguments.number("--target", 0, 0, 1);
   options.price_per_hour = arguments.number("--price-per-hour", 0, 0, 1e9);
@@ -156,13 +176,14 @@ Command train_command() {
        {"--tensorboard", "DIR", "", "write event files of TensorBoard to this folder", false, Completes::kPath},
        report_option(),
        {"--out", "FILE", "", "write the newest checkpoint to this file", false, Completes::kPath},
-       {"--checkpoint-dir", "DIR", "", "write checkpoints to this folder", false, Completes::kPath},
+       {"--checkpoint-dir", "DIR", "that of --resume", "write checkpoints to this folder", false, Completes::kPath},
        {"--checkpoint-every", "TIME", "5min",
         "time between checkpoints, in addition to those at evaluations, at the end and on Ctrl-C: 30s, 5min, 1h"},
        {"--keep-checkpoints", "N", "2", "number of checkpoints to keep in the folder"},
        {"--resume", "PATH", "",
-        "resume from a checkpoint or a folder of them, also in the middle of an epoch, or start from weights", false,
-        Completes::kPath},
+        "resume from a checkpoint or a folder of them, also in the middle of an epoch, or start from weights; without "
+        "--checkpoint-dir, checkpoints are written to this folder, or to that of the file unless --out is given",
+        false, Completes::kPath},
        weights_option(),
        json_option()},
       run};

@@ -235,6 +235,8 @@ void bind_training(nb::module_& m) {
         return checkpoint_to_resume(folder, resume).string();
       },
       "folder"_a, "resume"_a);
+  m.def(
+      "folder_of_resumed", [](const std::string& resume) { return folder_of_resumed(resume).string(); }, "resume"_a);
   m.def("register_network_operators", &register_network_operators, nb::call_guard<GilRelease>());
   nb::class_<Training>(m, "Training")
       .def(nb::init<const TrainSettings&, const nb::object&, const std::optional<RanksTuple>&>(), "settings"_a,

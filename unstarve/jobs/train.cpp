@@ -120,6 +120,16 @@ void add_to_trace(const TracedStep& step, nlohmann::json& events) {
     add(span.name, span.exchange, step_us + 1e3 * span.begin_ms, 1e3 * (span.end_ms - span.begin_ms));
 }
 
+void announce_saving(const TrainOptions& options, const std::filesystem::path& resumed) {
+  if (!options.announce) return;
+  const CheckpointTargets& targets = options.checkpoints;
+  if (!targets.any())
+    options.announce("nothing of this run is saved; to save it, use --checkpoint-dir DIR or --out FILE");
+  else if (!resumed.empty())
+    options.announce(fmt::format("resuming from {}; checkpoints are written to {}", resumed.string(),
+                                 (targets.folder.empty() ? targets.file : targets.folder).string()));
+}
+
 // The settings of this rank: its share of the data, and of the CPU cores.
 Settings settings_of_rank(const TrainOptions& options) {
   Settings settings = options.settings;
@@ -236,6 +246,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
     if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.loader().bad_samples(kAll));
   };
+  announce_saving(options, resumed);
   try {
     plan.stop = stop;
     result.history = run_training(*trainer, settings.train, source, plan);

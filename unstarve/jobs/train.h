@@ -49,7 +49,8 @@ struct TrainOptions {
   std::filesystem::path resume;      // checkpoint, folder of checkpoints or weights to start from; "": fresh weights
   std::filesystem::path weights;     // weights to start from, possibly of another number of classes; "": none
   std::filesystem::path quarantine;  // list of bad samples (quarantine.h), also written if the run fails; "": none
-  // Receives a line about the phases of progressive training before they begin; may be empty.
+  // Receives, before the first step, a line about the phases of progressive training, and one about where checkpoints
+  // are written by default or that none are; may be empty.
   std::function<void(const std::string&)> announce;
 };
 

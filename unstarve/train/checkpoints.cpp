@@ -119,15 +119,26 @@ fs::path newest_checkpoint(const fs::path& folder) {
   return all.front().second;
 }
 
+fs::path folder_of_resumed(const fs::path& resume) {
+  std::error_code none;
+  if (resume.empty() || fs::is_directory(resume, none)) return resume;
+  return resume.has_parent_path() ? resume.parent_path() : fs::path(".");
+}
+
 fs::path checkpoint_to_resume(const fs::path& folder, const fs::path& resume) {
   std::error_code none;
   if (!folder.empty() && fs::is_directory(folder, none) && has_checkpoint(folder) &&
-      !fs::equivalent(resume, folder, none))
-    throw Error(
-        ErrorKind::kArgument,
-        fmt::format("checkpoint folder {}: contains {}; expected no checkpoints of another run. Continue that run "
-                    "with --resume {}, or choose another folder",
-                    folder.string(), newest_checkpoint(folder).filename().string(), folder.string()));
+      !fs::equivalent(resume, folder, none)) {
+    const fs::path newest = newest_checkpoint(folder);
+    if (!fs::equivalent(resume, newest, none))
+      throw Error(
+          ErrorKind::kArgument,
+          fmt::format("checkpoint folder {}: contains {}; expected no checkpoints of another run{}. Continue that run "
+                      "with --resume {}, or choose another folder with --checkpoint-dir",
+                      folder.string(), newest.filename().string(),
+                      fs::exists(resume, none) ? fmt::format(", nor newer ones than {}", resume.string()) : "",
+                      folder.string()));
+  }
   return fs::is_directory(resume, none) ? newest_checkpoint(resume) : resume;
 }
 

@@ -93,6 +93,23 @@ TEST_CASE("a failed write keeps the earlier checkpoint and is reported; the next
   CHECK(folder.names() == std::set<std::string>{"step-00000003.safetensors"});
 }
 
+TEST_CASE("a resumed run continues in the resumed folder, after its newest checkpoint only") {
+  const Folder folder;
+  fs::create_directories(folder.path());
+  const fs::path older = folder.path() / "step-00000001.safetensors",
+                 newest = folder.path() / "step-00000002.safetensors";
+  for (const fs::path& file : {older, newest}) write_file_atomically(file, "");
+  CHECK(folder_of_resumed("").empty());
+  CHECK(folder_of_resumed("model.safetensors") == ".");
+  CHECK(folder_of_resumed(folder.path()) == folder.path());
+  CHECK(folder_of_resumed(older) == folder.path());
+  CHECK(checkpoint_to_resume(folder.path(), folder.path()) == newest);
+  CHECK(checkpoint_to_resume(folder.path(), newest) == newest);
+  CHECK_THROWS_WITH(checkpoint_to_resume(folder.path(), older),
+                    Catch::Contains("nor newer ones than " + older.string()));
+  CHECK(checkpoint_to_resume("", older) == older);
+}
+
 TEST_CASE("a folder without checkpoints, or no folder, cannot be resumed from") {
   const Folder folder;
   CHECK_THROWS_WITH(newest_checkpoint(folder.path()), Catch::Contains("list checkpoints"));

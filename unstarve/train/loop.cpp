@@ -236,7 +236,11 @@ class TrainingRun {
 
   // Ends a run that is stopped.
   [[noreturn]] void stop(const Error& error) {
-    if (!checkpoints_.any() || step_ == plan_.start_step) throw error;
+    if (!checkpoints_.any())
+      throw Error(ErrorKind::kCancelled,
+                  fmt::format("{} after step {}; no checkpoint was written, because the run has no --checkpoint-dir",
+                              error.what(), step_));
+    if (step_ == plan_.start_step) throw error;
     checkpoint();
     checkpoints_.finish();
     throw Error(ErrorKind::kCancelled, fmt::format("{} after step {}; continue with --resume {}", error.what(), step_,

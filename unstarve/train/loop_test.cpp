@@ -302,6 +302,22 @@ TEST_CASE("a run that is stopped writes a checkpoint and names it") {
   CHECK(trainer.saved == std::vector<std::int64_t>{7});
 }
 
+TEST_CASE("a run that is stopped without a place for checkpoints reports that none was written") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  std::stop_source stop;
+  TrainPlan plan;
+  plan.steps = 100;
+  plan.report_every = 7;
+  plan.stop = stop.get_token();
+  plan.report = [&](const TrainHistory& history) {
+    if (history.points.back().step == 7) stop.request_stop();
+  };
+  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
+                    Catch::Contains("after step 7; no checkpoint was written") && Catch::Contains("--checkpoint-dir"));
+}
+
 TEST_CASE("a loss that is not finite ends the run without a checkpoint, and the last one is named") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);

@@ -73,7 +73,8 @@ class Trainer:
             seeded for each step, by its number, so that a resumed run draws the same numbers.
         evaluate_every: Epochs between evaluations, each of which also writes a checkpoint; 0: only at the end. None: 1,
             or 0 with `minutes`.
-        checkpoint_dir: Folder for checkpoints, which are written in the background; None: no checkpoints.
+        checkpoint_dir: Folder for checkpoints, which are written in the background; None: the resumed folder, or the
+            folder of the resumed file; without `resume`, no checkpoints.
         checkpoint_every: Time between checkpoints, in addition to those of evaluations, of the end and of Ctrl-C: a
             number of seconds, or "30s", "5min", "1h".
         keep_checkpoints: Number of checkpoints to keep.
@@ -142,10 +143,14 @@ class Trainer:
             (0.0 if minutes is not None else 1.0) if evaluate_every is None
             else check_nonnegative("Trainer(evaluate_every)", evaluate_every))
         self._check_length(evaluate_every is not None)
-        self._folder = "" if checkpoint_dir is None else os.fsdecode(checkpoint_dir)
+        self._resume = "" if resume is None else os.fsdecode(resume)
+        self._folder = _core.folder_of_resumed(self._resume) if checkpoint_dir is None else os.fsdecode(checkpoint_dir)
         self._checkpoint_seconds = check_seconds("Trainer(checkpoint_every)", checkpoint_every)
         self._keep = check_int("Trainer(keep_checkpoints)", keep_checkpoints, 1, 1_000_000)
-        self._resume = "" if resume is None else os.fsdecode(resume)
+        for name, given in (("checkpoint_every", checkpoint_every != "5min"),
+                            ("keep_checkpoints", keep_checkpoints != 2)):
+            if given and not self._folder:
+                raise ArgumentError(f"Trainer({name}): found no folder for checkpoints; expected checkpoint_dir")
         self._tensorboard = "" if tensorboard is None else os.fsdecode(tensorboard)
         Batches(loader, endless=True, normalize=normalize)  # checks the normalisation
 

@@ -116,6 +116,34 @@ def test_a_folder_belongs_to_one_run(tmp_path):
     assert f"--resume {folder}" in errors
 
 
+@pytest.mark.parametrize("file", [False, True])
+def test_a_resumed_run_writes_to_the_resumed_folder(tmp_path, file):
+    folder = tmp_path / "checkpoints"
+    completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", folder)
+    [first] = folder.glob("step-*")
+    code, _, errors = finish(start(*RUN[:-4], "--epochs", "0.4", "--resume", first if file else folder))
+    assert code == 0, errors
+    assert f"resuming from {first}; checkpoints are written to {folder}\n" in errors
+    assert sorted(path.name for path in folder.iterdir()) == [first.name, "step-00000012.safetensors"]
+
+
+def test_a_resumed_file_and_out_write_only_the_latter(tmp_path):
+    first, last = tmp_path / "first.safetensors", tmp_path / "last.safetensors"
+    completed(*RUN[:-4], "--epochs", "0.2", "--out", first)
+    completed(*RUN[:-4], "--epochs", "0.4", "--resume", first, "--out", last)
+    assert sorted(tmp_path.iterdir()) == [first, last]
+
+
+def test_a_run_that_saves_nothing_announces_it(tmp_path):
+    process = start(*RUN[:-4], "--epochs", "1000", cwd=tmp_path)
+    first = process.stderr.readline()
+    assert first == "unstarve: nothing of this run is saved; to save it, use --checkpoint-dir DIR or --out FILE\n"
+    process.send_signal(signal.SIGINT)
+    code, _, errors = finish(process)
+    assert code == 128 + signal.SIGINT
+    assert re.search(r"after step \d+; no checkpoint was written, because the run has no --checkpoint-dir", errors)
+
+
 def test_a_full_disk_keeps_the_earlier_checkpoint_and_is_reported(tmp_path):
     folder = tmp_path / "checkpoints"
     completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", folder)

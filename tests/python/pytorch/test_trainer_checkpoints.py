@@ -119,6 +119,18 @@ def test_other_iterables_resume_with_a_new_epoch(tmp_path):
     assert history["steps"] == 20
 
 
+def test_a_resumed_run_writes_to_the_resumed_folder(tmp_path):
+    trainer(checkpoint_dir=tmp_path).fit()
+    trainer(resume=tmp_path, epochs=3).fit()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-000000{step}.safetensors" for step in (20, 30)]
+
+
+@pytest.mark.parametrize("given", [{"checkpoint_every": 60}, {"keep_checkpoints": 3}])
+def test_settings_of_checkpoints_require_a_folder(given):
+    with pytest.raises(un.errors.ArgumentError, match="found no folder for checkpoints; expected checkpoint_dir"):
+        trainer(**given)
+
+
 def test_errors_about_checkpoints(tmp_path):
     trainer(checkpoint_dir=tmp_path).fit()
     with pytest.raises(un.errors.ArgumentError, match=r"no checkpoints of another run. Continue that run with resume="):

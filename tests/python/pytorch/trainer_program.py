@@ -23,7 +23,7 @@ SETTINGS = {"optimiser": "adamw", "learning_rate": 0.01, "average": 0.9, "accumu
             "schedule": "cosine", "operator_threads": 1}
 
 
-def train(folder=None, checkpoint_every=300.0, **options):
+def train(folder=None, checkpoint_every="5min", **options):
     """Returns the weights after the run, which continues if `folder` has a checkpoint."""
     resume = folder if folder is not None and any(Path(folder).glob("step-*.safetensors")) else None
     module = support.Small(dropout=0.3)
