@@ -101,3 +101,12 @@ def test_the_program_of_the_guide_runs(folder):
     *reports, last = run.stdout.splitlines()
     assert last == "3.0 3" and all("learning_rate" in report for report in reports)
     assert len(list((folder / "run").iterdir())) == 2
+
+
+def test_the_progressive_sizes_of_the_guide_are_a_step_of_the_pipeline(folder):
+    (step,) = re.findall(r"`(random_resized_crop\(un\.schedule\(.*?)`", GUIDE.read_text())
+    program = f"import unstarve as un; loader = un.open('photos').shuffle(seed=0).{step}.batch(64)\n" \
+              "for _ in range(3): print({batch[0].shape[-1] for batch in loader})"
+    run = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["{128}", "{128}", "{176}"]

@@ -6,6 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+from unstarve.training.settings import Settings, check_names
+
 PAGE = Path(__file__).resolve().parents[3] / "docs/reference/training.md"
 
 
@@ -45,3 +48,14 @@ def test_every_flag_of_a_run_is_listed_with_its_default():
         default = re.search(r"\[default: ([^\]]*)\]", re.sub(r"\s+", " ", text))
         if flag in table and default and re.fullmatch(r"[0-9][0-9a-z]*|fail", default[1]):
             assert table[flag] == default[1], flag
+
+
+def test_the_python_reference_lists_the_settings_of_the_trainer_and_those_it_rejects():
+    part = (PAGE.parent / "python.md").read_text().split("\n## Trainer\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in part.splitlines() if line.startswith("| `")]
+    assert set(Settings.__annotations__) <= set(re.findall(r"`([a-z_0-9]+)`", "".join(rows)))
+    rejected = re.findall(r"`([a-z_]+)`", re.search(r"raise TypeError:(.*?)\.", part, re.S)[1])
+    assert len(rejected) > 5
+    for name in rejected:
+        with pytest.raises(TypeError, match=f"found the argument {name};"):
+            check_names([name], [])
