@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/error.h"
+
 namespace unstarve::cli {
 
 // Exit codes.
@@ -60,6 +62,12 @@ class Arguments {
  private:
   std::map<std::string, std::string> values_;
   std::vector<std::string> rest_;
+};
+
+// An error of one rank alone, whose message names it. Other errors are taken for those of all ranks.
+class RankError : public Error {
+ public:
+  using Error::Error;
 };
 
 struct Command {

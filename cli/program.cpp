@@ -6,10 +6,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "command.h"
 #include "help.h"
@@ -21,6 +23,7 @@
 #include "unstarve/core/version.h"
 #include "unstarve/jobs/ladder/subject.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/ranks/ranks.h"
 #include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve::cli {
@@ -46,6 +49,17 @@ int report(bool json, const char* kind, const std::string& message, int code) {
   if (json) fmt::print("{}\n", nlohmann::json{{"error", {{"kind", kind}, {"message", message}}}}.dump());
   fmt::print(stderr, "unstarve: {}\n", message);
   return code;
+}
+
+// Reports an error that probably all processes of a launcher find, such as an argument. The first process prints it and
+// ends; then the launcher ends the others while they wait here. Launchers need 0.1 s for that. If the first process
+// continues, the error is that of this one alone.
+int report_of_all(bool json, const char* kind, const std::string& message, int code) {
+  constexpr std::chrono::seconds kWait(2);
+  const int rank = rank_of_environment();
+  if (rank == 0 || message.empty()) return report(json, kind, message, code);
+  std::this_thread::sleep_for(kWait);
+  return report(json, kind, fmt::format("rank {}: {}", rank, message), code);
 }
 
 // Ctrl-C ends the process immediately: no job leaves a partial file under a final name. Only the progress bar is
@@ -147,7 +161,7 @@ int parse(int argc, char** argv, const Use& use) {
     for (const Binding& binding : bindings)
       if (rest.empty() && binding.app->parsed() && has_rest(*binding.command))
         wrong += fmt::format("; put -- before another command: unstarve {} -- COMMAND", binding.command->name);
-    return report(json, "argument", fmt::format("{}\nRun {}.", wrong, help), kWrongUsage);
+    return report_of_all(json, "argument", fmt::format("{}\nRun {}.", wrong, help), kWrongUsage);
   }
 
   const Notices notices;
@@ -163,8 +177,10 @@ int parse(int argc, char** argv, const Use& use) {
     return kWrongUsage;
   } catch (const Interrupted& error) {
     return report(json, to_string(error.kind()), error.what(), 128 + error.signal());
-  } catch (const Error& error) {
+  } catch (const RankError& error) {
     return report(json, to_string(error.kind()), error.what(), exit_code(error.kind()));
+  } catch (const Error& error) {
+    return report_of_all(json, to_string(error.kind()), error.what(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
     return report(json, "memory", "out of memory", kBadInput);
   } catch (const std::exception& error) {

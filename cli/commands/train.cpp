@@ -57,11 +57,13 @@ void scale_rate(const Arguments& arguments, const Ranks& ranks, Settings& settin
                ranks.world * settings.pipeline.batch.size, settings.pipeline.batch.size, rate);
 }
 
-// Errors that all ranks find are reported by rank 0, others with the number of the rank.
-Error error_of_rank(const Ranks& ranks, const Error& error) {
-  const bool of_all = error.kind() == ErrorKind::kCheck || error.kind() == ErrorKind::kCancelled;
-  if (of_all) return {error.kind(), ranks.first() ? error.what() : ""};
-  return {error.kind(), rank_prefix(ranks) + error.what()};
+// Throws an error of the training loop. Errors that all ranks find are reported by rank 0, others with the number of
+// the rank.
+[[noreturn]] void throw_of_loop(const Ranks& ranks, const Error& error) {
+  const bool of_all = error.kind() == ErrorKind::kCheck || error.kind() == ErrorKind::kCancelled ||
+                      error.kind() == ErrorKind::kArgument;
+  if (of_all) throw Error(error.kind(), ranks.first() ? error.what() : "");
+  throw RankError(error.kind(), rank_prefix(ranks) + error.what());
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
@@ -90,6 +92,8 @@ int run(const Arguments& arguments, const std::string& command_line) {
   errors.rate = arguments.number("--error-rate", errors.rate, 1e-9, 1);
   errors.limit = static_cast<std::uint64_t>(
       arguments.integer("--error-limit", static_cast<long long>(errors.limit), 0, 1LL << 62));
+  bool in_loop = false;
+  options.begin = [&] { in_loop = true; };
   TrainResult result;
   {
     ProgressBar bar;
@@ -102,10 +106,10 @@ int run(const Arguments& arguments, const std::string& command_line) {
       if (options.ranks.several()) scale_rate(arguments, options.ranks, options.settings);
       result = run_train(options, bar.callback(), signals.token());
     } catch (const Error& failure) {
-      const Error error = error_of_rank(options.ranks, failure);
-      if (error.kind() == ErrorKind::kCancelled && signals.received() != 0)
-        throw Interrupted(error, signals.received());
-      throw error;
+      if (failure.kind() == ErrorKind::kCancelled && signals.received() != 0)
+        throw Interrupted({failure.kind(), options.ranks.first() ? failure.what() : ""}, signals.received());
+      if (in_loop) throw_of_loop(options.ranks, failure);
+      throw;
     }
   }
   if (!options.ranks.first()) return kDone;

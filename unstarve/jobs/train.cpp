@@ -247,6 +247,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.loader().bad_samples(kAll));
   };
   announce_saving(options, resumed);
+  if (options.begin) options.begin();
   try {
     plan.stop = stop;
     result.history = run_training(*trainer, settings.train, source, plan);

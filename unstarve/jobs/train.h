@@ -52,6 +52,8 @@ struct TrainOptions {
   // Receives, before the first step, a line about the phases of progressive training, and one about where checkpoints
   // are written by default or that none are; may be empty.
   std::function<void(const std::string&)> announce;
+  // Called when everything is prepared, before the first step; may be empty. Most errors before are those of all ranks.
+  std::function<void()> begin;
 };
 
 struct TrainResult {

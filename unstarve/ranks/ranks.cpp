@@ -73,6 +73,16 @@ Launcher launcher_of_environment() {
   return Launcher::kNone;
 }
 
+int rank_of_environment() {
+  if (launcher_of_environment() == Launcher::kNone) return 0;
+  for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK", "SLURM_PROCID"}) {
+    const std::string_view text = variable(name);
+    int rank = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), rank).ec == std::errc() && rank > 0) return rank;
+  }
+  return 0;
+}
+
 Ranks join_ranks() {
   switch (launcher_of_environment()) {
     case Launcher::kNone: break;

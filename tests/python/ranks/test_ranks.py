@@ -242,11 +242,29 @@ def test_a_stop_of_all_ranks_writes_one_checkpoint(tmp_path, launcher):
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
-def test_a_rank_with_an_error_names_itself(launcher):
-    code, out, errors = finish(start(launcher, 2, "/no/such/data", *NETWORK, "--epochs", 1))
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["/no/such/data", "--epochs", 1], "/no/such/data: "),
+    ([DATA, "--lr", 1], "train has no option --lr"),
+    ([DATA, "--epochs", 0], '--epochs: found "0"'),
+    ([DATA, "--epochs", 1, "--learning-rate", -1], "train.learning_rate: found -1"),
+])
+def test_an_error_of_all_ranks_is_printed_once(launcher, arguments, message):
+    code, out, errors = finish(start(launcher, 2, *arguments, "--model", "cifar_net", "--json"))
     assert code != 0
-    assert "/no/such/data" in errors
-    assert not out.strip()
+    assert errors.count(message) == 1, errors
+    assert "rank 1" not in re.findall(rf".*{re.escape(message)}", errors)[0]
+    assert message.strip() in json.loads(out)["error"]["message"]
+
+
+@pytest.mark.parametrize("second", [["/no/such/data"], [DATA, "--no-such-option"]])
+def test_an_error_of_one_rank_is_printed_by_that_rank(second):
+    first = [*command_of("mpirun", 2)[:-2], "1", os.environ["UNSTARVE"], "train", DATA, *NETWORK, "--epochs", "1"]
+    process = subprocess.Popen([*first, ":", "-n", "1", os.environ["UNSTARVE"], "train", *second, *NETWORK],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code, _, errors = finish(process)
+    assert code != 0
+    assert errors.count(second[-1]) == 1, errors
+    assert re.search(rf"unstarve: rank 1: .*{second[-1]}", errors), errors
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
