@@ -4,7 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -14,23 +15,20 @@ namespace {
 
 constexpr std::size_t kListed = 30;  // names in a message; of more, only similar ones
 
-// "--lr" of "--learning-rate".
-std::string initials(std::string_view option) {
-  std::string letters;
-  for (std::size_t i = 0; i < option.size(); ++i)
-    if (option[i] != '-' && (i == 0 || option[i - 1] == '-')) letters += option[i];
-  return "--" + letters;
-}
+// Names of other programs for options of this one.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAliases{{{"--lr", "--learning-rate"},
+                                                                                 {"--batch-size", "--batch"},
+                                                                                 {"--bs", "--batch"},
+                                                                                 {"--workers", "--threads"},
+                                                                                 {"--num-workers", "--threads"},
+                                                                                 {"--wd", "--weight-decay"},
+                                                                                 {"--arch", "--model"},
+                                                                                 {"--output", "--out"}}};
 
-// The options with the initials `word`, else the names at the least distance from it; none if that is more than a third
-// of its letters.
+// The names at the least distance from `word`; none if that is more than a third of its letters.
 std::vector<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& names) {
   std::size_t least = std::max<std::size_t>(word.size() / 3, 1);
   std::vector<std::string_view> found;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(found), [&](std::string_view name) {
-    return name.find('-', 2) != std::string_view::npos && initials(name) == word;
-  });
-  if (!found.empty()) return found;
   for (const std::string_view name : names) {
     const std::size_t distance = spelling_distance(word, name);
     if (distance > least) continue;
@@ -66,6 +64,9 @@ std::string unknown_name(std::span<const std::string_view> words) {
     const std::string_view name = word.substr(0, word.find('='));
     if (name == "--") return "";  // no options follow
     if (!name.starts_with("--") || std::find(options.begin(), options.end(), name) != options.end()) continue;
+    for (const auto& [alias, option] : kAliases)
+      if (name == alias && std::find(options.begin(), options.end(), option) != options.end())
+        return fmt::format("{} has no option {}; did you mean {}?", command.name, name, option);
     return describe(fmt::format("{} has no option", command.name), name, options);
   }
   return "";

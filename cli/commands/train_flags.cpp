@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <deque>
 #include <string>
 #include <type_traits>
@@ -13,8 +14,6 @@
 
 namespace unstarve::cli {
 namespace {
-
-constexpr double kLargest = 1e18;
 
 // The text of a value, as it is given on the command line.
 template <class T>
@@ -65,7 +64,8 @@ struct FlagReader {
     } else if constexpr (std::is_same_v<T, std::vector<double>>) {
       value = arguments.numbers(field.flag);
     } else if constexpr (std::is_same_v<T, double>) {
-      value = arguments.number(field.flag, 0, -kLargest, kLargest);
+      const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (status != std::errc() || end != text.data() + text.size()) reject(field, text, "a number");
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(arguments.integer(field.flag, 0, 0, std::is_same_v<T, int> ? 1LL << 31 : 1LL << 62));
     }

@@ -69,7 +69,13 @@ void notify_unused(const PipelineSpec& given) {
                             fmt::join(nodes, ", ")));
 }
 
-void check_classes(const Dataset& training, const Dataset& validation) {
+void check_classes(const TrainSettings& settings, const Dataset& training) {
+  if (training.classes().size() > static_cast<std::size_t>(settings.classes))
+    throw Error(ErrorKind::kArgument, fmt::format("train.classes: found {}; expected at least the {} of the data",
+                                                  settings.classes, training.classes().size()));
+}
+
+void check_equal_classes(const Dataset& training, const Dataset& validation) {
   if (training.classes() != validation.classes())
     throw Error(ErrorKind::kInput,
                 fmt::format("validation data: classes {}; expected those of the training data, {}",
@@ -94,10 +100,15 @@ TrainData open_data(const TrainOptions& options, std::stop_token stop) {
   const PipelineSpec& spec = options.settings.pipeline;
   TrainData data{open_sources(spec), nullptr};
   require_labels_to_train(spec, *data.training);
+  check_classes(options.settings.train, *data.training);
   if (options.validation.source.path.empty() && options.validation.mix.empty()) return data;
-  data.validation = open_sources(options.validation);
+  try {
+    data.validation = open_sources(options.validation);
+  } catch (const Error& error) {
+    throw Error(error.kind(), std::string("--val: ") + error.what());
+  }
   require_labels_to_train(options.validation, *data.validation);
-  check_classes(*data.training, *data.validation);
+  check_equal_classes(*data.training, *data.validation);
   notify_unused(options.validation);
   return data;
 }

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/models/catalogue.h"
 #include "unstarve/train/settings_fields.h"
 
 namespace unstarve {
@@ -51,6 +52,13 @@ struct Checker {
       faults.push_back(fmt::format("{}: found {}; expected 0, or at least {} and at most {}", name_of(field), side,
                                    kLeastSide, largest));
   }
+  void require_model(const FieldInfo& field, const std::string& name) {
+    try {
+      (void)parse_model_name(name);
+    } catch (const Error& error) {
+      faults.push_back(fmt::format("{}: {}", name_of(field), error.what()));
+    }
+  }
   void require_form(const FieldInfo& field, UpdateForm form) {
     const OptimiserName name = settings.optimiser.name;
     if (form == UpdateForm::kFused && !has_fused_form(name))
@@ -63,7 +71,9 @@ struct Checker {
       if (path == "evaluation_size") require_side(field, value, kLargestSide);
       if (path == "progressive.image_size") require_side(field, value, settings.image_size);
     }
-    if constexpr (std::is_same_v<T, std::vector<double>>) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (path == "model") require_model(field, value);
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
       for (const double each : value) require(field, each);
       if (path.ends_with("_ramp")) require_ramp(field, value);
     } else if constexpr (std::is_same_v<T, UpdateForm>) {

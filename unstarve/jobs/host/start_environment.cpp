@@ -151,9 +151,10 @@ void add_allocator(HeapAllocator allocator, const HostFacts& facts, StartEnviron
   const auto found = std::find_if(facts.allocators.begin(), facts.allocators.end(),
                                   [&](const FoundAllocator& each) { return each.name == allocator; });
   if (found == facts.allocators.end())
-    throw Error(ErrorKind::kMissing,
-                fmt::format("allocator {}: found no {}; expected the library of the system. Run: apt-get install {}",
-                            word_of(allocator), library.files[0], library.package));
+    throw Error(
+        ErrorKind::kMissing,
+        fmt::format("host.allocator: {}: found no {}; expected the library of the system. Run: apt-get install {}",
+                    word_of(allocator), library.files[0], library.package));
   start.library = found->path;
   start.variables[kPreload] = appended(preloaded, found->path, ':');
   start.needs_start = true;

@@ -73,7 +73,11 @@ class FieldReader {
 
   template <class T>
   void operator()(const FieldInfo& field, T& value) {
-    faults_.collect([&] { read(field, value); });
+    faults_.collect([&] {
+      T found = value;
+      read(field, found);
+      value = std::move(found);
+    });
   }
   // Throws with all faults.
   void finish() {
@@ -148,11 +152,11 @@ class FieldWriter {
   std::string group_;
 };
 
-TrainSettings read_train(YamlMap map, TrainSettings train) {
+// Fields with faults keep their values.
+void read_train(YamlMap map, TrainSettings& train) {
   FieldReader reader(std::move(map));
   visit_train_fields(train, reader);
   reader.finish();
-  return train;
 }
 
 HostSettings read_host(YamlMap map) {
@@ -215,10 +219,8 @@ Settings settings_from_yaml(const std::string& text, const std::string& name, co
     settings.pipeline = read_pipeline_yaml(pipeline, settings.pipeline);
     check_node(pipeline, [&] { check_spec(settings.pipeline); });
   });
-  faults.collect([&] {
-    settings.train = read_train(map.map("train"), settings.train);
-    check_node(map, [&] { check_settings(settings.train); });
-  });
+  faults.collect([&] { read_train(map.map("train"), settings.train); });
+  faults.collect([&] { check_node(map, [&] { check_settings(settings.train); }); });
   faults.collect([&] { settings.host = read_host(map.map("host")); });
   faults.collect([&] { map.finish(); });
   faults.throw_if_any();

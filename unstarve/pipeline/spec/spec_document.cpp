@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
@@ -38,8 +40,14 @@ void check_node(const YamlMap& map, const std::function<void()>& check) {
     check();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kArgument) throw;
-    const std::string message = error.what(), node = message.substr(0, message.find(": "));
-    throw Error(ErrorKind::kInput, map.location(node) + message.substr(node.size()));
+    const std::string message = error.what();
+    std::string located;
+    for (std::size_t begin = 0, end = 0; begin <= message.size(); begin = end + 1) {
+      end = std::min(message.find('\n', begin), message.size());
+      const std::string line = message.substr(begin, end - begin), node = line.substr(0, line.find(": "));
+      located += (located.empty() ? "" : "\n") + map.location(node) + line.substr(node.size());
+    }
+    throw Error(ErrorKind::kInput, located);
   }
 }
 
