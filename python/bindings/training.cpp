@@ -137,7 +137,7 @@ class Training {
 
   std::pair<std::int64_t, std::string> restore(const std::string& path) {
     const GilRelease release;
-    TrainProgress progress = trainer_->restore(path);
+    TrainProgress progress = restore_checkpoint(*trainer_, path);
     return {progress.step, std::move(progress.data)};
   }
 

@@ -205,7 +205,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   plan.rank = options.ranks.rank;
   plan.world = options.ranks.world;
   TrainProgress done;
-  if (!resumed.empty()) done = trainer->restore(resumed);
+  if (!resumed.empty()) done = restore_checkpoint(*trainer, resumed);
   if (!options.weights.empty()) load_starting_weights(*trainer, options.weights);
   const ResumePosition position = resume_position_in(
       run.pipeline, *dataset, {choose_samples(run.pipeline, *dataset, read_topology().usable()), {}, run.shares}, done,

@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kStepKey = "unstarve.step";
 constexpr const char* kDataKey = "unstarve.data";
+constexpr const char* kModelKey = "unstarve.model";
 constexpr const char* kOptimiserKey = "unstarve.optimiser";
 constexpr const char* kWeightsPrefix = "training.";
 constexpr const char* kAverageUpdates = "average.updates";
@@ -49,8 +50,9 @@ std::int64_t step_number(const std::string& text, const std::filesystem::path& p
 
 }  // namespace
 
-TrainingState::TrainingState(NetworkPtr network, const TrainSettings& settings, torch::Device device)
+TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainSettings& settings, torch::Device device)
     : network_(std::move(network)),
+      model_(std::move(model)),
       optimiser_name_(settings.optimiser.name),
       optimiser_(make_optimiser(*network_, settings.optimiser)),
       prepared_(network_->prepared()) {
@@ -99,6 +101,7 @@ std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& prog
   std::map<std::string, std::string> metadata{
       {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
   if (!progress.data.empty()) metadata[kDataKey] = progress.data;
+  if (!model_.empty()) metadata[kModelKey] = model_;
   return std::make_unique<TorchSnapshot>(entries(), std::move(metadata), steps_);
 }
 
@@ -121,7 +124,7 @@ TrainProgress TrainingState::restore(const std::filesystem::path& path) {
   const StateFile state{header, file.bytes(), path.string()};
   TrainProgress progress;
   if (step == header.metadata.end()) {
-    load_state(network_state(*network_), state);
+    load(network_state(*network_), state);
     forget();
     steps_ = 0;
     return progress;
@@ -129,7 +132,7 @@ TrainProgress TrainingState::restore(const std::filesystem::path& path) {
   progress.step = step_number(step->second, path);
   if (const auto data = header.metadata.find(kDataKey); data != header.metadata.end()) progress.data = data->second;
   check_optimiser(header, path.string());
-  load_state(entries(), state);
+  load(entries(), state);
   restored();
   steps_ = progress.step;
   return progress;
@@ -142,11 +145,23 @@ LoadedWeights TrainingState::load_weights(const std::filesystem::path& path) {
   const std::vector<StateEntry> weights = network_state(*network_);
   LoadedWeights result;
   result.initialised =
-      load_state(weights, {header, file.bytes(), path.string()},
-                 {head_of(*network_), {"optimiser.", "loss_scaler.", "lookahead.", "average.", kWeightsPrefix}});
+      load(weights, {header, file.bytes(), path.string()},
+           {head_of(*network_), {"optimiser.", "loss_scaler.", "lookahead.", "average.", kWeightsPrefix}});
   result.loaded = weights.size() - result.initialised.size();
   forget();
   return result;
+}
+
+std::vector<std::string> TrainingState::load(std::span<const StateEntry> entries, const StateFile& file,
+                                             const LoadOptions& options) {
+  try {
+    return load_state(entries, file, options);
+  } catch (const Error& error) {
+    const auto stored = file.header.metadata.find(kModelKey);
+    if (model_.empty() || stored == file.header.metadata.end() || stored->second == model_) throw;
+    throw Error(error.kind(), fmt::format("{}. The file has the network {}; expected {}: use --model {}", error.what(),
+                                          stored->second, model_, stored->second));
+  }
 }
 
 void TrainingState::restored() {

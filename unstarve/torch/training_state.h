@@ -30,8 +30,8 @@ namespace unstarve {
 
 class TrainingState {
  public:
-  // The network is on `device` already.
-  TrainingState(NetworkPtr network, const TrainSettings& settings, torch::Device device);
+  // The network is on `device` already. `model`: its name, which is stored in snapshots; "": unknown.
+  TrainingState(NetworkPtr network, std::string model, const TrainSettings& settings, torch::Device device);
 
   [[nodiscard]] Network& network() const { return *network_; }
   [[nodiscard]] Optimiser& optimiser() const { return *optimiser_; }
@@ -62,10 +62,14 @@ class TrainingState {
   [[nodiscard]] std::vector<StateEntry> entries();
   void restored();  // after entries() were overwritten
   void forget();    // after loading plain weights: the rest belongs to other weights
+  // load_state(); its error also has the names of the networks, if they are known and differ.
+  std::vector<std::string> load(std::span<const StateEntry> entries, const StateFile& file,
+                                const LoadOptions& options = {});
   [[nodiscard]] std::string optimiser_word() const;
   void check_optimiser(const SafetensorsHeader& header, const std::string& origin) const;
 
   NetworkPtr network_;
+  std::string model_;
   OptimiserName optimiser_name_;
   std::unique_ptr<Optimiser> optimiser_;
   std::optional<Lookahead> lookahead_;

@@ -142,4 +142,24 @@ fs::path checkpoint_to_resume(const fs::path& folder, const fs::path& resume) {
   return fs::is_directory(resume, none) ? newest_checkpoint(resume) : resume;
 }
 
+TrainProgress restore_checkpoint(Trainer& trainer, const fs::path& file) {
+  try {
+    return trainer.restore(file);
+  } catch (const Error& error) {
+    const std::optional<std::int64_t> step = step_of(file.filename().string());
+    if (error.kind() != ErrorKind::kInput || !step) throw;
+    for (const auto& [older_step, older] : list(folder_of_resumed(file))) {
+      if (older_step >= *step) continue;
+      try {
+        (void)trainer.restore(older);
+      } catch (const Error&) {  // the error of `file` is reported
+        continue;
+      }
+      throw Error(ErrorKind::kInput, fmt::format("{}. {} is intact: to continue from it, remove {}", error.what(),
+                                                 older.string(), file.string()));
+    }
+    throw;
+  }
+}
+
 }  // namespace unstarve

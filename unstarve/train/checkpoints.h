@@ -69,5 +69,8 @@ class Checkpoints {
 // ones than `resume`.
 [[nodiscard]] std::filesystem::path checkpoint_to_resume(const std::filesystem::path& folder,
                                                          const std::filesystem::path& resume);
+// trainer.restore(file). If it throws Error(kInput) and an older checkpoint of the same folder can be restored, the
+// error names that one.
+[[nodiscard]] TrainProgress restore_checkpoint(Trainer& trainer, const std::filesystem::path& file);
 
 }  // namespace unstarve

@@ -171,6 +171,20 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
         assert "model.safetensors: damaged: the checksum of the tensors is" in errors
 
 
+def test_a_damaged_newest_checkpoint_names_the_intact_one_before(tmp_path):
+    folder = tmp_path / "checkpoints"
+    completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", folder)
+    [older] = folder.iterdir()
+    completed(*RUN[:-4], "--epochs", "0.4", "--resume", folder)
+    [newest] = set(folder.iterdir()) - {older}
+    newest.write_bytes(newest.read_bytes()[:-9])
+    code, _, errors = finish(start(*RUN, "--resume", folder))
+    assert code == 3
+    assert f". {older} is intact: to continue from it, remove {newest}\n" in errors
+    newest.unlink()
+    completed(*RUN[:-4], "--epochs", "0.4", "--resume", folder)
+
+
 def test_weights_of_other_classes_initialise_the_head_and_are_listed(tmp_path):
     file = tmp_path / "model.safetensors"
     completed(*RUN[:-4], "--epochs", "0.2", "--out", file)
@@ -181,6 +195,10 @@ def test_weights_of_other_classes_initialise_the_head_and_are_listed(tmp_path):
     code, _, errors = finish(start(*other, "--resume", file))
     assert code == 3
     assert "fc.weight" in errors
+    assert "The file has the network" not in errors
+    code, _, errors = finish(start(*(word.replace("cifar_net", "cifar_resnet18") for word in other), "--weights", file))
+    assert code == 3
+    assert ". The file has the network cifar_net; expected cifar_resnet18: use --model cifar_net\n" in errors
 
 
 @pytest.mark.parametrize("name", ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
