@@ -94,9 +94,10 @@ def test_the_system_allocator_gets_huge_pages_by_tunables(tmp_path):
         assert "jemalloc" not in Path(f"/proc/{process.pid}/maps").read_text()
 
 
-def test_results_are_those_of_a_run_without_host_settings():
+def test_results_are_those_of_a_run_without_host_settings(tmp_path):
     plain, _ = trained()
-    hosted, errors = trained("--allocator", "jemalloc", "--huge-pages", "true", "--wait-policy", "brief")
+    hosted, errors = trained("--allocator", "jemalloc", "--huge-pages", "true", "--wait-policy", "brief", "--out",
+                             tmp_path / "model.safetensors")
     assert errors == ""
     assert list(plain) == list(hosted)
     for key in ("model", "steps", "samples", "epochs", "loss_first", "loss_last", "parameters"):
