@@ -186,7 +186,9 @@ Command train_command() {
        {"--keep-checkpoints", "N", "2", "number of checkpoints to keep in the folder"},
        {"--resume", "PATH", "",
         "resume from a checkpoint or a folder of them, also in the middle of an epoch, or start from weights; without "
-        "--checkpoint-dir, checkpoints are written to this folder, or to that of the file unless --out is given",
+        "--checkpoint-dir, checkpoints are written to this folder, or, unless --out is given, to that of which the "
+        "file "
+        "is the newest checkpoint",
         false, Completes::kPath},
        weights_option(),
        json_option()},

@@ -122,7 +122,9 @@ fs::path newest_checkpoint(const fs::path& folder) {
 fs::path folder_of_resumed(const fs::path& resume) {
   std::error_code none;
   if (resume.empty() || fs::is_directory(resume, none)) return resume;
-  return resume.has_parent_path() ? resume.parent_path() : fs::path(".");
+  const fs::path folder = resume.has_parent_path() ? resume.parent_path() : fs::path(".");
+  const auto all = fs::is_directory(folder, none) ? list(folder) : decltype(list(folder))();
+  return !all.empty() && fs::equivalent(all.front().second, resume, none) ? folder : fs::path();
 }
 
 fs::path checkpoint_to_resume(const fs::path& folder, const fs::path& resume) {

@@ -61,8 +61,8 @@ class Checkpoints {
 // The newest checkpoint in a folder, by its step number. Throws Error(kInput) if there is none, Error(kIo) if the
 // folder cannot be read.
 [[nodiscard]] std::filesystem::path newest_checkpoint(const std::filesystem::path& folder);
-// The folder for the checkpoints of a run that continues from `resume` and has no other one: `resume`, or, if it is a
-// file, the folder that contains it; "" if `resume` is empty.
+// The folder for the checkpoints of a run that continues from `resume` and has no other one: `resume`, or the folder of
+// which it is the newest checkpoint; "" if it is another file, such as an older checkpoint or weights, or empty.
 [[nodiscard]] std::filesystem::path folder_of_resumed(const std::filesystem::path& resume);
 // The file from which a run that writes checkpoints to `folder` continues: `resume`, or its newest checkpoint if it is
 // a folder; "" if `resume` is empty. Throws Error(kArgument) if `folder` contains checkpoints of another run, or newer

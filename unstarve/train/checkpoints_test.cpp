@@ -100,9 +100,10 @@ TEST_CASE("a resumed run continues in the resumed folder, after its newest check
                  newest = folder.path() / "step-00000002.safetensors";
   for (const fs::path& file : {older, newest}) write_file_atomically(file, "");
   CHECK(folder_of_resumed("").empty());
-  CHECK(folder_of_resumed("model.safetensors") == ".");
+  CHECK(folder_of_resumed("model.safetensors").empty());
   CHECK(folder_of_resumed(folder.path()) == folder.path());
-  CHECK(folder_of_resumed(older) == folder.path());
+  CHECK(folder_of_resumed(older).empty());
+  CHECK(folder_of_resumed(newest) == folder.path());
   CHECK(checkpoint_to_resume(folder.path(), folder.path()) == newest);
   CHECK(checkpoint_to_resume(folder.path(), newest) == newest);
   CHECK_THROWS_WITH(checkpoint_to_resume(folder.path(), older),

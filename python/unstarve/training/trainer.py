@@ -74,7 +74,7 @@ class Trainer:
         evaluate_every: Epochs between evaluations, each of which also writes a checkpoint; 0: only at the end. None: 1,
             or 0 with `minutes`.
         checkpoint_dir: Folder for checkpoints, which are written in the background; None: the resumed folder, or the
-            folder of the resumed file; without `resume`, no checkpoints.
+            one of which the resumed file is the newest checkpoint; otherwise no checkpoints.
         checkpoint_every: Time between checkpoints, in addition to those of evaluations, of the end and of Ctrl-C: a
             number of seconds, or "30s", "5min", "1h".
         keep_checkpoints: Number of checkpoints to keep.
