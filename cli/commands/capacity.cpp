@@ -78,8 +78,7 @@ Command capacity_command() {
         "b200 h100 a100 v100 mi355"},
        {"--workload", "NAME", "resnet50",
         "images: resnet50, retinanet, flux; raw samples: unet3d, cosmoflow, bert, dlrm. Not every accelerator has "
-        "every "
-        "workload",
+        "every workload",
         false, Completes::kNothing, "resnet50 retinanet flux unet3d cosmoflow bert dlrm"},
        {"--ranks", "N", "all", "accelerators of a job, which wait for each other after every step; 1: none waits"},
        {"--utilisation", "PERCENT", "that of the workload, else 90", "least utilisation of an accelerator"},

@@ -39,6 +39,8 @@ std::vector<std::pair<std::int64_t, fs::path>> list(const fs::path& folder) {
   return found;
 }
 
+fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
+
 // Files that killed processes of the run have left (core/file.h).
 std::vector<fs::path> partial_files(const fs::path& folder) {
   std::vector<fs::path> found;
@@ -122,9 +124,9 @@ fs::path newest_checkpoint(const fs::path& folder) {
 fs::path folder_of_resumed(const fs::path& resume) {
   std::error_code none;
   if (resume.empty() || fs::is_directory(resume, none)) return resume;
-  const fs::path folder = resume.has_parent_path() ? resume.parent_path() : fs::path(".");
-  const auto all = fs::is_directory(folder, none) ? list(folder) : decltype(list(folder))();
-  return !all.empty() && fs::equivalent(all.front().second, resume, none) ? folder : fs::path();
+  if (!fs::exists(resume, none)) return {};
+  const fs::path folder = folder_of(resume);
+  return has_checkpoint(folder) && fs::equivalent(newest_checkpoint(folder), resume, none) ? folder : fs::path();
 }
 
 fs::path checkpoint_to_resume(const fs::path& folder, const fs::path& resume) {
@@ -150,7 +152,7 @@ TrainProgress restore_checkpoint(Trainer& trainer, const fs::path& file) {
   } catch (const Error& error) {
     const std::optional<std::int64_t> step = step_of(file.filename().string());
     if (error.kind() != ErrorKind::kInput || !step) throw;
-    for (const auto& [older_step, older] : list(folder_of_resumed(file))) {
+    for (const auto& [older_step, older] : list(folder_of(file))) {
       if (older_step >= *step) continue;
       try {
         (void)trainer.restore(older);

@@ -183,6 +183,11 @@ def test_a_damaged_newest_checkpoint_names_the_intact_one_before(tmp_path):
     assert f". {older} is intact: to continue from it, remove {newest}\n" in errors
     newest.unlink()
     completed(*RUN[:-4], "--epochs", "0.4", "--resume", folder)
+    older.write_bytes(older.read_bytes()[:-9])  # not the newest one, and none is before it
+    code, _, errors = finish(start(*RUN, "--resume", older))
+    assert code == 3
+    assert f"{older.name}: " in errors
+    assert "intact" not in errors and "list checkpoints" not in errors
 
 
 def test_weights_of_other_classes_initialise_the_head_and_are_listed(tmp_path):
