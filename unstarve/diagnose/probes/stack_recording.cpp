@@ -53,6 +53,10 @@ CodeLine code_line(const Json& frame) {
   CodeLine line;
   line.function = frame.at("name").get<std::string>();
   if (const auto file = frame.find("file"); file != frame.end() && file->is_string()) line.file = *file;
+  // py-spy writes whole paths if it does not find the folders of the interpreter.
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"})
+    if (const std::size_t begin = line.file.rfind(folder); begin != std::string::npos)
+      line.file.erase(0, begin + folder.size());
   if (const auto number = frame.find("line"); number != frame.end() && number->is_number_integer()) line.line = *number;
   return line;
 }

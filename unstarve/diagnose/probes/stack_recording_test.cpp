@@ -36,6 +36,9 @@ TEST_CASE("a recording of py-spy") {
   CHECK(recording.threads[0].samples == std::vector<std::vector<int>>{{4}, {4}, {6}});  // without the process
   CHECK(recording.threads[2].samples[0] == std::vector<int>{2, 1, 0});
   CHECK(recording.lines[1] == CodeLine{"run", "/usr/lib/python3.11/multiprocessing/process.py", 108});
+  std::string whole_paths = kRecorded;
+  whole_paths.replace(whole_paths.find("/home/me/t.py"), 13, "/v/lib/python3.11/site-packages/torch/a.py");
+  CHECK(parse_stack_recording(whole_paths).lines[0] == CodeLine{"work", "torch/a.py", 3});
 }
 
 TEST_CASE("recordings of another form are rejected") {

@@ -39,8 +39,8 @@ std::string change_for(const UsedLibraries& used, const Changes& changes) {
     if (used.*library.used) chosen.push_back(&library);
   }
   if (chosen.size() == 1) return changes.*chosen[0]->text;
-  if (chosen.empty() && used.count() > 0 && !changes.general.empty()) return changes.general;
-  std::string text = chosen.empty() ? changes.general : "";
+  if (chosen.empty() && !changes.general.empty()) return changes.general;
+  std::string text;
   for (const LibraryChange* const library : chosen.empty() ? all : chosen)
     text += std::string(text.empty() ? "" : ". ") + library->name + ": " + changes.*library->text;
   return text;

@@ -21,7 +21,7 @@ struct Changes {
   void add(const std::string& text);
 };
 
-// The text for the libraries that are used, with their names if there are several; all texts if none is known.
+// The text for the libraries that are used, with their names if there are several; the general one if none is known.
 [[nodiscard]] std::string change_for(const UsedLibraries& used, const Changes& changes);
 
 }  // namespace unstarve

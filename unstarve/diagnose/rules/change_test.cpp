@@ -16,7 +16,7 @@ TEST_CASE("the change is that of the libraries that a program uses") {
   CHECK(change_for({.pytorch = true}, kAll) == "p");
   CHECK(change_for({.jax = true}, kAll) == "j");
   CHECK(change_for({.pytorch = true, .unstarve = true}, kAll) == "PyTorch: p. unstarve: u");
-  CHECK(change_for({}, kAll) == "general. PyTorch: p. TensorFlow: t. JAX: j. unstarve: u");
+  CHECK(change_for({}, kAll) == "general");
   CHECK(change_for({.tensorflow = true}, {"general", "p"}) == "general");
   CHECK(change_for({.tensorflow = true, .unstarve = true}, {"general", "p", "t"}) == "t");
   CHECK(change_for({}, {"", "p", "t"}) == "PyTorch: p. TensorFlow: t");

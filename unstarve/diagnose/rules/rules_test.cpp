@@ -26,10 +26,10 @@ TEST_CASE("few workers") {
   RunFinding finding = findings_of(profile)[0];
   CHECK(finding.gain.gain == Approx(1 / 0.4));  // until the main process works all the time; the cores permit 3.4
   CHECK(finding.lost == Approx(0.6));
-  CHECK(finding.change.find("num_workers=5") != std::string::npos);
+  CHECK(finding.change.find("use 5 workers") != std::string::npos);
   profile.machine.affinity_cores = 3;  // 0.65 of them are free
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 + 0.85 * 0.65 / 2.35));
-  CHECK(findings_of(profile)[0].change.find("num_workers=3") != std::string::npos);
+  CHECK(findings_of(profile)[0].change.find("use 3 workers") != std::string::npos);
   CHECK(found(run(4, {5, 5})) == Names{});        // they wait, too
   CHECK(found(run(9.5, {9.7, 9.8})) == Names{});  // the main process is the limit
   profile.machine.affinity_cores = 2;
@@ -40,7 +40,7 @@ TEST_CASE("few workers") {
   profile.machine.busy_cores += 0.2;
   finding = findings_of(profile)[0];
   CHECK(finding.gain.gain == Approx(1 + 0.85 * 5.64 / 2.36));
-  CHECK(finding.change.find("num_workers=4") != std::string::npos);
+  CHECK(finding.change.find("use 4 workers") != std::string::npos);
   // Operators of the main process run on several cores while it works.
   profile = run(30, {9.8});
   profile.processes[0].busiest_thread_s = 6;
@@ -82,7 +82,7 @@ TEST_CASE("workers that are started in every epoch count once") {
   profile.machine.busy_cores = 2.36;
   CHECK(sum_of(profile, ProcessRole::kLoader).processes == 2);
   CHECK(found(profile) == Names{"few-workers"});
-  CHECK(findings_of(profile)[0].change.find("num_workers=5") != std::string::npos);
+  CHECK(findings_of(profile)[0].change.find("use 5 workers") != std::string::npos);
 }
 
 TEST_CASE("many workers") {
@@ -100,7 +100,7 @@ TEST_CASE("many workers") {
   profile.machine.busy_cores = 7.7;
   profile.machine.quota_cores = 2.5;
   CHECK(found(profile) == Names{"many-workers"});
-  CHECK(findings_of(profile)[0].change.find("num_workers=2") != std::string::npos);
+  CHECK(findings_of(profile)[0].change.find("use 2 workers") != std::string::npos);
 }
 
 TEST_CASE("uneven workers") {
