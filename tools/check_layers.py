@@ -39,9 +39,10 @@ SUBFOLDERS = {
                  "executor"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "jobs": [("common", "host"), ("settings", "probe", "pack", "prepare", "tensorboard", "doctor"),
-             ("ladder", "training"), ("finders", "capacity")],
+             ("data", "ladder", "training"), ("finders", "capacity")],
     "torch": [("graphs", "ranks"), "cuda"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
+    "storage/remote": ["http", "cache"],
     "storage/formats": [
         "arrays", ("cifar", "folder", "mds", "parquet", "recordio", "synthetic", "tfrecord", "webdataset"),
     ],

@@ -6,7 +6,7 @@
 
 #include "bench/ours/sides.h"
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/pack.h"
+#include "unstarve/jobs/data/pack.h"
 
 namespace unstarve::bench {
 namespace {

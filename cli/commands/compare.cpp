@@ -1,4 +1,6 @@
 #include "unstarve/core/file.h"
+
+#include <nlohmann/json.hpp>
 #include "unstarve/jobs/compare_runs.h"
 
 #include "shared.h"

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/index.h"
+#include "unstarve/jobs/data/index.h"
 
 #include "../terminal.h"
 #include "shared.h"

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/inspect.h"
+#include "unstarve/jobs/data/inspect.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/topology.h"
+#include "unstarve/jobs/data/quarantine.h"
 #include "unstarve/jobs/probe/io_probe.h"
-#include "unstarve/jobs/quarantine.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/dataset/notice.h"
 

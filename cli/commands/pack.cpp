@@ -1,4 +1,4 @@
-#include "unstarve/jobs/pack.h"
+#include "unstarve/jobs/data/pack.h"
 
 #include "../terminal.h"
 #include "packing.h"

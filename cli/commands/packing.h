@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../command.h"
-#include "unstarve/jobs/pack.h"
+#include "unstarve/jobs/data/pack.h"
 
 namespace unstarve::cli {
 

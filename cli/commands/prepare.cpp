@@ -1,4 +1,4 @@
-#include "unstarve/jobs/prepare.h"
+#include "unstarve/jobs/data/prepare.h"
 
 #include "../terminal.h"
 #include "packing.h"

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/synth.h"
+#include "unstarve/jobs/data/synth.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/verify.h"
+#include "unstarve/jobs/data/verify.h"
 
 #include <fmt/format.h>
 

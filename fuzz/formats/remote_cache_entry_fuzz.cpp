@@ -10,7 +10,7 @@
 #include <fstream>
 #include <vector>
 
-#include "unstarve/storage/remote/cache_entry.h"
+#include "unstarve/storage/remote/cache/cache_entry.h"
 
 namespace {
 

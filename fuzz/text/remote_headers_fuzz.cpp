@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/remote/http_request.h"
-#include "unstarve/storage/remote/url.h"
+#include "unstarve/storage/remote/http/http_request.h"
+#include "unstarve/storage/remote/http/url.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace unstarve::remote;

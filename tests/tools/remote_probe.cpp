@@ -21,9 +21,9 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/remote/http/sha256.h"
+#include "unstarve/storage/remote/http/text.h"
 #include "unstarve/storage/remote/remote.h"
-#include "unstarve/storage/remote/sha256.h"
-#include "unstarve/storage/remote/text.h"
 
 namespace {
 

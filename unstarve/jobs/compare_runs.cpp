@@ -1,18 +1,19 @@
 #include "unstarve/jobs/compare_runs.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
-#include "unstarve/core/block_bootstrap.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/json_problem.h"
+#include "unstarve/diagnose/profile/json_problem.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/observe/block_bootstrap.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/html.h"
 

@@ -1,6 +1,7 @@
 #include "unstarve/jobs/compare_runs.h"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"

@@ -1,10 +1,11 @@
 #include "unstarve/jobs/demo.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
-#include "unstarve/jobs/synth.h"
+#include "unstarve/jobs/data/synth.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/storage/open.h"
@@ -90,7 +91,8 @@ std::string to_text(const DemoResult& result, int width) {
 }
 
 std::string to_json(const DemoResult& result) {
-  Json json{{"comparison", result.comparison.json}, {"ladders", Json::array()}, {"left_out", Json::array()}};
+  Json json{
+      {"comparison", Json::parse(result.comparison.json)}, {"ladders", Json::array()}, {"left_out", Json::array()}};
   for (const std::vector<std::string>& reasons : {result.comparison.comparison.left_out, result.left_out})
     for (const std::string& reason : reasons) json["left_out"].push_back(reason);
   for (const TuneResult& ladder : result.ladders) json["ladders"].push_back(Json::parse(to_json(ladder)));

@@ -1,6 +1,7 @@
 #include "unstarve/jobs/diagnose_ranks.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,7 @@
 #include "unstarve/jobs/diagnose_ranks.h"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/common/json.h"

@@ -1,5 +1,7 @@
 #include "unstarve/jobs/diagnose_trace.h"
 
+#include <nlohmann/json.hpp>
+
 #include "unstarve/diagnose/traces/trace_file.h"
 #include "unstarve/jobs/common/findings.h"
 #include "unstarve/jobs/common/trace_text.h"

@@ -1,6 +1,7 @@
 #include "unstarve/jobs/lr_find.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

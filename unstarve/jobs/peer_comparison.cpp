@@ -1,6 +1,7 @@
 #include "unstarve/jobs/peer_comparison.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdlib>
 
@@ -39,7 +40,7 @@ ComparisonResult comparison_from_json(const Json& json) {
                                     row.at("rate").get<double>(), interval_of(row, "times"),
                                     interval_of(row, "times_later")});
     result.text = json.at("text").get<std::string>();
-    result.json = json;
+    result.json = dump(json);
     return result;
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::kInput, fmt::format("read the result of unstarve.comparison: {}; expected that of this "

@@ -21,8 +21,8 @@ namespace unstarve {
 
 struct ComparisonResult {
   Comparison comparison;
-  std::string text;  // headline and table, or the reasons
-  Json json;         // the result of the command; null if there is none
+  std::string text;           // headline and table, or the reasons
+  std::string json = "null";  // the result of the command
 };
 
 // `block_seconds`: length of a block of the measurement, which takes about a hundred times as long.

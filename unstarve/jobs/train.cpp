@@ -15,7 +15,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
-#include "unstarve/jobs/quarantine.h"
+#include "unstarve/jobs/data/quarantine.h"
 #include "unstarve/jobs/resume_position.h"
 #include "unstarve/jobs/tensorboard/training_events.h"
 #include "unstarve/jobs/training/progressive_run.h"

@@ -1,6 +1,7 @@
 // The text, JSON and report of watch.
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/json_problem.h"
+#include "unstarve/diagnose/profile/json_problem.h"
 
 namespace unstarve {
 

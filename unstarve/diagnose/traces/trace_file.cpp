@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/json_problem.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/diagnose/profile/json_problem.h"
 #include "unstarve/diagnose/traces/kineto.h"
 #include "unstarve/diagnose/traces/nsight.h"
 #include "unstarve/diagnose/traces/reduce.h"

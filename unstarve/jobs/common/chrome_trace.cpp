@@ -1,6 +1,7 @@
 #include "unstarve/jobs/common/chrome_trace.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,7 @@
 #include "unstarve/jobs/common/findings.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace unstarve {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 
@@ -19,6 +20,10 @@ void JsonReader::only(std::initializer_list<std::string_view> keys) const {
     if (std::ranges::find(keys, item.key()) == keys.end()) reject("unknown key \"" + item.key() + "\"");
   }
 }
+
+bool JsonReader::has(const char* key) const { return json_.contains(key); }
+
+bool JsonReader::given(const char* key) const { return has(key) && !json_.at(key).is_null(); }
 
 const Json& JsonReader::at(const char* key) const {
   if (!has(key)) reject(fmt::format("\"{}\" is missing", key));
@@ -49,6 +54,12 @@ bool JsonReader::optional_flag(const char* key) const {
   if (!given(key)) return false;
   if (!at(key).is_boolean()) reject(fmt::format("\"{}\" is neither true nor false", key));
   return at(key).get<bool>();
+}
+
+void JsonReader::each(const char* key, const std::function<void(const Json&, const std::string&)>& visit) const {
+  if (!has(key)) return;
+  std::size_t index = 0;
+  for (const Json& element : list(key)) visit(element, fmt::format("{}.{}[{}]", where_, key, index++));
 }
 
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }

@@ -4,8 +4,9 @@
 // Ownership: borrows the JSON. Threads: as the JSON. Failure: every function throws Error(kInput).
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,7 @@ class JsonReader {
   // Throws for an unknown key, so that a mistyped key is not ignored.
   void only(std::initializer_list<std::string_view> keys) const;
 
-  [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
+  [[nodiscard]] bool has(const char* key) const;
   [[nodiscard]] const Json& at(const char* key) const;
   [[nodiscard]] std::string text(const char* key) const;
   [[nodiscard]] std::uint64_t number(const char* key) const;
@@ -34,17 +35,12 @@ class JsonReader {
   [[nodiscard]] std::uint64_t optional_number(const char* key) const { return given(key) ? number(key) : 0; }
   [[nodiscard]] bool optional_flag(const char* key) const;
   // Calls visit(element, path) for each element of an array; a missing array is empty.
-  template <class Visit>
-  void each(const char* key, const Visit& visit) const {
-    if (!has(key)) return;
-    std::size_t index = 0;
-    for (const Json& element : list(key)) visit(element, where_ + "." + key + "[" + std::to_string(index++) + "]");
-  }
+  void each(const char* key, const std::function<void(const Json&, const std::string&)>& visit) const;
 
   [[nodiscard]] const std::string& where() const { return where_; }
 
  private:
-  [[nodiscard]] bool given(const char* key) const { return has(key) && !json_.at(key).is_null(); }
+  [[nodiscard]] bool given(const char* key) const;
 
   const Json& json_;
   std::string where_;

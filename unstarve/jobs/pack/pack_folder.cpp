@@ -1,6 +1,7 @@
 #include "unstarve/jobs/pack/pack_folder.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"

@@ -1,6 +1,7 @@
 #include "unstarve/jobs/pack/pack_manifest.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <charconv>
 

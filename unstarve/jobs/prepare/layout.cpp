@@ -1,6 +1,7 @@
 #include "unstarve/jobs/prepare/layout.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"

@@ -16,11 +16,11 @@
 #include <optional>
 #include <vector>
 
-#include "unstarve/core/byte_budget.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/image.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/plan/sample_extent.h"
+#include "unstarve/storage/cache/byte_budget.h"
 
 namespace unstarve {
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/byte_budget.h"
 #include "unstarve/pipeline/executor/memory_pool.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/plan/gather_facts.h"
 #include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/storage/cache/byte_budget.h"
 #include "unstarve/storage/cache/encoded_cache.h"
 #include "unstarve/storage/cache/pixel_store.h"
 #include "unstarve/storage/index/scan_index_store.h"

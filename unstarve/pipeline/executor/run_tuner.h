@@ -14,10 +14,10 @@
 #include <mutex>
 #include <optional>
 
-#include "unstarve/core/counters.h"
 #include "unstarve/core/profile.h"
 #include "unstarve/pipeline/autotune/consumer_clock.h"
 #include "unstarve/pipeline/autotune/controller.h"
+#include "unstarve/pipeline/executor/counters.h"
 #include "unstarve/pipeline/executor/worker.h"
 
 namespace unstarve {

@@ -10,8 +10,8 @@
 #include <functional>
 #include <limits>
 
-#include "unstarve/core/counters.h"
 #include "unstarve/pipeline/autotune/worker_gate.h"
+#include "unstarve/pipeline/executor/counters.h"
 #include "unstarve/pipeline/executor/decode_counts.h"
 
 namespace unstarve {

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "unstarve/core/counters.h"
 #include "unstarve/core/thread_time.h"
+#include "unstarve/pipeline/executor/counters.h"
 #include "unstarve/pipeline/executor/stage_times.h"
 
 namespace unstarve {

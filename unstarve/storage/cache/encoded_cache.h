@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "unstarve/core/byte_budget.h"
+#include "unstarve/storage/cache/byte_budget.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {

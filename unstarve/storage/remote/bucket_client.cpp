@@ -8,7 +8,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/remote/credential_helper.h"
-#include "unstarve/storage/remote/text.h"
+#include "unstarve/storage/remote/http/text.h"
 
 namespace unstarve::remote {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "unstarve/storage/remote/bucket_settings.h"
 #include "unstarve/storage/remote/fetch.h"
+#include "unstarve/storage/remote/http/url.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/remote/settings_cache.h"
-#include "unstarve/storage/remote/url.h"
 
 namespace unstarve::remote {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/remote/text.h"
+#include "unstarve/storage/remote/http/text.h"
 
 namespace unstarve::remote {
 namespace {

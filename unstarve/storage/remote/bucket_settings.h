@@ -19,8 +19,8 @@
 #include <optional>
 #include <string>
 
-#include "unstarve/storage/remote/sigv4.h"
-#include "unstarve/storage/remote/url.h"
+#include "unstarve/storage/remote/http/sigv4.h"
+#include "unstarve/storage/remote/http/url.h"
 
 namespace unstarve::remote {
 

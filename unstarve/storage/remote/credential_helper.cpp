@@ -9,7 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/module_loader.h"
-#include "unstarve/storage/remote/text.h"
+#include "unstarve/storage/remote/http/text.h"
 
 namespace unstarve::remote {
 namespace {

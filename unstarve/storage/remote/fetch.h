@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "unstarve/storage/bytes/byte_source.h"
-#include "unstarve/storage/remote/http_request.h"
+#include "unstarve/storage/remote/http/http_request.h"
 
 namespace unstarve::remote {
 

@@ -4,8 +4,8 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/remote/bucket_settings.h"
+#include "unstarve/storage/remote/http/text.h"
 #include "unstarve/storage/remote/remote.h"
-#include "unstarve/storage/remote/text.h"
 
 namespace unstarve {
 namespace {

@@ -10,10 +10,10 @@
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/bucket_client.h"
 #include "unstarve/storage/remote/bucket_xml.h"
-#include "unstarve/storage/remote/disk_cache.h"
+#include "unstarve/storage/remote/cache/disk_cache.h"
 #include "unstarve/storage/remote/engine.h"
+#include "unstarve/storage/remote/http/url.h"
 #include "unstarve/storage/remote/remote.h"
-#include "unstarve/storage/remote/url.h"
 
 namespace unstarve {
 
