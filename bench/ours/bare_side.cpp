@@ -17,12 +17,12 @@ class BareSide final : public Side {
       : threads_(job.at("cores")),
         run_(plan_run(pipeline_of(job), open_dataset(pipeline_of(job).source.path, pipeline_of(job).source.split),
                       {threads_})),
-        resources_(open_resources(run_.plan, run_.data)) {
+        resources_(open_resources(run_.plan, run_.execution, run_.data)) {
     for (int thread = 0; thread < threads_; ++thread)
       lanes_.push_back({SampleProgram(run_.plan, resources_), static_cast<std::uint64_t>(thread)});
     batch_ = static_cast<std::uint64_t>(run_.plan.spec.batch.size);
     // As many batches as the loader's ring holds, so that both write to as much memory.
-    slots_ = batch_ * static_cast<std::uint64_t>(run_.plan.execution.prefetch + 2);
+    slots_ = batch_ * static_cast<std::uint64_t>(run_.execution.prefetch + 2);
     memory_ = allocate_pageable(slots_ * lanes_[0].program.sample_bytes());
   }
 

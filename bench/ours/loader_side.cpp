@@ -97,7 +97,8 @@ class LoaderSide final : public Side {
       mean.push_back(sum[c] / count);
       deviation.push_back(std::sqrt(squares[c] / count - sum[c] * sum[c] / count / count));
     }
-    return {{"shape", {spec_.batch.size, 3, loader_.plan().sample_size.height, loader_.plan().sample_size.width}},
+    const Size size = loader_.plan().sample_size();
+    return {{"shape", {spec_.batch.size, 3, size.height, size.width}},
             {"mean", mean},
             {"deviation", deviation},
             {"labels", labels.size()},

@@ -30,7 +30,7 @@ class MemcpySide final : public Side {
   explicit MemcpySide(const Job& job) : threads_(job.at("cores")), samples_(job.at("batch")) {
     const PipelineSpec spec = pipeline_of(job);
     const Plan plan = plan_run(spec, open_dataset(spec.source.path, spec.source.split), {threads_}).plan;
-    sample_bytes_ = Storer(spec.output).sample_bytes(plan.sample_size);
+    sample_bytes_ = Storer(spec.output).sample_bytes(plan.sample_size());
     const std::size_t batch = static_cast<std::size_t>(samples_) * sample_bytes_;
     batches_ = kCacheMultiple * last_level_cache_bytes() / batch + 1;
     source_ = allocate_pageable(batch);

@@ -418,7 +418,8 @@ NB_MODULE(_core, m) {
         options.usable_cores = read_topology().usable();
         options.grow = true;
         const Plan plan = plan_run(std::move(spec), std::move(dataset), options, {std::move(samples), {}}).plan;
-        return std::make_tuple(plan.sample_size.height, plan.sample_size.width, plan.target_classes());
+        const Size size = plan.sample_size();
+        return std::make_tuple(size.height, size.width, plan.target_classes());
       },
       "spec"_a, "dataset"_a, "samples"_a);
   m.def("schema", &spec_schema);

@@ -192,10 +192,10 @@ class SampleReader {
     const GilRelease release;
     PlannedRun run = plan_run(std::move(spec), std::move(dataset), {}, {std::move(samples), {}});
     plan_ = std::make_unique<Plan>(std::move(run.plan));
-    resources_ = open_resources(*plan_, run.data);
+    resources_ = open_resources(*plan_, run.execution, run.data);
     if (plan_->stages.size() > 1)
       throw Error(ErrorKind::kArgument, "operations: found a schedule before map(); expected constant values");
-    plan_->any_size = true;
+    plan_->store().sizes = SampleSizes::kAny;
   }
 
   nb::tuple make(std::uint64_t id, std::uint32_t draw) {
@@ -237,7 +237,7 @@ class SampleReader {
 
   // bfloat16 is represented as uint16, which NumPy supports.
   [[nodiscard]] nb::object array(std::unique_ptr<AlignedBytes> memory, Size made) const {
-    const StoreFormat& output = plan_->output;
+    const StoreFormat& output = plan_->store().format;
     const auto height = static_cast<std::size_t>(made.height), width = static_cast<std::size_t>(made.width);
     const std::size_t channels = kChannels;
     const bool last = output.layout == Layout::kNhwc;

@@ -32,9 +32,9 @@ std::string usable_cores(const Topology& topology) {
   return fmt::format("{} of {} CPUs", topology.usable(), topology.online);
 }
 
-ExplainedSetting threads(const ExecutionSpec& requested, const Plan& plan, const Topology& topology) {
-  ExplainedSetting setting{"execution.threads", fmt::format("{}", plan.execution.threads), ""};
-  if (plan.execution.tuned) {
+ExplainedSetting threads(const ExecutionSpec& requested, const ExecutionPlan& plan, const Topology& topology) {
+  ExplainedSetting setting{"execution.threads", fmt::format("{}", plan.threads), ""};
+  if (plan.tuned) {
     setting.reason = requested.cpu_limit > 0 && requested.cpu_limit < topology.usable()
                          ? fmt::format("initially execution.cpu_limit {}, then autotuned", requested.cpu_limit)
                          : std::string("initially all usable cores, then autotuned");
@@ -47,14 +47,14 @@ ExplainedSetting threads(const ExecutionSpec& requested, const Plan& plan, const
   return setting;
 }
 
-ExplainedSetting prefetch(const ExecutionSpec& requested, const Plan& plan, const ExplainResult& result) {
+ExplainedSetting prefetch(const ExecutionSpec& requested, const ExecutionPlan& plan, const ExplainResult& result) {
   ExplainedSetting setting{"execution.prefetch", fmt::format("{}", requested.prefetch), ""};
   if (requested.prefetch == 0) {
     setting.reason = "each batch is loaded when it is requested, without overlap with the consumer's work";
   } else {
     setting.reason = requested.prefetch == ExecutionSpec{}.prefetch ? "the default" : "as requested";
     setting.reason += ": the number of batches prepared while the consumer works on one";
-    if (plan.execution.tuned) setting.reason += ", initially, then autotuned";
+    if (plan.tuned) setting.reason += ", initially, then autotuned";
   }
   setting.reason += "; with the two batches of the consumer, " + format_bytes(result.memory_bytes) + " of memory";
   return setting;
@@ -67,12 +67,12 @@ ExplainedSetting decided(std::string name, std::string value, const Plan& plan, 
   return {std::move(name), std::move(value), note->reason};
 }
 
-ExplainedSetting read_ahead(const Plan& plan) {
-  return {"execution.read_ahead", fmt::format("{}", plan.execution.read_ahead), plan.execution.read_ahead_reason};
+ExplainedSetting read_ahead(const ExecutionPlan& plan) {
+  return {"execution.read_ahead", fmt::format("{}", plan.read_ahead), plan.read_ahead_reason};
 }
 
 ExplainedSetting cache(const Plan& plan) {
-  const CacheWhat what = plan.cache.what;
+  const CacheWhat what = cached(plan);
   return decided("cache.what",
                  what == CacheWhat::kPixels    ? "pixels"
                  : what == CacheWhat::kEncoded ? "encoded"
@@ -213,19 +213,19 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
   for (std::size_t i = 0; i < stage.operations.size(); ++i)
     result.operations.push_back(
         {plan.spec.operations[i], stage.sizes[i], stage.sizes[i + 1], stage.operations[i]->random()});
-  result.sample_size = plan.sample_size;
+  result.sample_size = plan.sample_size();
   result.batches = run.order.batches_per_epoch();
   result.batch_bytes =
-      Storer(plan.output).sample_bytes(plan.sample_size) * static_cast<std::uint64_t>(plan.spec.batch.size);
-  result.memory_bytes = result.batch_bytes * (static_cast<std::uint64_t>(plan.execution.prefetch) + kHeldBatches);
+      Storer(plan.store().format).sample_bytes(result.sample_size) * static_cast<std::uint64_t>(plan.spec.batch.size);
+  result.memory_bytes = result.batch_bytes * (static_cast<std::uint64_t>(run.execution.prefetch) + kHeldBatches);
   result.passes = plan.passes;
   result.decode = decode_notes(plan);
   result.plan = explain(run);
 
   const ExecutionSpec& requested = settings.pipeline.execution;
-  result.chosen = {threads(requested, plan, topology),
-                   prefetch(requested, plan, result),
-                   read_ahead(plan),
+  result.chosen = {threads(requested, run.execution, topology),
+                   prefetch(requested, run.execution, result),
+                   read_ahead(run.execution),
                    cache(plan),
                    pinned(requested, device),
                    batch(settings.pipeline, run.order),

@@ -7,7 +7,7 @@
 namespace unstarve {
 
 LoaderSource::LoaderSource(std::unique_ptr<Loader> loader, Samples samples)
-    : loader_(std::move(loader)), samples_(samples), output_(loader_->plan().output) {}
+    : loader_(std::move(loader)), samples_(samples), output_(loader_->plan().store().format) {}
 
 bool LoaderSource::next(HostBatch& batch) {
   std::size_t count = 0;

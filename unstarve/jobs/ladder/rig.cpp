@@ -59,7 +59,7 @@ HostBatch Rig::host_batch(const Batch& batch) {
   std::span<const std::int64_t> labels = batch.labels();
   // The time of a step does not depend on the labels.
   if (plan.facts.label_field < 0) zeros_.assign(labels.size(), 0), labels = zeros_;
-  return {batch.pixels(), labels, batch.size(), plan.output, batch.pinned(), batch.targets()};
+  return {batch.pixels(), labels, batch.size(), plan.store().format, batch.pinned(), batch.targets()};
 }
 
 void Rig::compute() {

@@ -113,8 +113,9 @@ struct TrialRun {
   Resources resources;
 };
 
-std::unique_ptr<TrialRun> trial_run(const Plan& plan, std::shared_ptr<const TrialSet> records, const CacheSpec& cache,
-                                    const RunOptions& run) {
+std::unique_ptr<TrialRun> trial_run(const CacheTrial& of, std::shared_ptr<const TrialSet> records,
+                                    const CacheSpec& cache, const RunOptions& run) {
+  const Plan& plan = of.plan;
   PipelineSpec spec;
   spec.order.seed = plan.spec.order.seed;
   spec.decode = plan.spec.decode;
@@ -131,10 +132,10 @@ std::unique_ptr<TrialRun> trial_run(const Plan& plan, std::shared_ptr<const Tria
   PlannedRun planned = plan_run(std::move(spec), std::move(records), alone);
   auto trial = std::make_unique<TrialRun>();
   trial->plan = std::move(planned.plan);
-  trial->plan.any_size = true;
-  trial->plan.memory.worker = plan.memory.worker;
-  trial->resources = open_resources(trial->plan, planned.data);
-  if (plan.memory.limit > 0) trial->resources.larger_images = std::make_shared<MemoryPool>(plan.memory.larger_images);
+  trial->plan.store().sizes = SampleSizes::kAny;
+  trial->resources = open_resources(trial->plan, planned.execution, planned.data);
+  if (of.execution.memory.limit > 0)
+    trial->resources.larger_images = std::make_shared<ImageMemory>(of.execution.memory);
   return trial;
 }
 
@@ -203,17 +204,18 @@ autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
   const CacheSpec& cache = plan.spec.cache;
   const double requested = static_cast<double>(cache.limit_mb) * 1e6;
   const double available = kMemoryPart * static_cast<double>(read_machine_facts().memory_available_bytes);
-  const bool limited = plan.memory.limit > 0;
+  const MemoryPlan& memory = trial.execution.memory;
+  const bool limited = memory.limit > 0;
   autotune::CacheProfile profile;
   profile.samples = static_cast<double>(plan.facts.samples);
   profile.epoch_samples = static_cast<double>(trial.batches_per_epoch) * plan.spec.batch.size;
   profile.epochs = static_cast<int>(std::min<std::uint32_t>(run.epochs, std::numeric_limits<int>::max()));
-  profile.memory_bytes = limited ? static_cast<double>(plan.memory.cache) : std::min(requested, available);
+  profile.memory_bytes = limited ? static_cast<double>(memory.cache) : std::min(requested, available);
   if (!cache.folder.empty()) profile.file_bytes = std::min({requested, available, file_room(plan)});
   if (autotune::repeated_share(profile.samples, profile.epoch_samples, profile.epochs) <= 0) return profile;
 
   const auto records = std::make_shared<TrialSet>(trial.data.dataset);
-  const std::uint64_t room = limited ? std::min<std::uint64_t>(kTrialBytes, plan.memory.cache / 2) : kTrialBytes;
+  const std::uint64_t room = limited ? std::min<std::uint64_t>(kTrialBytes, memory.cache / 2) : kTrialBytes;
   const ReadTimes read = read_some(trial.data, room, *records);
   if (records->size() == 0) return profile;
   const auto count = static_cast<double>(records->size());
@@ -223,20 +225,20 @@ autotune::CacheProfile measure(const CacheTrial& trial, const RunOptions& run) {
   const double met_s = record_bytes * profile.samples <= available ? read.again : std::max(read.first, read.again);
   const double read_s = std::max(met_s / reads, std::min(met_s, read.again_cpu));
 
-  const auto plain = trial_run(plan, records, {}, run);
+  const auto plain = trial_run(trial, records, {}, run);
   const std::vector<double> plain_times = times_of(*plain, 2);
   const double made_s = mean(plain_times);
   if (!(made_s > 0)) return profile;
   profile.sample_s = read_s + made_s;
   profile.encoded = {made_s, profile.sample_s, 0, record_bytes + kTablePerSample};  // inserting is a copy
   if (decode_step(plain->plan)->reduction == Reduction::kAllowed || room < 1'000'000) return profile;
-  const auto full = trial_run(plan, records, {CacheWhat::kPixels, "", 1}, run);
+  const auto full = trial_run(trial, records, {CacheWhat::kPixels, "", 1}, run);
   full->resources.pixel_cache =
       open_pixel_store({}, "", records->size(), 1);  // one page, too small for nearly every sample
   const double whole_s = mean(times_of(*full, 2));
   const auto made = std::count_if(plain_times.begin(), plain_times.end(), [](double time) { return time > 0; });
   const auto cost_of = [&](int after) -> autotune::CacheCost {
-    const auto kept = trial_run(plan, records, {CacheWhat::kPixels, "", room / 1'000'000, after}, run);
+    const auto kept = trial_run(trial, records, {CacheWhat::kPixels, "", room / 1'000'000, after}, run);
     const double filling_s = mean(times_of(*kept, 1));
     const CacheCounts counts = kept->resources.pixel_cache->counts();
     if (counts.records < static_cast<std::uint64_t>(made)) return {};  // no room even for these

@@ -20,6 +20,7 @@
 #include <string>
 
 #include "unstarve/pipeline/plan/consumer.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/gather_facts.h"
 #include "unstarve/pipeline/plan/plan.h"
 
@@ -30,6 +31,7 @@ inline constexpr std::uint64_t kTrialBytes = 64'000'000;
 
 struct CacheTrial {
   Plan plan;  // as built, before any pass, with cache.what: auto
+  ExecutionPlan execution;
   const RunData& data;
   std::uint64_t batches_per_epoch = 0;
 };

@@ -105,7 +105,7 @@ TEST_CASE("auto cache: no cache if only a small part fits, or for a single epoch
   const auto data = std::make_shared<Counted>(inner);
   const auto cache_of = [&](const PipelineSpec& spec, std::uint32_t epochs) {
     const Plan plan = plan_run(spec, data, {1, Consumer::kHost, epochs}).plan;
-    CHECK(plan.cache.what == CacheWhat::kNothing);
+    CHECK(cached(plan) == CacheWhat::kNothing);
     CHECK(plan.spec.cache == CacheSpec{});
     CHECK_FALSE(cache_note(plan).applied);
     CHECK(decode_step(plan)->region == DecodeRegion::kSelected);  // no whole images without a cache
@@ -127,15 +127,15 @@ TEST_CASE("auto cache: the choice stays within the memory limit, and its memory 
   const PlannedRun run = plan_run(spec, data, {1});
   const Plan& plan = run.plan;
   REQUIRE(plan.spec.cache.what != CacheWhat::kAuto);
-  const Resources resources = open_resources(plan, run.data);
+  const Resources resources = open_resources(plan, run.execution, run.data);
   const std::uint64_t limit = resources.encoded_cache ? resources.encoded_cache->counts().limit
                               : resources.pixel_cache ? resources.pixel_cache->counts().limit
                                                       : 0;
-  CHECK(limit <= plan.memory.cache + 4096);
-  CHECK(plan.memory.batch * plan.memory.most_batches + plan.memory.worker + plan.memory.larger_images +
-            plan.memory.read_ahead + plan.memory.cache <=
-        plan.memory.limit);
-  CHECK(plan.memory.threads == 1);
+  const MemoryPlan& memory = run.execution.memory;
+  CHECK(limit <= memory.cache + 4096);
+  CHECK(memory.batch * memory.most_batches + memory.worker + memory.larger_images + memory.read_ahead + memory.cache <=
+        memory.limit);
+  CHECK(memory.threads == 1);
 }
 
 TEST_CASE("auto cache: a file if a folder is given, with the same name as for cache.what pixels") {
@@ -205,7 +205,7 @@ TEST_CASE("pixels may be cached after any operation before the first random one 
     for (const int after : {-1, 0, 1, 2}) {
       spec.cache = {CacheWhat::kPixels, place, 100, after};
       const Plan plan = plan_run(spec, data, {2}).plan;
-      CHECK(plan.cache.operations == static_cast<std::size_t>(after < 0 ? 2 : after));
+      CHECK(find_step<CacheLookupStep>(plan)->operations == static_cast<OpIndex>(after < 0 ? 2 : after));
       CHECK(run(spec, data, {{}, 2}) == expected);
     }
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3);  // position -1 is position 2
@@ -229,7 +229,7 @@ TEST_CASE("auto cache: pixels are tried before operations that make them larger,
   spec.cache.after = 0;
   const Plan told = plan_run(spec, slow, {1}).plan;
   CHECK_THAT(cache_note(told).reason, !Contains("after 1 operations"));
-  if (told.spec.cache.what == CacheWhat::kPixels) CHECK(told.cache.operations == 0);
+  if (told.spec.cache.what == CacheWhat::kPixels) CHECK(find_step<CacheLookupStep>(told)->operations == 0);
   spec.cache.after = -1;
   spec.operations = {{"resize", {{"size", {24, 24}}}}, {"horizontal_flip", {}}};
   CHECK_THAT(cache_note(plan_run(spec, slow, {1}).plan).reason, !Contains("after 0 operations"));
@@ -249,9 +249,9 @@ TEST_CASE("a cache that does not fit into memory does not disable the decoding o
       REQUIRE(mb < 100);
       continue;  // less than the working set
     }
-    const bool cached = plan->cache.what == CacheWhat::kPixels;
-    CHECK((decode_step(*plan)->region == DecodeRegion::kSelected) == !cached);
-    if (cached) break;
+    const bool is_cached = cached(*plan) == CacheWhat::kPixels;
+    CHECK((decode_step(*plan)->region == DecodeRegion::kSelected) == !is_cached);
+    if (is_cached) break;
   }
 }
 

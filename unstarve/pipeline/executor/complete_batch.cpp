@@ -60,7 +60,7 @@ void execute(const PadStep&, const Run& run, Slot& slot) {
   const std::span<const PixelExtent> sizes(slot.sizes.data(), slot.kept);
   const BatchSpec& batch = run.plan.spec.batch;
   if (batch.pad.to == PadTo::kLargest) slot.size = largest_of(sizes);
-  const PaddedFormat format{slot.size, run.plan.output, fill_pixel(run.storer, batch.pad.value)};
+  const PaddedFormat format{slot.size, run.plan.store().format, fill_pixel(run.storer, batch.pad.value)};
   pad_samples(slot.memory->data(), sample_bytes, sizes, format,
               slot.memory->data() + static_cast<std::size_t>(batch.size) * sample_bytes);
 }
@@ -77,7 +77,7 @@ void execute(const OneHotStep&, const Run& run, Slot& slot) {
 
 void execute(const BatchApplyStep& step, const Run& run, Slot& slot) {
   const std::size_t classes = run.plan.target_classes();
-  const StoreFormat& output = run.plan.output;
+  const StoreFormat& output = run.plan.store().format;
   const std::span<float> targets(slot.targets.data(), slot.kept * classes);
   const BatchPixels pixels{slot.memory->data(), slot.kept, slot.size, output.type, output.layout, targets, classes};
   Random random(run.plan.spec.order.seed, slot.epoch, run.run_order.of_epoch(slot.epoch).batch_position(slot.batch),

@@ -13,7 +13,7 @@ namespace unstarve {
 namespace {
 
 int most_workers(const Run& run) {
-  const ExecutionPlan& execution = run.plan.execution;
+  const ExecutionPlan& execution = run.execution;
   return execution.tuned ? std::max(run.usable_cores, autotune::Limits().max_threads) : execution.threads;
 }
 
@@ -25,7 +25,7 @@ Executor::Executor(const Run& run, ErrorPolicy& errors, std::shared_ptr<Delivery
 Executor::~Executor() { close(); }
 
 void Executor::start() {
-  const ExecutionPlan& execution = shared_.run.plan.execution;
+  const ExecutionPlan& execution = shared_.run.execution;
   if (execution.read_ahead > 0) (void)begin_read_ahead(execution.read_ahead);
   try {
     (void)start_threads(execution.threads);
@@ -57,7 +57,7 @@ int Executor::started_threads() { return start_threads(0); }
 bool Executor::begin_read_ahead(int reads) {
   if (!readers_) {
     const Run& run = shared_.run;
-    const MemoryPlan& memory = run.plan.memory;
+    const MemoryPlan& memory = run.execution.memory;
     // Under a memory limit, a third of the part for read-ahead is for the readers' own buffers.
     const std::uint64_t limit = memory.limit > 0 ? memory.read_ahead * 2 / 3 : memory.read_ahead;
     ReadAhead::Skip skip;

@@ -39,7 +39,7 @@ TEST_CASE("kept batches use the memory that the cache does not use, and return i
     Loader::Options options;
     options.grow = true;
     Loader loader(cached_spec(what), std::make_shared<JpegSet>(40), *device, options);
-    const MemoryPlan plan = loader.plan().memory;
+    const MemoryPlan plan = loader.execution().memory;
     const std::uint64_t room = share_of(loader, "cache").most;
     // Meanwhile the cache uses a part of the memory for these batches.
     const std::size_t many = plan.most_batches + 5;
@@ -74,7 +74,7 @@ TEST_CASE("the notice to a consumer that holds all slots mentions the cache") {
     if (loader.wait(std::chrono::milliseconds(20))) kept.push_back(*loader.next());
     clock.advance(kHeldPatienceNs);
   }
-  CHECK(kept.size() > loader.plan().memory.most_batches);
+  CHECK(kept.size() > loader.execution().memory.most_batches);
   CHECK_THAT(notice, Catch::Contains("holds all " + std::to_string(kept.size()) + " batch buffers") &&
                          Catch::Contains(" MB in the cache; the next batch is made when it releases one"));
   CHECK(most_of(loader) <= kLimitMb * 1'000'000);

@@ -31,7 +31,7 @@ SlotLayout slot_layout(const Run& run, const Device& device) {
   const Plan& plan = run.plan;
   SlotLayout layout;
   layout.samples = static_cast<std::size_t>(plan.spec.batch.size);
-  layout.sample_bytes = run.storer.sample_bytes(plan.sample_size);
+  layout.sample_bytes = run.storer.sample_bytes(plan.sample_size());
   layout.slot_bytes = batch_bytes(plan);
   layout.classes = plan.target_classes();
   layout.padded = plan.padded();
@@ -42,10 +42,9 @@ SlotLayout slot_layout(const Run& run, const Device& device) {
 }
 
 std::shared_ptr<Delivery> make_delivery(const Run& run, Device& device, bool grow) {
-  const Plan& plan = run.plan;
-  const int prefetch = plan.execution.prefetch;
-  SlotLimits limits{prefetch, 0, grow, plan.memory.most_batches, run.resources.cache_budget};
-  if (plan.execution.tuned) limits.max_prefetch = std::max(prefetch, autotune::Limits().max_prefetch);
+  const int prefetch = run.execution.prefetch;
+  SlotLimits limits{prefetch, 0, grow, run.execution.memory.most_batches, run.resources.cache_budget};
+  if (run.execution.tuned) limits.max_prefetch = std::max(prefetch, autotune::Limits().max_prefetch);
   const SlotLayout layout = slot_layout(run, device);
   if (!run.relaxed()) return std::make_shared<ExactDelivery>(run.run_order, layout, limits, device);
   const std::uint64_t open_samples = (static_cast<std::uint64_t>(prefetch) + 2) * layout.samples;
@@ -115,7 +114,7 @@ void Loader::State::notify_if_all_held() {
   const std::size_t held = delivery->all_held();
   if (!held_watch.check(held > 0, run.clock.now_ns())) return;
   const auto megabytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6; };
-  const MemoryPlan& memory = run.plan.memory;
+  const MemoryPlan& memory = run.execution.memory;
   const auto& budget = run.resources.cache_budget;
   const std::uint64_t in_cache = budget ? budget->size() - budget->left() - delivery->borrowed_bytes() : 0;
   const std::string cached = in_cache > 0 ? fmt::format(" and {:.1f} MB in the cache", megabytes(in_cache)) : "";
@@ -197,6 +196,7 @@ bool Loader::forked() const { return state_->forked(); }
 std::uint64_t Loader::batches_per_epoch() const { return order().batches_per_epoch(); }
 int Loader::threads() const { return state_->executor.threads(); }
 const Plan& Loader::plan() const { return state_->run.plan; }
+const ExecutionPlan& Loader::execution() const { return state_->run.execution; }
 const Resources& Loader::resources() const { return state_->run.resources; }
 const Order& Loader::order() const { return state_->run.epoch_order; }
 Profile Loader::profile() const { return state_->checked().tuner.profile(); }
@@ -213,7 +213,7 @@ std::size_t Loader::memory_bytes() const {
 
 std::vector<MemoryShare> Loader::memory() const {
   const State& s = state_->checked();
-  const MemoryPlan& plan = s.run.plan.memory;
+  const MemoryPlan& plan = s.run.execution.memory;
   const Resources& resources = s.run.resources;
   const std::uint64_t borrowed = s.delivery->borrowed_bytes();
   std::vector<MemoryShare> shares{{s.delivery->pinned() ? "batches, page-locked" : "batches",
@@ -241,7 +241,7 @@ std::vector<MemoryShare> Loader::memory() const {
 
 std::string Loader::explain() const {
   const Resources& resources = state_->run.resources;
-  std::string text = unstarve::explain(plan(), *resources.samples, order());
+  std::string text = unstarve::explain(plan(), execution(), *resources.samples, order());
   if (forked()) return text;
   for (const std::string& note : resources.notes) text += "resources   " + note + "\n";
   text += state_->executor.decoded().explain();

@@ -45,6 +45,7 @@ class Dataset;
 class DecodeBalance;
 class Device;
 class Order;
+struct ExecutionPlan;
 struct MemoryShare;
 struct PipelineSpec;
 struct Plan;
@@ -64,7 +65,7 @@ class Loader {
     // Whether a consumer may hold more than two batches, for which memory is added. Otherwise next() throws.
     bool grow = false;
     OrderBasis basis{};
-    Consumer consumer = Consumer::kHost;  // determines the format of the batches, plan().output
+    Consumer consumer = Consumer::kHost;  // determines the format of the batches, plan().store()
     // Reports problems that do not cause a failure, in the consumer's thread, from next() or wait(). It may release
     // batches and must not throw. Empty: emit_notice() (storage/dataset/notice.h).
     std::function<void(const std::string& text)> on_notice{};
@@ -100,6 +101,7 @@ class Loader {
   [[nodiscard]] std::vector<MemoryShare> memory() const;  // of every part of the pipeline (memory_plan.h)
   [[nodiscard]] int threads() const;                      // workers at present
   [[nodiscard]] const Plan& plan() const;
+  [[nodiscard]] const ExecutionPlan& execution() const;  // as planned; profile() has the present settings
   [[nodiscard]] const Resources& resources() const;
   [[nodiscard]] const Order& order() const;  // of a whole epoch
   // Counts since the construction; the latest settings and decisions. Stage "wait" is the consumer's time in next(),

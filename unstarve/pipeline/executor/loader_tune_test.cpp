@@ -110,7 +110,7 @@ TEST_CASE("tuning stays within the memory limit; threads and prefetched batches 
   spec.execution.memory_limit_mb = 24;
   const auto device = open_device("cpu");
   Loader loader(spec, dataset, *device, {{}, 4});
-  const MemoryPlan& memory = loader.plan().memory;
+  const MemoryPlan& memory = loader.execution().memory;
   CHECK(memory.most_threads * memory.worker + memory.most_batches * memory.batch <= memory.limit);
   while (const auto batch = loader.next()) {
     std::uint64_t held = 0;
@@ -118,7 +118,7 @@ TEST_CASE("tuning stays within the memory limit; threads and prefetched batches 
     CHECK(held <= 24'000'000);
     CHECK(loader.threads() <= memory.most_threads);
   }
-  CHECK(loader.threads() > loader.plan().execution.threads);
+  CHECK(loader.threads() > loader.execution().threads);
 }
 
 }  // namespace

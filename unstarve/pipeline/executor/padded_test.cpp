@@ -199,7 +199,7 @@ TEST_CASE("slots fit the largest sample, also within a memory limit") {
   Size largest;
   for (const Size& size : planned.data.samples->sizes)
     largest = {std::max(largest.width, size.width), std::max(largest.height, size.height)};
-  CHECK(plan.sample_size == largest);
+  CHECK(plan.sample_size() == largest);
   CHECK_THAT(explain(planned),
              Contains("8 x up to ") && Contains("padding     with 9 to the largest height and width"));
   spec.execution.memory_limit_mb = 8;

@@ -31,16 +31,18 @@ PlannedRun plan_run(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, c
     if (!is_enabled(spec, "cache")) {
       spec.cache = {};
     } else {
-      const CacheTrial trial{build_plan(spec, facts, run), data, order.batches_per_epoch()};
+      Plan plan = build_plan(spec, facts, run);
+      ExecutionPlan execution = resolve_execution(plan, run);
+      const CacheTrial trial{std::move(plan), std::move(execution), data, order.batches_per_epoch()};
       CacheDecision decision = decide_cache(trial, run);
       spec.cache = std::move(decision.cache);
       choice = std::move(decision.reason);
     }
   }
-  Plan plan = make_plan(std::move(spec), std::move(facts), run, std::move(choice));
-  return {std::move(plan), std::move(data), std::move(order)};
+  MadePlan made = make_plan(std::move(spec), std::move(facts), run, choice);
+  return {std::move(made.plan), std::move(made.execution), std::move(data), std::move(order)};
 }
 
-std::string explain(const PlannedRun& run) { return explain(run.plan, *run.data.samples, run.order); }
+std::string explain(const PlannedRun& run) { return explain(run.plan, run.execution, *run.data.samples, run.order); }
 
 }  // namespace unstarve

@@ -1,7 +1,7 @@
 #pragma once
 // Plans a run: selects the samples, gathers facts about the data, decides on an automatic cache, and makes the plan.
 //
-//   spec + data set ──▶ samples ──▶ facts ──▶ (cache trial) ──▶ make_plan() ──▶ Plan, RunData
+//   spec + data set ──▶ samples ──▶ facts ──▶ (cache trial) ──▶ make_plan() ──▶ Plan, ExecutionPlan
 //
 // Threads: one caller. Failure: Error(kArgument) naming the node of the spec that does not fit the data; Error(kInput)
 // for data without a readable image.
@@ -13,6 +13,7 @@
 
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan/consumer.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/gather_facts.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/dataset/dataset.h"
@@ -21,6 +22,7 @@ namespace unstarve {
 
 struct PlannedRun {
   Plan plan;
+  ExecutionPlan execution;
   RunData data;
   Order order;
 };

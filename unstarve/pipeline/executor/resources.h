@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/pipeline/executor/memory_pool.h"
+#include "unstarve/pipeline/executor/image_memory.h"
 #include "unstarve/pipeline/order/sample_set.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/gather_facts.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/storage/cache/byte_budget.h"
@@ -28,10 +29,10 @@ struct Resources {
   std::shared_ptr<const PixelStore> pixel_cache{};
   std::shared_ptr<ScanIndexStore> scan_index{};
   std::shared_ptr<ByteBudget> cache_budget{};  // under a memory limit: for a cache, and batches that the consumer keeps
-  std::shared_ptr<MemoryPool> larger_images{};  // under a memory limit: for images beyond a worker's share
-  std::vector<std::string> notes{};             // what could not be opened, and why
+  std::shared_ptr<ImageMemory> larger_images{};  // under a memory limit: for images beyond a worker's share
+  std::vector<std::string> notes{};              // what could not be opened, and why
 };
 
-[[nodiscard]] Resources open_resources(const Plan& plan, const RunData& data);
+[[nodiscard]] Resources open_resources(const Plan& plan, const ExecutionPlan& execution, const RunData& data);
 
 }  // namespace unstarve

@@ -22,9 +22,10 @@ struct Run {
       std::shared_ptr<DecodeBalance> balance, Clock& the_clock)
       : plan(std::move(planned.plan)),
         epoch_order(std::move(planned.order)),
-        resources(open_resources(plan, planned.data)),
+        execution(std::move(planned.execution)),
+        resources(open_resources(plan, execution, planned.data)),
         run_order(epoch_order, start, options.epochs),
-        storer(plan.output),
+        storer(plan.store().format),
         decode_balance(std::move(balance)),
         usable_cores(options.usable_cores),
         clock(the_clock) {}
@@ -33,6 +34,7 @@ struct Run {
 
   const Plan plan;
   const Order epoch_order;  // of a whole epoch
+  const ExecutionPlan execution;
   const Resources resources;
   const RunOrder run_order;
   const Storer storer;

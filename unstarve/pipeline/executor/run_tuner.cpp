@@ -29,7 +29,7 @@ constexpr double kMemoryShare = 0.25;
 
 RunTuner::RunTuner(const Run& run, Executor& executor, const Consumption& consumption)
     : run_(run), executor_(executor), consumption_(consumption), started_ns_(run.clock.now_ns()) {
-  const ExecutionPlan& execution = run.plan.execution;
+  const ExecutionPlan& execution = run.execution;
   settings_ = {execution.threads, execution.prefetch, execution.read_ahead};
   periodic_.call = [this](std::int64_t now_ns) { tune(now_ns); };
   if (execution.tuned || execution.most_read_ahead > 0) periodic_.due_ns = steady_clock().now_ns() + kFirstNs;
@@ -38,8 +38,8 @@ RunTuner::RunTuner(const Run& run, Executor& executor, const Consumption& consum
 
 autotune::Limits RunTuner::limits() const {
   const ExecutionSpec& requested = run_.plan.spec.execution;
-  const ExecutionPlan& execution = run_.plan.execution;
-  const MemoryPlan& memory = run_.plan.memory;
+  const ExecutionPlan& execution = run_.execution;
+  const MemoryPlan& memory = run_.execution.memory;
   autotune::Limits limits;
   limits.cores = run_.usable_cores;
   limits.cpu_budget = requested.cpu_limit;
@@ -99,7 +99,7 @@ void RunTuner::tune(std::int64_t now_ns) {
 void RunTuner::begin_read_ahead(double now_s) {
   try {
     // The ring of records does not grow, so it is sized for the most that tuning may choose.
-    if (executor_.begin_read_ahead(run_.plan.execution.most_read_ahead)) return;
+    if (executor_.begin_read_ahead(run_.execution.most_read_ahead)) return;
     settings_.read_ahead = 0;              // the run ends, or the next call succeeds
   } catch (const std::exception& error) {  // the run continues without
     controller_->disable_read_ahead(now_s, fmt::format("cannot start {} reads in flight: {}",
@@ -134,7 +134,7 @@ Profile RunTuner::measure() const {
   profile.batches = consumption_.batches.load(std::memory_order_relaxed);
   profile.batch_samples = plan.spec.batch.size;
   profile.batch_bytes =
-      static_cast<std::int64_t>(run_.storer.sample_bytes(plan.sample_size)) * std::int64_t{plan.spec.batch.size};
+      static_cast<std::int64_t>(run_.storer.sample_bytes(plan.sample_size())) * std::int64_t{plan.spec.batch.size};
   profile.loader_threads = executor_.threads();
   profile.prefetch_batches = settings_.prefetch;
   profile.read_ahead = settings_.read_ahead;

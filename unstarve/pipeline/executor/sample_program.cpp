@@ -26,7 +26,7 @@ bool is_error(const std::exception& error) { return dynamic_cast<const Error*>(&
 }  // namespace
 
 SampleProgram::SampleProgram(const Plan& plan, const Resources& resources, Decoding decoding)
-    : plan_(plan), resources_(resources), decoding_(decoding), storer_(plan.output) {
+    : plan_(plan), resources_(resources), decoding_(decoding), storer_(plan.store().format) {
   streams_.resize(plan.spec.operations.size(), Random(0, 0, 0, 0));
   begin_epoch(0);
 }
@@ -267,14 +267,15 @@ StepIndex SampleProgram::run(const StoreStep&, StepIndex at) { return at + 1; }
 
 void SampleProgram::check_size() const {
   const Size made = current_.frame.size();
-  if (plan_.padded() && (made.width > size_.width || made.height > size_.height))
+  const SampleSizes sizes = plan_.store().sizes;
+  if (sizes == SampleSizes::kPadded && (made.width > size_.width || made.height > size_.height))
     throw Error(
         ErrorKind::kInput,
         fmt::format("{}: the operations produce {}x{} pixels; expected at most {}x{}, the size that batches are "
                     "padded to. Increase batch.pad.size, or resize before.",
                     resources_.dataset->location(current_.sample.id), made.width, made.height, size_.width,
                     size_.height));
-  if (!plan_.padded() && !plan_.any_size && made != size_)
+  if (sizes == SampleSizes::kEqual && made != size_)
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: the operations produce {}x{} pixels; expected {}x{}, the size of the batch. Add an "
                             "operation with a fixed size (random_resized_crop, center_crop), or pad the batches "
@@ -308,18 +309,7 @@ void SampleProgram::borrow_for(const DecodePlan& how) {
   const bool in_rows = kind == JpegKind::kBaseline || kind == JpegKind::kColour || kind == JpegKind::kSampling;
   const WorkerLoad load{buffers_.record.storage.capacity(), current_.selection.region.size(), how.stored.size(),
                         in_rows ? Size{} : image, resources_.pixel_cache != nullptr};
-  const std::uint64_t needed = worker_bytes(load, stage_->operations), share = plan_.memory.worker;
-  if (needed <= share) return;
-  MemoryPool& pool = *resources_.larger_images;
-  if (needed - share > pool.size())
-    throw Error(ErrorKind::kMemory,
-                fmt::format("an image of {}x{} pixels needs {:.1f} MB while it is processed; expected at most {:.1f} "
-                            "MB, what execution.memory_limit_mb: {} leaves for an image. Set it to {} or more.",
-                            image.width, image.height, static_cast<double>(needed) / 1e6,
-                            static_cast<double>(share + pool.size()) / 1e6, plan_.memory.limit / 1'000'000,
-                            limit_for_larger_image(plan_.memory.needs, needed - share)));
-  pool.borrow(needed - share);
-  borrowed_ = needed - share;
+  borrowed_ = resources_.larger_images->borrow(worker_bytes(load, stage_->operations), image);
 }
 
 void SampleProgram::give_back() {

@@ -159,14 +159,14 @@ operations:
   PipelineSpec cached = spec;
   cached.cache.what = CacheWhat::kPixels;
   CHECK(run(cached, dataset, {{}, 3}) == run(spec, dataset, {{}, 3}));
-  CHECK(plan_run(cached, dataset, {2}).plan.cache.operations == 1);
+  CHECK(find_step<CacheLookupStep>(plan_run(cached, dataset, {2}).plan)->operations == 1);
 }
 
 TEST_CASE("the plan lists every epoch from which operations change, and its slots fit the largest") {
   const auto dataset = std::make_shared<JpegSet>(20);
   const PlannedRun planned = plan_run(scheduled_spec(), dataset, {2});
   const Plan& plan = planned.plan;
-  CHECK(plan.sample_size == Size{48, 48});
+  CHECK(plan.sample_size() == Size{48, 48});
   CHECK(plan.size_at(0) == Size{24, 24});
   CHECK(plan.size_at(2) == Size{32, 40});
   CHECK(plan.size_at(4'000'000'000U) == Size{48, 48});

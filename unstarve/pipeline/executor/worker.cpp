@@ -166,7 +166,7 @@ WorkerShared::WorkerShared(const Run& the_run, ErrorPolicy& the_errors, Delivery
       delivery(the_delivery),
       periodic(the_call),
       counters({kStageNames.begin(), kStageNames.end()}, workers),
-      gate(run.plan.execution.threads) {}
+      gate(run.execution.threads) {}
 
 void run_worker(WorkerShared& shared, int number) {
   pthread_setname_np(pthread_self(), "unstarve-work");

@@ -3,63 +3,47 @@
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/edit.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/pixel_cache_file.h"
 
 namespace unstarve {
 namespace {
 
-// Bookkeeping of a cache per record, whether the record is cached or not.
-constexpr std::uint64_t kTableBytesPerRecord = 40;
-
 // Looks the sample up first, and inserts its pixels after the first `operations` operations.
-void add_cache_steps(Plan& plan, std::size_t operations) {
-  const auto next =
-      operations < plan.spec.operations.size() ? Step(ApplyStep{static_cast<OpIndex>(operations)}) : Step(StoreStep{});
+void add_cache_steps(Plan& plan, OpIndex operations) {
+  const Step next = operations < plan.spec.operations.size() ? Step(ApplyStep{operations}) : plan.steps.back();
   insert_step(plan, index_of(plan, next), CacheInsertStep{});
-  insert_step(plan, 0, CacheLookupStep{index_of(plan, next) + 1});
+  insert_step(plan, 0, CacheLookupStep{index_of(plan, next) + 1, operations});
 }
 
-// Sets plan.cache; returns the reason.
-Rewrite add_cache(Plan plan) {
+Rewrite add_cache(Plan plan, const CacheRoom& room) {
   const CacheSpec& requested = plan.spec.cache;
   if (!plan.facts.encoded)
     throw Error(ErrorKind::kArgument,
                 fmt::format("cache.what: {} stores samples as pixels; expected encoded images. Remove the cache.",
                             plan.facts.format));
-  CachePlan cache;
-  cache.what = requested.what;
-  cache.budgeted = plan.memory.limit > 0 && requested.folder.empty();
-  if (cache.budgeted) {
-    cache.table_bytes = plan.facts.records * kTableBytesPerRecord;
-    if (plan.memory.cache <= cache.table_bytes)
-      return {std::move(plan), false, "no room for it within execution.memory_limit_mb"};
-  }
-  cache.limit_bytes = cache.budgeted ? plan.memory.cache - cache.table_bytes : requested.limit_mb * 1'000'000;
-  const std::uint64_t limit_mb = cache.limit_bytes / 1'000'000;
+  if (room.bytes == 0) return {std::move(plan), false, "no room for it within execution.memory_limit_mb"};
+  const std::uint64_t limit_mb = room.bytes / 1'000'000;
   if (requested.what == CacheWhat::kEncoded) {
-    plan.cache = std::move(cache);
+    plan.steps[index_of(plan, ReadStep{})] = ReadStep{true};
     return {std::move(plan), true, fmt::format("encoded records, up to {} MB in memory", limit_mb)};
   }
-  PixelCacheFile file = pixel_cache_file(plan);
-  cache.operations = file.operations;
-  cache.key = std::move(file.key);
-  cache.file = std::move(file.path);
-  plan.cache = std::move(cache);
-  add_cache_steps(plan, plan.cache.operations);
+  const PixelCacheFile file = pixel_cache_file(plan);
+  add_cache_steps(plan, static_cast<OpIndex>(file.operations));
   std::string reason =
-      fmt::format("pixels after {} of {} operations, up to {} MB in {}", plan.cache.operations,
-                  plan.spec.operations.size(), limit_mb, plan.cache.file.empty() ? "memory" : plan.cache.file.string());
+      fmt::format("pixels after {} of {} operations, up to {} MB in {}", file.operations, plan.spec.operations.size(),
+                  limit_mb, file.path.empty() ? "memory" : file.path.string());
   return {std::move(plan), true, std::move(reason)};
 }
 
 }  // namespace
 
-Rewrite pass_cache(Plan plan, const RunOptions&) {
-  const std::string choice = plan.cache_choice;
+Rewrite pass_cache(Plan plan, const PassContext& context) {
+  const std::string choice(context.cache_choice);
   if (plan.spec.cache.what == CacheWhat::kNothing)
     return {std::move(plan), false,
             choice.empty() ? "not requested by cache.what" : "none by cache.what auto: " + choice};
-  Rewrite result = add_cache(std::move(plan));
+  Rewrite result = add_cache(std::move(plan), context.execution.cache);
   if (!choice.empty()) result.reason += "; by cache.what auto: " + choice;
   return result;
 }

@@ -5,7 +5,7 @@
 
 namespace unstarve {
 
-Rewrite pass_crop_into_decode(Plan plan, const RunOptions&) {
+Rewrite pass_crop_into_decode(Plan plan, const PassContext&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   const std::string& first = plan.spec.operations[0].name;
   const auto* const through = find_step<SelectThroughStep>(plan);

@@ -6,7 +6,7 @@
 
 namespace unstarve {
 
-Rewrite pass_crop_into_resize(Plan plan, const RunOptions&) {
+Rewrite pass_crop_into_resize(Plan plan, const PassContext&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   if (plan.spec.operations.size() < 2) return {std::move(plan), false, "no operation follows a resize"};
   const Operation& first = *plan.stages[0].operations[0];

@@ -15,17 +15,18 @@ namespace unstarve {
 namespace {
 
 // Conditions of a plan whose device decodes some of the files.
-void check_device_decoding(const Plan& plan) {
+void check_device_decoding(const Plan& plan, const PassContext& context) {
   const auto reject = [](const std::string& what) {
     throw Error(ErrorKind::kArgument, what + " where a device decodes. Or decode on the host.");
   };
   if (!plan.facts.encoded) reject(fmt::format("decode: {} stores pixels; expected encoded images", plan.facts.format));
   if (plan.spec.cache.what == CacheWhat::kPixels)
-    reject(fmt::format("cache: pixels{}; expected encoded or nothing", plan.cache_choice.empty() ? "" : ", by auto"));
+    reject(
+        fmt::format("cache: pixels{}; expected encoded or nothing", context.cache_choice.empty() ? "" : ", by auto"));
   if (plan.spec.errors.policy != OnError::kFail)
     reject(fmt::format("errors.policy: {}; expected fail, because damage is detected after the batch is complete,",
                        plan.spec.errors.policy == OnError::kSkip ? "skip" : "replace"));
-  if (plan.padded() || plan.any_size) reject("batch.pad: samples of several sizes; expected one size");
+  if (plan.store().sizes != SampleSizes::kEqual) reject("batch.pad: samples of several sizes; expected one size");
 }
 
 // In the order of pass_switches().
@@ -40,7 +41,7 @@ void verify(const Plan& plan, std::string_view after) {
     throw Error(ErrorKind::kInternal, fmt::format("plan after {}: {}; expected a valid program", after, problem));
 }
 
-Plan run_passes(Plan plan, const RunOptions& run) {
+Plan run_passes(Plan plan, const PassContext& context) {
   verify(plan, "build_plan()");
   for (std::size_t i = 0; i < kPasses.size(); ++i) {
     const PassSwitch& info = pass_switches()[i];
@@ -51,7 +52,7 @@ Plan run_passes(Plan plan, const RunOptions& run) {
       note.reason = exact || requested ? fmt::format("switched off by passes.{}", info.name)
                                        : fmt::format("approximate; enable it by passes: {{{}: true}}", info.name);
     } else {
-      Rewrite rewrite = kPasses[i](std::move(plan), run);
+      Rewrite rewrite = kPasses[i](std::move(plan), context);
       plan = std::move(rewrite.plan);
       note.applied = rewrite.applied;
       note.reason = std::move(rewrite.reason);
@@ -65,12 +66,14 @@ Plan run_passes(Plan plan, const RunOptions& run) {
 
 }  // namespace
 
-Plan make_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run, std::string cache_choice) {
+MadePlan make_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run, std::string_view cache_choice) {
   if (!is_enabled(spec, "cache")) spec.cache = {};
   Plan plan = build_plan(std::move(spec), std::move(facts), run);
-  plan.cache_choice = std::move(cache_choice);
-  if (plan.delivers_files) check_device_decoding(plan);
-  return run_passes(std::move(plan), run);
+  ExecutionPlan execution = resolve_execution(plan, run);
+  const PassContext context{run, execution, cache_choice};
+  if (plan.store().files) check_device_decoding(plan, context);
+  plan = run_passes(std::move(plan), context);
+  return {std::move(plan), std::move(execution)};
 }
 
 }  // namespace unstarve

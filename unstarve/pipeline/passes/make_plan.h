@@ -5,17 +5,23 @@
 // Threads: pure. Failure: Error(kArgument) naming the node of the spec that does not fit the data; Error(kInternal)
 // when a pass leaves a program that is not valid.
 
-#include <string>
+#include <string_view>
+
+#include "unstarve/pipeline/plan/execution.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 
-struct DataFacts;
-struct PipelineSpec;
-struct Plan;
 struct RunOptions;
+
+struct MadePlan {
+  Plan plan;
+  ExecutionPlan execution;
+};
 
 // Preconditions: check_spec(spec); facts of the same spec; cache.what is not auto (executor/plan_run.h decides it, and
 // gives the reason as `cache_choice`).
-[[nodiscard]] Plan make_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run, std::string cache_choice = {});
+[[nodiscard]] MadePlan make_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run,
+                                 std::string_view cache_choice = {});
 
 }  // namespace unstarve

@@ -8,7 +8,7 @@
 
 namespace unstarve {
 
-Rewrite pass_operation_fusion(Plan plan, const RunOptions&) {
+Rewrite pass_operation_fusion(Plan plan, const PassContext&) {
   const auto& operations = plan.stages[0].operations;
   const auto lazy = std::count_if(operations.begin(), operations.end(),
                                   [](const auto& operation) { return !operation->writes_pixels(); });

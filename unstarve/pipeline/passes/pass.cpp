@@ -6,7 +6,7 @@ namespace unstarve {
 
 std::string why_decoding_is_fixed(const Plan& plan) {
   if (!plan.facts.encoded) return "samples are stored as pixels";
-  if (plan.cache.what == CacheWhat::kPixels) return "whole images are decoded once, for the cache";
+  if (cached(plan) == CacheWhat::kPixels) return "whole images are decoded once, for the cache";
   if (plan.spec.operations.empty()) return "the pipeline has no operations";
   return {};
 }

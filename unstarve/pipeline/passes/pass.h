@@ -10,12 +10,21 @@
 // Threads: pure. Failure: Error(kArgument) naming the node of the spec that is invalid.
 
 #include <string>
+#include <string_view>
 
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 
+struct ExecutionPlan;
 struct RunOptions;
+
+// What a pass may consider besides the plan.
+struct PassContext {
+  const RunOptions& run;
+  const ExecutionPlan& execution;
+  std::string_view cache_choice{};  // cache.what auto: the reason of the choice
+};
 
 struct Rewrite {
   Plan plan;
@@ -23,7 +32,7 @@ struct Rewrite {
   std::string reason;  // one line, for users
 };
 
-#define PASS(name, help, error) Rewrite pass_##name(Plan plan, const RunOptions& run);
+#define PASS(name, help, error) Rewrite pass_##name(Plan plan, const PassContext& context);
 #include "unstarve/pipeline/spec/pass_table.inl"
 #undef PASS
 

@@ -18,7 +18,7 @@ std::string about_first(const ImageHeader& header) {
 
 }  // namespace
 
-Rewrite pass_resize_into_decode(Plan plan, const RunOptions&) {
+Rewrite pass_resize_into_decode(Plan plan, const PassContext&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   if (!plan.stages[0].operations[0]->only_resizes(plan.facts.first.header.size))
     return {std::move(plan), false, "the first operation does more than resize the region that it selects"};

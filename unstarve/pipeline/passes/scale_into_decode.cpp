@@ -4,7 +4,7 @@
 
 namespace unstarve {
 
-Rewrite pass_scale_into_decode(Plan plan, const RunOptions&) {
+Rewrite pass_scale_into_decode(Plan plan, const PassContext&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   if (!plan.stages[0].operations[0]->resamples())
     return {std::move(plan), false, "the first operation does not resample"};

@@ -30,7 +30,7 @@ std::string applied_reason(const Plan& plan) {
 
 }  // namespace
 
-Rewrite pass_scan_index(Plan plan, const RunOptions&) {
+Rewrite pass_scan_index(Plan plan, const PassContext&) {
   const DecodeStep* const decode = decode_step(plan);
   if (decode == nullptr || decode->region != DecodeRegion::kSelected)
     return {std::move(plan), false, "images are not decoded in part"};

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "unstarve/core/error.h"
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/batch/batch_operation.h"
@@ -14,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-std::vector<Step> sample_steps(bool encoded, std::size_t operations) {
+std::vector<Step> sample_steps(const PipelineSpec& spec, bool encoded, const StoreStep& store) {
   std::vector<Step> steps{ReadStep{}};
   if (encoded) {
     steps.push_back(OpenStep{});
@@ -22,11 +20,11 @@ std::vector<Step> sample_steps(bool encoded, std::size_t operations) {
   } else {
     steps.push_back(UsePixelsStep{});
   }
-  for (OpIndex op = 0; op < operations; ++op) {
+  for (OpIndex op = 0; op < spec.operations.size(); ++op) {
     steps.push_back(ApplyStep{op});
     steps.push_back(MaterialiseStep{});
   }
-  steps.push_back(StoreStep{});
+  steps.push_back(store);
   return steps;
 }
 
@@ -67,22 +65,6 @@ std::vector<ScheduleStage> make_stages(const PipelineSpec& spec, Size image) {
   return stages;
 }
 
-void enlarge(Size& size, Size by) {
-  size.width = std::max(size.width, by.width);
-  size.height = std::max(size.height, by.height);
-}
-
-Size largest_sample(const Plan& plan) {
-  if (plan.spec.batch.pad.to == PadTo::kSize) return plan.spec.batch.pad.size;
-  Size largest = plan.stages.front().sizes.back();
-  if (plan.padded()) {
-    enlarge(largest, plan.facts.largest_output);
-  } else {
-    for (const ScheduleStage& stage : plan.stages) enlarge(largest, stage.sizes.back());
-  }
-  return largest;
-}
-
 void check_targets(const Plan& plan) {
   if (plan.spec.batch_operations.empty()) return;
   if (plan.facts.label_field < 0 || plan.facts.classes == 0)
@@ -99,12 +81,10 @@ Plan build_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run) {
   plan.facts = std::move(facts);
   check_targets(plan);
   plan.stages = make_stages(plan.spec, plan.facts.first.header.size);
-  plan.steps = sample_steps(plan.facts.encoded, plan.spec.operations.size());
+  const StoreStep store{plan.spec.output, plan.padded() ? SampleSizes::kPadded : SampleSizes::kEqual,
+                        run.on_device.decodes};
+  plan.steps = sample_steps(plan.spec, plan.facts.encoded, store);
   plan.batch_steps = batch_steps(plan.spec);
-  plan.output = plan.spec.output;
-  plan.sample_size = largest_sample(plan);
-  plan.delivers_files = run.on_device.decodes;
-  resolve_execution(plan, run);
   return plan;
 }
 

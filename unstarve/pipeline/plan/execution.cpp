@@ -10,12 +10,16 @@
 namespace unstarve {
 namespace {
 
+// Bookkeeping of a cache per record, whether the record is cached or not.
+constexpr std::uint64_t kTableBytesPerRecord = 40;
+
 std::uint64_t batch_values(const Plan& plan) {
-  return static_cast<std::uint64_t>(plan.spec.batch.size) * static_cast<std::uint64_t>(plan.sample_size.width) *
-         static_cast<std::uint64_t>(plan.sample_size.height) * kChannels;
+  const Size sample = plan.sample_size();
+  return static_cast<std::uint64_t>(plan.spec.batch.size) * static_cast<std::uint64_t>(sample.width) *
+         static_cast<std::uint64_t>(sample.height) * kChannels;
 }
 
-MemoryNeeds memory_needs(const Plan& plan, const RunOptions& run) {
+MemoryNeeds memory_needs(const Plan& plan, const RunOptions& run, int threads) {
   const ExecutionSpec& requested = plan.spec.execution;
   const CacheSpec& cache = plan.spec.cache;
   const bool undecided = cache.what == CacheWhat::kAuto;
@@ -23,7 +27,7 @@ MemoryNeeds memory_needs(const Plan& plan, const RunOptions& run) {
   MemoryNeeds needs;
   needs.batch = batch_bytes(plan);
   needs.device = run.on_device.per_value * batch_values(plan) + run.on_device.fixed;
-  needs.threads = plan.execution.threads;
+  needs.threads = threads;
   needs.prefetch = requested.prefetch;
   needs.grow = run.grow;
   needs.relaxed = requested.order == ExecutionOrder::kRelaxed;
@@ -43,12 +47,20 @@ MemoryNeeds memory_needs(const Plan& plan, const RunOptions& run) {
   return needs;
 }
 
-void resolve_read_ahead(Plan& plan) {
+CacheRoom cache_room(const Plan& plan, const MemoryPlan& memory) {
+  const CacheSpec& requested = plan.spec.cache;
+  if (requested.what == CacheWhat::kNothing) return {};
+  if (memory.limit == 0 || !requested.folder.empty()) return {requested.limit_mb * 1'000'000, 0, false};
+  const std::uint64_t table = plan.facts.records * kTableBytesPerRecord;
+  return {memory.cache > table ? memory.cache - table : 0, table, true};
+}
+
+void resolve_read_ahead(const Plan& plan, ExecutionPlan& execution) {
   const ExecutionSpec& requested = plan.spec.execution;
-  ExecutionPlan& execution = plan.execution;
+  const MemoryPlan& memory = execution.memory;
   const bool chosen_here = requested.read_ahead < 0;
   int reads = chosen_here ? plan.facts.reads_in_flight : requested.read_ahead;
-  if (plan.memory.limit > 0 && plan.memory.read_ahead == 0 && reads > 0) {
+  if (memory.limit > 0 && memory.read_ahead == 0 && reads > 0) {
     execution.read_ahead_reason = "no room for it within execution.memory_limit_mb";
     return;
   }
@@ -56,7 +68,7 @@ void resolve_read_ahead(Plan& plan) {
   execution.read_ahead_tuned = chosen_here && requested.autotune;
   // Out-of-order delivery numbers samples as they are read, and a memory limit is divided before the run: with either,
   // read-ahead is in use from the start or never.
-  const bool may_begin_later = requested.order == ExecutionOrder::kExact && plan.memory.limit == 0;
+  const bool may_begin_later = requested.order == ExecutionOrder::kExact && memory.limit == 0;
   if (execution.read_ahead_tuned)
     execution.most_read_ahead = reads > 0 ? reads : may_begin_later ? plan.facts.most_reads_in_flight : 0;
   if (reads == 0) {
@@ -76,18 +88,19 @@ void resolve_read_ahead(Plan& plan) {
 
 }  // namespace
 
-void resolve_execution(Plan& plan, const RunOptions& run) {
+ExecutionPlan resolve_execution(const Plan& plan, const RunOptions& run) {
   const ExecutionSpec& requested = plan.spec.execution;
-  plan.execution = {};
-  ExecutionPlan& execution = plan.execution;
+  ExecutionPlan execution;
   execution.tuned = requested.threads == 0 && requested.autotune;
   execution.threads = requested.threads == 0 ? run.usable_cores : requested.threads;
   if (execution.tuned && requested.cpu_limit > 0) execution.threads = std::min(run.usable_cores, requested.cpu_limit);
-  plan.memory = plan_memory(memory_needs(plan, run));
-  execution.threads = plan.memory.threads;
-  execution.prefetch = plan.memory.prefetch;
-  if (execution.tuned && plan.memory.limit > 0) leave_room_for_threads(plan.memory);
-  resolve_read_ahead(plan);
+  execution.memory = plan_memory(memory_needs(plan, run, execution.threads));
+  execution.threads = execution.memory.threads;
+  execution.prefetch = execution.memory.prefetch;
+  if (execution.tuned && execution.memory.limit > 0) leave_room_for_threads(execution.memory);
+  execution.cache = cache_room(plan, execution.memory);
+  resolve_read_ahead(plan, execution);
+  return execution;
 }
 
 }  // namespace unstarve

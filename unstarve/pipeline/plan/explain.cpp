@@ -10,6 +10,7 @@
 #include "unstarve/pipeline/order/mixture.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/plan/decode_notes.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/first_on_device.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
@@ -87,14 +88,14 @@ std::string explain_stages(const Plan& plan) {
 
 std::string explain_padding(const Plan& plan, const SampleSet& samples) {
   const BatchSpec& batch = plan.spec.batch;
+  const Size size = plan.sample_size();
   std::string text;
   if (batch.last == LastBatch::kPad)
     text += "last batch  filled up with repeated samples; `valid` marks its own samples\n";
   if (plan.padded())
     text += fmt::format("padding     with {} to {}\n", batch.pad.value,
-                        batch.pad.to == PadTo::kLargest
-                            ? "the largest height and width in a batch"
-                            : fmt::format("{}x{}", plan.sample_size.width, plan.sample_size.height));
+                        batch.pad.to == PadTo::kLargest ? "the largest height and width in a batch"
+                                                        : fmt::format("{}x{}", size.width, size.height));
   if (batch.bucket.window > 0)
     text += samples.sizes.empty() ? std::string("buckets     none: all samples have the same size\n")
                                   : fmt::format(
@@ -127,7 +128,7 @@ std::string text_of(const Plan& plan, const char* name, OpIndex op) {
 struct StepText {
   const Plan& plan;
 
-  std::string operator()(const ReadStep&) const { return "Read"; }
+  std::string operator()(const ReadStep& s) const { return s.cached ? "Read(cached)" : "Read"; }
   std::string operator()(const UsePixelsStep&) const { return "UsePixels"; }
   std::string operator()(const OpenStep&) const { return "Open"; }
   std::string operator()(const SelectStep& s) const { return text_of(plan, "Select", s.op); }
@@ -171,8 +172,9 @@ std::string list_of(const Plan& plan, const Steps& steps) {
 
 std::string program_text(const Plan& plan) { return list_of(plan, plan.steps); }
 
-std::string explain(const Plan& plan, const SampleSet& samples, const Order& order) {
+std::string explain(const Plan& plan, const ExecutionPlan& execution, const SampleSet& samples, const Order& order) {
   const std::vector<Size>& sizes = plan.stages[0].sizes;
+  const Size sample = plan.sample_size();
   std::string text = fmt::format("source      {}, {} samples, {}\n", plan.facts.format, plan.facts.records,
                                  plan.facts.encoded ? "encoded images" : "pixels");
   text += explain_order(plan.spec, samples, order.length());
@@ -185,18 +187,17 @@ std::string explain(const Plan& plan, const SampleSet& samples, const Order& ord
   }
   text += explain_stages(plan);
   text += fmt::format("batch       {} x {}{}x{}, {} per epoch\n", plan.spec.batch.size,
-                      plan.padded() || plan.sample_size != sizes.back() ? "up to " : "", plan.sample_size.width,
-                      plan.sample_size.height, order.batches_per_epoch());
+                      plan.padded() || sample != sizes.back() ? "up to " : "", sample.width, sample.height,
+                      order.batches_per_epoch());
   text += explain_padding(plan, samples);
   for (const OpSpec& operation : plan.spec.batch_operations)
     text += "on a batch  " + operation.name + to_text(operation.params) + '\n';
-  text +=
-      fmt::format("execution   {} threads, {} batches prefetched, {} order{}\n", plan.execution.threads,
-                  plan.execution.prefetch, plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed",
-                  plan.execution.tuned ? "; the starting point, autotuned during the run" : "");
-  text += fmt::format("read-ahead  {}\n", plan.execution.read_ahead_reason);
+  text += fmt::format("execution   {} threads, {} batches prefetched, {} order{}\n", execution.threads,
+                      execution.prefetch, plan.spec.execution.order == ExecutionOrder::kExact ? "exact" : "relaxed",
+                      execution.tuned ? "; the starting point, autotuned during the run" : "");
+  text += fmt::format("read-ahead  {}\n", execution.read_ahead_reason);
   if (plan.spec.device != DeviceSpec{}) text += explain_device(plan.spec);
-  if (plan.memory.limit > 0) text += "memory      " + explain(plan.memory) + "\n";
+  if (execution.memory.limit > 0) text += "memory      " + explain(execution.memory) + "\n";
   for (const PassNote& pass : plan.passes) {
     text +=
         fmt::format("pass        {} ({}{}): {}; {}\n", pass.name, pass.exact ? "exact" : "approximate: ", pass.error,

@@ -82,7 +82,7 @@ TEST_CASE("a loader counts the values of its batches on the device") {
     spec.execution.memory_limit_mb = limit;
     const Loader loader(spec, dataset, *device, options);
     constexpr std::uint64_t kBytes = 13 * 5 * 48 * 48 * 3 + 500;
-    CHECK(loader.plan().memory.device == kBytes);
+    CHECK(loader.execution().memory.device == kBytes);
     std::uint64_t told = 0, most = 0;
     for (const MemoryShare& share : loader.memory()) {
       if (share.who == "on the device") told += share.bytes;
@@ -204,13 +204,13 @@ TEST_CASE("a limit with room for two batches is enough for a loop that holds one
   const auto expected = run(spec, dataset, {{}, 2});
   spec.execution.memory_limit_mb = 8;
   Loader loader(spec, dataset, *device, {{}, 2, true});
-  REQUIRE(loader.plan().memory.most_batches == 2);
+  REQUIRE(loader.execution().memory.most_batches == 2);
   CHECK_THROWS_WITH(Loader(spec, dataset, *device, {{}, 2}), Catch::Contains(": 3 batches"));
   std::vector<Seen> seen;
   std::optional<Batch> held;
   while ((held = loader.next())) {  // the previous batch is released only when this one is available
     seen.push_back(see(*held));
-    CHECK(loader.memory().front().bytes <= 2 * loader.plan().memory.batch);
+    CHECK(loader.memory().front().bytes <= 2 * loader.execution().memory.batch);
   }
   CHECK(seen == expected);
 }
@@ -222,7 +222,7 @@ TEST_CASE("a consumer that holds all batches of the limit waits until it release
     PipelineSpec spec = limited_spec(6);
     spec.execution.order = order;
     Loader loader(spec, dataset, *device, {{}, 1, true});
-    const std::size_t most = loader.plan().memory.most_batches;
+    const std::size_t most = loader.execution().memory.most_batches;
     REQUIRE(most >= 3);
     REQUIRE(most < 45);
     std::vector<Batch> kept;

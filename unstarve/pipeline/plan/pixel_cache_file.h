@@ -1,5 +1,5 @@
 #pragma once
-// The contents of a cache of pixels: the number of operations before it, and its file.
+// The contents of a cache of pixels that a spec requests: the number of operations before it, and its file.
 //
 // Threads: pure. Failure: Error(kArgument) for a cache.after beyond the first random operation.
 

@@ -14,8 +14,23 @@ const ScheduleStage& Plan::stage(std::uint32_t epoch) const {
   return *std::prev(after);
 }
 
+Size Plan::sample_size() const {
+  if (spec.batch.pad.to == PadTo::kSize) return spec.batch.pad.size;
+  Size largest = stages.front().sizes.back();
+  const auto enlarge = [&](Size by) {
+    largest.width = std::max(largest.width, by.width);
+    largest.height = std::max(largest.height, by.height);
+  };
+  if (padded()) {
+    enlarge(facts.largest_output);
+  } else {
+    for (const ScheduleStage& each : stages) enlarge(each.sizes.back());
+  }
+  return largest;
+}
+
 Size Plan::size_at(std::uint32_t epoch) const {
-  return padded() || stages.size() == 1 ? sample_size : stage(epoch).sizes.back();
+  return padded() || stages.size() == 1 ? sample_size() : stage(epoch).sizes.back();
 }
 
 const DecodeStep* decode_step(const Plan& plan) {
@@ -25,17 +40,24 @@ const DecodeStep* decode_step(const Plan& plan) {
 
 DecodeStep* decode_step(Plan& plan) { return const_cast<DecodeStep*>(decode_step(std::as_const(plan))); }
 
+CacheWhat cached(const Plan& plan) {
+  if (find_step<CacheLookupStep>(plan) != nullptr) return CacheWhat::kPixels;
+  const auto* const read = find_step<ReadStep>(plan);
+  return read != nullptr && read->cached ? CacheWhat::kEncoded : CacheWhat::kNothing;
+}
+
 bool uses_scan_index(const Plan& plan) {
   const DecodeStep* const decode = decode_step(plan);
   return decode != nullptr && decode->index == ScanIndexUse::kUse;
 }
 
 std::uint64_t batch_bytes(const Plan& plan) {
-  const std::size_t pixels = Storer(plan.output).sample_bytes(plan.sample_size);
+  const StoreStep& store = plan.store();
+  const std::size_t pixels = Storer(store.format).sample_bytes(plan.sample_size());
   // Targets, label, id, number in the run, whether the sample is good.
   const std::size_t sample = pixels + plan.target_classes() * sizeof(float) + sizeof(std::int64_t) +
                              2 * sizeof(std::uint64_t) + 1 + sizeof(PixelExtent) +
-                             (plan.delivers_files ? sizeof(FileExtent) : 0);
+                             (store.files ? sizeof(FileExtent) : 0);
   return static_cast<std::uint64_t>(plan.spec.batch.size) * sample + (plan.padded() ? pixels : 0);
 }
 

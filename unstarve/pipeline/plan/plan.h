@@ -4,21 +4,18 @@
 //   spec ──build_plan()──▶ Plan ──pass──▶ Plan ... ──▶ executor (open_resources(), SampleProgram, Loader)
 //
 // The steps of a sample and of a batch are listed in step.h. A plan holds no dataset, threads, buffers, caches or
-// budgets.
+// budgets; threads and memory are resolved in execution.h. Sizes, bytes and text are functions of it.
 //
 // Threads: immutable after make_plan(); shared by all workers.
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/facts.h"
-#include "unstarve/pipeline/plan/memory_plan.h"
 #include "unstarve/pipeline/plan/step.h"
 #include "unstarve/pipeline/spec/spec.h"
 
@@ -47,39 +44,25 @@ struct PassNote {
   std::string program{};     // program_text() after the pass, if it applied
 };
 
-// The cache, resolved from the spec.
-struct CachePlan {
-  CacheWhat what = CacheWhat::kNothing;  // never kAuto
-  std::uint64_t limit_bytes = 0;
-  std::uint64_t table_bytes = 0;  // bookkeeping that counts towards the memory limit; 0: not counted
-  bool budgeted = false;          // shares the cache part of the memory limit with batches that the consumer keeps
-  std::size_t operations = 0;     // pixels: number of operations before the cache
-  std::string key{};              // pixels: identifies everything that they depend on
-  std::filesystem::path file{};   // pixels: empty for a cache in memory
-};
-
 struct Plan {
   PipelineSpec spec;  // as requested
   DataFacts facts;
   std::vector<ScheduleStage> stages;  // ascending by epoch, the first from epoch 0
   std::vector<Step> steps;            // of each sample
   std::vector<BatchStep> batch_steps;
-  StoreFormat output;
-  ExecutionPlan execution;
-  MemoryPlan memory;
-  CachePlan cache;
-  std::string cache_choice{};   // cache.what auto: the reason of the choice
-  Size sample_size;             // the largest of any epoch
-  bool delivers_files = false;  // some samples are delivered encoded, for a device to decode
-  bool any_size = false;        // samples are loaded singly and may differ in size
   std::vector<PassNote> passes{};
 
   [[nodiscard]] const ScheduleStage& stage(std::uint32_t epoch) const;
   [[nodiscard]] bool padded() const { return spec.batch.pad.to != PadTo::kNothing; }
   // Classes of the targets; 0: batches have no targets.
   [[nodiscard]] std::size_t target_classes() const { return spec.batch_operations.empty() ? 0 : facts.classes; }
+  // The largest sample size of any epoch.
+  [[nodiscard]] Size sample_size() const;
   // The sample size in an epoch; with padding, the largest.
   [[nodiscard]] Size size_at(std::uint32_t epoch) const;
+  // The last step. Precondition: a valid program.
+  [[nodiscard]] const StoreStep& store() const { return std::get<StoreStep>(steps.back()); }
+  [[nodiscard]] StoreStep& store() { return std::get<StoreStep>(steps.back()); }
 };
 
 // The first step of type T, or null.
@@ -92,6 +75,8 @@ template <class T>
 // The decode step, alone or within a DecodeResizeStep; null for stored pixels.
 [[nodiscard]] const DecodeStep* decode_step(const Plan& plan);
 [[nodiscard]] DecodeStep* decode_step(Plan& plan);
+// What the program caches: pixels, encoded records or nothing.
+[[nodiscard]] CacheWhat cached(const Plan& plan);
 // Whether some step uses a scan index.
 [[nodiscard]] bool uses_scan_index(const Plan& plan);
 

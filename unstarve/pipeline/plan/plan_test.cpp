@@ -53,7 +53,7 @@ TEST_CASE("a plan holds the size before and after each operation") {
   const PlannedRun run = plan_run(spec, data, {2});
   const Plan& plan = run.plan;
   CHECK(plan.stages[0].sizes == std::vector<Size>{{50, 50}, {256, 256}, {224, 224}});
-  CHECK(plan.sample_size == plan.stages[0].sizes.back());
+  CHECK(plan.sample_size() == plan.stages[0].sizes.back());
   CHECK_THAT(explain(run), Contains("center_crop size=224: 256x256 -> 224x224\n"));
 }
 
@@ -67,8 +67,8 @@ TEST_CASE("planning creates no cache; opening its resources does") {
   spec.cache = {CacheWhat::kPixels, folder.string(), 1};
   const PlannedRun run = plan_run(spec, data, {2});
   CHECK_FALSE(std::filesystem::exists(folder));
-  CHECK(run.plan.cache.operations == 1);
-  const Resources resources = open_resources(run.plan, run.data);
+  CHECK(find_step<CacheLookupStep>(run.plan)->operations == 1);
+  const Resources resources = open_resources(run.plan, run.execution, run.data);
   CHECK(resources.pixel_cache);
   CHECK(std::filesystem::exists(folder));
   std::filesystem::remove_all(folder);

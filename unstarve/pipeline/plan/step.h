@@ -22,6 +22,8 @@
 #include <cstdint>
 #include <variant>
 
+#include "unstarve/ops/store/store_format.h"
+
 namespace unstarve {
 
 using OpIndex = std::uint32_t;    // into PipelineSpec::operations
@@ -33,7 +35,10 @@ struct NoParameters {
 };
 
 // Obtains the record: encoded bytes or stored pixels, and the label. Reads it unless the read-ahead has.
-struct ReadStep : NoParameters {};
+struct ReadStep {
+  bool cached = false;  // through the cache of encoded records
+  friend bool operator==(const ReadStep&, const ReadStep&) = default;
+};
 
 // Takes the pixels of a record that are stored undecoded.
 struct UsePixelsStep : NoParameters {};
@@ -91,17 +96,27 @@ struct ApplyStep {
 // Writes pending crops, mirrors and colour changes to an image.
 struct MaterialiseStep : NoParameters {};
 
-// Continues at step `on_hit` with the cached pixels of the sample, if there are any.
+// Continues at step `on_hit` with the cached pixels of the sample, if there are any: those after the first `operations`
+// operations.
 struct CacheLookupStep {
   StepIndex on_hit = 0;
+  OpIndex operations = 0;
   friend bool operator==(const CacheLookupStep&, const CacheLookupStep&) = default;
 };
 
 // Puts the pixels into the cache, if it has room.
 struct CacheInsertStep : NoParameters {};
 
-// Converts the pixels to the output format and writes them to the sample's part of the batch slot.
-struct StoreStep : NoParameters {};
+// The sizes of the samples of a batch. Of samples that are loaded singly, any.
+enum class SampleSizes { kEqual, kPadded, kAny };
+
+// Converts the pixels to `format` and writes them to the sample's part of the batch slot.
+struct StoreStep {
+  StoreFormat format{};
+  SampleSizes sizes = SampleSizes::kEqual;  // other samples are bad; kPadded: up to the size of the padded batch
+  bool files = false;                       // some samples are stored as files, for a device to decode
+  friend bool operator==(const StoreStep&, const StoreStep&) = default;
+};
 
 using Step = std::variant<ReadStep, UsePixelsStep, OpenStep, SelectStep, SelectThroughStep, DecodeStep,
                           DecodeResizeStep, ApplyStep, MaterialiseStep, CacheLookupStep, CacheInsertStep, StoreStep>;

@@ -82,17 +82,17 @@ class Walk {
   }
   void visit(const MaterialiseStep&) { expect(pixels_, "materialises before there are pixels"); }
   void visit(const CacheLookupStep& step) {
-    expect(plan_.cache.what == CacheWhat::kPixels, "looks up a cache of pixels that the plan does not have");
     expect(!read_, "looks up the cache after the record is read");
     expect(step.on_hit < plan_.steps.size(), "continues beyond the end of the program");
     if (!cache_hit_) return;
     read_ = opened_ = pixels_ = true;
-    applied_ = plan_.cache.operations;
+    applied_ = step.operations;
     jump_ = step.on_hit;
   }
   void visit(const CacheInsertStep&) {
     expect(pixels_, "caches pixels before there are any");
-    expect(applied_ == plan_.cache.operations, "caches pixels after another operation than the plan says");
+    const auto* const lookup = find_step<CacheLookupStep>(plan_);
+    expect(lookup != nullptr && applied_ == lookup->operations, "caches pixels of other operations than are looked up");
   }
   void visit(const StoreStep&) {
     expect(pixels_, "stores a sample before there are pixels");

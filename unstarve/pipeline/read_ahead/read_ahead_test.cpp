@@ -432,7 +432,7 @@ TEST_CASE("data in the page cache are read ahead only on request") {
   }
   const auto dataset = std::make_shared<ImageFolder>(folder.path().string());
   CHECK(dataset->reads_in_flight() == 0);
-  CHECK(plan_run(ahead_spec(4, -1), dataset, {2}).plan.execution.read_ahead == 0);
+  CHECK(plan_run(ahead_spec(4, -1), dataset, {2}).execution.read_ahead == 0);
   CHECK_THROWS_WITH(plan_run(ahead_spec(4, -2), dataset, {2}), Catch::Matchers::Contains("execution.read_ahead: -2"));
   CHECK(run(ahead_spec(4, 16), dataset, {{}, 2}) == run(ahead_spec(4, 0), dataset, {{}, 2}));
 }
