@@ -25,10 +25,11 @@ std::vector<std::pair<std::string, std::string>> Changes::by_library() const {
   return texts;
 }
 
-void Changes::add(const std::string& text) {
+void Changes::add(const Changes& more) {
   for (std::string Changes::*const member :
        {&Changes::general, &Changes::pytorch, &Changes::tensorflow, &Changes::jax, &Changes::unstarve})
-    if (std::string& change = this->*member; !change.empty()) change += "; " + text;
+    if (std::string& change = this->*member; !change.empty())
+      change += "; " + ((more.*member).empty() ? more.general : more.*member);
 }
 
 std::string change_for(const UsedLibraries& used, const Changes& changes) {

@@ -17,8 +17,8 @@ struct Changes {
 
   // The exact texts: ("pytorch", text), ...
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> by_library() const;
-  // Adds "; " and `text` to each text.
-  void add(const std::string& text);
+  // Adds "; " and the text of `more` for the same library, or its general one, to each text.
+  void add(const Changes& more);
 };
 
 // The text for the libraries that are used, with their names if there are several; the general one if none is known.

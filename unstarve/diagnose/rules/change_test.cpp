@@ -25,10 +25,14 @@ TEST_CASE("the change is that of the libraries that a program uses") {
 
 TEST_CASE("an addition concerns all texts that exist") {
   Changes changes{"general", "p"};
-  changes.add("more");
+  changes.add({"more", "", "", "for JAX"});
   CHECK(changes.general == "general; more");
   CHECK(changes.pytorch == "p; more");
   CHECK(changes.tensorflow.empty());
+  Changes of_all = kAll;
+  of_all.add({"more", "", "", "for JAX"});
+  CHECK(of_all.jax == "j; for JAX");
+  CHECK(of_all.tensorflow == "t; more");
 }
 
 // Programs of each library with causes whose changes differ; none names what another library needs.

@@ -323,6 +323,8 @@ TEST_CASE("threads of operators wait in a loop while the main thread prepares ba
   CHECK(found(profile) == Names{"serial-input"});
   const RunFinding finding = findings_of(profile)[0];
   CHECK(finding.change.find("torch.set_num_threads(1)") != std::string::npos);
+  CHECK(finding.changes.jax.find("torch") == std::string::npos);
+  CHECK(finding.changes.jax.find("NPROC=1") != std::string::npos);
   CHECK(finding.gain.gain == Approx(1 + 0.85 * (0.05 + 0.87) / (1.95 - 0.87)));
   // It computes operators on two cores for half of the time.
   prepare(1);
@@ -354,6 +356,9 @@ TEST_CASE("threads of operators wait for each other, on cores that workers need"
   CHECK(finding.gain.gain == Approx(2 / 1.1));
   CHECK_FALSE(finding.gain.known());
   CHECK(finding.change.find("set_num_threads(1)") != std::string::npos);
+  CHECK(finding.changes.tensorflow.find("set_intra_op_parallelism_threads(1)") != std::string::npos);
+  CHECK(finding.changes.jax.find("NPROC=1") != std::string::npos);
+  CHECK(finding.changes.unstarve.find("--operator-threads 1") != std::string::npos);
   // Threads of the main process prepare the data.
   RunProfile threads = profile;
   threads.processes.erase(threads.processes.begin() + 1, threads.processes.end());

@@ -42,7 +42,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       fmt::format("prepare batches in other processes (num_workers={})", workers), spread,
       tf_data ? spread : fmt::format("prepare batches in other processes: grain.DataLoader(worker_count={})", workers),
       "leave options(threads=) out, so that the number of threads is chosen automatically"};
-  if (spinning >= kFewestSpinning) finding.changes.add(kNoSpinning);
+  if (spinning >= kFewestSpinning) finding.changes.add(no_spinning());
   finding.gain = gain;
   finding.lost = lost_by(gain);
   return finding;

@@ -95,7 +95,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   }
   if (fills_caches(profile.timeline, start->begin_s + start->all_s())) {
     finding.evidence += "; files were read from storage, later from the page cache";
-    finding.changes.add("read the files once before measuring");
+    finding.changes.add({"read the files once before measuring"});
   }
   return finding;
 }

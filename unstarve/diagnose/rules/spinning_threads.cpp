@@ -49,15 +49,13 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "threads that prepare data could run, and other programs used {:.1f} of {:.1f} cores",
       100 * main.delayed(), preparation.runnable, foreign, cores);
   const int fitting = std::max(1, static_cast<int>((cores - foreign - preparation.runnable) / main.processes));
-  finding.changes = {
-      fmt::format("use fewer threads for operators than there are cores: the variable OMP_NUM_THREADS={}", fitting),
-      fmt::format(
-          "use fewer threads for operators than there are cores: torch.set_num_threads({}) in the main process, "
-          "or the variable OMP_NUM_THREADS={}",
-          fitting, fitting),
-      fmt::format("use fewer threads for operators than there are cores: "
-                  "tf.config.threading.set_intra_op_parallelism_threads({})",
-                  fitting)};
+  const std::string fewer = "use fewer threads for operators than there are cores: ";
+  finding.changes = {fmt::format("{}the variable OMP_NUM_THREADS={}", fewer, fitting),
+                     fmt::format("{}torch.set_num_threads({}) in the main process, or the variable OMP_NUM_THREADS={}",
+                                 fewer, fitting, fitting),
+                     fmt::format("{}tf.config.threading.set_intra_op_parallelism_threads({})", fewer, fitting),
+                     fmt::format("{}the variable NPROC={}, which XLA reads at its start", fewer, fitting),
+                     fmt::format("{}unstarve train --operator-threads {}", fewer, fitting)};
   // At most, the loader has all cores that are left.
   if (preparation.cores >= 0.1) finding.gain.gain = std::max((cores - foreign) / preparation.cores, 1.0);
   finding.lost = finding.gain.gain > 0 ? lost_by(finding.gain) : main.delayed();

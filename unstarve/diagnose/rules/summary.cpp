@@ -147,4 +147,13 @@ double spinning_cores(const RunProfile& profile) {
   return std::max(operators.cores - useful, 0.0) * sum_of(profile, ProcessRole::kMain).processes;
 }
 
+Changes no_spinning() {
+  const std::string sleep = "let threads of operators sleep while they wait: ";
+  const std::string passive = "the variable OMP_WAIT_POLICY=passive";
+  return {sleep + passive, sleep + "torch.set_num_threads(1) in the main process, or " + passive,
+          sleep + "tf.config.threading.set_intra_op_parallelism_threads(1), or " + passive,
+          sleep + "the variable NPROC=1, which XLA reads at its start, or " + passive,
+          sleep + "unstarve train --wait-policy passive"};
+}
+
 }  // namespace unstarve

@@ -4,6 +4,7 @@
 // Threads: pure functions. Failure: none.
 
 #include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/rules/change.h"
 #include "unstarve/observe/step_model.h"
 
 namespace unstarve {
@@ -86,8 +87,7 @@ struct OperatorThreads {
 // which the main thread does not wait for batches or prepare them. A lower bound.
 [[nodiscard]] double spinning_cores(const RunProfile& profile);
 inline constexpr double kFewestSpinning = 0.3;  // less is not worth a finding
-inline constexpr const char* kNoSpinning =
-    "let threads of operators sleep while they wait: torch.set_num_threads(1) in the main process, or the variable "
-    "OMP_WAIT_POLICY=passive";
+// What to do about them.
+[[nodiscard]] Changes no_spinning();
 
 }  // namespace unstarve

@@ -51,7 +51,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
     record += fmt::format("{}record fewer steps", record.empty() ? "" : "; ");
   }
   if (few) finding.changes = how_to_record(trace);
-  if (few && !record.empty()) finding.changes.add(record);
+  if (few && !record.empty()) finding.changes.add({record});
   if (!few) finding.change = record;
   return finding;
 }

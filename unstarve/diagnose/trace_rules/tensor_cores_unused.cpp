@@ -42,7 +42,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
                : "use torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler",
       fmt::format("call keras.mixed_precision.set_global_policy(\"mixed_{}\")", bfloat16 ? "bfloat16" : "float16"),
       fmt::format("compute in jnp.{}, with parameters in float32", bfloat16 ? "bfloat16" : "float16")};
-  finding.changes.add("sizes of channels and features that are multiples of 8 are required for most kernels");
+  finding.changes.add({"sizes of channels and features that are multiples of 8 are required for most kernels"});
   finding.lost = lost;
   finding.gain = gain_without(lost);
   return finding;
