@@ -1,8 +1,9 @@
 // A program with the steps of a trainer: it reads a batch, adds up its samples in two threads, and updates weights.
 //
-//   trainer FILE SECONDS WORK VARIATION      WORK: of a step, 1 is about 2 ms; it varies by the share VARIATION
+//   trainer FILE SECONDS WORK VARIATION [ENDS]      WORK: of a step, 1 is about 2 ms; it varies by the share VARIATION
 //
-// Prints the number of steps, and their median in seconds.
+// Prints the number of steps, and their median in seconds. Writes the times of their ends to the file ENDS: after
+// the last one, so that steps do not write.
 
 #include <algorithm>
 #include <chrono>
@@ -61,13 +62,13 @@ class Helper {
 
 }  // namespace
 
-int main(int, char** argv) {
+int main(int count, char** argv) {
   std::ifstream file(argv[1], std::ios::binary);
   const double seconds = std::atof(argv[2]), work = std::atof(argv[3]), variation = std::atof(argv[4]);
   Helper helper;
   std::mt19937 random(1);
   std::normal_distribution<double> normal;
-  std::vector<double> steps;
+  std::vector<double> steps, ends;
   float weight = 0;
   const auto begin = Clock::now();
   for (auto before = begin; std::chrono::duration<double>(before - begin).count() < seconds;) {
@@ -84,7 +85,13 @@ int main(int, char** argv) {
     weight += sum_of(batch, times / 3) + helper.wait() + sum_of(batch, times / 3);
     const auto now = Clock::now();
     steps.push_back(std::chrono::duration<double>(now - before).count());
+    ends.push_back(std::chrono::duration<double>(now.time_since_epoch()).count());
     before = now;
+  }
+  if (count > 5) {
+    std::ofstream file_of_ends(argv[5]);
+    file_of_ends.precision(15);
+    for (const double end : ends) file_of_ends << end << '\n';
   }
   std::nth_element(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2), steps.end());
   std::printf("%zu %.6f\n", steps.size(), steps[steps.size() / 2]);

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace unstarve {
 namespace {
@@ -272,6 +277,32 @@ TEST_CASE("similar halves of steps, epochs, and samples are not steps") {
     const double period = step_period(series).value_or(0);
     CHECK((period == 0 || period == Approx(0.1).epsilon(0.02)));
   }
+}
+
+TEST_CASE("recorded programs: the period is their step, and a program without steps has none") {
+  int with_steps = 0, without = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/fixtures/series")) {
+    if (entry.path().extension() != ".txt") continue;
+    CAPTURE(entry.path());
+    std::ifstream file(entry.path());
+    double step = 0, value = 0;  // the first line: the step that the program measured; 0: it has none
+    REQUIRE(file >> step);
+    ThreadSeries series{kInterval, std::vector<std::vector<double>>(5)};
+    for (std::size_t i = 0; file >> value; ++i) series.counters[i % 5].push_back(value);
+    REQUIRE(file.eof());
+    REQUIRE(series.counters[0].size() > kIntervals / 2);
+    REQUIRE(series.counters[0].size() == series.counters[4].size());
+    if (step > 0) {
+      ++with_steps;
+      REQUIRE(step > kInterval * kShortestPeriod);
+      CHECK(step_period(series).value_or(0) == Approx(step).epsilon(0.03));
+    } else {
+      ++without;
+      CHECK(!step_period(series));
+    }
+  }
+  CHECK(with_steps > 0);
+  CHECK(without > 0);
 }
 
 }  // namespace

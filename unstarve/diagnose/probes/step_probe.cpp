@@ -2,21 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "unstarve/core/clock.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/core/thread_time.h"
 #include "unstarve/diagnose/probes/step_period.h"
@@ -87,19 +82,7 @@ class StepProbe::State {
   void record(int process, const std::stop_token& stop) {
     try {
       ThreadRecorder recorder(process, static_cast<std::size_t>(options_.window_s / options_.interval_s) + 1);
-      const double begin = seconds_now();
-      std::minstd_rand random(static_cast<unsigned>(process));
-      std::uniform_real_distribution<double> shift(0, 0.8);  // of an interval
-      std::mutex mutex;
-      std::condition_variable_any never;
-      std::unique_lock lock(mutex);
-      double now = begin;
-      while (recorder.look(now - begin) && !stop.stop_requested()) {
-        const double slot = std::floor((now - begin) / options_.interval_s) + 1;
-        const double next = begin + (slot + shift(random)) * options_.interval_s;
-        never.wait_for(lock, stop, std::chrono::duration<double>(std::max(next - now, 0.0)), [] { return false; });
-        now = seconds_now();
-      }
+      recorder.record(options_.interval_s, stop);
       const double seconds = recorder.seconds();
       const double due = seconds / options_.interval_s;
       if (seconds >= kShortestWindow && static_cast<double>(recorder.looks()) >= kLooks * due) {

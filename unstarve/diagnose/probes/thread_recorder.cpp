@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <random>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/diagnose/probes/proc_text.h"
 #include "unstarve/diagnose/probes/thread_waits.h"
 
@@ -47,6 +52,22 @@ bool ThreadRecorder::look(double seconds) {
   const std::optional<SystemCall> call = parse_system_call(read(files_[kSystemCall]));
   if (call && wait_of(*call, "") == Wait::kSleep) ++sleeping_;
   return true;
+}
+
+void ThreadRecorder::record(double interval_s, const std::stop_token& stop) {
+  std::minstd_rand random;
+  std::uniform_real_distribution<double> shift(0, 0.8);  // of an interval
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  const double begin = seconds_now();
+  double now = begin;
+  while (look(now - begin) && !stop.stop_requested()) {
+    const double slot = std::floor((now - begin) / interval_s) + 1;
+    const double next = begin + (slot + shift(random)) * interval_s;
+    never.wait_for(lock, stop, std::chrono::duration<double>(std::max(next - now, 0.0)), [] { return false; });
+    now = seconds_now();
+  }
 }
 
 double ThreadRecorder::seconds() const { return looks_.empty() ? 0 : looks_.back().seconds - looks_.front().seconds; }

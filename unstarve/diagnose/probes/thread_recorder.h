@@ -5,6 +5,7 @@
 
 #include <array>
 #include <filesystem>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,10 @@ class ThreadRecorder {
 
   // `seconds` increase from call to call. False: the thread has ended and was waited for, or there are `most` looks.
   bool look(double seconds);
+
+  // Looks once in each interval, at random times, so that they do not beat with the clock of the scheduler, until
+  // look() returns false or a stop is requested.
+  void record(double interval_s, const std::stop_token& stop);
 
   // In equal intervals from the first look to the last; counts between two looks are spread evenly.
   [[nodiscard]] ThreadSeries series(double interval_s) const;
