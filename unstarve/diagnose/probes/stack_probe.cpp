@@ -86,6 +86,9 @@ class StackProbe::State {
   }
 
   void look(double seconds, std::span<const ProcessUse> processes) {
+    has_workers_ = has_workers_ || std::any_of(processes.begin(), processes.end(), [](const ProcessUse& process) {
+                     return process.role == ProcessRole::kLoader;
+                   });
     if (recorder_) {
       if (!recorder_->has_ended() && seconds < begin_s_ + options_.window_s + kPatience) return;
       end_window(seconds);
@@ -107,6 +110,7 @@ class StackProbe::State {
       if (!recorder_->has_ended()) ::kill(recorder_->id(), SIGINT);
       for (const double begin = seconds_now(); !recorder_->has_ended() && seconds_now() < begin + kPatience;)
         ::usleep(10'000);
+      with_workers_ = has_workers_;  // it is the last window: better than none
       end_window(begin_s_ + options_.window_s);
     }
     return so_far();
@@ -158,14 +162,23 @@ class StackProbe::State {
     remove_files();
     // All threads first; a program with few windows has at least these.
     kind_ = ranks_[pid].windows % 2 == 0 ? RecordingKind::kAll : RecordingKind::kInterpreter;
-    std::vector<std::string> command{program_.string(), "record",
-                                     "--pid",           std::to_string(pid),
-                                     "--subprocesses",  "--nonblocking",
-                                     "--format",        "speedscope",
-                                     "--rate",          std::to_string(options_.rate),
-                                     "--duration",      fmt::format("{:.0f}", options_.window_s),
-                                     "--output",        output_.string()};
-    command.emplace_back(kind_ == RecordingKind::kAll ? "--idle" : "--gil");
+    with_workers_ = has_workers_;
+    const bool all = kind_ == RecordingKind::kAll;
+    std::vector<std::string> command{program_.string(),
+                                     "record",
+                                     "--pid",
+                                     std::to_string(pid),
+                                     "--nonblocking",
+                                     "--format",
+                                     "speedscope",
+                                     "--rate",
+                                     std::to_string(all && !with_workers_ ? options_.rate_alone : options_.rate),
+                                     "--duration",
+                                     fmt::format("{:.0f}", options_.window_s),
+                                     "--output",
+                                     output_.string(),
+                                     all ? "--idle" : "--gil"};
+    if (with_workers_) command.emplace_back("--subprocesses");
     const FileDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
     const FileDescriptor errors(::open(errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     try {
@@ -183,20 +196,22 @@ class StackProbe::State {
     if (!recorder_->has_ended()) ::kill(recorder_->id(), SIGKILL);
     const int status = recorder_->wait();
     double cost = recorder_->cpu_s();
-    bool starts = false;  // the window shows the start of the program
+    bool again = false;  // the window shows the start of the program, or lacks its workers
     recorder_.reset();
     const double before = 1e-9 * static_cast<double>(thread_cpu_ns());
     try {
-      const StackRecording recording = parse_stack_recording(read_text_file(output_));
-      sum_.add(recording, main_process_, kind_, std::min(seconds_now() - begin_time_, options_.window_s), seconds);
+      const StackRecording recording = parse_stack_recording(read_text_file(output_), main_process_);
+      const double length = std::min(seconds_now() - begin_time_, options_.window_s);
       Rank& rank = ranks_[main_process_];
-      if (kind_ == RecordingKind::kAll) {
+      again = kind_ == RecordingKind::kAll && with_workers_ != has_workers_ && ++rank.repeats <= kRepeats;
+      if (!again) sum_.add(recording, main_process_, kind_, length, seconds);
+      if (!again && kind_ == RecordingKind::kAll) {
         add_steps(steps_, find_steps(recording, main_process_));
-        const double length = std::min(seconds_now() - begin_time_, options_.window_s), known = rank.sum.seconds();
+        const double known = rank.sum.seconds();
         rank.sum.add(recording, main_process_, kind_, length, seconds);
-        starts = rank.sum.seconds() - known < 0.5 * length && ++rank.repeats <= kRepeats;
+        again = rank.sum.seconds() - known < 0.5 * length && ++rank.repeats <= kRepeats;
       }
-      if (!starts) {
+      if (!again) {
         ++rank.windows;
         ++windows_;
       }
@@ -216,7 +231,7 @@ class StackProbe::State {
     cost += parsing;
     // The first windows follow each other: all threads of each rank, then the interpreter's lock of one. Another one
     // follows a failure.
-    next_s_ = windows_ <= static_cast<int>(ranks_.size()) || starts || failures_ > 0
+    next_s_ = windows_ <= static_cast<int>(ranks_.size()) || again || failures_ > 0
                   ? seconds
                   : seconds + std::min(cost / options_.cpu_share, kLongest);
   }
@@ -236,6 +251,8 @@ class StackProbe::State {
   double cpu_s_ = 0;
   int windows_ = 0, failures_ = 0;
   bool python_seen_ = false;
+  bool has_workers_ = false;   // of a loader, until now
+  bool with_workers_ = false;  // they are recorded in the present window
   std::string problem_;
   StackSum sum_;               // of all ranks
   std::map<int, Rank> ranks_;  // by process id

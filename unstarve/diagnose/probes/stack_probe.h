@@ -2,7 +2,9 @@
 // Records stacks of the watched Python program by py-spy, in windows of a few seconds.
 //
 // The first window begins when the program has run for two seconds, so that its imports have mostly ended. The second
-// follows it; both take about 0.25 s of CPU time. A window that shows mostly the start is repeated, five times at most.
+// follows it; both take about 0.2 s of CPU time. A window that shows mostly the start is repeated, five times at most,
+// and so is one during which the first worker was started. Workers are recorded if there are any: to find them, py-spy
+// reads the parents of all processes of the machine several times per second, which costs more than the samples.
 // Further ones follow at distances at which py-spy takes less than `cpu_share` of a core. Windows alternate between all
 // threads, and those that hold the interpreter's lock. Of several ranks, each window records one and its workers: first
 // all of them in turn, without distances. py-spy does
@@ -29,7 +31,8 @@ namespace unstarve {
 struct StackProbeOptions {
   double cpu_share = 0.004;  // of one core
   double window_s = 4;
-  int rate = 40;  // samples per second
+  int rate = 40;        // samples per second
+  int rate_alone = 60;  // ... of all threads, if there are no workers
 };
 
 class StackProbe {

@@ -61,10 +61,11 @@ CodeLine code_line(const Json& frame) {
   return line;
 }
 
-RecordedThread recorded_thread(const Json& profile, const std::vector<CodeLine>& lines, std::vector<bool>& ends) {
+RecordedThread recorded_thread(const Json& profile, const std::vector<CodeLine>& lines, const std::vector<bool>& ends,
+                               int process) {
   const std::string name = profile.at("name").get<std::string>();
   RecordedThread thread;
-  thread.process = number_after(name, "Process ");
+  thread.process = name.starts_with("Process ") ? number_after(name, "Process ") : process;
   const int id = number_after(name, "Thread ");
   thread.is_main = name.find("\"MainThread\"") != std::string::npos || (id != 0 && id == thread.process);
   for (const Json& sample : profile.at("samples")) {
@@ -130,7 +131,7 @@ std::vector<double> weights_of(const std::vector<std::vector<int>>& samples, con
 
 }  // namespace
 
-StackRecording parse_stack_recording(const std::string& text) {
+StackRecording parse_stack_recording(const std::string& text, int process) {
   try {
     const Json json = Json::parse(text);
     StackRecording recording;
@@ -139,7 +140,7 @@ StackRecording parse_stack_recording(const std::string& text) {
     for (const CodeLine& line : recording.lines) processes.push_back(is_process(line));
     for (const Json& profile : json.at("profiles")) {
       if (profile.at("type") != "sampled") throw Error(ErrorKind::kInput, "found a profile without samples");
-      recording.threads.push_back(recorded_thread(profile, recording.lines, processes));
+      recording.threads.push_back(recorded_thread(profile, recording.lines, processes, process));
       const Json& weights = profile.at("weights");
       if (weights.size() != profile.at("samples").size())
         throw Error(ErrorKind::kInput, "found another number of weights than of samples");

@@ -3,6 +3,7 @@
 //
 // Source: https://www.speedscope.app/file-format-schema.json, as written by py-spy 0.4: a profile of each thread, named
 //         `Process 12 Thread 34 "MainThread"`, with its stacks at equal distances. The first frame is the process.
+//         If only one process was recorded, names and stacks do not contain it.
 
 #include <string>
 #include <string_view>
@@ -24,8 +25,8 @@ struct StackRecording {
   std::vector<RecordedThread> threads;
 };
 
-// Throws Error(kInput) for text of another form.
-[[nodiscard]] StackRecording parse_stack_recording(const std::string& text);
+// `process`: that of threads whose names have none. Throws Error(kInput) for text of another form.
+[[nodiscard]] StackRecording parse_stack_recording(const std::string& text, int process = 0);
 
 enum class RecordingKind {
   kAll,          // all threads, also those that wait

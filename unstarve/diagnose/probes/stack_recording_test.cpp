@@ -41,6 +41,19 @@ TEST_CASE("a recording of py-spy") {
   CHECK(parse_stack_recording(whole_paths).lines[0] == CodeLine{"work", "torch/a.py", 3});
 }
 
+TEST_CASE("a recording of one process has its number from the caller") {
+  const StackRecording recording = parse_stack_recording(
+      R"({"profiles":[{"type":"sampled","name":"Thread 72 \"MainThread\"","samples":[[0]],"weights":[0.05]},
+{"type":"sampled","name":"Thread 14 \"Process 9\"","samples":[[0]],"weights":[0.05]}],
+"shared":{"frames":[{"name":"<module>","file":"/home/me/t.py","line":9}]}})",
+      72);
+  REQUIRE(recording.threads.size() == 2);
+  CHECK(recording.threads[0].process == 72);
+  CHECK(recording.threads[0].is_main);
+  CHECK(recording.threads[1].process == 72);
+  CHECK_FALSE(recording.threads[1].is_main);
+}
+
 TEST_CASE("recordings of another form are rejected") {
   const std::string whole = kRecorded;
   for (std::size_t size = 0; size < whole.size(); size += 7)
