@@ -6,8 +6,8 @@
     slow-cases               programs of examples/slow whose planted cause is found first (ours), of all (peer)
     slow-cases-prediction    of the predicted gains, those within 15 % of the real ones (ours), of all (peer)
 
-The program of the first two is examples/slow/healthy_torch.py, which uses all cores. Appends a line to
-build/bench.jsonl like bench/run.py.
+The first two are one measurement and write both lines, and so are the last two. The program of the first two is
+examples/slow/healthy_torch.py, which uses all cores. Appends lines to build/bench.jsonl like bench/run.py.
 """
 
 import argparse
@@ -25,10 +25,10 @@ sys.path.insert(0, str(ROOT))
 from bench import record  # noqa: E402
 from bench.peers import compare  # noqa: E402
 
-PROGRAM = ROOT / "examples" / "slow" / "healthy_torch.py"
+SLOW = ROOT / "examples" / "slow"
+PROGRAM = SLOW / "healthy_torch.py"
 BLOCK_SECONDS = 20  # at least, of a block: the first windows of stacks take part in it as in real runs
 LIMIT_MB = 100
-WITHIN = 0.15
 
 
 class Watched:
@@ -124,20 +124,32 @@ def cost(options):
 
 def slow_cases(options):
     """Lines of slow-cases and slow-cases-prediction."""
-    run = subprocess.run([sys.executable, ROOT / "examples" / "slow" / "run_all.py", "--json", "--pairs",
-                          str(options.pairs), "--unstarve", options.build / "unstarve"],
-                         stdout=subprocess.PIPE, text=True, check=True)
-    result = json.loads(run.stdout)
-    summary = result["summary"]
-    for program in result["programs"]:
+    sys.path.insert(0, str(SLOW))
+    import run_all
+
+    if options.results:
+        reports = [json.loads(path.read_text()) for path in options.results]
+    else:
+        run = subprocess.run([sys.executable, SLOW / "run_all.py", "--json", "--pairs", str(options.pairs), "--seconds",
+                              str(options.seconds), "--unstarve", options.build / "unstarve"],
+                             stdout=subprocess.PIPE, text=True, check=True)
+        reports = [json.loads(run.stdout)]
+    if len({(report["pairs"], report["seconds"]) for report in reports}) > 1:
+        sys.exit("--results: found different --pairs or --seconds; expected files of the same options")
+    programs = {}
+    for report in reports:  # a program that one Python lacks a package for is that of another file
+        for program in report["programs"]:
+            if "skipped" not in program or program["name"] not in programs:
+                programs[program["name"]] = program
+    summary = run_all.summary_of(list(programs.values()))
+    for program in programs.values():
         print(json.dumps(program))
-    errors = [one["error"] for one in result["programs"] if one.get("error") is not None]
-    within = sum(abs(error) <= WITHIN for error in errors)
-    for name, found, all_cases in (("slow-cases", summary["found_first"], summary["planted"]),
-                                   ("slow-cases-prediction", within, len(errors))):
-        share = found / max(all_cases, 1)
-        yield {"name": name, "ours": found, "peer": all_cases, "unit": "programs", "ratio": share, "low": share,
-               "high": share, "healthy_with_findings": summary["healthy_with_findings"], "skipped": summary["skipped"]}
+    for name, found, cases in (("slow-cases", summary["found_first"], summary["planted"]),
+                               ("slow-cases-prediction", summary["within_15_percent"], summary["predicted"])):
+        share = found / max(cases, 1)
+        yield {"name": name, "ours": found, "peer": cases, "unit": "programs", "ratio": share, "low": share,
+               "high": share, "healthy_with_findings": summary["healthy_with_findings"], "skipped": summary["skipped"],
+               "pairs": reports[0]["pairs"], "seconds": reports[0]["seconds"], "job": {"programs": sorted(programs)}}
 
 
 MEASURES = {"watch-cost": cost, "watch-cost-memory": cost, "slow-cases": slow_cases,
@@ -149,6 +161,9 @@ def main():
     parser.add_argument("name", choices=MEASURES)
     parser.add_argument("--pairs", type=int, default=4, help="blocks of each side (default 4; at least 2)")
     parser.add_argument("--seconds", type=float, default=BLOCK_SECONDS, help=f"of a block (at least {BLOCK_SECONDS})")
+    parser.add_argument("--results", type=Path, nargs="+", metavar="FILE",
+                        help="of slow-cases: outputs of examples/slow/run_all.py --json on this machine, which are "
+                             "recorded instead of running the programs; several files: of several Pythons")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     options = parser.parse_args()
     options.pairs = max(2, options.pairs)
@@ -156,9 +171,9 @@ def main():
     machine = record.machine(len(os.sched_getaffinity(0)))
     for line in MEASURES[options.name](options):
         figures = {key: round(value, 4) for key, value in line.items() if isinstance(value, float)}
-        line |= figures | {"status": "measured", "pairs": options.pairs, "seconds": options.seconds, "settings": {},
-                           "job": {"program": PROGRAM.name}, "data": "160 ImageNet photographs", "machine": machine,
-                           "command": f"make bench ONLY='^{line['name']}$'"}
+        defaults = {"pairs": options.pairs, "seconds": options.seconds, "job": {"program": PROGRAM.name}}
+        line = defaults | line | figures | {"status": "measured", "settings": {}, "data": "160 ImageNet photographs",
+                                            "machine": machine, "command": f"make bench ONLY='^{line['name']}$'"}
         record.append(options.build, line)
         more = f"; watching takes {100 * line['cpu_share']:.2f} % of the CPU time" if "cpu_share" in line else ""
         print(f"{line['name']:24} ours {line['ours']:,.1f}  peer {line['peer']:,.1f} {line['unit']}  ratio "

@@ -301,8 +301,8 @@ def main() -> int:
         except ProgramError as error:
             print(f"run_all: {error}", file=sys.stderr)
             failed = True
-    print(json.dumps({"programs": results, "summary": summary_of(results)}, indent=2) if given.json
-          else table_of(results))
+    report = {"pairs": given.pairs, "seconds": given.seconds, "programs": results, "summary": summary_of(results)}
+    print(json.dumps(report, indent=2) if given.json else table_of(results))
     return 1 if failed else 0
 
 

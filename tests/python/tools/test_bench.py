@@ -197,6 +197,34 @@ def test_every_documented_comparison_exists_with_its_peer():
             assert peer.ENVIRONMENT == "" or peer.ENVIRONMENT in ENVIRONMENTS
 
 
+def test_slow_cases_are_recorded_from_results(tmp_path):
+    def program(name, **fields):
+        return {"name": name, "accepted": ["lock"], "rank": 1, "error": 0.1, "within": True, "findings": []} | fields
+
+    skipped = {"name": "jax", "accepted": ["recompilation"], "skipped": "no jax"}
+    reports = [[program("a"), program("b", rank=2, error=-0.3), program("healthy", accepted=[], rank=None), skipped],
+               [program("jax", error=None)]]
+    files = [tmp_path / f"{number}.json" for number in range(2)]
+    for file, programs in zip(files, reports, strict=True):
+        file.write_text(json.dumps({"pairs": 2, "seconds": 8, "programs": programs, "summary": {}}))
+
+    def record(*arguments):
+        return subprocess.run([sys.executable, ROOT / "bench" / "watch.py", "slow-cases", "--build", tmp_path,
+                               "--results", *arguments], capture_output=True, text=True, check=False, timeout=60)
+
+    done = record(*files)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "bench.jsonl").read_text().splitlines()]
+    assert [(line["name"], line["ours"], line["peer"]) for line in lines] == [
+        ("slow-cases", 2, 3), ("slow-cases-prediction", 1, 2)]
+    assert all(line["pairs"] == 2 and line["seconds"] == 8 and line["skipped"] == 0 for line in lines)
+    table = subprocess.run([sys.executable, ROOT / "tools" / "benchmarks_table.py", "--area", "diagnosis", "--results",
+                            tmp_path / "bench.jsonl"], capture_output=True, text=True, check=False, timeout=60)
+    assert "| `slow-cases` | 2.000 programs | 3.000 programs |" in table.stdout, table.stdout + table.stderr
+    files[1].write_text(files[1].read_text().replace('"seconds": 8', '"seconds": 9'))
+    assert "expected files of the same options" in record(*files).stderr
+
+
 def test_every_operation_has_a_benchmark():
     import unstarve as un
 
