@@ -126,7 +126,9 @@ std::string winner_yaml(const TuneResult& result, const std::string& command) {
   if (!result.emulated) return to_yaml(result.winner, comment);
   std::string lines = "# " + comment;
   for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 3) lines.replace(at, 1, "\n# ");
-  return lines + "\n" + to_yaml(result.winner.pipeline);
+  PipelineSpec pipeline = result.winner.pipeline;
+  if (pipeline.output.type == ElementType::kUint8) pipeline.output.normalisation = {};  // a network would apply it
+  return lines + "\n" + to_yaml(pipeline);
 }
 
 Report report_of(const std::vector<TuneResult>& results, const std::string& title, const std::string& command) {

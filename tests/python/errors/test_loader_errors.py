@@ -331,6 +331,8 @@ def test_nan_and_infinity_in_yaml_are_rejected_with_their_node(text, message):
     ("source: {path: P}\n\noutput: {mean: [abc, 1, 1]}",
      'pipeline.output.mean.0.: line 3: found "abc", expected a number'),
     ("source: {path: P}\noutput: {mean: [1, 1]}", "output.mean: line 2: found 2 numbers, expected 3"),
+    ("source: {path: P}\noutput:\n  mean: [0.5, 0.5, 0.5]\n  type: uint8",
+     "pipeline.output.type: line 4: uint8 with output.mean or output.std, .*expected float32"),
     ("source:\n  path: P\n  filter: {labels: [a, [b]]}", r"filter.labels\[1\]: line 3: found a list, expected a text"),
     ("operations:\n- random_resized_crop: {size: 8, scale: [abc, 1]}",
      r'scale\[0\]: line 2: found "abc", expected a number'),

@@ -10,6 +10,17 @@
 #include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
+namespace {
+
+// Settings may have both: their network normalises uint8 pixels on the device.
+void check_not_normalised(const StoreFormat& output) {
+  if (output.type != ElementType::kUint8 || output.normalisation == Normalisation{}) return;
+  throw Error(ErrorKind::kArgument,
+              "output.type: uint8 with output.mean or output.std, whose results are not integers; expected float32, "
+              "bfloat16 or float16, or neither mean nor std");
+}
+
+}  // namespace
 
 SpecDocument read_spec_document(const std::string& text, const std::string& name) {
   const bool settings = YamlMap::parse(text, name.empty() ? "pipeline" : name).has("pipeline");
@@ -24,7 +35,10 @@ SpecDocument read_spec_document(const std::string& text, const std::string& name
     map.finish();
   }
   SpecDocument document{settings, read_pipeline_yaml(pipeline)};
-  check_node(pipeline, [&] { check_spec(document.pipeline); });
+  check_node(pipeline, [&] {
+    check_spec(document.pipeline);
+    if (!settings) check_not_normalised(document.pipeline.output);
+  });
   return document;
 }
 

@@ -24,7 +24,7 @@ inline constexpr int kSettingsVersion = 1;  // version of the settings schema
 
 struct SpecDocument {
   bool settings = false;
-  PipelineSpec pipeline;  // accepted by check_spec()
+  PipelineSpec pipeline;  // accepted by check_spec(); alone, uint8 without mean and std
 };
 
 // `name` identifies the document in messages; if empty, messages begin with "pipeline" or "settings". Of settings, only

@@ -1,8 +1,11 @@
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
 
 namespace unstarve {
@@ -119,6 +122,19 @@ TEST_CASE("errors name path, line, found and expected values") {
   CHECK_THROWS_WITH(read("batch: 3"), Catch::Contains("expected a mapping"));
   CHECK_THROWS_WITH(read("a: [1, 2"), Catch::Contains("not YAML"));
   CHECK_THROWS_AS(read("order: {seed: -1}"), Error);
+}
+
+TEST_CASE("a pipeline of uint8 pixels has no normalisation, but that of a network's settings may have one") {
+  const auto document = [](const std::string& text) { return read_spec_document(text, "p.yaml").pipeline.output; };
+  for (const char* const constants : {"mean: [0.5, 0.5, 0.5]", "std: [0.2, 0.2, 0.2]"}) {
+    const std::string output = fmt::format("source: {{path: photos}}, output: {{{}, type: ", constants);
+    CHECK_THROWS_WITH(document("{" + output + "uint8}}"),
+                      Catch::StartsWith("p.yaml.output.type: line 1: uint8 with output.mean or output.std") &&
+                          Catch::Contains("expected float32, bfloat16 or float16"));
+    CHECK(document("{" + output + "float16}}").type == ElementType::kFloat16);
+    CHECK(document("{unstarve: 1, pipeline: {" + output + "uint8}}}").normalisation != Normalisation{});
+  }
+  CHECK(document("output: {type: uint8, mean: [0, 0, 0], std: [1, 1, 1]}").type == ElementType::kUint8);
 }
 
 }  // namespace
