@@ -51,7 +51,8 @@ Command batch_find_command() {
       "  unstarve batch-find photos/ --model resnet18 --report batch.html\n"
       "  unstarve batch-find photos/ --config tuned.yaml --from 16 --to 512 --seconds 10 --json",
       trainer_options({{"--from", "N", "1", "smallest size"},
-                       {"--to", "N", "number of samples", "largest size"},
+                       {"--to", "N", "number of samples, or --from if that is larger",
+                        "largest size; samples repeat in batches that exceed the data"},
                        {"--seconds", "S", "4", "duration of the measurement of each size"},
                        {"--longest", "S", "10 times --seconds", "sizes that would take longer are not measured"},
                        report_option(),

@@ -109,6 +109,13 @@ def test_the_learning_rate_of_adamw_follows_the_square_root():
     assert found["use"]["learning_rate"] == pytest.approx(0.002)
 
 
+def test_samples_repeat_in_a_batch_that_exceeds_the_data():
+    found = result_of("batch-find", "synthetic:classes=4,images=20,size=32,seed=2", *NETWORK, "--from", 64,
+                      "--seconds", 0.2)
+    assert [point["batch"] for point in found["points"]] == [64]
+    assert found["largest"]["reason"] == "64 is the largest size to try"
+
+
 def test_a_memory_limit_ends_the_doubling_before_it_is_reached():
     limit = 500  # the program itself takes 170 MB
     found = result_of("batch-find", DATA, *NETWORK, "--from", 16, "--to", 4096, "--seconds", 0.2, *PATIENT,
