@@ -76,7 +76,6 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
   clock_.emplace(totals, timed);
   if (timed) ++totals.timed_samples;
   current_.file = {};
-  current_.selected_ops = 0;
   for (StepIndex at = 0, end = last(); at < end;)
     at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
   if (current_.file[0] > 0) {  // left to a device
@@ -112,15 +111,13 @@ StepIndex SampleProgram::run(const SelectStep& step, StepIndex at) {
   Random& random = streams_[step.op] = stream_of(step.op);
   with_operation_location(
       step.op, [&] { current_.selection = select_for(*stage_->operations[step.op], current_.header.size, random); });
-  current_.selected_ops = step.op + 1;
   return at + 1;
 }
 
 StepIndex SampleProgram::run(const SelectThroughStep& step, StepIndex at) {
   Random& random = streams_[step.op] = stream_of(step.op);
   with_operation_location(step.op, [&] {
-    if (select_through({step, stage_->operations}, current_.header, current_.selection, random, buffers_.scratch))
-      current_.selected_ops = step.op + 1;
+    (void)select_through({step, stage_->operations}, current_.header, current_.selection, random, buffers_.scratch);
   });
   return at + 1;
 }
@@ -191,7 +188,7 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
   const bool all = current_.selection.region == Rect{0, 0, current_.header.size.width, current_.header.size.height};
   if (how.crop.width == 0 && !all) {  // the whole image is decoded, but the resize reads a part
     const StepIndex next = run(step.decode, at);
-    return current_.file[0] > 0 ? next : run(ApplyStep{step.op}, at);
+    return current_.file[0] > 0 ? next : run(ApplyStep{step.op, OpRegion::kSelected}, at);
   }
   if (leave_to_device(how)) return last();
   const std::int64_t start_ns = decoding_.balance != nullptr ? steady_clock().now_ns() : 0;
@@ -211,20 +208,21 @@ StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
   }
   use_decoded(how);
   clock_->lap(WorkStage::kDecode, buffers_.decoded.bytes());
-  return run(ApplyStep{step.op}, at);
+  return run(ApplyStep{step.op, OpRegion::kSelected}, at);
 }
 
 StepIndex SampleProgram::run(const ApplyStep& step, StepIndex at) {
   const Operation& operation = *stage_->operations[step.op];
+  const std::optional<ResizePart>& part = current_.selection.part;  // set by SelectThroughStep
   with_operation_location(step.op, [&] {
-    if (step.op >= current_.selected_ops) {
+    if (step.region == OpRegion::kSelected && part) {
+      resize_part(current_.frame, *part, buffers_.scratch);
+    } else if (step.region == OpRegion::kSelected || (step.region == OpRegion::kSelectedThrough && part)) {
+      operation.apply(current_.frame, streams_[step.op], buffers_.scratch);
+    } else {
       Random random = stream_of(step.op);
       current_.frame.crop(operation.select(current_.frame.size(), random));
       operation.apply(current_.frame, random, buffers_.scratch);
-    } else if (step.op == 0 && current_.selection.part) {  // the resize, narrowed by SelectThroughStep
-      resize_part(current_.frame, *current_.selection.part, buffers_.scratch);
-    } else {
-      operation.apply(current_.frame, streams_[step.op], buffers_.scratch);
     }
   });
   return at + 1;

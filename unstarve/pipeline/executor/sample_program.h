@@ -77,8 +77,7 @@ class SampleProgram {
     std::int64_t label = 0;
     ImageHeader header;
     Selection selection;
-    OpIndex selected_ops = 0;  // operations below this index drew their region before decoding
-    Frame frame;               // borrows from the buffers or a cache
+    Frame frame;  // borrows from the buffers or a cache
     FileExtent file{};
   };
 
@@ -131,7 +130,7 @@ class SampleProgram {
   CacheFetch fetch_;
   Buffers buffers_;
   std::uint64_t borrowed_ = 0;
-  std::vector<Random> streams_;  // by operation; of those that are selected before decoding
+  std::vector<Random> streams_;  // by operation; continued by ApplyStep for operations that were selected
   Current current_;
   std::optional<StageClock> clock_;  // of the current sample
 };

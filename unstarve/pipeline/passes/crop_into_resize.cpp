@@ -21,6 +21,7 @@ Rewrite pass_crop_into_resize(Plan plan, const PassContext&) {
   std::string reason = fmt::format("{} computes only the pixels that {} reads", resize, crop);
   (void)insert_select(plan);
   insert_step(plan, index_of(plan, SelectStep{0}) + 1, SelectThroughStep{1, 0});
+  apply_step(plan, 1).region = OpRegion::kSelectedThrough;
   return {std::move(plan), true, std::move(reason)};
 }
 

@@ -116,6 +116,11 @@ TEST_CASE("a program with a misplaced, missing or repeated step is not valid") {
     CHECK_FALSE(violation(plan).empty());
   }
   Plan plan = valid;
+  std::get<ApplyStep>(*std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return std::holds_alternative<ApplyStep>(step);
+  })).region = OpRegion::kSelectedThrough;
+  CHECK_THAT(violation(plan), Contains("another region than was drawn"));
+  plan = valid;
   plan.stages[0].sizes.pop_back();
   CHECK_THAT(violation(plan), Contains("sizes"));
 }

@@ -24,7 +24,7 @@ Rewrite pass_resize_into_decode(Plan plan, const PassContext&) {
     return {std::move(plan), false, "the first operation does more than resize the region that it selects"};
   const DecodeStep decode = insert_select(plan);
   plan.steps[index_of(plan, decode)] = DecodeResizeStep{decode, 0};
-  erase_steps(plan, [](const Step& step) { return step == Step(ApplyStep{0}); });
+  erase_steps(plan, [](const Step& step) { return step == Step(ApplyStep{0, OpRegion::kSelected}); });
   std::string reason = fmt::format(
       "{} consumes the rows of a baseline JPEG as they are decoded; the decoded image is "
       "never held in memory{}",

@@ -26,12 +26,22 @@ void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition) 
   std::erase_if(plan.steps, condition);
 }
 
+ApplyStep& apply_step(Plan& plan, OpIndex op) {
+  const auto found = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
+    const auto* const apply = std::get_if<ApplyStep>(&step);
+    return apply != nullptr && apply->op == op;
+  });
+  return std::get<ApplyStep>(*found);
+}
+
 DecodeStep& insert_select(Plan& plan) {
   const auto decode = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
     return std::holds_alternative<DecodeStep>(step) || std::holds_alternative<DecodeResizeStep>(step);
   });
-  if (find_step<SelectStep>(plan) == nullptr)
+  if (find_step<SelectStep>(plan) == nullptr) {
     insert_step(plan, static_cast<StepIndex>(decode - plan.steps.begin()), SelectStep{0});
+    apply_step(plan, 0).region = OpRegion::kSelected;
+  }
   return *decode_step(plan);
 }
 

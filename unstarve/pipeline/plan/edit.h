@@ -15,6 +15,8 @@ namespace unstarve {
 void insert_step(Plan& plan, StepIndex at, const Step& step);
 void erase_steps(Plan& plan, const std::function<bool(const Step&)>& condition);
 
+// The step that applies `op`. Precondition: there is one.
+[[nodiscard]] ApplyStep& apply_step(Plan& plan, OpIndex op);
 // Inserts the step that draws the region of the first operation before decoding, unless there is one, and returns the
 // decode step. Precondition: encoded images, at least one operation, no cache of pixels.
 DecodeStep& insert_select(Plan& plan);

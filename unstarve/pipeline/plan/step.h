@@ -46,7 +46,8 @@ struct UsePixelsStep : NoParameters {};
 // Parses the header of the encoded image; its logical size is known from here on.
 struct OpenStep : NoParameters {};
 
-// Draws the region that operation `op` reads before the image is decoded: the region that the decode step produces.
+// Draws the region that operation `op` reads before the image is decoded: the region that the decode step produces. Its
+// ApplyStep has kSelected.
 struct SelectStep {
   OpIndex op = 0;
   friend bool operator==(const SelectStep&, const SelectStep&) = default;
@@ -57,7 +58,7 @@ enum class Reduction { kNever, kAllowed };
 
 // Draws the region that `op` reads of the output of `resize`, and narrows the selection of `resize` to the pixels that
 // this region depends on. Does nothing for an image where that is impossible: one decoded at a reduced scale, or a
-// region beyond the image's edges. ApplyStep(op) draws it then.
+// region beyond the image's edges. Its ApplyStep (kSelectedThrough) draws it then.
 struct SelectThroughStep {
   OpIndex op = 0;
   OpIndex resize = 0;                       // the first operation
@@ -79,17 +80,25 @@ struct DecodeStep {
   friend bool operator==(const DecodeStep&, const DecodeStep&) = default;
 };
 
-// Decodes the opened image and applies `op`, a resize, to the rows as they are decoded. Images that cannot be decoded
-// row by row are decoded first and resized afterwards, with equal results.
+// Decodes the opened image and applies `op`, a resize of the selected region, to the rows as they are decoded. Images
+// that cannot be decoded row by row are decoded first and resized afterwards, with equal results.
 struct DecodeResizeStep {
   DecodeStep decode{};
   OpIndex op = 0;
   friend bool operator==(const DecodeResizeStep&, const DecodeResizeStep&) = default;
 };
 
-// Applies operation `op` to the region that it reads, and draws that region first unless an earlier step has.
+// The region of its input that an operation reads.
+enum class OpRegion {
+  kDrawn,            // drawn by ApplyStep itself
+  kSelected,         // drawn by SelectStep, and decoded; narrowed by SelectThroughStep, if that follows
+  kSelectedThrough,  // drawn by SelectThroughStep; by ApplyStep for an image where that is impossible
+};
+
+// Applies operation `op` to the region that it reads.
 struct ApplyStep {
   OpIndex op = 0;
+  OpRegion region = OpRegion::kDrawn;
   friend bool operator==(const ApplyStep&, const ApplyStep&) = default;
 };
 

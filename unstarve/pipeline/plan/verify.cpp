@@ -61,6 +61,7 @@ class Walk {
     expect(step.resize == 0 && selected_, "selects through a resize that is not selected");
     expect(step.op == 1, "selects through an operation that does not come directly before");
     expect(step.op < operations(), "selects an operation that does not exist");
+    selected_through_ = true;
   }
   void visit(const DecodeStep& step) {
     expect(opened_, "decodes an image that is not opened");
@@ -73,11 +74,15 @@ class Walk {
   }
   void visit(const DecodeResizeStep& step) {
     visit(step.decode);
-    visit(ApplyStep{step.op});
+    visit(ApplyStep{step.op, OpRegion::kSelected});
   }
   void visit(const ApplyStep& step) {
     expect(pixels_, "applies an operation before there are pixels");
     expect(step.op == applied_ && step.op < operations(), "applies an operation out of order");
+    const OpRegion drawn = step.op == 0 && selected_           ? OpRegion::kSelected
+                           : step.op == 1 && selected_through_ ? OpRegion::kSelectedThrough
+                                                               : OpRegion::kDrawn;
+    expect(step.region == drawn, "applies an operation to another region than was drawn for it");
     ++applied_;
   }
   void visit(const MaterialiseStep&) { expect(pixels_, "materialises before there are pixels"); }
@@ -101,7 +106,7 @@ class Walk {
 
   const Plan& plan_;
   const bool cache_hit_;
-  bool read_ = false, opened_ = false, selected_ = false, pixels_ = false, stored_ = false;
+  bool read_ = false, opened_ = false, selected_ = false, selected_through_ = false, pixels_ = false, stored_ = false;
   std::size_t applied_ = 0;  // operations, the first ones
   std::optional<StepIndex> jump_;
   std::string problem_;
