@@ -26,42 +26,30 @@ bool Delivery::may_open() const {
 
 Slot& Delivery::open() {
   Slot& slot = pool_.acquire();
-  const Order& order = order_.of_epoch(next_.epoch);
-  slot.epoch = next_.epoch;
-  slot.batch = next_.batch;
-  slot.last_of_epoch = next_.batch + 1 == order.batches_per_epoch();
-  slot.samples = static_cast<std::size_t>(order.batch_samples(next_.batch));
-  slot.real = static_cast<std::size_t>(order.real_samples(next_.batch));
-  slot.unfinished = slot.samples;
-  slot.placed = 0;
-  slot.complete = false;
-  slot.failure.reset();
-  std::fill(slot.good.begin(), slot.good.end(), std::uint8_t{1});
+  slot.batch = order_.batch(next_.epoch, next_.batch);
+  slot.fill = BatchFill(slot.batch.samples);
+  std::fill(slot.arrays.good.begin(), slot.arrays.good.end(), std::uint8_t{1});
   open_.push(slot);
-  next_ = slot.last_of_epoch ? BatchPosition{next_.epoch + 1, 0} : BatchPosition{next_.epoch, next_.batch + 1};
+  next_ = slot.batch.last_of_epoch ? BatchPosition{next_.epoch + 1, 0} : BatchPosition{next_.epoch, next_.batch + 1};
   return slot;
 }
 
 bool Delivery::finish(const Claim& claim, std::optional<Error> failure, std::size_t failure_index) {
   const std::lock_guard lock(mutex_);
-  Slot& slot = *claim.slot;
-  if (failure && (!slot.failure || failure_index < slot.failure_index)) {
-    slot.failure = std::move(failure);
-    slot.failure_index = failure_index;
-  }
-  slot.unfinished -= claim.count;
-  return slot.unfinished == 0;
+  return claim.slot->fill.finish(claim.count, std::move(failure), failure_index);
 }
 
 void Delivery::publish(Slot& slot) {
   {
     const std::lock_guard lock(mutex_);
-    slot.complete = true;
+    slot.fill.set_complete();
   }
   ready_.notify_all();
 }
 
-bool Delivery::next_is_ready() const { return closed_ || (open_.empty() ? exhausted() : open_.first().complete); }
+bool Delivery::next_is_ready() const {
+  return closed_ || (open_.empty() ? exhausted() : open_.first().fill.complete());
+}
 
 void Delivery::request() {
   const bool first = requested_ <= open_.taken();
@@ -113,8 +101,8 @@ Slot* Delivery::take() {
   Slot& slot = open_.first();
   open_.pop();
   pool_.hold();
-  if (!slot.failure) {
-    delivered_ = {slot.epoch, slot.batch + 1};
+  if (!slot.fill.failure()) {
+    delivered_ = {slot.batch.epoch, slot.batch.index + 1};
     note_taken(slot);
   }
   advance();
@@ -124,7 +112,7 @@ Slot* Delivery::take() {
 
 const Slot* Delivery::peek() const {
   const std::lock_guard lock(mutex_);
-  return closed_ || open_.empty() || !open_.first().complete ? nullptr : &open_.first();
+  return closed_ || open_.empty() || !open_.first().fill.complete() ? nullptr : &open_.first();
 }
 
 void Delivery::release(Slot& slot) {

@@ -47,13 +47,13 @@ bool work_once(Delivery& delivery, const RunOrder& order, std::uint64_t bad = kN
   std::optional<Error> failure;
   std::size_t failure_index = 0;
   for (std::size_t i = 0; i < claim->count; ++i) {
-    claim->slot->ids[claim->slot_index + i] = ids[i];
+    claim->slot->arrays.ids[claim->slot_index + i] = ids[i];
     if (ids[i] != bad) continue;
     failure = Error(ErrorKind::kInput, "bad sample");
     failure_index = claim->slot_index + i;
   }
   if (!delivery.finish(*claim, std::move(failure), failure_index)) return true;
-  claim->slot->kept = claim->slot->samples;
+  claim->slot->delivered.samples = claim->slot->batch.samples;
   delivery.publish(*claim->slot);
   return true;
 }
@@ -78,12 +78,13 @@ std::vector<Taken> take_batches(Delivery& delivery, const RunOrder& order, std::
   while (taken.size() < most) {
     Slot* const slot = delivery.take();
     if (slot == nullptr) break;
-    const auto samples = static_cast<std::ptrdiff_t>(slot->samples);
-    taken.push_back({slot->epoch,
-                     slot->batch,
-                     {slot->ids.begin(), slot->ids.begin() + samples},
-                     slot->last_of_epoch,
-                     slot->failure.has_value()});
+    const auto samples = static_cast<std::ptrdiff_t>(slot->batch.samples);
+    const std::vector<std::uint64_t>& ids = slot->arrays.ids;
+    taken.push_back({slot->batch.epoch,
+                     slot->batch.index,
+                     {ids.begin(), ids.begin() + samples},
+                     slot->batch.last_of_epoch,
+                     slot->fill.failure().has_value()});
     delivery.release(*slot);
   }
   delivery.close();
@@ -192,7 +193,7 @@ TEST_CASE("delivery: the failure at the lowest index is kept") {
   CHECK(delivery->finish(*first, Error(ErrorKind::kInput, "earlier"), 4));
   delivery->publish(*first->slot);
   REQUIRE(delivery->peek() != nullptr);
-  CHECK(std::string(delivery->peek()->failure->what()) == "earlier");
+  CHECK(std::string(delivery->peek()->fill.failure()->what()) == "earlier");
 }
 
 TEST_CASE("delivery: close() wakes workers and the consumer, and nothing is delivered afterwards") {
@@ -220,7 +221,7 @@ void fill(Delivery& delivery) {
     if (claim->slot == nullptr) delivery.place(*claim);
     samples += claim->count;
     if (!delivery.finish(*claim)) continue;
-    claim->slot->kept = claim->slot->samples;
+    claim->slot->delivered.samples = claim->slot->batch.samples;
     delivery.publish(*claim->slot);
   }
 }
@@ -279,7 +280,7 @@ TEST_CASE("delivery: prefetch can be raised and lowered during the run") {
   const auto take = [&] {
     Slot* const slot = delivery->take();
     REQUIRE(slot);
-    CHECK(slot->batch == next++);
+    CHECK(slot->batch.index == next++);
     delivery->release(*slot);
   };
   delivery->set_prefetch(1);

@@ -16,21 +16,21 @@ std::optional<Claim> ExactDelivery::claim(std::size_t most) {
     next_index_ = 0;
     work_.notify_all();  // other workers may wait for samples of this batch
   }
-  const Slot& slot = *filling_;
-  const Claim claim{.epoch = slot.epoch,
-                    .batch = slot.batch,
+  const RunBatch& batch = filling_->batch;
+  const Claim claim{.epoch = batch.epoch,
+                    .batch = batch.index,
                     .index = next_index_,
-                    .count = std::min(most, slot.samples - next_index_),
+                    .count = std::min(most, batch.samples - next_index_),
                     .read_ahead = read_ahead_,
                     .slot = filling_,
                     .slot_index = next_index_};
   next_index_ += claim.count;
-  if (next_index_ == slot.samples) filling_ = nullptr;
+  if (next_index_ == batch.samples) filling_ = nullptr;
   return claim;
 }
 
 std::optional<std::uint64_t> ExactDelivery::first_unclaimed() const {
-  if (filling_ != nullptr) return order_.number(filling_->epoch, filling_->batch, next_index_);
+  if (filling_ != nullptr) return order_.number(filling_->batch.epoch, filling_->batch.index, next_index_);
   if (exhausted()) return {};
   return order_.number(next_.epoch, next_.batch, 0);
 }

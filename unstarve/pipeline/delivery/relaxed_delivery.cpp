@@ -22,7 +22,7 @@ bool RelaxedDelivery::within_window(std::uint64_t number) const {
 
 void RelaxedDelivery::advance() {
   if (closed_) return;
-  while (may_open()) open_samples_ += open().samples;
+  while (may_open()) open_samples_ += open().batch.samples;
   const std::uint64_t before = claimable_;
   while (claimable_ < open_samples_ && within_window(claimable_)) ++claimable_;
   if (claimable_ == before) return;
@@ -46,14 +46,15 @@ void RelaxedDelivery::place(Claim& claim) {
   const std::lock_guard lock(mutex_);
   // A position exists: in every epoch, as many numbers are claimable as the open batches have positions.
   std::uint64_t sequence = filler ? open_.opened() - 1 : unplaced_from_;
-  const auto is_full = [&](std::uint64_t at) { return open_.at(at).placed == open_.at(at).real; };
+  const auto is_full = [&](std::uint64_t at) { return open_.at(at).fill.placed() == open_.at(at).batch.real; };
+  const auto batch_at = [&](std::uint64_t at) -> const RunBatch& { return open_.at(at).batch; };
   if (filler)
-    while (open_.at(sequence).epoch != claim.epoch || open_.at(sequence).batch != claim.batch) --sequence;
+    while (batch_at(sequence).epoch != claim.epoch || batch_at(sequence).index != claim.batch) --sequence;
   else
-    while (open_.at(sequence).epoch != claim.epoch || is_full(sequence)) ++sequence;
+    while (batch_at(sequence).epoch != claim.epoch || is_full(sequence)) ++sequence;
   claim.slot = &open_.at(sequence);
-  claim.slot_index = filler ? claim.index : claim.slot->placed++;
-  claim.slot->numbers[claim.slot_index] = number;
+  claim.slot_index = filler ? claim.index : claim.slot->fill.place();
+  claim.slot->arrays.numbers[claim.slot_index] = number;
   while (unplaced_from_ < open_.opened() && is_full(unplaced_from_)) ++unplaced_from_;
   placed_.settle(number);
   advance();
@@ -69,7 +70,7 @@ bool RelaxedDelivery::begin_read_ahead(ReadAhead& reading) {
 }
 
 void RelaxedDelivery::note_taken(const Slot& slot) {
-  for (std::size_t i = 0; i < slot.samples; ++i) taken_.settle(slot.numbers[i]);
+  for (std::size_t i = 0; i < slot.batch.samples; ++i) taken_.settle(slot.arrays.numbers[i]);
 }
 
 void RelaxedDelivery::describe_progress(RankProgress& progress) const {

@@ -19,19 +19,8 @@ SlotPool::SlotPool(const SlotLayout& layout, SlotLimits limits, Device& device)
 }
 
 std::list<Slot> SlotPool::make() const {
-  const std::size_t samples = layout_.samples, bytes = layout_.sample_bytes * (samples + (layout_.padded ? 1 : 0));
   std::list<Slot> made(1);
-  Slot& slot = made.front();
-  // Not accessed here, so that the workers cause the page faults in parallel, and the first batch only those of its
-  // slot.
-  slot.memory = layout_.pinned ? device_.allocate_pinned(bytes) : allocate_untouched(bytes);
-  slot.labels.resize(samples);
-  slot.ids.resize(samples);
-  slot.good.resize(samples);
-  slot.targets.resize(samples * layout_.classes);
-  if (layout_.padded) slot.sizes.resize(samples);
-  if (layout_.files) slot.files.resize(samples);
-  if (layout_.numbered) slot.numbers.resize(samples);
+  made.front().arrays = make_arrays(layout_, device_);
   return made;
 }
 

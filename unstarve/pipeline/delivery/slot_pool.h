@@ -10,57 +10,14 @@
 // Failure:   Error(kMemory) if the device has no memory for a slot.
 
 #include <cstddef>
-#include <cstdint>
 #include <list>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "unstarve/core/error.h"
-#include "unstarve/core/image.h"
-#include "unstarve/device/device.h"
-#include "unstarve/pipeline/plan/sample_extent.h"
+#include "unstarve/pipeline/delivery/slot.h"
 #include "unstarve/storage/cache/byte_budget.h"
 
 namespace unstarve {
-
-// The memory of one batch and the facts about it. Vectors have one element per sample, if not stated otherwise.
-struct Slot {
-  std::unique_ptr<Memory> memory;
-  std::vector<std::int64_t> labels;
-  std::vector<std::uint64_t> ids;
-  std::vector<std::uint8_t> good;      // 0: skipped by the error policy
-  std::vector<float> targets;          // samples x classes; empty without batch operations
-  std::vector<PixelExtent> sizes;      // before padding; empty unless batches are padded
-  std::vector<FileExtent> files;       // empty unless a device takes part in decoding
-  std::vector<std::uint64_t> numbers;  // of the samples in the run; relaxed order only
-
-  std::uint32_t epoch = 0;
-  std::uint64_t batch = 0;  // within the epoch
-  bool last_of_epoch = false;
-  std::size_t samples = 0;      // to be filled
-  std::size_t unfinished = 0;   // not yet reported by Delivery::finish()
-  std::size_t placed = 0;       // real samples with a position in this slot; relaxed order only
-  std::size_t real = 0;         // the first samples: those of the epoch, without fillers of the last batch of all ranks
-  std::size_t kept = 0;         // delivered: the good samples without gaps, and copies of them
-  std::size_t valid = 0;        // the first of those, which are real and not copies
-  std::size_t pixel_bytes = 0;  // of the delivered samples
-  Size size;                    // of each delivered sample
-  bool complete = false;
-  std::optional<Error> failure;  // of the bad sample at the lowest index, else of a step of the whole batch
-  std::size_t failure_index = 0;
-};
-
-struct SlotLayout {
-  std::size_t samples = 0;       // per batch
-  std::size_t sample_bytes = 0;  // of the largest sample
-  std::size_t slot_bytes = 0;    // of a whole slot, as reported by memory_bytes()
-  std::size_t classes = 0;       // of the targets
-  bool padded = false;           // samples vary in size; a slot has room for one more, as scratch memory
-  bool files = false;            // samples may be delivered as files
-  bool numbered = false;         // relaxed order
-  bool pinned = false;
-};
 
 struct SlotLimits {
   int prefetch = 2;

@@ -1,7 +1,7 @@
 #pragma once
 // Runs the plan's batch steps (plan/step.h) on a slot whose samples are all written.
 //
-// Sets the slot's size, kept, valid and pixel_bytes. A slot with a failure, or without a good sample, is left as it is
+// Sets what the slot delivers. A slot with a failure, or without a good sample, is left as it is
 // from that step on.
 //
 // Threads: the worker that finished the batch. Failure: throws Error for a sample that does not fit a batch operation.

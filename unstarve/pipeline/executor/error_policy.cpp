@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "unstarve/pipeline/delivery/slot_pool.h"
+#include "unstarve/pipeline/delivery/slot.h"
 #include "unstarve/pipeline/executor/resources.h"
 
 namespace unstarve {
@@ -40,28 +40,28 @@ std::uint64_t ErrorPolicy::replacement(std::uint64_t id, std::uint64_t attempts)
 
 std::optional<Error> ErrorPolicy::failure_of_empty(const Slot& slot) const {
   const std::uint64_t world = order_.world();
-  const bool whole_epoch = slot.last_of_epoch && empty_batches_ + 1 >= order_.batches_per_epoch();
+  const bool whole_epoch = slot.batch.last_of_epoch && empty_batches_ + 1 >= order_.batches_per_epoch();
   if (world == 1 && !whole_epoch) return {};
   const std::string reason = [&] {
     const std::lock_guard lock(mutex_);
-    const auto first = bad_.find(slot.ids.front());
-    return first == bad_.end() ? resources_.dataset->location(slot.ids.front()) : first->second.reason;
+    const auto first = bad_.find(slot.arrays.ids.front());
+    return first == bad_.end() ? resources_.dataset->location(slot.arrays.ids.front()) : first->second.reason;
   }();
   if (world == 1)
     return Error(ErrorKind::kInput, fmt::format("every sample of epoch {} is bad, and errors: skip leaves none; "
                                                 "the first of its last batch: {}",
-                                                slot.epoch, reason));
+                                                slot.batch.epoch, reason));
   return Error(
       ErrorKind::kInput,
       fmt::format(
           "every sample of epoch {} batch {} is bad; expected at least one good sample, because each of {} ranks "
           "must have equally many batches. Use errors: replace, or larger batches. The first: {}",
-          slot.epoch, slot.batch, world, reason));
+          slot.batch.epoch, slot.batch.index, world, reason));
 }
 
 bool ErrorPolicy::leaves_out(const Slot& slot) const {
-  if (slot.failure || slot.kept > 0 || failure_of_empty(slot)) return false;
-  return !(deliver_epoch_ends_ && slot.last_of_epoch);
+  if (slot.fill.failure() || slot.delivered.samples > 0 || failure_of_empty(slot)) return false;
+  return !(deliver_epoch_ends_ && slot.batch.last_of_epoch);
 }
 
 std::vector<BadSample> ErrorPolicy::bad_samples(std::size_t most) const {

@@ -40,9 +40,8 @@ struct Policy {
 
 Slot empty_batch(std::uint64_t batch, bool last) {
   Slot slot;
-  slot.batch = batch;
-  slot.last_of_epoch = last;
-  slot.ids = {batch * 2};
+  slot.batch = {.index = batch, .last_of_epoch = last};
+  slot.arrays.ids = {batch * 2};
   return slot;
 }
 
@@ -92,7 +91,7 @@ TEST_CASE("error policy: an empty batch is left out unless it is needed") {
   Policy p(OnError::kSkip, {});
   CHECK(p.policy.leaves_out(empty_batch(0, false)));
   Slot good = empty_batch(0, false);
-  good.kept = 1;
+  good.delivered.samples = 1;
   CHECK_FALSE(p.policy.leaves_out(good));
   // The whole epoch is empty.
   for (int i = 0; i < 3; ++i) p.policy.note_batch(0, true);

@@ -129,7 +129,7 @@ bool Loader::State::await_batch(std::chrono::milliseconds timeout) {
   while (delivery->wait(timeout)) {
     const Slot* const next = delivery->peek();
     if (next == nullptr || !errors.leaves_out(*next)) return true;
-    errors.note_batch(next->epoch, true);
+    errors.note_batch(next->batch.epoch, true);
     delivery->release(*delivery->take());
   }
   notify_if_all_held();
@@ -165,18 +165,18 @@ std::optional<Batch> Loader::next() {
   if (slot == nullptr) return {};
 
   Batch batch(*slot, s.delivery);  // its destructor returns the slot
-  if (slot->failure) {
+  if (const std::optional<Error>& failure = slot->fill.failure()) {
     close();
-    throw Error(*slot->failure);
+    throw Error(*failure);
   }
-  const bool empty = slot->kept == 0;
+  const bool empty = slot->delivered.samples == 0;
   if (const auto failure = empty ? s.errors.failure_of_empty(*slot) : std::nullopt) {
     close();
     throw Error(*failure);
   }
-  s.errors.note_batch(slot->epoch, empty);
+  s.errors.note_batch(slot->batch.epoch, empty);
   s.consumption.batches.fetch_add(1, std::memory_order_relaxed);
-  s.consumption.samples.fetch_add(static_cast<std::int64_t>(slot->valid), std::memory_order_relaxed);
+  s.consumption.samples.fetch_add(static_cast<std::int64_t>(slot->delivered.valid), std::memory_order_relaxed);
   return batch;
 }
 

@@ -52,7 +52,7 @@ class Worker {
       shared_.errors.count_tried(claim->count);
       if (shared_.delivery.finish(*claim, std::move(failure.error), failure.index)) {
         Slot& slot = *claim->slot;
-        if (auto error = error_of([&] { complete_batch(shared_.run, slot); })) slot.failure = std::move(error);
+        if (auto error = error_of([&] { complete_batch(shared_.run, slot); })) slot.fill.fail(std::move(*error));
         shared_.delivery.publish(slot);
       }
       if (now >= shared_.periodic.due_ns.load(std::memory_order_relaxed)) shared_.periodic.call(now);
@@ -112,13 +112,14 @@ class Worker {
   }
 
   void write(const ErrorPolicy::Outcome& made, Slot& slot, std::size_t index, bool timed) {
-    slot.ids[index] = made.id;
-    slot.labels[index] = made.label;
-    slot.good[index] = made.good ? 1 : 0;
+    BatchArrays& arrays = slot.arrays;
+    arrays.ids[index] = made.id;
+    arrays.labels[index] = made.label;
+    arrays.good[index] = made.good ? 1 : 0;
     if (!made.good) return;
-    const Size size = program_.store(slot.memory->data() + index * program_.sample_bytes(), timer_.totals(), timed);
-    if (!slot.sizes.empty()) slot.sizes[index] = {size.height, size.width};
-    if (!slot.files.empty()) slot.files[index] = program_.file();
+    const Size size = program_.store(arrays.memory->data() + index * program_.sample_bytes(), timer_.totals(), timed);
+    if (!arrays.sizes.empty()) arrays.sizes[index] = {size.height, size.width};
+    if (!arrays.files.empty()) arrays.files[index] = program_.file();
   }
 
   // Takes the record of the claim's sample `i` from the read-ahead into program_.record(), if there is a read-ahead.

@@ -37,6 +37,12 @@ const RunOrder::Stretch& RunOrder::stretch_of(std::uint32_t epoch) const {
   return *std::prev(after);
 }
 
+RunBatch RunOrder::batch(std::uint32_t epoch, std::uint64_t index) const {
+  const Order& order = of_epoch(epoch);
+  return {epoch, index, index + 1 == order.batches_per_epoch(), static_cast<std::size_t>(order.batch_samples(index)),
+          static_cast<std::size_t>(order.real_samples(index))};
+}
+
 std::uint64_t RunOrder::samples() const {
   if (epochs_ == 0) return std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t end = std::uint64_t{first_epoch_} + epochs_;  // the epoch after the last one

@@ -13,6 +13,15 @@
 
 namespace unstarve {
 
+// A batch of this rank.
+struct RunBatch {
+  std::uint32_t epoch = 0;
+  std::uint64_t index = 0;  // within the epoch
+  bool last_of_epoch = false;
+  std::size_t samples = 0;
+  std::size_t real = 0;  // the first samples: those of the epoch, without fillers of the last batch of all ranks
+};
+
 class RunOrder {
  public:
   struct EpochSample {
@@ -29,6 +38,7 @@ class RunOrder {
     return epoch == start_.epoch ? first_ : stretch_of(epoch).order;
   }
   [[nodiscard]] bool has(std::uint32_t epoch) const { return epochs_ == 0 || epoch - first_epoch_ < epochs_; }
+  [[nodiscard]] RunBatch batch(std::uint32_t epoch, std::uint64_t index) const;
   // Samples of this rank in the whole run.
   [[nodiscard]] std::uint64_t samples() const;
   [[nodiscard]] std::uint64_t number(std::uint32_t epoch, std::uint64_t batch, std::uint64_t index) const;

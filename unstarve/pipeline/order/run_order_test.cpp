@@ -37,6 +37,25 @@ TEST_CASE("samples of a run are numbered, and a number identifies epoch and samp
   }
 }
 
+TEST_CASE("a batch of the run has its number of samples, those that are no fillers, and whether it ends its epoch") {
+  for (const int rank : {0, 1}) {
+    OrderSpec spec;
+    spec.rank = rank;
+    spec.world = 2;
+    const RunOrder run(Order(spec, {4, LastBatch::kKeep}, 11), {}, 0);  // 8 and 3 samples of both ranks
+    const RunBatch first = run.batch(3, 0), last = run.batch(3, 1);
+    CHECK(first.epoch == 3);
+    CHECK(first.index == 0);
+    CHECK_FALSE(first.last_of_epoch);
+    CHECK(first.samples == 4);
+    CHECK(first.real == 4);
+    CHECK(last.index == 1);
+    CHECK(last.last_of_epoch);
+    CHECK(last.samples == 2);
+    CHECK(last.real == (rank == 0 ? 2 : 1));
+  }
+}
+
 TEST_CASE("a start after the last batch is the beginning of the next epoch") {
   const Order order(OrderSpec{}, {10, LastBatch::kDrop}, 57);
   CHECK(RunOrder(order, {4, 0, 50}, 0).start() == EpochPosition{5, 0, 0});

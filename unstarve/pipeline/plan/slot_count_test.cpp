@@ -51,7 +51,7 @@ struct Growing {
     const auto claim = delivery.claim(1000);
     REQUIRE(claim);
     REQUIRE(delivery.finish(*claim));
-    claim->slot->kept = claim->slot->samples;
+    claim->slot->delivered.samples = claim->slot->batch.samples;
     delivery.publish(*claim->slot);
   }
   std::size_t slots() const { return delivery.memory_bytes() / 1000; }

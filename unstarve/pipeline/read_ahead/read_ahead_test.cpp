@@ -264,7 +264,7 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
           if (std::string(error.what()).find(dataset->location(id) + ":") == std::string::npos)
             failures += error.what();
         }
-        claim->slot->labels[i] = label;
+        claim->slot->arrays.labels[i] = label;
       }
       if (delivery.finish(*claim)) delivery.publish(*claim->slot);
     }
@@ -284,7 +284,7 @@ std::vector<std::int64_t> read_in_turns(const std::shared_ptr<CountingSet>& data
   for (std::size_t batches = 0; batches < most_batches; ++batches) {
     Slot* const slot = delivery.take();
     if (!slot) break;
-    labels.insert(labels.end(), slot->labels.begin(), slot->labels.end());
+    labels.insert(labels.end(), slot->arrays.labels.begin(), slot->arrays.labels.end());
     delivery.release(*slot);
   }
   meddler = {};
