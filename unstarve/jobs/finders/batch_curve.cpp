@@ -81,18 +81,6 @@ std::optional<int> next_to_multiple(int batch) {
   return batch - kOffMultiple;
 }
 
-const char* to_string(ScalingRule rule) noexcept { return rule == ScalingRule::kLinear ? "linear" : "square root"; }
-
-ScalingRule scaling_rule(OptimiserName name) noexcept {
-  const bool adaptive = name == OptimiserName::kAdamw || name == OptimiserName::kLamb;
-  return adaptive ? ScalingRule::kSquareRoot : ScalingRule::kLinear;
-}
-
-double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule) {
-  const double factor = static_cast<double>(new_batch) / batch;
-  return rate * (rule == ScalingRule::kLinear ? factor : std::sqrt(factor));
-}
-
 std::vector<LayerShape> unaligned_layers(std::span<const LayerShape> layers) {
   std::vector<LayerShape> unaligned;
   for (const LayerShape& layer : layers) {

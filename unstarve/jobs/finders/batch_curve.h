@@ -1,6 +1,5 @@
 #pragma once
-// The analysis of measurements at several batch sizes: the memory of a larger size, the knee of the throughput, and the
-// learning rate of another size.
+// The analysis of measurements at several batch sizes: the memory of a larger size and the knee of the throughput.
 //
 // Threads: plain data and pure functions. Points are in the order of the batch size, each size once.
 
@@ -68,15 +67,6 @@ inline constexpr double kKneeShare = 0.95;
 [[nodiscard]] int round_to_eight(int batch);
 // A size next to `batch` that is not a multiple of 8; none unless `batch` is one and at least 16.
 [[nodiscard]] std::optional<int> next_to_multiple(int batch);
-
-// How the learning rate follows the batch size.
-enum class ScalingRule {
-  kLinear,      // sgd, lars: Goyal et al., arXiv:1706.02677
-  kSquareRoot,  // adamw, lamb: Malladi et al., arXiv:2205.10287; You et al., arXiv:1904.00962
-};
-[[nodiscard]] const char* to_string(ScalingRule rule) noexcept;  // "linear", "square root"
-[[nodiscard]] ScalingRule scaling_rule(OptimiserName name) noexcept;
-[[nodiscard]] double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule);
 
 // The layers whose number of input or output channels is not a multiple of 8, which the fast kernels of GPUs require or
 // pad to. Image channels (the inputs of the first layer) and classes (the outputs of the last one) do not count.

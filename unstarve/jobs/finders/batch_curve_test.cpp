@@ -141,16 +141,6 @@ TEST_CASE("sizes are rounded to multiples of 8, and the size next to one is not 
   CHECK_FALSE(next_to_multiple(60));
 }
 
-TEST_CASE("the learning rate follows the batch by the rule of the optimiser") {
-  CHECK(scaling_rule(OptimiserName::kSgd) == ScalingRule::kLinear);
-  CHECK(scaling_rule(OptimiserName::kLars) == ScalingRule::kLinear);
-  CHECK(scaling_rule(OptimiserName::kAdamw) == ScalingRule::kSquareRoot);
-  CHECK(scaling_rule(OptimiserName::kLamb) == ScalingRule::kSquareRoot);
-  CHECK(scaled_rate(0.1, 32, 128, ScalingRule::kLinear) == Approx(0.4));
-  CHECK(scaled_rate(0.1, 32, 128, ScalingRule::kSquareRoot) == Approx(0.2));
-  CHECK(scaled_rate(0.1, 64, 64, ScalingRule::kSquareRoot) == Approx(0.1));
-}
-
 TEST_CASE("layers with channels that are not multiples of 8 are listed, but not images, classes and depthwise groups") {
   std::vector<LayerShape> layers{{"conv1", 3, 64, 224, 7, 2, 3},
                                  {"layer1.0.conv1", 64, 60, 56, 3, 1, 1},

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <type_traits>
 #include <utility>
@@ -335,8 +336,22 @@ void notify_done_on_host(const PipelineSpec& pipeline) {
                   device.decode == DecodeOn::kHost ? "with bit-equal results" : "with the host's decoder"));
 }
 
+const char* to_string(ScalingRule rule) noexcept { return rule == ScalingRule::kLinear ? "linear" : "square root"; }
+
+ScalingRule scaling_rule(OptimiserName name) noexcept {
+  const bool adaptive = name == OptimiserName::kAdamw || name == OptimiserName::kLamb;
+  return adaptive ? ScalingRule::kSquareRoot : ScalingRule::kLinear;
+}
+
+double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule) {
+  const double factor = static_cast<double>(new_batch) / batch;
+  return rate * (rule == ScalingRule::kLinear ? factor : std::sqrt(factor));
+}
+
 void set_batch(Settings& settings, int batch) {
-  settings.train.learning_rate *= static_cast<double>(batch) / settings.pipeline.batch.size;
+  TrainSettings& train = settings.train;
+  train.learning_rate =
+      scaled_rate(train.learning_rate, settings.pipeline.batch.size, batch, scaling_rule(train.optimiser.name));
   settings.pipeline.batch.size = batch;
 }
 

@@ -77,7 +77,15 @@ void notify_done_on_host(const PipelineSpec& pipeline);
 // Of batches of images whose largest side is `side`: uint8, normalised on the device as CIFAR-10 or ImageNet.
 [[nodiscard]] StoreFormat output_for(int side);
 
-// Sets the batch size and scales the learning rate in proportion (Goyal et al., "Accurate, large minibatch SGD", 2017).
+// How the learning rate follows the batch size.
+enum class ScalingRule {
+  kLinear,      // sgd, lars: Goyal et al., arXiv:1706.02677
+  kSquareRoot,  // adamw, lamb: Malladi et al., arXiv:2205.10287; You et al., arXiv:1904.00962
+};
+[[nodiscard]] const char* to_string(ScalingRule rule) noexcept;  // "linear", "square root"
+[[nodiscard]] ScalingRule scaling_rule(OptimiserName name) noexcept;
+[[nodiscard]] double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule);
+// Sets the batch size and scales the learning rate by the rule of the optimiser.
 void set_batch(Settings& settings, int batch);
 
 }  // namespace unstarve

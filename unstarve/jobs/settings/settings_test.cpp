@@ -183,5 +183,22 @@ TEST_CASE("a notice reports device operations that run on the host") {
   CHECK_THAT(notices[1], Catch::Contains("device.decode: hybrid: runs on the host here, with the host's decoder"));
 }
 
+TEST_CASE("the learning rate follows the batch by the rule of the optimiser") {
+  CHECK(scaling_rule(OptimiserName::kSgd) == ScalingRule::kLinear);
+  CHECK(scaling_rule(OptimiserName::kLars) == ScalingRule::kLinear);
+  CHECK(scaling_rule(OptimiserName::kAdamw) == ScalingRule::kSquareRoot);
+  CHECK(scaling_rule(OptimiserName::kLamb) == ScalingRule::kSquareRoot);
+  CHECK(scaled_rate(0.1, 32, 128, ScalingRule::kLinear) == Approx(0.4));
+  CHECK(scaled_rate(0.1, 32, 128, ScalingRule::kSquareRoot) == Approx(0.2));
+  CHECK(scaled_rate(0.1, 64, 64, ScalingRule::kSquareRoot) == Approx(0.1));
+  Settings settings;
+  settings.pipeline.batch.size = 32;
+  settings.train.learning_rate = 0.1;
+  settings.train.optimiser.name = OptimiserName::kAdamw;
+  set_batch(settings, 128);
+  CHECK(settings.pipeline.batch.size == 128);
+  CHECK(settings.train.learning_rate == Approx(0.2));
+}
+
 }  // namespace
 }  // namespace unstarve
