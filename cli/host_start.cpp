@@ -41,6 +41,11 @@ std::optional<HostSettings> host_settings_of(const Command& command, const Argum
   return std::nullopt;
 }
 
+bool reports_allocator(const Command& command, const HostSettings& settings) {
+  return std::string_view(command.name) == "train" &&
+         !missing_allocator(settings.allocator, read_host_facts()).empty();  // run_train() always throws then
+}
+
 void apply_host_settings(const HostSettings& settings, char** argv) {
   const HostFacts facts = read_host_facts();
   StartEnvironment start = environment_for(settings, facts);

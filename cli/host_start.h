@@ -16,6 +16,8 @@ namespace unstarve::cli {
 
 // The host settings of the process of a verb that trains; nothing for other verbs. Opens no data. Throws Error.
 [[nodiscard]] std::optional<HostSettings> host_settings_of(const Command& command, const Arguments& arguments);
+// Whether the verb reports that the allocator is missing on this machine, together with its other faults.
+[[nodiscard]] bool reports_allocator(const Command& command, const HostSettings& settings);
 // `argv`: of main().
 void apply_host_settings(const HostSettings& settings, char** argv);
 

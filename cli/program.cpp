@@ -204,7 +204,7 @@ int run_program(int argc, char** argv, Start start) {
   }
   return parse(argc, argv, [&](const Command& command, const Arguments& arguments, const std::string& command_line) {
     const auto host = start == Start::kApplyHostSettings ? host_settings_of(command, arguments) : std::nullopt;
-    if (host) apply_host_settings(*host, argv);
+    if (host && !reports_allocator(command, *host)) apply_host_settings(*host, argv);
     return command.run(arguments, command_line);
   });
 }
@@ -213,7 +213,8 @@ std::optional<StartEnvironment> start_environment(int argc, char** argv, int& co
   std::optional<StartEnvironment> environment;
   code = parse(argc, argv, [&](const Command& command, const Arguments& arguments, const std::string&) {
     const auto host = host_settings_of(command, arguments);
-    environment = host ? environment_for(*host, read_host_facts()) : StartEnvironment();
+    const bool applies = host && !reports_allocator(command, *host);
+    environment = applies ? environment_for(*host, read_host_facts()) : StartEnvironment();
     for (const std::string& text : environment->ignored) emit_notice(text);
     return kDone;
   });

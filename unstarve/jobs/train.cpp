@@ -16,6 +16,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/data/quarantine.h"
+#include "unstarve/jobs/host/start_environment.h"
 #include "unstarve/jobs/resume_position.h"
 #include "unstarve/jobs/tensorboard/training_events.h"
 #include "unstarve/jobs/training/progressive_run.h"
@@ -75,12 +76,43 @@ void check_classes(const TrainSettings& settings, const Dataset& training) {
                                                   settings.classes, training.classes().size()));
 }
 
+void check_allocator(const HostSettings& host) {
+  if (const std::string missing = missing_allocator(host.allocator, read_host_facts()); !missing.empty())
+    throw Error(ErrorKind::kMissing, "host.allocator: " + missing);
+}
+
 void check_equal_classes(const Dataset& training, const Dataset& validation) {
   if (training.classes() != validation.classes())
     throw Error(ErrorKind::kInput,
                 fmt::format("validation data: classes {}; expected those of the training data, {}",
                             fmt::join(validation.classes(), ", "), fmt::join(training.classes(), ", ")));
 }
+
+// Collects the errors of a configuration, so that one error lists all of them.
+class ConfigurationFaults {
+ public:
+  template <class Check>
+  void collect(Check&& check) {
+    try {
+      check();
+    } catch (const Error& error) {
+      const ErrorKind kind = error.kind();
+      if (kind == ErrorKind::kCancelled || kind == ErrorKind::kMemory || kind == ErrorKind::kInternal) throw;
+      faults_.push_back(error);
+    }
+  }
+  // A single error is thrown as it is, several as Error(kArgument), one after another.
+  void throw_if_any() const {
+    if (faults_.empty()) return;
+    if (faults_.size() == 1) throw Error(faults_[0]);
+    std::vector<std::string_view> texts;
+    for (const Error& fault : faults_) texts.emplace_back(fault.what());
+    throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(texts, "\n")));
+  }
+
+ private:
+  std::vector<Error> faults_;
+};
 
 // The file of --resume; "": none.
 std::filesystem::path file_to_resume(const TrainOptions& options) {
@@ -90,26 +122,32 @@ std::filesystem::path file_to_resume(const TrainOptions& options) {
   return file;
 }
 
+bool has_source(const PipelineSpec& spec) { return !spec.source.path.empty() || !spec.mix.empty(); }
+
 struct TrainData {
   std::shared_ptr<const Dataset> training, validation;  // validation: null without it
 };
 
 // Listing files or reading an index may take long: a stop ends it.
-TrainData open_data(const TrainOptions& options, std::stop_token stop) {
+TrainData open_data(const TrainOptions& options, std::stop_token stop, ConfigurationFaults& faults) {
   const CancelScope scope(std::move(stop));
-  const PipelineSpec& spec = options.settings.pipeline;
-  TrainData data{open_sources(spec), nullptr};
-  require_labels_to_train(spec, *data.training);
-  check_classes(options.settings.train, *data.training);
-  if (options.validation.source.path.empty() && options.validation.mix.empty()) return data;
-  try {
-    data.validation = open_sources(options.validation);
-  } catch (const Error& error) {
-    throw Error(error.kind(), std::string("--val: ") + error.what());
+  const PipelineSpec &spec = options.settings.pipeline, &validation = options.validation;
+  TrainData data;
+  faults.collect([&] { data.training = open_sources(spec); });
+  if (data.training) {
+    faults.collect([&] { require_labels_to_train(spec, *data.training); });
+    faults.collect([&] { check_classes(options.settings.train, *data.training); });
   }
-  require_labels_to_train(options.validation, *data.validation);
-  check_equal_classes(*data.training, *data.validation);
-  notify_unused(options.validation);
+  if (!has_source(validation)) return data;
+  faults.collect([&] {
+    try {
+      data.validation = open_sources(validation);
+    } catch (const Error& error) {
+      throw Error(error.kind(), std::string("--val: ") + error.what());
+    }
+  });
+  if (data.validation) faults.collect([&] { require_labels_to_train(validation, *data.validation); });
+  if (data.training && data.validation) faults.collect([&] { check_equal_classes(*data.training, *data.validation); });
   return data;
 }
 
@@ -174,18 +212,26 @@ void finish_ranks(const Ranks& ranks) {
 }
 
 TrainResult train_rank(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
-  if (options.target > 0 && options.validation.source.path.empty() && options.validation.mix.empty())
-    throw Error(ErrorKind::kArgument,
-                "train: found a target accuracy but no validation data; expected both. Pass --val");
-  check_run(options.settings, options.epochs, options.minutes);
+  ConfigurationFaults faults;
+  faults.collect([&] { check_run(options.settings, options.epochs, options.minutes); });
+  faults.collect([&] { check_allocator(options.settings.host); });
+  faults.collect([&] {
+    if (options.target > 0 && !has_source(options.validation))
+      throw Error(ErrorKind::kArgument,
+                  "train: found a target accuracy but no validation data; expected both. Pass --val");
+  });
+  std::filesystem::path resumed;
+  faults.collect([&] { resumed = file_to_resume(options); });
+  std::unique_ptr<Device> device;
+  faults.collect([&] { device = open_device(options.settings.train.device); });
+  const TrainData data = open_data(options, stop, faults);
+  faults.throw_if_any();
   const Settings settings = settings_of_rank(options);
-  const std::filesystem::path resumed = file_to_resume(options);
   notify_done_on_host(settings.pipeline);
-  const TrainData data = open_data(options, stop);
+  if (data.validation) notify_unused(options.validation);
   const auto& dataset = data.training;
   const auto& validation = data.validation;
   const ProgressiveRun run = phases_to_train(settings, options, *dataset);
-  const auto device = open_device(settings.train.device);
   // Launchers bind ranks to cores themselves.
   const std::unique_ptr<CpuSplit> split = options.ranks.several() ? nullptr : make_cpu_split(settings);
   if (options.ranks.several() && settings.host.affinity != Affinity::kNone)

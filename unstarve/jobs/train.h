@@ -7,7 +7,7 @@
 // Ranks:    with several, all of them call run_train() with the same options; each trains on its share of the data. The
 //           result of rank 0 is that of all.
 //
-// Checks:  all settings are checked before the data is opened (training/progressive_run.h).
+// Checks:  all faults of settings, device and data are reported together, before anything is allocated.
 //
 // Threads: one caller. Failure: as check_run(), Loader, Trainer and run_training().
 

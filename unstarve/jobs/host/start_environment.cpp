@@ -148,13 +148,9 @@ void add_allocator(HeapAllocator allocator, const HostFacts& facts, StartEnviron
       ignore("allocator", word_of(allocator), reason, start);
     return;
   }
-  const auto found = std::find_if(facts.allocators.begin(), facts.allocators.end(),
-                                  [&](const FoundAllocator& each) { return each.name == allocator; });
-  if (found == facts.allocators.end())
-    throw Error(
-        ErrorKind::kMissing,
-        fmt::format("host.allocator: {}: found no {}; expected the library of the system. Run: apt-get install {}",
-                    word_of(allocator), library.files[0], library.package));
+  if (const std::string missing = missing_allocator(allocator, facts); !missing.empty())
+    throw Error(ErrorKind::kMissing, "host.allocator: " + missing);
+  const auto found = std::ranges::find(facts.allocators, allocator, &FoundAllocator::name);
   start.library = found->path;
   start.variables[kPreload] = appended(preloaded, found->path, ':');
   start.needs_start = true;
@@ -192,6 +188,16 @@ std::vector<FoundAllocator> find_allocators(const std::vector<std::string>& fold
   for (const AllocatorLibrary& library : kLibraries)
     if (std::string path = path_of(library); !path.empty()) found.push_back({library.name, std::move(path)});
   return found;
+}
+
+std::string missing_allocator(HeapAllocator allocator, const HostFacts& facts) {
+  const auto& found = facts.allocators;
+  if (allocator == HeapAllocator::kSystem || !allocator_of_user(facts.user).empty() ||
+      std::ranges::find(found, allocator, &FoundAllocator::name) != found.end())
+    return "";
+  const AllocatorLibrary& library = library_of(allocator);
+  return fmt::format("{}: found no {}; expected the library of the system. Run: apt-get install {}", word_of(allocator),
+                     library.files[0], library.package);
 }
 
 StartEnvironment environment_for(const HostSettings& settings, const HostFacts& facts) {

@@ -39,6 +39,10 @@ struct HostFacts {
 // The allocators in these folders, one library each.
 [[nodiscard]] std::vector<FoundAllocator> find_allocators(const std::vector<std::string>& folders);
 
+// Why this machine cannot apply the allocator, with the package that has it; "": it can, or a variable of the user
+// replaces it.
+[[nodiscard]] std::string missing_allocator(HeapAllocator allocator, const HostFacts& facts);
+
 struct StartEnvironment {
   Environment variables;             // to set, in addition to the user's
   bool needs_start = false;          // the process has to start with them
@@ -46,7 +50,7 @@ struct StartEnvironment {
   std::vector<std::string> ignored;  // settings that variables of the user replace, each with the variable
 };
 
-// Throws Error(kMissing) if the allocator is not on this machine; the message names the package.
+// Throws Error(kMissing) with missing_allocator().
 [[nodiscard]] StartEnvironment environment_for(const HostSettings& settings, const HostFacts& facts);
 
 // The user's variable that replaces a host setting, as "the environment has NAME=VALUE"; empty: none.

@@ -14,6 +14,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/device/device.h"
+#include "unstarve/jobs/host/start_environment.h"
 #include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/spec/check_spec.h"
@@ -197,7 +198,11 @@ std::string to_yaml(const Settings& settings, const std::string& comment) {
   return std::string(out.c_str()) + "\n";
 }
 
-Settings settings_from_yaml(const std::string& text, const std::string& name, const std::string& recipe) {
+namespace {
+
+// `here`: whether the settings are for this machine. A file with faults then has a fault also for an allocator that
+// this machine lacks; otherwise the start of the process reports it.
+Settings read_settings(const std::string& text, const std::string& name, const std::string& recipe, bool here) {
   YamlMap map = YamlMap::parse(text, name);
   check_settings_version(map);
   Faults faults;
@@ -224,16 +229,28 @@ Settings settings_from_yaml(const std::string& text, const std::string& name, co
   faults.collect([&] { check_node(map, [&] { check_settings(settings.train); }); });
   faults.collect([&] { settings.host = read_host(map.map("host")); });
   faults.collect([&] { map.finish(); });
+  faults.collect([&] {
+    const std::string& requested = settings.pipeline.device.name;
+    if (!requested.empty() && !same_device(requested, settings.train.device))
+      throw Error(ErrorKind::kInput, fmt::format("{}: {}; expected {} as in train.device, or no value",
+                                                 pipeline.location("device.name"), requested, settings.train.device));
+  });
+  if (here && faults.any()) {
+    const std::string missing = missing_allocator(settings.host.allocator, read_host_facts());
+    if (!missing.empty()) faults.collect([&] { map.map("host").fail("allocator", missing); });
+  }
   faults.throw_if_any();
-  const std::string& requested = settings.pipeline.device.name;
-  if (!requested.empty() && !same_device(requested, settings.train.device))
-    throw Error(ErrorKind::kInput, fmt::format("{}: {}; expected {} as in train.device, or no value",
-                                               pipeline.location("device.name"), requested, settings.train.device));
   return settings;
 }
 
+}  // namespace
+
+Settings settings_from_yaml(const std::string& text, const std::string& name, const std::string& recipe) {
+  return read_settings(text, name, recipe, /*here=*/false);
+}
+
 Settings load_settings(const std::filesystem::path& path, const std::string& recipe) {
-  return settings_from_yaml(read_text_file(path), path.string(), recipe);
+  return read_settings(read_text_file(path), path.string(), recipe, /*here=*/true);
 }
 
 std::unique_ptr<CpuSplit> make_cpu_split(const Settings& settings) {

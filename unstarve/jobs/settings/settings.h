@@ -40,6 +40,7 @@ struct Settings {
 // `recipe`: replaces that of the file, unless it is empty.
 [[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name,
                                           const std::string& recipe = "");
+// Of a file for this machine: other faults of the file are reported together with an allocator that is missing here.
 [[nodiscard]] Settings load_settings(const std::filesystem::path& path, const std::string& recipe = "");
 
 // The split of CPUs that host.affinity requests for a network on the CPU; null: none. Throws as CpuSplit.

@@ -24,6 +24,7 @@ class Faults {
         messages_.emplace_back(error.what());
     }
   }
+  [[nodiscard]] bool any() const { return !messages_.empty(); }
   // Throws Error(kInput) with all messages, one per line, if there are any.
   void throw_if_any() const {
     if (messages_.empty()) return;

@@ -1,0 +1,79 @@
+"""All faults of a configuration of `unstarve train` are listed together, with their paths."""
+
+import os
+import subprocess
+import sys
+from ctypes.util import find_library
+
+import pytest
+from train_support import finish, start_training
+
+DATA = "synthetic:classes=4,images=64,size=32,seed=2"
+OTHER_CLASSES = "synthetic:classes=3,images=64,size=32,seed=2"
+# An allocator that this machine lacks.
+MISSING = next((name for name, library in (("mimalloc", "mimalloc"), ("tcmalloc", "tcmalloc_minimal"),
+                                           ("jemalloc", "jemalloc")) if find_library(library) is None), None)
+missing_allocator = pytest.mark.skipif(MISSING is None, reason="all allocators are installed")
+
+
+def settings_file(folder, train, host=""):
+    file = folder / "settings.yaml"
+    file.write_text(f"unstarve: 1\npipeline:\n  source: {{path: '{DATA}'}}\n  batch: {{size: 8}}\n"
+                    f"train:\n{train}host:\n  wait_policy: passive\n{host}")
+    return file
+
+
+@missing_allocator
+def test_a_missing_allocator_is_listed_with_faults_of_flags():
+    code, _, errors = finish(start_training(DATA, "--epochs", 1, "--learning-rate", -1, "--clip-norm", -2,
+                                            "--allocator", MISSING, "--target", 0.5))
+    assert code == 2
+    for fault in ("train.learning_rate: found -1", "train.clip_norm: found -2", f"host.allocator: {MISSING}: found no",
+                  "found a target accuracy but no validation data"):
+        assert errors.count(fault) == 1, errors
+
+
+@missing_allocator
+@pytest.mark.parametrize("verb", ["train", "lr-find", "bench"])
+def test_a_missing_allocator_alone_is_a_missing_component(verb, tmp_path):
+    file = settings_file(tmp_path, "  model: cifar_net\n  classes: 4\n  image_size: 32\n", f"  allocator: {MISSING}\n")
+    for program in ([os.environ["UNSTARVE"]], [sys.executable, "-m", "unstarve"]):
+        done = subprocess.run([*program, verb, "--config", file], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 4, done.stderr
+        assert done.stderr.startswith(f"unstarve: host.allocator: {MISSING}: found no "), done.stderr
+        assert "apt-get install" in done.stderr
+
+
+@missing_allocator
+def test_a_missing_allocator_is_listed_with_faults_of_a_file(tmp_path):
+    file = settings_file(tmp_path, "  classes: 1\n  learning_rate: -1\n", f"  allocator: {MISSING}\n")
+    code, _, errors = finish(start_training("--config", file, "--epochs", 1))
+    assert code == 3
+    for path, line in (("train.classes", 6), ("train.learning_rate", 7), ("host.allocator", 10)):
+        assert f"settings.yaml.{path}: line {line}: " in errors, errors
+    file.write_text(file.read_text().replace("classes: 1", "classes: 4").replace("rate: -1", "rate: 0.1"))
+    code, _, errors = finish(start_training("--config", file, "--allocator", "system", "--model", "cifar_net",
+                                            "--epochs", 1))
+    assert code == 0, errors
+
+
+def test_classes_data_and_ranges_are_listed_together(tmp_path):
+    file = settings_file(tmp_path, "  model: cifar_net\n  classes: 2\n  image_size: 32\n")
+    code, _, errors = finish(start_training("--config", file, "--val", OTHER_CLASSES, "--momentum", 7, "--epochs", 1,
+                                            "--device", "cuda"))
+    assert code == 2
+    for fault in ("train.classes: found 2; expected at least the 4 of the data", "train.optimiser.momentum: found 7",
+                  "validation data: classes", "cuda"):
+        assert fault in errors, errors
+    code, _, errors = finish(start_training("--config", file, "--momentum", 7, "--val", "/no/such/folder",
+                                            "--weights", "/no/such/file", "--resume", "/no/such/file"))
+    assert code == 2
+    for fault in ("train.classes: found 2", "train.optimiser.momentum: found 7", "--val: open /no/such/folder",
+                  "found --resume and --weights"):
+        assert fault in errors, errors
+
+
+def test_a_single_fault_keeps_its_kind(tmp_path):
+    file = settings_file(tmp_path, "  model: cifar_net\n  classes: 4\n  image_size: 32\n")
+    for arguments, code in ((["--val", "/no/such/folder"], 3), (["--val", OTHER_CLASSES], 3), (["--momentum", 7], 2)):
+        assert finish(start_training("--config", file, "--epochs", 1, *arguments))[0] == code
