@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "command.h"
@@ -18,6 +17,7 @@
 #include "host_start.h"
 #include "notices.h"
 #include "stop_on_signal.h"
+#include "terminal.h"
 #include "unknown_name.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
@@ -45,9 +45,7 @@ int exit_code(ErrorKind kind) {
 
 // An empty message: another process reports the error.
 int report(bool json, const char* kind, const std::string& message, int code) {
-  if (message.empty()) return code;
-  if (json) fmt::print("{}\n", nlohmann::json{{"error", {{"kind", kind}, {"message", message}}}}.dump());
-  fmt::print(stderr, "unstarve: {}\n", message);
+  if (!message.empty()) print_error(json, kind, message);
   return code;
 }
 

@@ -7,12 +7,20 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <ctime>
 
 namespace unstarve::cli {
 namespace {
 
 std::atomic<int> event{-1};  // the handler writes, the thread reads
 std::atomic<int> signal_received{0};
+std::atomic<std::int64_t> received_ns{0};
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{1'000'000'000} * now.tv_sec + now.tv_nsec;
+}
 
 void wake() {
   const std::uint64_t one = 1;
@@ -23,6 +31,7 @@ extern "C" void request_stop(int signal) {
   const int error = errno;
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  received_ns.store(now_ns());
   signal_received.store(signal);
   wake();
   errno = error;
@@ -53,5 +62,9 @@ StopOnSignal::~StopOnSignal() {
 }
 
 int StopOnSignal::received() const noexcept { return signal_received.load(); }
+
+double StopOnSignal::seconds_since() const noexcept {
+  return received() != 0 ? 1e-9 * static_cast<double>(now_ns() - received_ns.load()) : 0;
+}
 
 }  // namespace unstarve::cli

@@ -31,6 +31,8 @@ class StopOnSignal {
 
   [[nodiscard]] std::stop_token token() const { return stop_.get_token(); }
   [[nodiscard]] int received() const noexcept;  // the signal; 0: none
+  // Time since the signal; 0 without one.
+  [[nodiscard]] double seconds_since() const noexcept;
 
  private:
   std::stop_source stop_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/observe/format.h"
@@ -53,6 +54,11 @@ void ProgressBar::show(std::string_view what, double share) {
   const std::string line = fmt::format("{:#>{}}{:->{}}{}", "", filled, "", bar - filled, label);
   fmt::print(stderr, "\r\x1b[K{}", clip(line, static_cast<std::size_t>(columns)));
   std::fflush(stderr);
+}
+
+void print_error(bool json, const char* kind, const std::string& message) {
+  if (json) fmt::print("{}\n", nlohmann::json{{"error", {{"kind", kind}, {"message", message}}}}.dump());
+  fmt::print(stderr, "unstarve: {}\n", message);
 }
 
 int terminal_width() { return isatty(STDOUT_FILENO) ? columns_of(STDOUT_FILENO, 120) : 120; }

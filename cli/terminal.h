@@ -1,5 +1,5 @@
 #pragma once
-// A progress bar on standard error if that is a terminal; otherwise prints nothing.
+// What the program prints besides results: errors, and a progress bar on standard error if that is a terminal.
 //
 // Threads: one. The destructor erases the bar.
 // The remaining time is extrapolated from the progress since the first call, so that work done by an earlier run does
@@ -33,6 +33,9 @@ class ProgressBar {
   std::int64_t shown_ns_ = 0;  // 0: never
   std::string shown_what_;
 };
+
+// An error on standard error; with `json` also as an object on standard output.
+void print_error(bool json, const char* kind, const std::string& message);
 
 // Columns of the terminal of standard output; 120 if it is not a terminal.
 [[nodiscard]] int terminal_width();

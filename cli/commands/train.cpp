@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "../stop_on_signal.h"
 #include "../terminal.h"
@@ -66,6 +70,18 @@ void scale_rate(const Arguments& arguments, const Ranks& ranks, Settings& settin
   throw RankError(error.kind(), rank_prefix(ranks) + error.what());
 }
 
+// A rank that waits for one that has ended cannot continue. Before it ends itself, the launcher has the time to report
+// the lost one.
+void end_after_loss(const StopOnSignal& signals, bool json, const std::string& message) {
+  constexpr std::chrono::seconds kForLauncher(2);
+  constexpr double kAtOnce = 0.5;
+  // The launcher ends the ranks one after another some time after it has signalled a stop.
+  if (!message.empty() && signals.seconds_since() < kAtOnce) print_error(json, to_string(ErrorKind::kIo), message);
+  std::fflush(nullptr);
+  std::this_thread::sleep_for(kForLauncher);
+  std::_Exit(kBadInput);
+}
+
 int run(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine"});
   check_output_folder(arguments.text("--tensorboard"));
@@ -98,6 +114,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
   {
     ProgressBar bar;
     StopOnSignal signals;
+    options.lost_rank = [&](const std::string& message) { end_after_loss(signals, arguments.has("--json"), message); };
     try {
       options.ranks = join_ranks();
       if (!options.ranks.first()) set_notice_sink({});  // rank 0 has the same

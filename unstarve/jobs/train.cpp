@@ -26,6 +26,7 @@
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/ranks/mpi.h"
+#include "unstarve/ranks/rank_watch.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/history_json.h"
 #include "unstarve/train/loader_source.h"
@@ -206,6 +207,51 @@ ProgressiveRun phases_to_train(const Settings& settings, const TrainOptions& opt
   return run;
 }
 
+std::string lost_message(const Ranks& ranks, const std::vector<LocalRank>& lost, const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const LocalRank& each : lost) names.push_back(fmt::format("{} (process {})", each.rank, each.process));
+  std::string next;
+  try {
+    next = how_to_continue(folder);
+  } catch (const Error& error) {
+    next = error.what();
+  }
+  return fmt::format(
+      "training: rank {} ended without an error message, possibly killed for lack of memory; expected {} ranks. {}",
+      fmt::join(names, ", "), ranks.world, next);
+}
+
+// Watches the other ranks of this machine; null: there are none, or this is not MPI.
+std::unique_ptr<RankWatch> watch_ranks(const TrainOptions& options) {
+  const Ranks& ranks = options.ranks;
+  if (!ranks.mpi || !options.lost_rank) return nullptr;
+  std::vector<LocalRank> others;
+  std::vector<int> processes;
+  for (const LocalRank& each : ranks.mpi->local_ranks()) {
+    if (!each.watchable) continue;
+    others.push_back(each);
+    processes.push_back(each.process);
+  }
+  if (others.empty()) return nullptr;
+  return std::make_unique<RankWatch>(processes, [options, others](const std::vector<std::size_t>& ended) {
+    std::vector<LocalRank> lost;
+    for (const std::size_t index : ended) lost.push_back(others[index]);
+    MpiWorld& mpi = *options.ranks.mpi;
+    // The first of the ranks that are left reports, unless a rank has reported why it ends.
+    const bool first = std::ranges::none_of(others, [&](const LocalRank& each) {
+      return each.rank < options.ranks.rank && std::ranges::find(lost, each.rank, &LocalRank::rank) == lost.end();
+    });
+    const bool reports = first && !mpi.announced_end();
+    if (reports) mpi.announce_end();
+    options.lost_rank(reports ? lost_message(options.ranks, lost, options.checkpoints.folder) : "");
+  });
+}
+
+// This rank reports why it ends.
+void announce_end(const Ranks& ranks) {
+  if (ranks.mpi) ranks.mpi->announce_end();
+}
+
 // MPI ends in order only if all ranks do.
 void finish_ranks(const Ranks& ranks) {
   if (ranks.mpi) ranks.mpi->finish();
@@ -348,12 +394,21 @@ void load_starting_weights(Trainer& trainer, const std::filesystem::path& path) 
 
 TrainResult run_train(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
   const Ranks& ranks = options.ranks;
+  std::unique_ptr<RankWatch> watch = watch_ranks(options);
   try {
     TrainResult result = train_rank(options, ranks.first() ? progress : Progress(), std::move(stop));
+    watch.reset();  // from here on ranks end in order
     finish_ranks(ranks);
     return result;
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kCancelled && !std::string_view(error.what()).empty()) finish_ranks(ranks);
+    watch.reset();
+    if (error.kind() == ErrorKind::kCancelled && !std::string_view(error.what()).empty())
+      finish_ranks(ranks);
+    else
+      announce_end(ranks);
+    throw;
+  } catch (...) {
+    announce_end(ranks);
     throw;
   }
 }

@@ -54,6 +54,10 @@ struct TrainOptions {
   std::function<void(const std::string&)> announce;
   // Called when everything is prepared, before the first step; may be empty. Most errors before are those of all ranks.
   std::function<void()> begin;
+  // Called by another thread, once, after a rank of this machine ended without reporting why, for example because it
+  // was killed: this rank waits for it forever, so that the process has to end. Receives the message for the user; "":
+  // another rank reports it. May be empty. Only under MPI: torchrun's exchange fails instead.
+  std::function<void(const std::string&)> lost_rank;
 };
 
 struct TrainResult {

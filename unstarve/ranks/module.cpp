@@ -2,11 +2,16 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +75,58 @@ int count_sharing(MPI_Comm local) {
   }));
 }
 
+// A process, for the others of its machine.
+struct Identity {
+  int rank;
+  int process;
+  std::uint64_t pid_namespace;
+};
+
+Identity own_identity(int rank) {
+  struct stat facts {};
+  const bool known = ::stat("/proc/self/ns/pid", &facts) == 0;
+  return {rank, ::getpid(), known ? facts.st_ino : 0};
+}
+
+std::vector<LocalRank> find_local_ranks(MPI_Comm local, int rank) {
+  int size = 0;
+  check(MPI_Comm_size(local, &size), "size");
+  const Identity mine = own_identity(rank);
+  std::vector<Identity> all(static_cast<std::size_t>(size));
+  check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, local), "gathering");
+  std::vector<LocalRank> ranks;
+  for (const Identity& each : all)
+    ranks.push_back({each.rank, each.process,
+                     each.rank != rank && each.pid_namespace != 0 && each.pid_namespace == mine.pid_namespace});
+  return ranks;
+}
+
+// One number that all ranks of this machine share: whether one of them has announced its end.
+class SharedNumber {
+ public:
+  SharedNumber(MPI_Comm local, int local_rank) {
+    using Number = std::atomic<int>;
+    static_assert(Number::is_always_lock_free);
+    void* memory = nullptr;
+    check(MPI_Win_allocate_shared(local_rank == 0 ? sizeof(Number) : 0, sizeof(Number), MPI_INFO_NULL, local, &memory,
+                                  &window_),
+          "shared memory");
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    check(MPI_Win_shared_query(window_, 0, &bytes, &unit, &memory), "shared memory");
+    if (local_rank == 0) new (memory) Number(0);
+    number_ = static_cast<Number*>(memory);
+    check(MPI_Barrier(local), "barrier");
+  }
+  [[nodiscard]] std::atomic<int>& number() const { return *number_; }
+  // All ranks of this machine call it.
+  void free() { check(MPI_Win_free(&window_), "end of shared memory"); }
+
+ private:
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::atomic<int>* number_ = nullptr;
+};
+
 class LibraryWorld final : public MpiWorld {
  public:
   LibraryWorld() {
@@ -85,6 +142,8 @@ class LibraryWorld final : public MpiWorld {
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local), "split");
     check(MPI_Comm_rank(local, &place_.local_rank), "local rank");
     place_.sharing = count_sharing(local);
+    local_ranks_ = find_local_ranks(local, place_.rank);
+    ended_.emplace(local, place_.local_rank);
     check(MPI_Comm_free(&local), "free");
   }
 
@@ -107,10 +166,18 @@ class LibraryWorld final : public MpiWorld {
     const int count = static_cast<int>(bytes);
     check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, MPI_COMM_WORLD), "gathering");
   }
-  void finish() override { check(MPI_Finalize(), "end"); }
+  [[nodiscard]] const std::vector<LocalRank>& local_ranks() const override { return local_ranks_; }
+  void announce_end() noexcept override { ended_->number().store(1); }
+  [[nodiscard]] bool announced_end() const noexcept override { return ended_->number().load() != 0; }
+  void finish() override {
+    ended_->free();
+    check(MPI_Finalize(), "end");
+  }
 
  private:
   MpiPlace place_;
+  std::vector<LocalRank> local_ranks_;
+  std::optional<SharedNumber> ended_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace unstarve {
 
@@ -19,6 +20,13 @@ struct MpiPlace {
   int rank = 0, world = 1;
   int local_rank = 0;  // among the processes of this machine
   int sharing = 1;     // those of them whose affinity masks overlap with that of this process
+};
+
+// A rank of this machine.
+struct LocalRank {
+  int rank = 0;
+  int process = 0;         // its id
+  bool watchable = false;  // the id is one of the namespace of this process
 };
 
 enum class MpiType { kFloat32, kFloat64 };
@@ -34,6 +42,12 @@ class MpiWorld {
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   // `all`: world x bytes, in the order of ranks.
   virtual void gather(const void* mine, void* all, std::size_t bytes) = 0;
+  // All ranks of this machine, including this one, in the order of ranks.
+  [[nodiscard]] virtual const std::vector<LocalRank>& local_ranks() const = 0;
+  // Announces to the other ranks of this machine that this one ends and reports why, or that it is not needed any more.
+  virtual void announce_end() noexcept = 0;
+  // Whether one of local_ranks() has announced its end. Any thread, until finish().
+  [[nodiscard]] virtual bool announced_end() const noexcept = 0;
   // Ends MPI; all ranks call it. A process that ends without it has failed: mpirun ends all others.
   virtual void finish() = 0;
 };

@@ -121,6 +121,12 @@ fs::path newest_checkpoint(const fs::path& folder) {
   return all.front().second;
 }
 
+std::string how_to_continue(const fs::path& folder) {
+  if (folder.empty() || !has_checkpoint(folder)) return "There is no checkpoint to continue from: use --checkpoint-dir";
+  return fmt::format("Continue with --resume {}, with any number of ranks; its newest checkpoint is {}",
+                     folder.string(), newest_checkpoint(folder).filename().string());
+}
+
 fs::path folder_of_resumed(const fs::path& resume) {
   std::error_code none;
   if (resume.empty() || fs::is_directory(resume, none)) return resume;

@@ -61,6 +61,8 @@ class Checkpoints {
 // The newest checkpoint in a folder, by its step number. Throws Error(kInput) if there is none, Error(kIo) if the
 // folder cannot be read.
 [[nodiscard]] std::filesystem::path newest_checkpoint(const std::filesystem::path& folder);
+// What to do after a run with several ranks ended early: how to continue from its folder of checkpoints, "": none.
+[[nodiscard]] std::string how_to_continue(const std::filesystem::path& folder);
 // The folder for the checkpoints of a run that continues from `resume` and has no other one: `resume`, or the folder of
 // which it is the newest checkpoint; "" if it is another file, such as an older checkpoint or weights, or empty.
 [[nodiscard]] std::filesystem::path folder_of_resumed(const std::filesystem::path& resume);

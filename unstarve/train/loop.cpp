@@ -250,16 +250,9 @@ class TrainingRun {
   // Ends a run whose exchange with the other ranks failed. Each rank notices it; one of them has the message.
   [[noreturn]] void lost_rank(const Error& error) {
     if (!trainer_.reports_lost_rank()) throw Error(ErrorKind::kCancelled, "");
-    const std::filesystem::path& folder = plan_.checkpoints.folder;
-    const bool resumable = !folder.empty() && has_checkpoint(folder);
-    throw Error(
-        ErrorKind::kIo,
-        fmt::format("training: another rank ended after step {}; expected {} ranks. {} ({})", step_, plan_.world,
-                    resumable ? fmt::format("Continue with --resume {}, with any number of ranks; its newest "
-                                            "checkpoint is {}",
-                                            folder.string(), newest_checkpoint(folder).filename().string())
-                              : "There is no checkpoint to continue from: use --checkpoint-dir",
-                    error.what()));
+    throw Error(ErrorKind::kIo,
+                fmt::format("training: another rank ended after step {}; expected {} ranks. {} ({})", step_,
+                            plan_.world, how_to_continue(plan_.checkpoints.folder), error.what()));
   }
 
   double finite_loss() {

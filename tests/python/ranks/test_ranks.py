@@ -93,9 +93,9 @@ def processes_below(root):
 
 
 @contextlib.contextmanager
-def running(launcher, folder):
-    """Two ranks that train until they are stopped, after their first checkpoint: the launcher, the ids of the ranks."""
-    process = start(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 2000, "--evaluate-every", "0",
+def running(launcher, folder, count=2):
+    """Ranks that train until they are stopped, after their first checkpoint: the launcher, the ids of the ranks."""
+    process = start(launcher, count, DATA, *NETWORK, "--batch", 48 // count, "--epochs", 2000, "--evaluate-every", "0",
                     "--checkpoint-dir", folder, "--checkpoint-every", "0.2s")
     try:
         until = time.monotonic() + 120
@@ -103,7 +103,7 @@ def running(launcher, folder):
             assert process.poll() is None and time.monotonic() < until, process.communicate(timeout=10)
             time.sleep(0.05)
         ranks = sorted(processes_below(process.pid))
-        assert len(ranks) == 2, ranks
+        assert len(ranks) == count, ranks
         yield process, ranks
     finally:
         if process.poll() is None:
@@ -214,16 +214,39 @@ def test_if_a_rank_dies_all_end_and_the_run_resumes_with_another_number(tmp_path
     while [rank for rank in ranks if Path(f"/proc/{rank}").exists()]:
         assert time.monotonic() - died < 30
         time.sleep(0.05)
-    messages = re.findall(r"another rank ended after step \d+.*", errors)
     if launcher == "torchrun":
-        assert len(messages) == 1, errors
-        assert f"Continue with --resume {folder}" in messages[0]
-    else:  # mpirun reports the process itself
-        assert "on signal 9" in errors, errors
-        assert len(messages) <= 1, errors
+        messages = re.findall(r"another rank ended after step \d+.*", errors)
+    else:
+        messages = re.findall(rf"rank {killed} \(process {ranks[killed]}\) ended without an error message.*", errors)
+        assert "on signal 9" in errors, errors  # mpirun's own message
+    assert len(messages) == 1, errors
+    assert f"Continue with --resume {folder}" in messages[0]
     newest = max(int(path.stem.split("-")[1]) for path in folder.glob("step-*.safetensors"))
     result = trained("", 1, DATA, *NETWORK, "--batch", 48, "--epochs", newest / 4 + 1, "--resume", folder)
     assert result["steps"] > newest
+
+
+def test_if_one_of_four_ranks_dies_one_of_the_others_reports_it(tmp_path):
+    with running("mpirun", tmp_path / "checkpoints", 4) as (process, ranks):
+        os.kill(ranks[2], signal.SIGKILL)
+        code, _, errors = finish(process, 60)
+    assert code != 0
+    assert len(re.findall("^unstarve: training: rank", errors, re.M)) == 1, errors
+    assert f"rank 2 (process {ranks[2]}) ended" in errors
+
+
+def test_an_error_of_one_rank_during_training_is_the_only_message(tmp_path):
+    """A file is damaged in the share of one of two ranks."""
+    photos = tmp_path / "photos"
+    made = subprocess.run([os.environ["UNSTARVE"], "synth", photos, "--classes", "2", "--images", "64", "--size", "32"],
+                          capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    sorted(photos.glob("*/*.jpg"))[20].write_bytes(b"no image")
+    code, _, errors = finish(start("mpirun", 2, photos, *NETWORK, "--batch", 4, "--epochs", 4))
+    assert code != 0
+    messages = [line for line in errors.splitlines() if line.startswith("unstarve: rank")]
+    assert len(messages) == 1 and ".jpg" in messages[0], errors
+    assert "ended without an error message" not in errors
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
