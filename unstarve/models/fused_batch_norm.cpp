@@ -289,6 +289,12 @@ torch::Tensor apply_after_norm(const AfterNorm& after, torch::Tensor y) {
   return after.outer.defined() ? after.outer + y : y;
 }
 
+torch::Tensor separate_batch_norm(const torch::Tensor& x, const BatchNormState& state, const AfterNorm& after) {
+  return apply_after_norm(after,
+                          torch::batch_norm(x, state.weight, state.bias, state.running_mean, state.running_var,
+                                            /*training=*/true, state.momentum, state.epsilon, /*cudnn_enabled=*/true));
+}
+
 torch::Tensor fused_batch_norm(const torch::Tensor& x, const BatchNormState& state, const AfterNorm& after) {
   if (after.activation > Activation::kRelu6) return apply_after_norm(after, fused_batch_norm(x, state));
   const bool inner = after.inner.defined();
@@ -301,9 +307,7 @@ torch::Tensor fused_batch_norm(const torch::Tensor& x, const BatchNormState& sta
       return FusedBatchNorm::apply(torch::TensorList(variables), table, Plan{after.activation, inner, state.epsilon});
     }
   }
-  return apply_after_norm(after,
-                          torch::batch_norm(x, state.weight, state.bias, state.running_mean, state.running_var,
-                                            /*training=*/true, state.momentum, state.epsilon, /*cudnn_enabled=*/true));
+  return separate_batch_norm(x, state, after);
 }
 
 }  // namespace unstarve

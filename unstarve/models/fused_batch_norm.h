@@ -26,7 +26,10 @@ struct AfterNorm {
 // The operations of torch for what follows. Overwrites `y`, unless there is `outer`.
 [[nodiscard]] torch::Tensor apply_after_norm(const AfterNorm& after, torch::Tensor y);
 
-// Batch norm in training and what follows it: fused where that is possible, otherwise by torch's operations.
+// Batch norm in training and what follows it, by torch's operations.
+[[nodiscard]] torch::Tensor separate_batch_norm(const torch::Tensor& x, const BatchNormState& state,
+                                                const AfterNorm& after = {});
+// Batch norm in training and what follows it: fused where that is possible, otherwise separate.
 [[nodiscard]] torch::Tensor fused_batch_norm(const torch::Tensor& x, const BatchNormState& state,
                                              const AfterNorm& after = {});
 

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "unstarve/models/layers.h"
 #include "unstarve/models/testing/catch_after_torch.h"
 
 namespace unstarve {
@@ -182,6 +183,23 @@ TEST_CASE("tensors that the fused passes do not support use torch's operations")
   const Outputs ours = run(inputs, test, false);
   CHECK_FALSE(ours.fused);
   check_equal(ours, expected, 1e-5);
+}
+
+TEST_CASE("a layer is fused unless it is told otherwise, with the same output") {
+  BatchNorm layer(8);
+  const torch::Tensor x = torch::randn({2, 8, 4, 4}).contiguous(kLast).requires_grad_();
+  const auto run = [&](bool fuse) {
+    layer.fuse(fuse);
+    return layer.forward(x, {Activation::kRelu});
+  };
+  const torch::Tensor fused = layer.forward(x, {Activation::kRelu}), separate = run(false);
+  const auto is_fused = [](const torch::Tensor& y) {
+    return y.grad_fn()->name().find("FusedBatchNorm") != std::string::npos;
+  };
+  CHECK(is_fused(fused));
+  CHECK_FALSE(is_fused(separate));
+  CHECK(is_fused(run(true)));
+  CHECK(torch::allclose(fused, separate, 1e-5, 1e-5));
 }
 
 TEST_CASE("gradients of gradients equal those of torch's operations") {

@@ -72,7 +72,7 @@ torch::Tensor BatchNorm::forward(const torch::Tensor& x, const AfterNorm& after)
   // Counted as in the Python module, so that checkpoints are compatible in both directions.
   num_batches_tracked_.add_(1);
   if (sum_over_ranks_ != nullptr) return apply_after_norm(after, synchronised_batch_norm(x, state, *sum_over_ranks_));
-  return fused_batch_norm(x, state, after);
+  return fused_ ? fused_batch_norm(x, state, after) : separate_batch_norm(x, state, after);
 }
 
 ConvNorm::ConvNorm(const ConvShape& shape, Activation activation, const BatchNormRule& rule)

@@ -107,6 +107,8 @@ class BatchNorm final : public Network {
   torch::Tensor forward(const torch::Tensor& x, const AfterNorm& after);
   // In training, from now on, with the statistics of the batches of all ranks. `sum` is borrowed.
   void synchronise(const SumOverRanks* sum) { sum_over_ranks_ = sum; }
+  // Whether batch norm is fused with what follows it in training, from now on; it is at first.
+  void fuse(bool on) { fused_ = on; }
 
  private:
   torch::Tensor weight_;
@@ -116,6 +118,7 @@ class BatchNorm final : public Network {
   torch::Tensor num_batches_tracked_;
   BatchNormRule rule_;
   const SumOverRanks* sum_over_ranks_ = nullptr;
+  bool fused_ = true;
 };
 
 // A convolution, batch norm, and what follows it; with the names of a Chain: "0", "1".

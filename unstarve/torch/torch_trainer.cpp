@@ -52,6 +52,8 @@ NetworkPtr make_network(const TrainSettings& settings, const ForeignNetwork* for
   reset_peak_memory(placement.device);
   torch::manual_seed(settings.seed);
   NetworkPtr network = foreign != nullptr ? take_network(*foreign) : find_model(settings.model).make(settings.classes);
+  for (const auto& module : network->modules())
+    if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->fuse(settings.fused_batch_norm);
   network->to(placement.device);
   const torch::MemoryFormat format = placement.format;
   for (torch::Tensor& parameter : network->parameters()) {

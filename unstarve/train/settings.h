@@ -99,6 +99,7 @@ struct TrainSettings {
   int operator_threads = 0;          // threads within operators; 0: all usable cores
   int interop_threads = 0;           // threads for concurrent operators, of TorchScript only; 0: as libtorch
   GraphUse graph = GraphUse::kAuto;  // on a GPU
+  bool fused_batch_norm = true;      // where models/fused_batch_norm.h can
   double learning_rate = 0.1;        // peak, at the given batch size
   OptimiserSettings optimiser;
   ScheduleSettings schedule;

@@ -75,6 +75,11 @@ void visit_train_fields(Settings& s, Visit&& visit) {
         s.interop_threads);
   visit(FieldInfo{"graph", "--graph", {}, "whether a GPU runs each step as one CUDA graph; auto: if possible"},
         s.graph);
+  visit(FieldInfo{"fused_batch_norm",
+                  "--fused-batch-norm",
+                  {},
+                  "compute batch norm, activation and residual in one pass, if the memory format is NHWC"},
+        s.fused_batch_norm);
   visit(FieldInfo{"learning_rate",
                   "--learning-rate",
                   {0, 1e3, true},
