@@ -1,10 +1,19 @@
 #include "unstarve/jobs/tune.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "../terminal.h"
 #include "shared.h"
+#include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/ladder/ladder_step.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
@@ -12,12 +21,39 @@
 namespace unstarve::cli {
 namespace {
 
+const std::string& words() {
+  static const std::string all = fmt::format("{}", fmt::join(words_to_try(), " "));
+  return all;
+}
+
+// The words of --try.
+std::vector<std::string> tried_from(const Arguments& arguments) {
+  std::vector<std::string> tried;
+  const std::vector<std::string_view> known = words_to_try();
+  std::istringstream list(arguments.text("--try"));
+  for (std::string word; std::getline(list, word, ',');) {
+    if (std::ranges::find(known, word) == known.end())
+      throw Error(ErrorKind::kArgument, fmt::format("--try: found \"{}\", expected some of {}, separated by commas",
+                                                    word, fmt::join(known, ",")));
+    tried.push_back(word);
+  }
+  for (const char* const option : {"--val", "--val-split", "--epochs"})
+    if (arguments.has(option) && tried.empty())
+      throw Error(ErrorKind::kArgument, fmt::format("{}: found no --try; expected one of {}", option, words()));
+  if (!tried.empty() && !arguments.has("--val"))
+    throw Error(ErrorKind::kArgument, "--try: found no validation data; expected --val, for the time to an accuracy");
+  return tried;
+}
+
 int run(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--out", "--report"});
   TuneOptions options;
   options.settings = settings_from(arguments);
   options.device = device_from(arguments, options.settings);
   if (arguments.has("--out")) check_utf8(options.settings.pipeline);  // fail before tuning, which may take hours
+  options.tried = tried_from(arguments);
+  options.validation = spec_of(arguments, "--val", "--val-split");
+  options.epochs = arguments.number("--epochs", options.epochs, 0.5, 1e6);
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
   options.program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::vector<TuneResult> results;
@@ -47,15 +83,26 @@ Command tune_command() {
       "another. Each is measured against the best settings so far in an interleaved A/B run, and kept only if the 95 "
       "% confidence interval of the ratio is above 1. At the end, the defaults with the kept optimisations are "
       "compared with the defaults, and written only if they are faster; otherwise the defaults are written. For an "
-      "emulated accelerator the file is a pipeline spec without settings of a network.",
+      "emulated accelerator the file is a pipeline spec without settings of a network. Steps that change what is "
+      "learned are tried only with --try: each is compared in 12 runs, by the training time to the highest accuracy "
+      "that both runs of a pair reach.",
       "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
+      "  unstarve tune photos/ --val val/ --try average,progressive --epochs 8 --out tuned.yaml\n"
       "  unstarve train photos/ --config tuned.yaml",
       {data_option(),
        split_option(),
        model_option(),
        device_option(),
        image_size_option(),
-       {"--minutes", "M", "3", "total duration; more time gives narrower intervals"},
+       {"--minutes", "M", "3", "total duration without the runs of --try; more time gives narrower intervals"},
+       {"--try", "LIST", "",
+        "steps that change what is learned, separated by commas: accumulate (2 batches per update), average (EMA of "
+        "the "
+        "weights), progressive (smaller images at first); requires --val",
+        false, Completes::kNothing, words().c_str()},
+       {"--val", "DATA", "", "validation data of the runs of --try", false, Completes::kPath},
+       {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
+       {"--epochs", "N", "4", "length of each run of --try"},
        {"--out", "FILE", "", "write the best settings to this file (YAML)", false, Completes::kPath},
        report_option(),
        json_option()},

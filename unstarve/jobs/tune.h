@@ -22,6 +22,11 @@ struct TuneOptions {
   std::string device = "cpu";
   double minutes = 3;
   std::string program{};  // LadderOptions::program
+  // Steps that change what is learned, to try by the time to an accuracy: words_to_try() (ladder/ladder_step.h). They
+  // require `validation`, as TrainOptions::validation. Each takes 2 * kMinPairs runs of `epochs`.
+  std::vector<std::string> tried{};
+  PipelineSpec validation{};
+  double epochs = 4;
 };
 
 struct TuneResult {

@@ -202,6 +202,7 @@ std::string to_json(const Ledger& ledger) {
                      {"predicted", json_of(entry.predicted)},
                      {"affects_learning", entry.affects_learning},
                      {"approximate", entry.approximate},
+                     {"by_accuracy", entry.by_accuracy},
                      {"loss_before", entry.loss_before},
                      {"loss_after", entry.loss_after}});
   }

@@ -29,6 +29,7 @@ struct LedgerEntry {
   std::string reason;             // why not applicable, reverted or undecided; empty if the figures show it
   bool affects_learning = false;  // may change the training result (batch size, precision)
   bool approximate = false;       // output is not bit-equal to the exact path
+  bool by_accuracy = false;       // `ratio` is of the times to an accuracy, instead of rates
   int batch = 0;
   std::size_t memory_bytes = 0;
   double step_ms = 0;

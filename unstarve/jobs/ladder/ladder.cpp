@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder/prediction.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/ladder/subject.h"
+#include "unstarve/jobs/ladder/time_to_accuracy.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
@@ -31,6 +33,10 @@ double geometric_mean(const std::vector<double>& rates) {
   double logs = 0;
   for (const double rate : rates) logs += std::log(rate);
   return rates.empty() ? 0 : std::exp(logs / static_cast<double>(rates.size()));
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 struct Comparison {
@@ -113,6 +119,12 @@ class LadderRun {
     context_.samples = dataset_->size();
     context_.host = read_host_facts();
     context_.starts_processes = !options_.program.empty();
+    context_.tried = options_.tried;
+    // Steps that are tried on request are the last ones.
+    const auto by_accuracy = [](const LadderStep& step) { return !step.tried_by.empty(); };
+    const auto first_tried = std::ranges::find_if(steps, by_accuracy);
+    const std::span<const LadderStep> tried(first_tried, steps.end());
+    steps = steps.first(steps.size() - tried.size());
 
     report("base");
     base_ = base_of(options_.defaults, options_.target);
@@ -128,6 +140,8 @@ class LadderRun {
         left += steps[j].not_applicable(context_, current_->settings()).empty();
       try_step(steps[i], (options_.seconds - elapsed()) / left);
     }
+    choose_winner();
+    for (const LadderStep& step : tried) try_by_accuracy(step);
     finish();
     return std::move(result_);
   }
@@ -162,6 +176,12 @@ class LadderRun {
   // Tries one step within about `budget` seconds.
   void try_step(const LadderStep& step, double budget) {
     const Settings before = current_->settings();
+    enter(step, before, [&](LedgerEntry& entry) { measure(step, budget, before, entry); });
+  }
+
+  // Adds the entry of a step, which `measured` completes if the step applies.
+  template <class Measure>
+  void enter(const LadderStep& step, const Settings& before, Measure&& measured) {
     LedgerEntry entry;
     entry.name = step.name;
     entry.affects_learning = step.affects_learning;
@@ -173,7 +193,7 @@ class LadderRun {
     } else {
       report(step.name);
       try {
-        measure(step, budget, before, entry);
+        measured(entry);
       } catch (const Error& error) {
         // Out of memory, for example: the step is unsuitable for this machine; the ladder continues from the current
         // settings.
@@ -182,6 +202,53 @@ class LadderRun {
       }
     }
     result_.ledger.entries.push_back(std::move(entry));
+  }
+
+  // Tries a step that changes what is learned, on top of the winner. The time of the runs is not counted.
+  void try_by_accuracy(const LadderStep& step) {
+    const double begin = seconds_now();
+    const Settings before = result_.winner;
+    enter(step, before, [&](LedgerEntry& entry) {
+      const Candidate candidate = step.candidates(context_, before).front();
+      entry.change = candidate.change;
+      entry.by_accuracy = true;
+      compare_runs(before, candidate.settings, entry);
+      if (entry.verdict != Verdict::kKept) return;
+      step.copy(candidate.settings, result_.winner);
+      result_.tuned = true;
+    });
+    start_ += seconds_now() - begin;
+  }
+
+  // Pairs of whole runs; each pair has a seed of its own.
+  void compare_runs(const Settings& before, const Settings& after, LedgerEntry& entry) {
+    std::vector<double> before_s, after_s;
+    double accuracy = 0, seconds = 0, samples = 0, steps = 0;
+    const auto run = [&](Settings settings, std::uint64_t pair) {
+      settings.train.seed += pair;
+      settings.pipeline.order.seed += pair;
+      return options_.train(settings);
+    };
+    for (std::uint64_t pair = 0; pair < kMinPairs; ++pair) {
+      report(fmt::format("{}: runs {} and {} of {}", entry.name, 2 * pair + 1, 2 * pair + 2, 2 * kMinPairs));
+      TrainHistory a, b;
+      if (pair % 2 == 0) a = run(before, pair);
+      b = run(after, pair);
+      if (pair % 2 == 1) a = run(before, pair);
+      const TimesToAccuracy times = times_to_accuracy(a.evaluations, b.evaluations);
+      before_s.push_back(times.before_s);
+      after_s.push_back(times.after_s);
+      accuracy += times.accuracy / kMinPairs;
+      seconds += b.evaluations.back().training_seconds;
+      samples += static_cast<double>(b.samples);
+      steps += static_cast<double>(b.steps);
+    }
+    entry.ratio = ratio_interval(before_s, after_s);
+    entry.verdict = judge(entry.ratio);
+    entry.samples_per_s = samples / seconds;
+    entry.step_ms = 1e3 * seconds / steps;
+    entry.reason = fmt::format("{:.1f} % accuracy after {:.3g} s of training, {:.3g} s without (means of {} runs)",
+                               100 * accuracy, mean(after_s), mean(before_s), kMinPairs);
   }
 
   void measure(const LadderStep& step, double budget, const Settings& before, LedgerEntry& entry) {
@@ -216,11 +283,10 @@ class LadderRun {
     entry.verdict = judge(entry.ratio);
     if (entry.verdict == Verdict::kKept && step.affects_learning)
       compare_losses(before, best.settings, entry, loss_time / 2);
-    if (entry.verdict == Verdict::kKept) {
-      current_ = std::move(other);
-      current_step_ = comparison.b_step;
-      step.copy(best.settings, tuned_);
-    }
+    apply_measured(step, entry, before, best.settings, tuned_);
+    if (entry.verdict != Verdict::kKept) return;
+    current_ = std::move(other);
+    current_step_ = comparison.b_step;
   }
 
   // Runs a short block of each candidate and returns the fastest.
@@ -260,9 +326,8 @@ class LadderRun {
     }
   }
 
-  // Chooses between the tuned settings and the defaults, compares the winner with the base and profiles both.
+  // Compares the winner with the base and profiles both.
   void finish() {
-    choose_winner();
     report("winner compared with base");
     const bool in_process = needs_process(base_) || needs_process(result_.winner);
     const std::unique_ptr<Subject> base = build(base_, in_process), winner = build(result_.winner, in_process);
@@ -307,7 +372,7 @@ class LadderRun {
   double start_;
   LadderContext context_;
   Settings base_;
-  Settings tuned_;  // the defaults with what the kept steps changed
+  Settings tuned_;  // the defaults with what was measured: apply_measured()
   std::unique_ptr<Subject> current_;
   MeasuredStep current_step_;
   bool current_in_process_ = false;
@@ -323,6 +388,7 @@ Settings base_of(Settings defaults, const Target& target) {
     set_batch(base, kBaseBatch);
     base.train.precision = Precision::kFloat32;
     base.train.channels_last = false;
+    base.train.fused_batch_norm = false;
     base.train.optimiser.form = UpdateForm::kEach;
     base.train.graph = GraphUse::kOff;
     base.train.operator_threads = 0;
@@ -336,6 +402,13 @@ Settings base_of(Settings defaults, const Target& target) {
   base.pipeline.passes["crop_into_decode"] = false;
   base.pipeline.passes.erase("scale_into_decode");
   return base;
+}
+
+void apply_measured(const LadderStep& step, const LedgerEntry& entry, const Settings& before, const Settings& after,
+                    Settings& tuned) {
+  if (entry.verdict == Verdict::kKept) step.copy(after, tuned);
+  const bool slower = entry.ratio.pairs >= kMinPairs && entry.ratio.high < 1;
+  if (entry.verdict == Verdict::kReverted && slower) step.copy(before, tuned);
 }
 
 LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,

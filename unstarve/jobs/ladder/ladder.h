@@ -10,14 +10,22 @@
 // loader of the other stops when its slots are full, and its prefetched batches are consumed untimed. Blocks run in the
 // order A B B A A B B A ..., so that a drift of the machine affects both sides; neighbouring A and B form one pair.
 //
+// A step that is measured to be slower, with the whole interval below 1, is also removed from the defaults.
+//
+// Steps that change what is learned (LadderStep::tried_by) come after that, on request. Pairs of whole runs, with and
+// without the step and with another seed for each pair, are compared by the time to an accuracy; the step is added to
+// the winner if the whole interval of the ratio is above 1.
+//
 // Host settings belong to a process (jobs/host). The steps that change them come last: from the first one on, both
 // sides of each comparison have a process of their own (subject.h).
 //
 // Time:    `seconds` is divided among the remaining steps. A step without enough time for kMinPairs pairs is undecided.
+//          Whole runs are not counted.
 // Threads: one caller.
 // Failure: as Rig. A step whose rig cannot be built (out of memory, for example) is reverted with the reason, and the
 //          ladder continues.
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +35,7 @@
 #include "unstarve/jobs/ladder/ladder_step.h"
 #include "unstarve/observe/ledger.h"
 #include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/train/history.h"
 
 namespace unstarve {
 
@@ -35,6 +44,9 @@ struct LadderOptions {
   Target target;
   double seconds = 180;
   std::string program{};  // path of the program, for other processes; "": steps of host settings do not apply
+  std::vector<std::string> tried{};  // LadderContext::tried
+  // A whole run with validation, for the steps of `tried`.
+  std::function<TrainHistory(const Settings& settings)> train{};
 };
 
 struct LadderResult {
@@ -51,8 +63,12 @@ struct LadderResult {
                                       std::span<const LadderStep> steps, const Progress& progress = {});
 
 // The plain settings: one loader thread without prefetch, pageable memory, full decode; for a network also batch size
-// 32, float32, NCHW, one optimiser update per parameter and the default host settings. All other settings are those of
-// `defaults`.
+// 32, float32, NCHW, separate batch norm, one optimiser update per parameter and the default host settings. All other
+// settings are those of `defaults`.
 [[nodiscard]] Settings base_of(Settings defaults, const Target& target);
+
+// Changes `tuned` by what was measured: a step that is kept is copied from `after`, one that is slower from `before`.
+void apply_measured(const LadderStep& step, const LedgerEntry& entry, const Settings& before, const Settings& after,
+                    Settings& tuned);
 
 }  // namespace unstarve

@@ -4,6 +4,9 @@
 // A step decides whether it applies (and if not, why) and which settings to try. The ladder runs a short block of each
 // candidate and compares the fastest with the current settings. A step measures nothing itself.
 //
+// Steps with a word of `tune --try` change what is learned. They apply on request only, have one candidate, and are
+// compared by the time to an accuracy (time_to_accuracy.h).
+//
 // To add a step: three functions and a row of the table of steps, in the same folder.
 // Threads: constants and pure functions.
 
@@ -26,7 +29,8 @@ struct LadderContext {
   bool encoded = false;       // samples are encoded images
   std::uint64_t samples = 0;  // in the dataset
   HostFacts host;
-  bool starts_processes = false;  // host settings can be measured
+  bool starts_processes = false;     // host settings can be measured
+  std::vector<std::string> tried{};  // words of `tune --try`
   // False for an emulated accelerator, which computes nothing.
   [[nodiscard]] bool has_network() const { return !target.emulated(); }
 };
@@ -46,9 +50,12 @@ struct LadderStep {
   std::vector<Candidate> (*candidates)(const LadderContext& context, const Settings& current);
   // Copies what the step may change, and nothing else.
   void (*copy)(const Settings& from, Settings& to);
+  std::string_view tried_by = "";  // the word of `tune --try`; "": tried always, compared by the rate
 };
 
 // All steps in the order in which they are tried.
 [[nodiscard]] std::span<const LadderStep> ladder_steps();
+// The words of `tune --try`.
+[[nodiscard]] std::vector<std::string_view> words_to_try();
 
 }  // namespace unstarve

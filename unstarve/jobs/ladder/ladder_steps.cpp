@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "unstarve/jobs/ladder/ladder_step.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
+#include "unstarve/train/settings_fields.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -101,8 +103,22 @@ Candidates channels_last(const LadderContext&, const Settings& current) {
   });
 }
 
+// Batch norm, activation and residual in one pass over memory instead of one pass each.
+std::string no_fused_batch_norm(const LadderContext& context, const Settings& current) {
+  if (!context.has_network()) return kNoNetwork;
+  if (current.train.fused_batch_norm) return "already fused";
+  if (!current.train.channels_last) return "only the memory format NHWC has it";
+  const bool half = current.train.precision == Precision::kFloat16;
+  return half && !context.target.cuda() ? "float16 has it on a GPU only" : "";
+}
+
+Candidates fused_batch_norm(const LadderContext&, const Settings& current) {
+  return edited(current, "one pass for batch norm, activation and residual",
+                [](Settings& s) { s.train.fused_batch_norm = true; });
+}
+
 // One kernel, or a few, that update all parameters instead of several small ones per parameter.
-std::string no_fused_optimiser(const LadderContext& context, const Settings& current) {
+std::string no_other_optimiser(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return kNoNetwork;
   const OptimiserSettings& optimiser = current.train.optimiser;
   if (optimiser.form == UpdateForm::kFused) return "already fused";
@@ -110,7 +126,7 @@ std::string no_fused_optimiser(const LadderContext& context, const Settings& cur
   return fmt::format("already foreach; {} has no fused form", word_of(optimiser.name));
 }
 
-Candidates fused_optimiser(const LadderContext&, const Settings& current) {
+Candidates other_optimisers(const LadderContext&, const Settings& current) {
   Candidates list;
   const auto add = [&](UpdateForm form, const char* what) {
     list.push_back({current, what});
@@ -332,20 +348,90 @@ Candidates allocators(const LadderContext& context, const Settings& current) {
   return list;
 }
 
+// What follows changes what is learned: only the accuracy of whole runs shows whether it helps.
+std::string not_requested(const LadderContext& context, std::string_view word) {
+  if (!context.has_network()) return kNoNetwork;
+  if (std::ranges::find(context.tried, word) != context.tried.end()) return "";
+  return fmt::format("changes what is learned; --try {} --val DATA compares the time to an accuracy", word);
+}
+
+// Fewer updates per sample, at the memory of the small batch.
+constexpr std::string_view kTryAccumulate = "accumulate";
+
+std::string no_accumulation(const LadderContext& context, const Settings& current) {
+  if (std::string reason = not_requested(context, kTryAccumulate); !reason.empty()) return reason;
+  const std::int64_t update = std::int64_t{2} * current.train.accumulate * current.pipeline.batch.size;
+  if (static_cast<std::uint64_t>(update) * kBatchesPerEpoch <= context.samples) return "";
+  return fmt::format("{} samples are fewer than {} updates of {} per epoch", context.samples, kBatchesPerEpoch, update);
+}
+
+Candidates accumulation(const LadderContext&, const Settings& current) {
+  const int now = current.train.accumulate;
+  return edited(current, fmt::format("{} -> {} batches per update", now, 2 * now), [&](Settings& s) {
+    s.train.accumulate = 2 * now;
+    s.train.learning_rate = scaled_rate(s.train.learning_rate, 1, 2, scaling_rule(s.train.optimiser.name));
+  });
+}
+
+void copy_accumulation(const Settings& from, Settings& to) {
+  to.train.accumulate = from.train.accumulate;
+  to.train.learning_rate = from.train.learning_rate;
+}
+
+// Evaluation with the mean of the weights over about half an epoch, which is more accurate than the latest ones.
+constexpr std::string_view kTryAverage = "average";
+
+std::string no_average(const LadderContext& context, const Settings& current) {
+  if (std::string reason = not_requested(context, kTryAverage); !reason.empty()) return reason;
+  return current.train.average > 0 ? fmt::format("already {}", current.train.average) : "";
+}
+
+Candidates average(const LadderContext& context, const Settings& current) {
+  const double per_update = static_cast<double>(current.train.accumulate) * current.pipeline.batch.size;
+  const double updates = static_cast<double>(context.samples) / per_update / 2;
+  const double decay = std::clamp(std::round((1 - 1 / std::max(updates, 1.0)) * 1e4) / 1e4, 0.9, 0.9999);
+  return edited(current, fmt::format("no average -> decay {}", decay), [&](Settings& s) { s.train.average = decay; });
+}
+
+// Smaller images in the first epochs, at 0.72 times the full side length as in ffcv-imagenet.
+constexpr std::string_view kTryProgressive = "progressive";
+
+int first_side(int full) {
+  const int multiple = full > 40 ? 32 : 4;
+  return static_cast<int>(std::lround(0.72 * full / multiple)) * multiple;
+}
+
+std::string no_progressive(const LadderContext& context, const Settings& current) {
+  if (std::string reason = not_requested(context, kTryProgressive); !reason.empty()) return reason;
+  const int full = current.train.image_size;
+  if (current.train.progressive.any()) return "already progressive";
+  return first_side(full) >= kLeastSide && first_side(full) < full ? ""
+                                                                   : fmt::format("images of {} px are small", full);
+}
+
+Candidates progressive(const LadderContext&, const Settings& current) {
+  const int full = current.train.image_size, first = first_side(full);
+  return edited(current, fmt::format("images of {} px -> {} px in the first epochs", full, first),
+                [&](Settings& s) { s.train.progressive.image_size = first; });
+}
+
 void copy_layout(const Settings& from, Settings& to) {
   to.train.channels_last = from.train.channels_last;
   to.pipeline.output.layout = from.pipeline.output.layout;
 }
 
-// In the order of trial: first the consumer, then the loader, then the resources they share, host settings last.
-// name, affects learning, approximate, why it does not apply, what to try, what it changes
+// In the order of trial: first the consumer, then the loader, then the resources they share, then host settings, then
+// what is tried on request.
+// name, affects learning, approximate, why it does not apply, what to try, what it changes, word of --try
 constexpr LadderStep kLadderSteps[] = {
     {"batch size", true, false, no_larger_batch, larger_batches,
      [](const Settings& from, Settings& to) { set_batch(to, from.pipeline.batch.size); }},
     {"mixed precision", true, false, no_mixed_precision, mixed_precision,
      [](const Settings& from, Settings& to) { to.train.precision = from.train.precision; }},
     {"channels last", false, false, no_channels_last, channels_last, copy_layout},
-    {"fused optimiser", false, false, no_fused_optimiser, fused_optimiser,
+    {"fused batch norm", false, false, no_fused_batch_norm, fused_batch_norm,
+     [](const Settings& from, Settings& to) { to.train.fused_batch_norm = from.train.fused_batch_norm; }},
+    {"optimiser implementation", false, false, no_other_optimiser, other_optimisers,
      [](const Settings& from, Settings& to) { to.train.optimiser.form = from.train.optimiser.form; }},
     {"step as one graph", false, false, no_graph, graph,
      [](const Settings& from, Settings& to) { to.train.graph = from.train.graph; }},
@@ -373,10 +459,22 @@ constexpr LadderStep kLadderSteps[] = {
      [](const Settings& from, Settings& to) { to.host.huge_pages = from.host.huge_pages; }},
     {"allocator", false, false, no_allocator, allocators,
      [](const Settings& from, Settings& to) { to.host.allocator = from.host.allocator; }},
+    {"gradient accumulation", true, false, no_accumulation, accumulation, copy_accumulation, kTryAccumulate},
+    {"average of the weights (EMA)", true, false, no_average, average,
+     [](const Settings& from, Settings& to) { to.train.average = from.train.average; }, kTryAverage},
+    {"progressive image size", true, false, no_progressive, progressive,
+     [](const Settings& from, Settings& to) { to.train.progressive = from.train.progressive; }, kTryProgressive},
 };
 
 }  // namespace
 
 std::span<const LadderStep> ladder_steps() { return kLadderSteps; }
+
+std::vector<std::string_view> words_to_try() {
+  std::vector<std::string_view> words;
+  for (const LadderStep& step : kLadderSteps)
+    if (!step.tried_by.empty()) words.push_back(step.tried_by);
+  return words;
+}
 
 }  // namespace unstarve

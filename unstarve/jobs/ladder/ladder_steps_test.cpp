@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <set>
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder/ladder.h"
+#include "unstarve/train/settings_fields.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -22,6 +24,7 @@ LadderContext context(const std::string& device, bool encoded = true) {
   context.machine.transparent_huge_pages = "madvise";
   context.host.allocators = {{HeapAllocator::kJemalloc, "/lib/libjemalloc.so.2"}};
   context.starts_processes = true;
+  for (const std::string_view word : words_to_try()) context.tried.emplace_back(word);
   return context;
 }
 
@@ -48,6 +51,7 @@ TEST_CASE("every step changes the settings and then no longer applies") {
         }
         // Their candidates can alternate.
         if (one.name == "threads within operators" || one.name == "wait policy") break;
+        if (!one.tried_by.empty()) CHECK(candidates.size() == 1);
         settings = candidates.back().settings;
       }
     }
@@ -57,9 +61,15 @@ TEST_CASE("every step changes the settings and then no longer applies") {
 TEST_CASE("names are unique; steps that affect learning or pixels are marked") {
   std::set<std::string_view> names;
   for (const LadderStep& one : ladder_steps()) CHECK(names.insert(one.name).second);
-  CHECK(names.size() == 17);
+  CHECK(names.size() == 21);
   CHECK(step("batch size").affects_learning);
   CHECK(step("mixed precision").affects_learning);
+  // Steps that are tried on request come last, and each has a word of its own.
+  CHECK(words_to_try() == std::vector<std::string_view>{"accumulate", "average", "progressive"});
+  for (const LadderStep& one : ladder_steps().last(3)) {
+    CHECK_FALSE(one.tried_by.empty());
+    CHECK(one.affects_learning);
+  }
   CHECK(step("reduced decode scale").approximate);
   CHECK_FALSE(step("crop-only decode").approximate);
 }
@@ -70,7 +80,7 @@ TEST_CASE("a step that does not apply gives the reason") {
   };
   const LadderContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu"), raw = context("cpu", false);
   CHECK_THAT(reason("batch size", emulated, base()), Catch::Contains("batch size"));
-  CHECK_THAT(reason("fused optimiser", emulated, base()), Catch::Contains("no network"));
+  CHECK_THAT(reason("optimiser implementation", emulated, base()), Catch::Contains("no network"));
   CHECK_THAT(reason("uint8 over the bus", emulated, base()), Catch::Contains("any type"));
   CHECK_THAT(reason("pinned memory, asynchronous copy", cpu, base()), Catch::Contains("nothing to copy"));
   CHECK_THAT(reason("pinned memory, asynchronous copy", emulated, base()), Catch::Contains("host memory"));
@@ -142,6 +152,87 @@ TEST_CASE("steps are recorded as a graph on a GPU, with the fused optimiser") {
   settings = graph.candidates(context("cuda"), settings).at(0).settings;
   CHECK(settings.train.graph == GraphUse::kAuto);
   CHECK_THAT(graph.not_applicable(context("cuda"), settings), Catch::Contains("already"));
+}
+
+TEST_CASE("batch norm is fused in the memory format NHWC") {
+  const LadderStep& fused = step("fused batch norm");
+  Settings settings = base();
+  CHECK_FALSE(settings.train.fused_batch_norm);
+  CHECK_THAT(fused.not_applicable(context("cpu"), settings), Catch::Contains("NHWC"));
+  settings.train.channels_last = true;
+  CHECK(fused.not_applicable(context("cpu"), settings).empty());
+  settings.train.precision = Precision::kFloat16;
+  CHECK_THAT(fused.not_applicable(context("cpu"), settings), Catch::Contains("on a GPU only"));
+  CHECK(fused.not_applicable(context("cuda"), settings).empty());
+  const Settings after = fused.candidates(context("cuda"), settings).at(0).settings;
+  CHECK(after.train.fused_batch_norm);
+  CHECK_THAT(fused.not_applicable(context("cuda"), after), Catch::Contains("already"));
+}
+
+TEST_CASE("the optimiser has two other implementations, of which the faster one is compared") {
+  Settings settings = base();
+  const LadderStep& optimiser = step("optimiser implementation");
+  const auto forms = [&] {
+    std::vector<UpdateForm> list;
+    for (const Candidate& each : optimiser.candidates(context("cpu"), settings))
+      list.push_back(each.settings.train.optimiser.form);
+    return list;
+  };
+  CHECK(forms() == std::vector{UpdateForm::kForeach, UpdateForm::kFused});
+  settings.train.optimiser.name = OptimiserName::kLars;  // has no fused form
+  CHECK(forms() == std::vector{UpdateForm::kForeach});
+}
+
+TEST_CASE("steps that change what is learned apply on request only") {
+  LadderContext where = context("cpu");
+  const auto reason = [&](std::string_view name, const Settings& settings) {
+    return step(name).not_applicable(where, settings);
+  };
+  for (const char* const name : {"gradient accumulation", "average of the weights (EMA)", "progressive image size"}) {
+    INFO(name);
+    CHECK(reason(name, base()).empty());
+    CHECK_THAT(step(name).not_applicable(context("emulated:h100-resnet50"), base()), Catch::Contains("no network"));
+  }
+  Settings settings = base();
+  settings.train.image_size = 8;
+  CHECK_THAT(reason("progressive image size", settings), Catch::Contains("8 px"));
+  settings.train.average = 0.99;
+  CHECK_THAT(reason("average of the weights (EMA)", settings), Catch::Contains("already 0.99"));
+  where.samples = 8 * 2 * 32 - 1;
+  CHECK_THAT(reason("gradient accumulation", base()), Catch::Contains("8 updates of 64"));
+  where = context("cpu");
+  where.tried = {"average"};
+  CHECK(reason("average of the weights (EMA)", base()).empty());
+  CHECK_THAT(reason("gradient accumulation", base()), Catch::Contains("--try accumulate --val DATA"));
+  CHECK_THAT(reason("progressive image size", base()), Catch::Contains("--try progressive --val DATA"));
+}
+
+TEST_CASE("steps that change what is learned follow the optimiser, the data and the image size") {
+  LadderContext where = context("cpu");
+  Settings settings = base();
+  const auto candidate = [&](std::string_view name) { return step(name).candidates(where, settings).at(0).settings; };
+  CHECK(candidate("gradient accumulation").train.accumulate == 2);
+  CHECK(candidate("gradient accumulation").train.learning_rate == Approx(2 * settings.train.learning_rate));
+  settings.train.optimiser.name = OptimiserName::kAdamw;
+  CHECK(candidate("gradient accumulation").train.learning_rate ==
+        Approx(std::sqrt(2.0) * settings.train.learning_rate));
+  where.samples = 32 * 290;  // half an epoch has 145 updates
+  CHECK(candidate("average of the weights (EMA)").train.average == Approx(0.9931));
+  for (const std::uint64_t samples : {1, 100, 1'000'000'000}) {
+    where.samples = samples;
+    const double decay = candidate("average of the weights (EMA)").train.average;
+    CHECK(decay >= 0.9);
+    CHECK(decay <= 0.9999);
+  }
+  for (const auto& [full, first] : {std::pair{224, 160}, {192, 128}, {176, 128}, {32, 24}, {28, 20}}) {
+    settings.train.image_size = full;
+    CHECK(candidate("progressive image size").train.progressive.image_size == first);
+  }
+  for (int full = kLeastSide; full < 600; ++full) {
+    settings.train.image_size = full;
+    if (!step("progressive image size").not_applicable(where, settings).empty()) continue;
+    CHECK_NOTHROW(check_settings(candidate("progressive image size").train));
+  }
 }
 
 TEST_CASE("larger batches leave at least eight per epoch and scale the learning rate") {

@@ -93,6 +93,97 @@ TEST_CASE("a step whose rig cannot be built is reverted with the reason") {
   CHECK_THAT(result.ledger.entries[1].reason, Catch::Contains("no_such_operation"));
 }
 
+// A step that changes the number of prefetched batches.
+LadderStep prefetch_step(bool on_request) {
+  return {"three batches",
+          true,
+          false,
+          [](const LadderContext&, const Settings&) { return std::string(); },
+          [](const LadderContext&, const Settings& current) {
+            Settings settings = current;
+            settings.pipeline.execution.prefetch = 3;
+            return std::vector<Candidate>{{settings, "3 batches"}};
+          },
+          [](const Settings& from, Settings& to) { to.pipeline.execution.prefetch = from.pipeline.execution.prefetch; },
+          on_request ? "word" : ""};
+}
+
+TEST_CASE("a kept step is added to the defaults, a slower one is removed from them, another one stays as it is") {
+  const LadderStep step = prefetch_step(false);
+  Settings before, after, defaults;
+  before.pipeline.execution.prefetch = 0;
+  after.pipeline.execution.prefetch = 3;
+  defaults.pipeline.execution.prefetch = 2;
+  const auto tuned = [&](RatioInterval ratio, Verdict verdict) {
+    LedgerEntry entry;
+    entry.ratio = ratio;
+    entry.verdict = verdict;
+    Settings settings = defaults;
+    apply_measured(step, entry, before, after, settings);
+    return settings.pipeline.execution.prefetch;
+  };
+  CHECK(tuned({1.2, 1.1, 1.3, 8}, Verdict::kKept) == 3);
+  CHECK(tuned({0.8, 0.7, 0.9, 8}, Verdict::kReverted) == 0);
+  CHECK(tuned({0.95, 0.9, 1.01, 8}, Verdict::kReverted) == 2);
+  CHECK(tuned({1.2, 1.1, 1.3, 8}, Verdict::kReverted) == 2);  // the loss diverged
+  CHECK(tuned({0.8, 0.7, 0.9, 5}, Verdict::kUndecided) == 2);
+}
+
+// Runs that reach accuracy 1 at the end: after 1 s, or after `seconds` with the step.
+TrainHistory run_of(const Settings& settings, double seconds) {
+  TrainHistory history;
+  history.steps = 10;
+  history.samples = 320;
+  EvaluationPoint end;
+  end.accuracy = 1;
+  // Runs of other seeds differ by a few percent.
+  const double noise = 1 + 0.01 * static_cast<double>(settings.train.seed % 3);
+  end.training_seconds = noise * (settings.pipeline.execution.prefetch == 3 ? seconds : 1);
+  history.evaluations = {end};
+  return history;
+}
+
+TEST_CASE("a step that is tried on request is compared by whole runs and added to the winner if it is faster") {
+  const LadderStep steps[]{prefetch_step(true)};
+  for (const double seconds : {0.8, 1.25, 1.0}) {
+    LadderOptions o = options(kData, 2);
+    std::vector<std::pair<std::uint64_t, bool>> runs;
+    o.train = [&](const Settings& settings) {
+      CHECK(settings.train.seed == settings.pipeline.order.seed);
+      runs.emplace_back(settings.train.seed, settings.pipeline.execution.prefetch == 3);
+      return run_of(settings, seconds);
+    };
+    const LadderResult result = run_ladder(o, open_dataset(kData), steps);
+    REQUIRE(result.ledger.entries.size() == 3);
+    const LedgerEntry& entry = result.ledger.entries[1];
+    INFO(entry.reason);
+    CHECK(entry.by_accuracy);
+    CHECK(entry.ratio.ratio == Approx(1 / seconds));
+    CHECK(entry.ratio.pairs == kMinPairs);
+    const bool kept = seconds < 1;
+    CHECK(entry.verdict == (kept ? Verdict::kKept : Verdict::kReverted));
+    CHECK(result.winner.pipeline.execution.prefetch == (kept ? 3 : o.defaults.pipeline.execution.prefetch));
+    CHECK(result.tuned == kept);
+    CHECK_THAT(entry.reason, Catch::Contains("100.0 % accuracy after"));
+    // Each pair has a seed of its own and one run of each kind; the order alternates.
+    REQUIRE(runs.size() == 2 * kMinPairs);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      CHECK(runs[i].first == o.defaults.train.seed + i / 2);
+      CHECK(runs[i].second == (i % 4 == 1 || i % 4 == 2));
+    }
+  }
+}
+
+TEST_CASE("a run that fails reverts its step with the reason") {
+  const LadderStep steps[]{prefetch_step(true)};
+  LadderOptions o = options(kData, 2);
+  o.train = [](const Settings&) -> TrainHistory { throw Error(ErrorKind::kMemory, "no memory left"); };
+  const LadderResult result = run_ladder(o, open_dataset(kData), steps);
+  CHECK(result.ledger.entries[1].verdict == Verdict::kReverted);
+  CHECK(result.ledger.entries[1].reason == "no memory left");
+  CHECK(result.winner == o.defaults);
+}
+
 TEST_CASE("base settings disable all optimisations, scale the learning rate and keep the rest of the spec") {
   const auto data = open_dataset("synthetic:classes=7,images=20,size=32,seed=1");
   Settings start = default_settings({"p", ""}, *data);
@@ -115,6 +206,7 @@ TEST_CASE("base settings disable all optimisations, scale the learning rate and 
   CHECK_FALSE(is_enabled(base.pipeline, "crop_into_decode"));
   CHECK_FALSE(is_enabled(base.pipeline, "scale_into_decode"));
   CHECK_FALSE(base.train.channels_last);
+  CHECK_FALSE(base.train.fused_batch_norm);
   CHECK(base.train.precision == Precision::kFloat32);
 }
 
@@ -135,6 +227,7 @@ TEST_CASE("every step copies exactly what its candidates change") {
   context.encoded = true;
   context.samples = 1 << 20;
   context.host.allocators = {{HeapAllocator::kMimalloc, "/lib/libmimalloc.so.2"}};
+  for (const std::string_view word : words_to_try()) context.tried.emplace_back(word);
   for (const LadderStep& step : ladder_steps()) {
     for (const Candidate& candidate : step.candidates(context, plain)) {
       Settings copied = plain;

@@ -4,7 +4,7 @@
 //
 //   defaults ──▶ recipe ──▶ keys of the settings file ──▶ flags         the last value counts
 //
-// To add a recipe: a function and a row in recipes.cpp, and its section in docs/guide/train.md.
+// To add a recipe: a function and a row in recipes.cpp, and its section in docs/guide/recipes.md.
 // Threads: constant data.
 
 #include <span>
