@@ -141,7 +141,6 @@ void add_huge_pages(HeapAllocator allocator, const Environment& user, StartEnvir
 
 void add_allocator(HeapAllocator allocator, const HostFacts& facts, StartEnvironment& start) {
   if (allocator == HeapAllocator::kSystem) return;
-  const AllocatorLibrary& library = library_of(allocator);
   const std::string_view preloaded = value_of(facts.user, kPreload);
   if (const std::string reason = allocator_of_user(facts.user); !reason.empty()) {
     if (preloaded.find(word_of(allocator)) == std::string_view::npos)
