@@ -86,11 +86,8 @@ class StackProbe::State {
   }
 
   void look(double seconds, std::span<const ProcessUse> processes) {
-    has_workers_ = has_workers_ || std::any_of(processes.begin(), processes.end(), [](const ProcessUse& process) {
-                     return process.role == ProcessRole::kLoader;
-                   });
     if (recorder_) {
-      if (!recorder_->has_ended() && seconds < begin_s_ + options_.window_s + kPatience) return;
+      if (!recorder_->has_ended() && seconds < begin_s_ + length_s_ + kPatience) return;
       end_window(seconds);
     }
     if (seconds < next_s_ || failures_ >= kFailures) return;
@@ -102,7 +99,7 @@ class StackProbe::State {
       problem_ = "py-spy was not found; install it by `pip install py-spy`";
       return;
     }
-    begin_window(seconds, main->pid);
+    begin_window(seconds, main->pid, processes);
   }
 
   PythonStacks finish() {
@@ -110,8 +107,7 @@ class StackProbe::State {
       if (!recorder_->has_ended()) ::kill(recorder_->id(), SIGINT);
       for (const double begin = seconds_now(); !recorder_->has_ended() && seconds_now() < begin + kPatience;)
         ::usleep(10'000);
-      with_workers_ = has_workers_;  // it is the last window: better than none
-      end_window(begin_s_ + options_.window_s);
+      end_window(begin_s_ + length_s_);
     }
     return so_far();
   }
@@ -141,6 +137,7 @@ class StackProbe::State {
 
   struct Rank {
     int windows = 0, repeats = 0;
+    RecordingKind next = RecordingKind::kAll;
     StackSum sum;
   };
 
@@ -158,34 +155,51 @@ class StackProbe::State {
     return next;
   }
 
-  void begin_window(double seconds, int pid) {
+  // The workers that are alive, those of `rank` first.
+  static std::vector<int> workers_of(int rank, std::span<const ProcessUse> processes) {
+    std::vector<int> own, others;
+    for (const ProcessUse& process : processes) {
+      if (process.role != ProcessRole::kLoader || process.ended || !is_python(process.pid)) continue;
+      (process.parent == rank ? own : others).push_back(process.pid);
+    }
+    return own.empty() ? others : own;
+  }
+
+  void begin_window(double seconds, int pid, std::span<const ProcessUse> processes) {
     remove_files();
     // All threads first; a program with few windows has at least these.
-    kind_ = ranks_[pid].windows % 2 == 0 ? RecordingKind::kAll : RecordingKind::kInterpreter;
-    with_workers_ = has_workers_;
-    const bool all = kind_ == RecordingKind::kAll;
-    std::vector<std::string> command{program_.string(),
-                                     "record",
-                                     "--pid",
-                                     std::to_string(pid),
-                                     "--nonblocking",
-                                     "--format",
-                                     "speedscope",
-                                     "--rate",
-                                     std::to_string(all && !with_workers_ ? options_.rate_alone : options_.rate),
-                                     "--duration",
-                                     fmt::format("{:.0f}", options_.window_s),
-                                     "--output",
-                                     output_.string(),
-                                     all ? "--idle" : "--gil"};
-    if (with_workers_) command.emplace_back("--subprocesses");
+    kind_ = ranks_[pid].next;
+    main_process_ = recorded_ = pid;
+    if (kind_ == RecordingKind::kWorker) {
+      const std::vector<int> workers = workers_of(pid, processes);
+      workers_ = static_cast<int>(workers.size());
+      if (workers.empty())
+        kind_ = RecordingKind::kInterpreter;
+      else
+        recorded_ = workers[worker_windows_++ % workers.size()];
+    }
+    length_s_ = kind_ == RecordingKind::kWorker ? options_.worker_s : options_.window_s;
+    const int rate = kind_ == RecordingKind::kAll ? options_.rate_all : options_.rate;
+    const std::vector<std::string> command{program_.string(),
+                                           "record",
+                                           "--pid",
+                                           std::to_string(recorded_),
+                                           "--nonblocking",
+                                           "--format",
+                                           "speedscope",
+                                           "--rate",
+                                           std::to_string(rate),
+                                           "--duration",
+                                           fmt::format("{:.0f}", length_s_),
+                                           "--output",
+                                           output_.string(),
+                                           kind_ == RecordingKind::kInterpreter ? "--gil" : "--idle"};
     const FileDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
     const FileDescriptor errors(::open(errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     try {
       recorder_.emplace(command, ChildStreams{nothing.get(), nothing.get(), errors.get()});
       begin_s_ = seconds;
       begin_time_ = seconds_now();
-      main_process_ = pid;
     } catch (const Error& error) {
       problem_ = error.what();
       ++failures_;
@@ -195,45 +209,53 @@ class StackProbe::State {
   void end_window(double seconds) {
     if (!recorder_->has_ended()) ::kill(recorder_->id(), SIGKILL);
     const int status = recorder_->wait();
-    double cost = recorder_->cpu_s();
-    bool again = false;  // the window shows the start of the program, or lacks its workers
+    const double cost = recorder_->cpu_s();
     recorder_.reset();
     const double before = 1e-9 * static_cast<double>(thread_cpu_ns());
+    Rank& rank = ranks_[main_process_];
+    bool again = false;  // the window shows the start of the program
     try {
-      const StackRecording recording = parse_stack_recording(read_text_file(output_), main_process_);
-      const double length = std::min(seconds_now() - begin_time_, options_.window_s);
-      Rank& rank = ranks_[main_process_];
-      again = kind_ == RecordingKind::kAll && with_workers_ != has_workers_ && ++rank.repeats <= kRepeats;
-      if (!again) sum_.add(recording, main_process_, kind_, length, seconds);
-      if (!again && kind_ == RecordingKind::kAll) {
+      const StackRecording recording = parse_stack_recording(read_text_file(output_), recorded_);
+      const double length = std::min(seconds_now() - begin_time_, length_s_), known = rank.sum.seconds();
+      if (kind_ == RecordingKind::kWorker)
+        sum_.add_worker(recording, workers_, seconds);
+      else
+        sum_.add(recording, main_process_, kind_, length, seconds);
+      if (kind_ == RecordingKind::kAll) {
         add_steps(steps_, find_steps(recording, main_process_));
-        const double known = rank.sum.seconds();
         rank.sum.add(recording, main_process_, kind_, length, seconds);
         again = rank.sum.seconds() - known < 0.5 * length && ++rank.repeats <= kRepeats;
       }
-      if (!again) {
-        ++rank.windows;
-        ++windows_;
-      }
       failures_ = 0;
     } catch (const Error& error) {
-      ++failures_;
       std::string text;
       try {
         text = message_in(read_text_file(errors_));
       } catch (const Error&) {  // it wrote nothing
       }
-      problem_ = fmt::format("py-spy failed with exit code {}: {}", status, text.empty() ? error.what() : text);
+      again = kind_ != RecordingKind::kWorker;  // a worker may end
+      if (again) {
+        ++failures_;
+        problem_ = fmt::format("py-spy failed with exit code {}: {}", status, text.empty() ? error.what() : text);
+      }
+    }
+    if (!again) {
+      ++windows_;
+      ++rank.windows;
+      rank.next = kind_ == RecordingKind::kAll      ? RecordingKind::kWorker
+                  : kind_ == RecordingKind::kWorker ? RecordingKind::kInterpreter
+                                                    : RecordingKind::kAll;
     }
     remove_files();
     const double parsing = 1e-9 * static_cast<double>(thread_cpu_ns()) - before;
     cpu_s_ += cost;
-    cost += parsing;
-    // The first windows follow each other: all threads of each rank, then the interpreter's lock of one. Another one
-    // follows a failure.
-    next_s_ = windows_ <= static_cast<int>(ranks_.size()) || again || failures_ > 0
+    spent_s_ += cost + parsing;
+    // The first windows follow each other: all threads of each rank, a worker, the interpreter's lock of one. Another
+    // one follows a failure.
+    const std::size_t first = ranks_.size() + (worker_windows_ > 0 ? 1 : 0);
+    next_s_ = static_cast<std::size_t>(windows_) <= first || again
                   ? seconds
-                  : seconds + std::min(cost / options_.cpu_share, kLongest);
+                  : std::clamp(spent_s_ / options_.cpu_share, seconds, seconds + kLongest);
   }
 
   void remove_files() const {
@@ -251,8 +273,11 @@ class StackProbe::State {
   double cpu_s_ = 0;
   int windows_ = 0, failures_ = 0;
   bool python_seen_ = false;
-  bool has_workers_ = false;   // of a loader, until now
-  bool with_workers_ = false;  // they are recorded in the present window
+  double spent_s_ = 0;   // CPU time of all windows, with the evaluation
+  double length_s_ = 0;  // of the present window
+  int recorded_ = 0;     // the process that is recorded: main_process_, or one of `workers_`
+  int workers_ = 0;
+  std::size_t worker_windows_ = 0;
   std::string problem_;
   StackSum sum_;               // of all ranks
   std::map<int, Rank> ranks_;  // by process id

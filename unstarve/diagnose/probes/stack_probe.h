@@ -1,14 +1,18 @@
 #pragma once
 // Records stacks of the watched Python program by py-spy, in windows of a few seconds.
 //
-// The first window begins when the program has run for two seconds, so that its imports have mostly ended. The second
-// follows it; both take about 0.2 s of CPU time. A window that shows mostly the start is repeated, five times at most,
-// and so is one during which the first worker was started. Workers are recorded if there are any: to find them, py-spy
-// reads the parents of all processes of the machine several times per second, which costs more than the samples.
-// Further ones follow at distances at which py-spy takes less than `cpu_share` of a core. Windows alternate between all
-// threads, and those that hold the interpreter's lock. Of several ranks, each window records one and its workers: first
-// all of them in turn, without distances. py-spy does
-// not stop the program to read its memory; samples that it cannot read are left out.
+//   all threads, for four seconds, also those that wait
+//   all threads of one worker of the loader, for two seconds, if there are workers: in turn
+//   the threads that hold the interpreter's lock, for four seconds
+//
+// The first window begins when the program has run for two seconds, so that its imports have mostly ended, and the
+// second and third follow it; all take about 0.2 s of CPU time. One that shows mostly the start is repeated, five times
+// at most. Further ones follow when all of them have taken less than `cpu_share` of a core. Of several ranks, each
+// window records one: first all of them in turn, without distances.
+//
+// py-spy does not stop the program to read its memory; samples that it cannot read are left out. It does not search
+// for the workers: it would read the parents of all processes of the machine several times per second, which costs
+// more than the samples.
 //
 // Threads: one at a time. Failure: PythonStacks::missing has the reason; only std::bad_alloc is thrown.
 
@@ -31,8 +35,9 @@ namespace unstarve {
 struct StackProbeOptions {
   double cpu_share = 0.004;  // of one core
   double window_s = 4;
-  int rate = 40;        // samples per second
-  int rate_alone = 60;  // ... of all threads, if there are no workers
+  double worker_s = 2;
+  int rate_all = 60;  // samples per second, of all threads: the shares of which gains are predicted
+  int rate = 40;      // of others
 };
 
 class StackProbe {

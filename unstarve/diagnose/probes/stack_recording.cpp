@@ -161,6 +161,21 @@ void StackSum::add(const StackRecording& recording, int main_process, RecordingK
                    double end_s) {
   const bool all = kind == RecordingKind::kAll;
   (all ? sum_.seconds : sum_.interpreter_s) += seconds;
+  add_stacks(recording, kind, main_process, all ? missing_factor(recording, main_process, seconds) : 1, end_s);
+}
+
+void StackSum::add_worker(const StackRecording& recording, int workers, double end_s) {
+  std::size_t samples = 0;  // some fail, and a worker may end
+  for (const RecordedThread& thread : recording.threads) samples = std::max(samples, thread.samples.size());
+  worker_s_ += static_cast<double>(samples) * recording.interval_s;
+  add_stacks(recording, RecordingKind::kWorker, 0, workers, end_s);
+  sum_.processes = std::max(sum_.processes, workers);
+}
+
+// `factor`: for how much a sample counts.
+void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, int main_process, double factor,
+                          double end_s) {
+  const bool all = kind != RecordingKind::kInterpreter;
   // Lines of this recording -> lines of the sum.
   std::map<std::tuple<std::string, std::string, int>, int> known;
   for (std::size_t i = 0; i < sum_.lines.size(); ++i)
@@ -172,18 +187,17 @@ void StackSum::add(const StackRecording& recording, int main_process, RecordingK
     if (is_new) sum_.lines.push_back(line);
     index_of.push_back(entry->second);
   }
-  const double factor = all ? missing_factor(recording, main_process, seconds) : 1;
   std::map<std::pair<StackThread, std::vector<int>>, double> time_of;
   std::set<int> loaders;
   for (const RecordedThread& thread : recording.threads) {
-    const bool is_main = thread.process == main_process;
+    const bool is_worker = kind == RecordingKind::kWorker, is_main = !is_worker && thread.process == main_process;
     if (!is_main) loaders.insert(thread.process);
     const StackThread role = !is_main         ? StackThread::kLoader
                              : thread.is_main ? StackThread::kMain
                                               : StackThread::kHelper;
-    const std::vector<double> weights = role == StackThread::kMain
-                                            ? weights_of(thread.samples, recording.lines, factor)
-                                            : std::vector<double>(thread.samples.size(), is_main ? factor : 1);
+    const std::vector<double> weights =
+        role == StackThread::kMain ? weights_of(thread.samples, recording.lines, factor)
+                                   : std::vector<double>(thread.samples.size(), is_main || is_worker ? factor : 1);
     for (std::size_t number = 0; number < thread.samples.size(); ++number) {
       const std::vector<int>& sample = thread.samples[number];
       const double sample_s = recording.interval_s * weights[number];
@@ -235,6 +249,12 @@ void StackSum::limit() {
   sum_.lines = std::move(lines);
 }
 
-PythonStacks StackSum::stacks() const { return sum_; }
+PythonStacks StackSum::stacks() const {
+  PythonStacks stacks = sum_;
+  if (worker_s_ <= 0) return stacks;
+  for (StackUse& stack : stacks.stacks)
+    if (stack.thread == StackThread::kLoader) stack.seconds *= sum_.seconds / worker_s_;
+  return stacks;
+}
 
 }  // namespace unstarve

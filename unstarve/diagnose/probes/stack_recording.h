@@ -30,6 +30,7 @@ struct StackRecording {
 
 enum class RecordingKind {
   kAll,          // all threads, also those that wait
+  kWorker,       // all threads of one worker of the loader, also those that wait
   kInterpreter,  // threads that hold the interpreter's lock
 };
 
@@ -42,6 +43,9 @@ class StackSum {
   // `main_process`: the one that trains. `seconds`: the length of the recording. `end_s`: when it ended, since the
   // beginning.
   void add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds, double end_s);
+  // That of a worker, which represents all `workers`. Its stacks count as if it had been recorded as long as the main
+  // process.
+  void add_worker(const StackRecording& recording, int workers, double end_s);
   // Most time first; `missing` is not set.
   [[nodiscard]] PythonStacks stacks() const;
   // As in stacks(): of all threads, without the start of the program.
@@ -49,7 +53,9 @@ class StackSum {
 
  private:
   void limit();
+  void add_stacks(const StackRecording& recording, RecordingKind kind, int main_process, double factor, double end_s);
   PythonStacks sum_;
+  double worker_s_ = 0;  // in which workers were recorded
 };
 
 }  // namespace unstarve

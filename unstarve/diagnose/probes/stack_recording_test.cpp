@@ -93,6 +93,27 @@ TEST_CASE("recordings are added up") {
   CHECK(main_s == Approx(0.3));
 }
 
+TEST_CASE("a worker stands for all, as long as the main process was recorded") {
+  StackRecording worker;
+  worker.interval_s = 0.1;
+  worker.lines = {{"fetch", "torch/utils/data/fetch.py", 9}, {"wait", "threading.py", 1}};
+  worker.threads = {{15, true, {{0}, {0}, {0}, {0}}}, {15, false, {{1}, {1}}}};
+  StackSum sum;
+  sum.add(StackRecording{0.1, {{"f", "/x/a.py", 1}}, {{72, true, {{0}, {0}}}}}, 72, RecordingKind::kAll, 0.2, 5);
+  sum.add_worker(worker, 3, 9);
+  const PythonStacks stacks = sum.stacks();
+  CHECK(stacks.seconds == Approx(0.2));
+  CHECK(stacks.processes == 3);
+  REQUIRE(stacks.stacks.size() == 3);
+  double fetch = 0, wait = 0;
+  for (const StackUse& stack : stacks.stacks) {
+    if (stack.thread != StackThread::kLoader) continue;
+    (stacks.lines[static_cast<std::size_t>(stack.lines[0])].function == "fetch" ? fetch : wait) += stack.seconds;
+  }
+  CHECK(fetch == Approx(3 * 0.2));  // all of the time, in three processes
+  CHECK(wait == Approx(3 * 0.1));
+}
+
 TEST_CASE("a forked worker has only its own frames") {
   StackRecording recording;
   recording.interval_s = 0.1;
