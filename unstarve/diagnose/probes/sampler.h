@@ -43,7 +43,7 @@ struct SamplerOptions {
   int adopter = 0;                          // TaskTreeOptions
   int guard = 0;                            // TaskTreeOptions
   std::filesystem::path steps{};            // folder of logs, see step_log.h and kernel_logs.h; empty: none
-  double cpu_share = 0.004;                 // of one core
+  double cpu_share = 0.003;                 // of one core
   std::shared_ptr<LatestProfile> latest{};  // set whenever new processes are searched; null: not published
 };
 
