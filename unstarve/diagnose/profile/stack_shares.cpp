@@ -94,6 +94,39 @@ bool is_framework(const CodeLine& line) {
          line.file.starts_with("keras/") || activity_of_line(line) == Activity::kInput;
 }
 
+// Whether it reads from a server.
+bool is_reading(const CodeLine& line) {
+  constexpr std::array<std::string_view, 10> kReads{
+      "/http/client.py", "/urllib/request.py", "/socket.py",           "/ssl.py", "requests/", "urllib3/", "fsspec/",
+      "s3fs/",           "botocore/",          "google/cloud/storage/"};
+  return std::any_of(kReads.begin(), kReads.end(),
+                     [&](std::string_view part) { return line.file.find(part) != std::string::npos; });
+}
+
+// Whether it gets, reads, decodes or changes data.
+bool loads(const PythonStacks& stacks, const StackUse& stack) {
+  const Activity activity = activity_of(stacks, stack);
+  if (activity == Activity::kInput || activity == Activity::kDecode || activity == Activity::kPixels) return true;
+  return activity == Activity::kOther && std::any_of(stack.lines.begin(), stack.lines.end(), [&](int index) {
+           return is_reading(stacks.lines[static_cast<std::size_t>(index)]);
+         });
+}
+
+// The functions of the program in which it is.
+std::set<std::string> functions_in(const PythonStacks& stacks, const StackUse& stack) {
+  std::set<std::string> names;
+  for (const int index : stack.lines) {
+    const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
+    if (!is_library(line)) names.insert(line.file + ":" + line.function);
+  }
+  return names;
+}
+
+bool has_framework(const PythonStacks& stacks, const StackUse& stack) {
+  return std::any_of(stack.lines.begin(), stack.lines.end(),
+                     [&](int index) { return is_framework(stacks.lines[static_cast<std::size_t>(index)]); });
+}
+
 // Whether its innermost frame waits for other threads, processes or programs.
 bool waits_in_python(const PythonStacks& stacks, const StackUse& stack) {
   constexpr std::array<std::string_view, 7> kWaits{
@@ -176,27 +209,15 @@ double stall_share(const PythonStacks& stacks, Activity activity, double least) 
     double all = 0, activity = 0, training = 0;
   };
   std::map<std::string, Time> functions;
-  const auto name_of = [&](int index) {
-    const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
-    return is_library(line) ? std::string() : line.file + ":" + line.function;
-  };
-  const auto functions_in = [&](const StackUse& stack) {
-    std::set<std::string> names;
-    for (const int index : stack.lines) names.insert(name_of(index));
-    names.erase("");
-    return names;
-  };
   const auto counts = [&](const StackUse& stack) { return stack.thread == StackThread::kMain && stack.seconds > 0; };
   const auto is_training = [&](const StackUse& stack) {
-    return activity_of(stacks, stack) != activity &&
-           std::any_of(stack.lines.begin(), stack.lines.end(),
-                       [&](int index) { return is_framework(stacks.lines[static_cast<std::size_t>(index)]); });
+    return activity_of(stacks, stack) != activity && has_framework(stacks, stack);
   };
   double training = 0;
   for (const StackUse& stack : stacks.stacks) {
     if (!counts(stack)) continue;
     if (is_training(stack)) training += stack.seconds;
-    for (const std::string& name : functions_in(stack)) {
+    for (const std::string& name : functions_in(stacks, stack)) {
       functions[name].all += stack.seconds;
       if (activity_of(stacks, stack) == activity) functions[name].activity += stack.seconds;
       if (is_training(stack)) functions[name].training += stack.seconds;
@@ -208,7 +229,7 @@ double stall_share(const PythonStacks& stacks, Activity activity, double least) 
   double seconds = 0;
   for (const StackUse& stack : stacks.stacks) {
     if (!counts(stack)) continue;
-    const std::set<std::string> names = functions_in(stack);
+    const std::set<std::string> names = functions_in(stacks, stack);
     const bool within = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
       const Time& time = functions[name];
       return time.activity > 0 && time.activity >= least * time.all &&
@@ -217,6 +238,51 @@ double stall_share(const PythonStacks& stacks, Activity activity, double least) 
     if (within || activity_of(stacks, stack) == activity) seconds += stack.seconds;
   }
   return seconds / stacks.seconds;
+}
+
+double loading_share(const PythonStacks& stacks) {
+  if (stacks.seconds <= 0) return 0;
+  constexpr double kLoads = 0.05;   // of the time of a function
+  constexpr double kTrains = 0.05;  // of the training
+  struct Time {
+    double all = 0, loading = 0, training = 0;
+  };
+  std::map<std::string, Time> functions;
+  double training = 0;
+  const auto counts = [](const StackUse& stack) { return stack.thread == StackThread::kMain && stack.seconds > 0; };
+  for (const StackUse& stack : stacks.stacks) {
+    if (!counts(stack)) continue;
+    const bool is_loading = loads(stacks, stack), is_training = !is_loading && has_framework(stacks, stack);
+    if (is_training) training += stack.seconds;
+    for (const std::string& name : functions_in(stacks, stack)) {
+      Time& time = functions[name];
+      time.all += stack.seconds;
+      if (is_loading) time.loading += stack.seconds;
+      if (is_training) time.training += stack.seconds;
+    }
+  }
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks) {
+    if (!counts(stack)) continue;
+    const std::set<std::string> names = functions_in(stacks, stack);
+    // Without training, the function that trains is unknown.
+    const bool within = training > 0 && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+                          const Time& time = functions[name];
+                          return time.loading >= kLoads * time.all && time.training <= kTrains * training;
+                        });
+    if (within || loads(stacks, stack)) seconds += stack.seconds;
+  }
+  return std::min(seconds / stacks.seconds, 1.0);
+}
+
+double reading_share(const PythonStacks& stacks) {
+  if (stacks.seconds <= 0) return 0;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == StackThread::kMain && stack.seconds > 0 && !stack.lines.empty() && loads(stacks, stack) &&
+        is_reading(stacks.lines[static_cast<std::size_t>(stack.lines.back())]))
+      seconds += stack.seconds;
+  return std::min(seconds / stacks.seconds, 1.0);
 }
 
 HotFunction hottest_python(const PythonStacks& stacks) {

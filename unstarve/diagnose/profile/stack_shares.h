@@ -43,6 +43,13 @@ struct HotLine {
 // `least` of their time and do not train, such as save() around torch.save() and fsync().
 [[nodiscard]] double stall_share(const PythonStacks& stacks, Activity activity, double least = 0.05);
 
+// The share of the main thread in which it loads data: gets batches, reads from servers, decodes images or changes
+// their pixels; with all that functions of the program do which load for at least 5 % of their time and do not train.
+// Other threads could do this. Plain reads of files have no frames: they count only within such functions.
+[[nodiscard]] double loading_share(const PythonStacks& stacks);
+// The part of it in which the innermost function reads from a server: it waits.
+[[nodiscard]] double reading_share(const PythonStacks& stacks);
+
 // The function of the program in which the main thread holds the interpreter's lock most, outside of loaders and
 // frameworks: its own lines, and NumPy, Pillow and Python's library that they call. The line is the hottest of it.
 struct HotFunction {

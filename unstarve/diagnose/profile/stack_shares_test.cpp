@@ -112,6 +112,28 @@ TEST_CASE("functions around checkpoints count as checkpoints, the training loop 
   CHECK(stall_share(stacks, Activity::kCheckpoint) == Approx(0.1));
 }
 
+TEST_CASE("functions that load count completely, unless they train") {
+  PythonStacks stacks;
+  stacks.seconds = 10;
+  stacks.lines = {{"main", "/home/me/train.py", 40},                          // 0
+                  {"load", "/home/me/train.py", 9},                           // 1
+                  {"urlopen", "/usr/lib/python3.11/urllib/request.py", 180},  // 2
+                  {"load", "PIL/ImageFile.py", 300},                          // 3
+                  {"backward", "torch/_tensor.py", 600},                      // 4
+                  {"describe", "/home/me/train.py", 20}};                     // 5
+  stacks.stacks = {{StackThread::kMain, {0, 1, 2}, 6, 0, 0}, {StackThread::kMain, {0, 1, 3}, 1, 0, 0},
+                   {StackThread::kMain, {0, 1}, 1.5, 0, 0},  {StackThread::kMain, {0, 4}, 0.5, 0, 0},
+                   {StackThread::kMain, {0, 5}, 0.6, 0, 0},  {StackThread::kMain, {0}, 0.4, 0, 0},
+                   {StackThread::kHelper, {1, 2}, 9, 0, 0}};
+  CHECK(loading_share(stacks) == Approx(0.85));
+  CHECK(reading_share(stacks) == Approx(0.6));
+  stacks.stacks[3].lines = {0, 1, 4};  // the function that loads trains, too
+  CHECK(loading_share(stacks) == Approx(0.7));
+  stacks.stacks[3].lines = {0};  // which function trains is not known
+  CHECK(loading_share(stacks) == Approx(0.7));
+  CHECK(loading_share({}) == 0);
+}
+
 TEST_CASE("the own time of a line that handles images") {
   PythonStacks stacks = recorded({});
   stacks.lines = {{"__getitem__", "/home/me/train.py", 28},

@@ -201,6 +201,26 @@ TEST_CASE("slow reads of workers") {
   CHECK(findings_of(profile)[0].gain.gain == Approx(2));
 }
 
+TEST_CASE("slow reads of the main thread: other threads could do all that loads a sample") {
+  RunProfile profile = run(2, {});
+  profile.processes[0].main_thread.waits.network_s = 8;
+  record(profile, {{kMainThread, "f", "torch/nn.py", 0.5, 0}});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.rule == "slow-reads");
+  CHECK(finding.gain.gain == Approx(1 / (0.8 / 16 + 0.2)));  // only the waits are known
+  CHECK(finding.gain.high == Approx(5));
+  record(profile, {{kMainThread, "readinto", "/usr/lib/python3.11/socket.py", 8, 0},
+                   {kMainThread, "load", "PIL/ImageFile.py", 1.2, 0},
+                   {kMainThread, "f", "torch/nn.py", 0.8, 0}});
+  finding = findings_of(profile)[0];
+  CHECK(finding.gain.gain == Approx(1 / (0.8 / 16 + 0.12 / (0.85 * 8) + 0.08)));
+  CHECK(finding.gain.low == Approx(1 / (0.8 / 16 + 0.12 + 0.08)));
+  CHECK(finding.gain.high == Approx(1 / 0.08));
+  profile.machine.affinity_cores = 2;
+  profile.machine.busy_cores = 1.9;  // no core is left for the other threads
+  CHECK(findings_of(profile).back().gain.gain == Approx(1 / (0.8 / 16 + 0.12 + 0.08)));
+}
+
 TEST_CASE("large images") {
   RunProfile profile = run(2, {9.8, 9.8});
   profile.machine.affinity_cores = 2;  // no core is free

@@ -11,39 +11,53 @@
 namespace unstarve {
 namespace {
 
+constexpr double kReads = 16;  // at the same time, after the change
+
+// With more reads at the same time, the main thread waits for a part of what it waited; the threads that read also do
+// what it did to load a sample (requests, decoding, conversions), on the cores that are left. The rest remains. Most is
+// gained if further reads overlap with the training, least if the threads get no further core.
+GainPrediction gain_of(const RunProfile& profile, double lost) {
+  const PythonStacks& stacks = profile.stacks;
+  const double decode =
+      share_of(stacks, StackThread::kMain, Activity::kDecode) + share_of(stacks, StackThread::kMain, Activity::kPixels);
+  const double waits = std::max(lost, reading_share(stacks));
+  const double loading = std::max(std::min(waits + decode, 1.0), loading_share(stacks));
+  const double works = std::max(loading - waits, 0.0), rest = 1 - std::max(loading, waits);
+  const double cores = std::max(0.85 * (usable_cores(profile.machine) - foreign_cores(profile)), 1.0);
+  GainPrediction gain;
+  gain.gain = 1 / (waits / kReads + works / std::min(cores, kReads) + rest);
+  gain.low = 1 / (waits / kReads + works + rest);
+  gain.high = std::max(std::min(gain_without(loading).gain, gain_by_cores(profile).high), gain.gain);
+  return gain;
+}
+
 std::optional<RunFinding> find(const RunProfile& profile) {
-  const RoleSum loader = sum_of(profile, ProcessRole::kLoader);
-  const double input = input_share(profile);
-  // The processes that read.
-  const bool workers = loader.processes > 0;
-  const ThreadWaits waits = workers ? loader.waits : main_thread_waits(profile);
-  const double lived = workers ? loader.lived_s : steady_seconds(profile);
-  if (lived <= 0) return std::nullopt;
-  const double reads = (waits.network_s + waits.file_s) / lived;
-  const double lost = workers ? (input >= 0 ? input : 1 - sum_of(profile, ProcessRole::kMain).thread_busy()) : reads;
-  if (reads < (workers ? 0.4 : 0.1) || lost < 0.1) return std::nullopt;
+  const ReadUse reads = read_use(profile);
+  if (!reads.limits()) return std::nullopt;
   RunFinding finding;
-  const bool network = waits.network_s > waits.file_s;
+  const bool network = reads.sockets > reads.files;
+  const RoleSum reader = sum_of(profile, reads.workers ? ProcessRole::kLoader : ProcessRole::kMain);
   finding.title = fmt::format("the loader waits for {}, one read after the other", network ? "a server" : "slow files");
-  finding.evidence = fmt::format("{} {} for {:.0f} % of the time in reads of {}, {:.0f} % on a core",
-                                 workers ? "workers" : "the main thread", workers ? "are" : "is", 100 * reads,
-                                 network ? "sockets" : "files",
-                                 100 * (workers ? loader.busy() : sum_of(profile, ProcessRole::kMain).thread_busy()));
+  finding.evidence =
+      fmt::format("{} for {:.0f} % of the time in reads of {}, {:.0f} % on a core",
+                  reads.workers ? "workers are" : "the main thread is", 100 * (reads.files + reads.sockets),
+                  network ? "sockets" : "files", 100 * (reads.workers ? reader.busy() : reader.thread_busy()));
   finding.changes = {
-      "run more reads at the same time (threads that read ahead, more workers, asynchronous requests), copy the data "
+      "run 16 or more reads at the same time (threads that prefetch, more workers, asynchronous requests), copy the "
+      "data "
       "to a local disk, or pack small files into shards (unstarve pack)",
-      "run more reads at the same time: DataLoader(num_workers=N, prefetch_factor=4), or threads in __getitems__(); "
+      "run 16 or more reads at the same time: DataLoader(num_workers=N, prefetch_factor=4), or threads in "
+      "__getitems__(); "
       "copy the data to a local disk, or pack small files into shards (unstarve pack)",
-      "run more reads at the same time: dataset.interleave(..., cycle_length=16, num_parallel_calls=tf.data.AUTOTUNE); "
+      "run 16 or more reads at the same time: dataset.interleave(..., cycle_length=16, "
+      "num_parallel_calls=tf.data.AUTOTUNE); "
       "copy the data to a local disk, or pack small files into shards (unstarve pack)",
-      "run more reads at the same time: grain.ReadOptions(num_threads=64, prefetch_buffer_size=1000); copy the data to "
+      "run 16 or more reads at the same time: grain.ReadOptions(num_threads=64, prefetch_buffer_size=1000); copy the "
+      "data to "
       "a local disk, or pack small files into shards (unstarve pack)",
       "options(read_ahead=64), cache the data, or pack small files into shards (unstarve pack)"};
-  // More reads at the same time hide all of the waiting. What decodes the samples runs at the same time, too.
-  const double decode = workers ? 0
-                                : share_of(profile.stacks, StackThread::kMain, Activity::kDecode) +
-                                      share_of(profile.stacks, StackThread::kMain, Activity::kPixels);
-  finding.gain = least_of(gain_by_cores(profile), gain_without(std::min(lost + decode, 1.0), steady_seconds(profile)));
+  finding.gain = reads.workers ? least_of(gain_by_cores(profile), gain_without(reads.lost, steady_seconds(profile)))
+                               : gain_of(profile, reads.lost);
   finding.lost = std::max(lost_by(finding.gain), 0.01);
   return finding;
 }

@@ -23,15 +23,16 @@ int most_at_once(const std::vector<std::pair<double, double>>& intervals) {
   return most;
 }
 
-// Cores that the program uses after its start: the second half of the timeline, or the whole run without one.
+// Cores that the program uses after its start: the second half of the timeline without its end, in which libraries are
+// unloaded, or the whole run without one.
 double steady_cores(const RunProfile& profile) {
-  constexpr std::size_t kFewest = 6;
+  constexpr std::size_t kFewest = 8, kEnd = 2;
   const RunTimeline& timeline = profile.timeline;
   const std::size_t size = timeline.main.size();
   if (size < kFewest) return profile.watching.seconds > 0 ? own_cpu_s(profile) / profile.watching.seconds : 0;
   double sum = 0;
-  for (std::size_t i = size / 2; i < size; ++i) sum += timeline.main[i] + timeline.loader[i] + timeline.other[i];
-  return sum / static_cast<double>(size - size / 2);
+  for (std::size_t i = size / 2; i < size - kEnd; ++i) sum += timeline.main[i] + timeline.loader[i] + timeline.other[i];
+  return sum / static_cast<double>(size - kEnd - size / 2);
 }
 
 }  // namespace
@@ -67,6 +68,21 @@ double input_share(const RunProfile& profile) {
   return std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput) +
                       share_of(profile.stacks, StackThread::kMain, Activity::kThreads),
                   1.0);
+}
+
+ReadUse read_use(const RunProfile& profile) {
+  const RoleSum loader = sum_of(profile, ProcessRole::kLoader);
+  ReadUse use{.workers = loader.processes > 0};
+  const ThreadWaits waits = use.workers ? loader.waits : main_thread_waits(profile);
+  const double lived = use.workers ? loader.lived_s : steady_seconds(profile);
+  if (lived <= 0) return use;
+  use.files = waits.file_s / lived;
+  use.sockets = waits.network_s / lived;
+  const double input = input_share(profile);
+  use.lost = !use.workers ? use.files + use.sockets
+             : input >= 0 ? input
+                          : 1 - sum_of(profile, ProcessRole::kMain).thread_busy();
+  return use;
 }
 
 bool loader_limits(const RunProfile& profile) {

@@ -34,6 +34,16 @@ struct RoleSum {
 // Share of the time in which the main thread waits for the next batch, or prepares it; negative: no stacks are known.
 [[nodiscard]] double input_share(const RunProfile& profile);
 
+// Waits of what reads the data, the workers or without them the main thread, in reads of files and sockets. Shares of
+// its time, 0..1.
+struct ReadUse {
+  bool workers = false;
+  double files = 0, sockets = 0;
+  double lost = 0;  // of the main thread's time, that it waits for them
+  [[nodiscard]] bool limits() const { return files + sockets >= (workers ? 0.4 : 0.1) && lost >= 0.1; }
+};
+[[nodiscard]] ReadUse read_use(const RunProfile& profile);
+
 // Whether the workers of a loader limit the main process: they run, or wait for a core, most of the time, and the main
 // process waits for batches.
 [[nodiscard]] bool loader_limits(const RunProfile& profile);
