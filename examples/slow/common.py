@@ -103,6 +103,24 @@ def photo_records(folder: Path) -> Path:
     return _prepared(folder / "records.bin", _make_records)
 
 
+def small_files(folder: Path) -> tuple[Path, Path]:
+    """A folder of 4096 files of 64 x 64 RGB pixels, 12 KB each, and one file with all of them in order."""
+    samples = pixels(folder, 64)[0]
+    chosen = np.random.default_rng(0).integers(len(samples), size=4096)
+
+    def make_files(target: Path, _: Path) -> None:
+        target.mkdir()
+        for number, index in enumerate(chosen):
+            (target / f"{number:04}.raw").write_bytes(samples[index].tobytes())
+        os.sync()  # pages that are not written yet would remain in the page cache
+
+    def make_packed(target: Path, _: Path) -> None:
+        target.write_bytes(samples[chosen].tobytes())
+        os.sync()
+
+    return _prepared(folder / "small", make_files), _prepared(folder / "small.bin", make_packed)
+
+
 def pixels(folder: Path, size: int) -> tuple[np.ndarray, np.ndarray]:
     """All photographs in memory.
 
@@ -137,6 +155,7 @@ def prepare(folder: Path) -> None:
     large_photos(folder)
     photo_archive(folder)
     photo_records(folder)
+    small_files(folder)
     for size in (32, 64, 96):
         pixels(folder, size)
 

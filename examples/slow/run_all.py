@@ -68,6 +68,7 @@ CASES = (
     Case("many_workers", ("many-workers",)),
     Case("large_images", ("large-images",)),
     Case("slow_storage", ("slow-reads", "storage-wait"), server=True),
+    Case("small_files", ("small-files",)),
     Case("lock", ("lock",)),
     Case("logging_each_step", ("logging-stall",)),
     Case("checkpoint_stall", ("checkpoint-stall",)),

@@ -1,6 +1,7 @@
 #include "unstarve/diagnose/probes/task_tree.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -201,7 +202,7 @@ void TaskTree::look_at_threads(Process& process, double seconds) {
     if (is_new && first_find_) thread.first = times;
     // A thread that has not run since the last look is still in the same system call.
     const bool has_run = is_new || times.running_ns != thread.last.running_ns;
-    if (has_run) thread.wait = wait_of_thread(process.use.pid, task);
+    if (has_run) look_at_call(process, thread, task);
     add_wait(thread.waits, thread.wait, seconds - thread.last_s);
     thread.last_s = seconds;
     if (is_new || seconds - thread.begin_s < kNamed) {
@@ -223,17 +224,30 @@ void TaskTree::look_at_threads(Process& process, double seconds) {
   count_threads(process);
 }
 
-Wait TaskTree::wait_of_thread(int pid, const std::string& task) const {
+void TaskTree::look_at_call(Process& process, Thread& thread, const std::string& task) const {
+  thread.wait = Wait::kNone;
   const std::optional<SystemCall> call = parse_system_call(read(task + "/syscall"));
-  if (!call) return Wait::kNone;
+  if (!call) return;
   std::string target;
+  std::filesystem::path link;
   if (has_descriptor(*call)) {
+    link = options_.proc / std::to_string(process.use.pid) / "fd" / std::to_string(call->argument);
     std::error_code error;  // another thread may have closed it
-    target = std::filesystem::read_symlink(options_.proc / std::to_string(pid) / "fd" / std::to_string(call->argument),
-                                           error)
-                 .string();
+    target = std::filesystem::read_symlink(link, error).string();
   }
-  return wait_of(*call, target);
+  thread.wait = wait_of(*call, target);
+  struct stat file {};
+  if (thread.wait != Wait::kFile || !is_read(*call) || ::stat(link.c_str(), &file) != 0 || !S_ISREG(file.st_mode))
+    return;
+  FileLooks& looks = process.use.file_looks;
+  ++looks.looks;
+  if (const FileId id{file.st_dev, file.st_ino}; id != thread.file) {
+    thread.file = id;
+    ++looks.changed;
+  }
+  if (file.st_size > kSmallFileBytes) return;
+  ++looks.small;
+  looks.small_bytes += file.st_size;
 }
 
 // A process has most threads before it ends.
@@ -306,6 +320,7 @@ void TaskTree::end(const Process& process) {
   sum.read_bytes += least->read_bytes;
   sum.storage_bytes += least->storage_bytes;
   sum.written_bytes += least->written_bytes;
+  add_looks(sum.file_looks, least->file_looks);
   sum.end_s = std::max(sum.end_s, least->end_s);
   ended_.erase(least);
 }

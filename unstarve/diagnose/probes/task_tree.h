@@ -12,11 +12,13 @@
 // Failure: never throws except std::bad_alloc. Files of other users that cannot be read leave their counts at 0.
 // Threads: one at a time.
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "unstarve/diagnose/probes/proc_text.h"
@@ -48,11 +50,13 @@ class TaskTree {
   [[nodiscard]] std::vector<ProcessUse> use() const;
 
  private:
+  using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device and number
   struct Thread {
     std::string group;  // its name without numbers
     RunTimes first, last;
     ThreadWaits waits;
     Wait wait = Wait::kNone;  // in the look at last_s
+    FileId file{};            // that it read when it was last seen reading one
     double begin_s = 0, last_s = 0;
     bool seen = false;  // in the present look
   };
@@ -71,7 +75,8 @@ class TaskTree {
   void look_at(Process& process, double seconds);
   void look_at_threads(Process& process, double seconds);
   void read_names(Process& process) const;
-  [[nodiscard]] Wait wait_of_thread(int pid, const std::string& task) const;
+  // Sets what the thread waits for, and counts the file that it reads.
+  void look_at_call(Process& process, Thread& thread, const std::string& task) const;
   static void count_threads(Process& process);
   static void end_thread(Process& process, int id, const Thread& thread);
   void end(const Process& process);

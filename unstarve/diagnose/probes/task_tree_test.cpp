@@ -2,14 +2,19 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {
@@ -177,6 +182,42 @@ TEST_CASE("a process that has ended does not count as alive, and its number may 
   CHECK_FALSE(use[1].ended);
   CHECK(use[2].cpu_s == 0);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("files that a thread reads") {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder folder;
+  const fs::path process = folder.path() / "7", task = process / "task" / "7";
+  fs::create_directories(task);
+  fs::create_directories(process / "fd");
+  const auto write = [](const fs::path& path, const std::string& text) { std::ofstream(path) << text; };
+  write(process / "stat", "7 (python) S 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 1000 10 0 0 0\n");
+  write(folder.path() / "small", std::string(5000, 'x'));
+  write(folder.path() / "other", std::string(7000, 'x'));
+  write(folder.path() / "large", std::string(kSmallFileBytes + 1, 'x'));
+  TaskTree tree(7, {.proc = folder.path()});
+  int looks = 0;
+  const auto look = [&](const char* file, const std::string& call) {
+    fs::remove(process / "fd" / "3");
+    fs::create_symlink(file[0] == '/' ? fs::path(file) : folder.path() / file, process / "fd" / "3");
+    write(task / "syscall", call);
+    write(task / "schedstat", std::to_string(++looks) + " 0 0\n");  // it has run since the last look
+    tree.look(0.1 * looks);
+    return tree.use().at(0).file_looks;
+  };
+  const auto same = [](const FileLooks& a, const FileLooks& b) {
+    return a.looks == b.looks && a.changed == b.changed && a.small == b.small && a.small_bytes == b.small_bytes;
+  };
+  const std::string read = std::to_string(SYS_read) + " 0x3 0x0\n", to_write = std::to_string(SYS_write) + " 0x3 0x0\n";
+  CHECK(same(look("small", read), {1, 1, 1, 5000}));
+  CHECK(same(look("small", read), {2, 1, 2, 10'000}));
+  CHECK(same(look("other", read), {3, 2, 3, 17'000}));
+  CHECK(same(look("large", read), {4, 3, 3, 17'000}));
+  CHECK(same(look("small", to_write), {4, 3, 3, 17'000}));
+  CHECK(same(look("small", "running\n"), {4, 3, 3, 17'000}));
+  CHECK(same(look("/dev/null", read), {4, 3, 3, 17'000}));
+  tree.look(10);  // still in the same call
+  CHECK(same(tree.use().at(0).file_looks, {4, 3, 3, 17'000}));
 }
 
 }  // namespace

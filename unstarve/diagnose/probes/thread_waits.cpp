@@ -14,9 +14,13 @@ bool is_one_of(std::int64_t call, std::initializer_list<long> calls) {
 
 }  // namespace
 
+bool is_read(const SystemCall& call) {
+  return is_one_of(call.number, {SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_preadv2});
+}
+
 bool has_descriptor(const SystemCall& call) {
-  return is_one_of(call.number, {SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_preadv2, SYS_write, SYS_pwrite64,
-                                 SYS_writev, SYS_pwritev, SYS_pwritev2, SYS_sendfile, SYS_splice});
+  return is_read(call) || is_one_of(call.number, {SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2,
+                                                  SYS_sendfile, SYS_splice});
 }
 
 Wait wait_of(const SystemCall& call, std::string_view target) {

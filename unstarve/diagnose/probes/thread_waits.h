@@ -25,6 +25,9 @@ enum class Wait {
 // Whether `wait_of` requires what the descriptor `call.argument` refers to.
 [[nodiscard]] bool has_descriptor(const SystemCall& call);
 
+// Whether it reads from a descriptor.
+[[nodiscard]] bool is_read(const SystemCall& call);
+
 // `target`: of the symbolic link /proc/PID/fd/N, such as "pipe:[4711]", "socket:[12]" or a path; "" if unknown.
 [[nodiscard]] Wait wait_of(const SystemCall& call, std::string_view target);
 

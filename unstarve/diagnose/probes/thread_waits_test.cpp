@@ -24,6 +24,8 @@ TEST_CASE("what a system call waits for") {
     CHECK(wait_of(on_descriptor, "") == Wait::kOther);
   }
   CHECK_FALSE(has_descriptor({SYS_futex, 4}));
+  CHECK(is_read({SYS_pread64, 4}));
+  CHECK_FALSE(is_read({SYS_write, 4}));
 }
 
 TEST_CASE("times of waits are added to their own members") {

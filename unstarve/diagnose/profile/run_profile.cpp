@@ -23,10 +23,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadUse, name, threads, cpu_s, run_delay_s,
 NLOHMANN_JSON_SERIALIZE_ENUM(ProcessRole, {{ProcessRole::kOther, "other"},
                                            {ProcessRole::kMain, "main"},
                                            {ProcessRole::kLoader, "loader"}})
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileLooks, looks, changed, small, small_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command, begin_s, end_s, ended, cpu_s,
                                    run_delay_s, busiest_thread_s, ended_children_s, minor_faults, major_faults,
                                    resident_bytes, peak_resident_bytes, has_io, read_calls, read_bytes, storage_bytes,
-                                   written_bytes, main_thread, threads)
+                                   written_bytes, main_thread, threads, file_looks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
                                    cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, shm_bytes,
                                    shm_used_bytes)
@@ -142,6 +143,12 @@ void add_waits(ThreadWaits& sum, const ThreadWaits& waits, double factor) {
     sum.*wait += factor * waits.*wait;
 }
 
+void add_looks(FileLooks& sum, const FileLooks& looks) {
+  for (std::int64_t FileLooks::*const count :
+       {&FileLooks::looks, &FileLooks::changed, &FileLooks::small, &FileLooks::small_bytes})
+    sum.*count += looks.*count;
+}
+
 const char* to_string(ProcessRole role) noexcept {
   switch (role) {
     case ProcessRole::kMain: return "main";
@@ -222,6 +229,10 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
     const nlohmann::json nothing = RunProfile();
     for (const char* const key : kOfWatching)
       if (json.contains(key) && json.at(key).is_null()) json[key] = nothing.at(key);
+    for (const char* const key : {"processes", "steady"})
+      if (const auto list = json.find(key); list != json.end() && list->is_array())
+        for (nlohmann::json& process : *list)
+          if (process.is_object()) process.emplace("file_looks", FileLooks());
     RunProfile profile = json.get<RunProfile>();
     for (const StackUse& stack : profile.stacks.stacks) {
       for (const int line : stack.lines) {

@@ -221,6 +221,43 @@ TEST_CASE("slow reads of the main thread: other threads could do all that loads 
   CHECK(findings_of(profile).back().gain.gain == Approx(1 / (0.8 / 16 + 0.12 + 0.08)));
 }
 
+TEST_CASE("many small files") {
+  RunProfile profile = run(3, {1, 1});
+  for (ProcessUse& use : profile.processes) {
+    if (use.role != ProcessRole::kLoader) continue;
+    use.main_thread.waits.file_s = 8;
+    use.file_looks = {100, 80, 95, 95 * 12'000};
+    use.storage_bytes = 30'000'000;
+  }
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 5, 0}}, 2);
+  CHECK(found(profile) == Names{"small-files", "slow-reads"});
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.rule == "small-files");
+  CHECK(finding.gain.gain == Approx(2));  // a bound: the main thread waits for half of the time
+  CHECK_FALSE(finding.gain.known());
+  CHECK(finding.evidence.find("80 % of 200 looks") != std::string::npos);
+  CHECK(finding.evidence.find("is 12 kB; storage delivers 6.0 MB/s") != std::string::npos);
+  CHECK(finding.changes.tensorflow.find("TFRecordDataset") != std::string::npos);
+  const auto without = [&](const FileLooks& looks) {
+    RunProfile other = profile;
+    for (ProcessUse& use : other.processes) use.file_looks = looks;
+    return found(other);
+  };
+  CHECK(without({100, 80, 60, 720'000}) == Names{"slow-reads"});    // large files among them
+  CHECK(without({100, 30, 95, 1'140'000}) == Names{"slow-reads"});  // one after the other, in pieces
+  CHECK(without({8, 8, 8, 96'000}) == Names{"slow-reads"});         // few looks
+  for (ProcessUse& use : profile.processes) use.main_thread.waits.network_s = use.main_thread.waits.file_s + 1;
+  CHECK(found(profile) == Names{"slow-reads"});  // most of the time, of a server
+  for (ProcessUse& use : profile.processes) use.main_thread.waits = {};
+  CHECK_FALSE(found(profile).contains("small-files"));  // they are in the page cache
+  // The main thread reads them itself.
+  profile = run(5, {});
+  profile.processes[0].main_thread.waits.file_s = 4;
+  profile.processes[0].file_looks = {50, 50, 50, 600'000};
+  CHECK(found(profile) == Names{"small-files", "slow-reads"});
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.6));
+}
+
 TEST_CASE("large images") {
   RunProfile profile = run(2, {9.8, 9.8});
   profile.machine.affinity_cores = 2;  // no core is free

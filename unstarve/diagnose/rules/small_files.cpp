@@ -1,0 +1,61 @@
+// The data consists of many small files, each of which waits for its own request: packed, they are read in long reads.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
+
+namespace unstarve {
+namespace {
+
+constexpr std::int64_t kFewestLooks = 20;
+constexpr double kSmall = 0.8;    // of the looks
+constexpr double kChanged = 0.5;  // a large file is read by several calls
+
+std::optional<RunFinding> find(const RunProfile& profile) {
+  const ReadUse reads = read_use(profile);
+  if (!reads.limits() || reads.sockets > reads.files) return std::nullopt;
+  FileLooks files;
+  double storage = 0;
+  for (const ProcessUse& process : steady_processes(profile)) {
+    if (process.role != (reads.workers ? ProcessRole::kLoader : ProcessRole::kMain)) continue;
+    add_looks(files, process.file_looks);
+    storage += static_cast<double>(process.storage_bytes);
+  }
+  const auto looks = static_cast<double>(files.looks), small = static_cast<double>(files.small);
+  const auto changed = static_cast<double>(files.changed);
+  if (files.looks < kFewestLooks || small < kSmall * looks || changed < kChanged * looks) return std::nullopt;
+  RunFinding finding;
+  finding.title = "the data consists of many small files, and each of them waits for its own requests";
+  finding.evidence = fmt::format(
+      "{} in reads of files for {:.0f} % of the time; {:.0f} % of {} looks found another file than before; the mean "
+      "size of small ones is {:.0f} kB; storage delivers {:.1f} MB/s",
+      reads.workers ? "workers are" : "the main thread is", 100 * reads.files, 100 * changed / looks, files.looks,
+      1e-3 * static_cast<double>(files.small_bytes) / small, 1e-6 * storage / steady_seconds(profile));
+  finding.changes = {
+      "pack the files into shards and read these in order (unstarve pack)",
+      "pack the files into shards (unstarve pack, or webdataset.ShardWriter), and read these in order in an "
+      "IterableDataset",
+      "pack the files into shards of TFRecords (tf.io.TFRecordWriter), and read these by "
+      "tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE)",
+      "pack the files into shards of ArrayRecord, and read these by grain.ArrayRecordDataSource(files), or by "
+      "unstarve.open() after unstarve pack",
+      "unstarve pack FOLDER, then open the packed file"};
+  // The storage may not deliver the bytes faster.
+  finding.gain.gain = least_of(gain_by_cores(profile), gain_without(reads.lost)).gain;
+  finding.lost = std::max(lost_by(finding.gain), 0.01);
+  return finding;
+}
+
+}  // namespace
+
+extern const Rule kSmallFiles;
+const Rule kSmallFiles{
+    "small-files",
+    "as slow-reads, for files; and of 20 or more looks at threads that read a file, 80 % found one of "
+    "at most 256 KiB, and 50 % another one than the thread's look before",
+    find};
+
+}  // namespace unstarve
