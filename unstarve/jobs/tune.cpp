@@ -47,6 +47,36 @@ std::string largest_part(const Profile& profile) {
                      largest->name == "wait" ? "waiting for data" : largest->name, 100 * largest->mean_ms / total);
 }
 
+// What the network waits for, and how busy it is, before and after; empty without recorded steps.
+CurveSection idle_section(const TuneResult& result) {
+  CurveSection section;
+  section.title = "Idle time and utilisation";
+  BarChart chart;
+  chart.title = "Mean time per step in which nothing is computed, ms";
+  chart.unit = "ms";
+  FiguresTable table{
+      "Utilisation over time", {"settings", "10th percentile", "median", "90th percentile"}, {}, false, true};
+  for (const auto& [name, profile] : {std::pair{"base", &result.before}, {"winner", &result.after}}) {
+    Bar bar{name, "", {}, 0, 0};
+    double idle = 0;
+    for (const StepPart& part : profile->step) {
+      if (part.name != "wait" && part.name != "copy") continue;
+      bar.parts.push_back({part.name == "wait" ? "waiting for data" : "copy", part.mean_ms});
+      idle += part.mean_ms;
+    }
+    bar.figure = fmt::format("{:.3g} ms", idle);
+    if (!bar.parts.empty()) chart.bars.push_back(std::move(bar));
+    std::vector<double> shares;
+    for (const UtilisationPoint& point : profile->utilisation) shares.push_back(point.utilisation);
+    if (shares.empty()) continue;
+    table.rows.push_back({name});
+    for (const double q : {0.1, 0.5, 0.9}) table.rows.back().push_back(format_percent(quantile(shares, q)));
+  }
+  if (!chart.bars.empty()) section.bars.push_back(std::move(chart));
+  if (!table.rows.empty()) section.tables.push_back(std::move(table));
+  return section;
+}
+
 }  // namespace
 
 KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned) {
@@ -143,6 +173,7 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   result.over_defaults = tuned.over_defaults;
   result.before = std::move(tuned.before);
   result.after = std::move(tuned.after);
+  result.spans = std::move(tuned.spans);
   result.verdict =
       verdict_of(result.total, result.over_defaults, kept_steps(result.ledger, result.over_defaults, tuned.tuned)) +
       kept_by_accuracy(result.ledger) + largest_part(result.after);
@@ -160,6 +191,40 @@ std::string winner_yaml(const TuneResult& result, const std::string& command) {
   return lines + "\n" + to_yaml(pipeline);
 }
 
+Recording recording_of(const TuneResult& result, const std::string& command) {
+  Recording recording;
+  recording.command = command;
+  if (!result.spans.empty()) recording.tracks.push_back({"tune", "ladder", result.spans});
+  std::string rows;
+  std::int64_t number = 0;
+  const auto add = [&](const char* tag, double value) {
+    if (std::isfinite(value)) recording.scalars.push_back({tag, {{number, value}}});
+  };
+  for (const LedgerEntry& entry : result.ledger.entries) {
+    if (measured(entry)) {
+      add("tune/samples_per_s", entry.samples_per_s);
+      add("tune/step_ms", entry.step_ms);
+    }
+    if (entry.ratio.pairs > 0) {
+      const std::string group = has_relative(entry) ? "tune_over_base/" : "tune_over_step_before/";
+      add((group + "ratio").c_str(), entry.ratio.ratio);
+      add((group + "low").c_str(), entry.ratio.low);
+      add((group + "high").c_str(), entry.ratio.high);
+    }
+    rows += fmt::format("| {} | {} | {} | {} | {} |\n", number++, entry.name, to_string(entry.verdict), entry.change,
+                        entry.reason);
+  }
+  for (const auto& [run, profile] : {std::pair{"base", &result.before}, {"winner", &result.after}}) {
+    RecordedScalar scalar{"tune/utilisation", {}, run};
+    for (const UtilisationPoint& point : profile->utilisation)
+      scalar.points.emplace_back(static_cast<std::int64_t>(scalar.points.size()), point.utilisation);
+    recording.scalars.push_back(std::move(scalar));
+  }
+  recording.text_tag = "tune/ladder";
+  recording.text = result.verdict + "\n\n| step | name | verdict | change | reason |\n|---|---|---|---|---|\n" + rows;
+  return recording;
+}
+
 Report report_of(const std::vector<TuneResult>& results, const std::string& title, const std::string& command) {
   Report report = report_of_now(title, command);
   for (const TuneResult& result : results) {
@@ -170,6 +235,7 @@ Report report_of(const std::vector<TuneResult>& results, const std::string& titl
     section.after = result.after;
     section.verdict = result.verdict + (result.noise.empty() ? "" : ". Note: " + result.noise);
     report.sections.push_back(std::move(section));
+    if (CurveSection idle = idle_section(result); !idle.tables.empty()) report.curves.push_back(std::move(idle));
   }
   return report;
 }
@@ -187,6 +253,7 @@ std::string to_json(const TuneResult& result) {
   json["over_defaults"] = result.over_defaults.pairs > 0 ? interval(result.over_defaults) : nlohmann::ordered_json();
   json["verdict"] = result.verdict;
   json["noise"] = result.noise;
+  json["spans"] = to_json(result.spans);
   json["before"] = nlohmann::ordered_json::parse(to_json(result.before));
   json["after"] = nlohmann::ordered_json::parse(to_json(result.after));
   return json.dump();

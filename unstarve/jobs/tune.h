@@ -10,6 +10,7 @@
 #include "unstarve/core/profile.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/common/recording.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/observe/ledger.h"
 
@@ -31,13 +32,14 @@ struct TuneOptions {
 
 struct TuneResult {
   Ledger ledger;
-  Settings winner;              // never slower than the defaults (ladder.h)
-  bool emulated = false;        // the target is an emulated accelerator
-  RatioInterval total;          // of the winner to the base
-  RatioInterval over_defaults;  // of the tuned settings to the defaults; no pairs if these are the defaults
-  Profile before, after;        // of base and winner
-  std::string verdict;          // one sentence
-  std::string noise;            // what the machine was too noisy to decide, one sentence; empty: nothing
+  Settings winner;                  // never slower than the defaults (ladder.h)
+  bool emulated = false;            // the target is an emulated accelerator
+  RatioInterval total;              // of the winner to the base
+  RatioInterval over_defaults;      // of the tuned settings to the defaults; no pairs if these are the defaults
+  Profile before, after;            // of base and winner
+  std::vector<RecordedSpan> spans;  // of the ladder
+  std::string verdict;              // one sentence
+  std::string noise;                // what the machine was too noisy to decide, one sentence; empty: nothing
 };
 
 [[nodiscard]] TuneResult run_tune(const TuneOptions& options, const Progress& progress = {});
@@ -63,11 +65,13 @@ void describe_noise(std::vector<TuneResult>& results, const std::string& command
 // The text of the file for `--config`, with a comment that names its origin. For an emulated accelerator it is a
 // pipeline spec: nothing was measured about the precision and memory layout of a network.
 [[nodiscard]] std::string winner_yaml(const TuneResult& result, const std::string& command);
+[[nodiscard]] Recording recording_of(const TuneResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const std::vector<TuneResult>& results, const std::string& title,
                                const std::string& command);
 // The table, the verdict and the noise.
 [[nodiscard]] std::string to_text(const TuneResult& result, int width);
-// The object of the ledger with total, over_defaults, verdict, noise, before and after.
+// The object of the ledger with total, over_defaults, verdict, noise, spans (name, begin_s, seconds, samples_per_s of
+// blocks), before and after.
 [[nodiscard]] std::string to_json(const TuneResult& result);
 
 }  // namespace unstarve

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/ladder/ladder_time.h"
 #include "unstarve/jobs/ladder/prediction.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/ladder/subject.h"
@@ -22,9 +27,10 @@ constexpr int kBaseBatch = 32;
 constexpr int kPairs = 10;
 // Shares of the time of a step for scanning candidates and comparing losses; the rest is for the pairs.
 constexpr double kScanShare = 0.25, kLossShare = 0.12;
-// The final comparisons, of the tuned settings with the defaults and of the winner with the base, take the time of this
-// many steps.
-constexpr int kFinalWeight = 2;
+// The comparisons at the end run this many pairs in any case.
+constexpr int kFewestPairs = 2;
+// Batches of which the losses are compared, at least.
+constexpr int kLossBatches = 4;
 // If the loss after equal samples grows by this factor, learning is broken.
 constexpr double kBrokenLoss = 1.5;
 
@@ -48,50 +54,9 @@ struct Comparison {
   [[nodiscard]] double rate() const { return geometric_mean(b); }
 };
 
-// Time of a block of `seconds` without its untimed steps, which consume the prefetched batches (Rig::run).
-double untimed_cost(const Subject& side, double seconds) {
-  const double step_s = side.first().step_s;
-  const double prefetched = step_s * (side.settings().pipeline.execution.prefetch + 1);
-  return std::clamp(prefetched, step_s, step_s + seconds);
-}
-double block_cost(const Subject& side, double seconds) {
-  return std::max(seconds, side.first().step_s) + untimed_cost(side, seconds);
-}
-
 MeasuredStep measured_step(const Block& block) {
   const double steps = static_cast<double>(std::max<std::int64_t>(block.steps, 1));
   return {1e-9 * static_cast<double>(block.wall_ns) / steps, 1e-9 * static_cast<double>(block.wait_ns) / steps};
-}
-
-// Runs pairs of blocks for `budget` seconds, at least kMinPairs pairs.
-Comparison compare(Subject& a, Subject& b, double budget) {
-  const double each = budget / kPairs / 2;
-  const double block = std::max(kShortestBlock, each - std::max(untimed_cost(a, each), untimed_cost(b, each)));
-  const double end = seconds_now() + budget;
-  Comparison comparison;
-  Block all_a, all_b;
-  const auto run = [&](Subject& side, std::vector<double>& rates, Block& all) {
-    const Block result = side.run(block, 1);
-    rates.push_back(result.samples_per_s());
-    all.wall_ns += result.wall_ns;
-    all.steps += result.steps;
-    all.wait_ns += result.wait_ns;
-  };
-  const auto run_a = [&] { run(a, comparison.a, all_a); };
-  const auto run_b = [&] { run(b, comparison.b, all_b); };
-  for (int pair = 0; pair < kMinPairs || (pair < kPairs && seconds_now() < end); ++pair) {
-    if (pair % 2 == 0) {
-      run_a();
-      run_b();
-    } else {
-      run_b();
-      run_a();
-    }
-  }
-  comparison.step_ms = all_b.step_ms();
-  comparison.step_ms_a = all_a.step_ms();
-  comparison.b_step = measured_step(all_b);
-  return comparison;
 }
 
 // Mean loss over the second half of the first `samples` samples, starting from fresh weights.
@@ -130,38 +95,115 @@ class LadderRun {
     base_ = base_of(options_.defaults, options_.target);
     tuned_ = options_.defaults;
     current_ = build(base_, false);
+    base_time_ = time_of(*current_);
     const double weight = static_cast<double>(steps.size()) + kFinalWeight;
     enter_base(std::min(2.0, options_.seconds / weight / 4));
 
     // Divide the time among the steps that apply. This can change when a step is kept, so it is recomputed.
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      int left = kFinalWeight;
+      int left = 0;
       for (std::size_t j = i; j < steps.size(); ++j)
         left += steps[j].not_applicable(context_, current_->settings()).empty();
-      try_step(steps[i], (options_.seconds - elapsed()) / left);
+      try_step(steps[i], left);
     }
-    choose_winner();
+    recorded("tuned settings compared with defaults", [&] { choose_winner(); });
     for (const LadderStep& step : tried) try_by_accuracy(step);
-    finish();
+    recorded("winner compared with base", [&] { compare_with_base(); });
     return std::move(result_);
   }
 
  private:
   // Host settings other than the defaults belong to a process of its own.
   std::unique_ptr<Subject> build(const Settings& settings, bool in_process) {
-    if (!in_process) return measure_here(settings, dataset_, options_.target);
-    return measure_in_process(settings, options_.target, options_.program, context_.host);
+    const double begin = elapsed();
+    std::unique_ptr<Subject> subject =
+        in_process ? measure_in_process(settings, options_.target, options_.program, context_.host)
+                   : measure_here(settings, dataset_, options_.target);
+    build_s_ = std::max(build_s_, elapsed() - begin);
+    return subject;
+  }
+  [[nodiscard]] SideTime time_of(const Subject& side) const {
+    return {side.first().step_s, side.settings().pipeline.execution.prefetch, build_s_};
   }
   [[nodiscard]] static bool needs_process(const Settings& settings) { return settings.host != HostSettings(); }
 
   [[nodiscard]] double elapsed() const { return seconds_now() - start_; }
-  [[nodiscard]] double seconds_left() const { return std::max(0.0, options_.seconds - elapsed()); }
+  [[nodiscard]] double counted() const { return elapsed() - not_counted_; }
+  [[nodiscard]] double seconds_left() const { return std::max(0.0, options_.seconds - counted()); }
   void report(std::string_view what) {
-    if (progress_) progress_(what, std::clamp(elapsed() / options_.seconds, 0.0, 1.0));
+    if (progress_) progress_(what, std::clamp(counted() / options_.seconds, 0.0, 1.0));
+  }
+
+  // Runs pairs of blocks for `budget` seconds, at least `least` pairs.
+  Comparison compare(Subject& a, Subject& b, double budget, int least, const std::array<const char*, 2>& names) {
+    const double each = budget / kPairs / 2;
+    const double block =
+        std::max(kShortestBlock, each - std::max(untimed_time(time_of(a), each), untimed_time(time_of(b), each)));
+    const double end = seconds_now() + budget;
+    Comparison comparison;
+    Block all_a, all_b;
+    const auto run = [&](Subject& side, std::vector<double>& rates, Block& all, const char* name) {
+      const double begin = elapsed();
+      const Block result = side.run(block, 1);
+      rates.push_back(result.samples_per_s());
+      result_.spans.push_back({name, begin, elapsed() - begin, {{"samples_per_s", rates.back()}}});
+      all.wall_ns += result.wall_ns;
+      all.steps += result.steps;
+      all.wait_ns += result.wait_ns;
+    };
+    const auto run_a = [&] { run(a, comparison.a, all_a, names[0]); };
+    const auto run_b = [&] { run(b, comparison.b, all_b, names[1]); };
+    for (int pair = 0; pair < least || (pair < kPairs && seconds_now() < end); ++pair) {
+      if (pair % 2 == 0) {
+        run_a();
+        run_b();
+      } else {
+        run_b();
+        run_a();
+      }
+    }
+    comparison.step_ms = all_b.step_ms();
+    comparison.step_ms_a = all_a.step_ms();
+    comparison.b_step = measured_step(all_b);
+    return comparison;
+  }
+
+  // Calls `work` as a span of the recording.
+  template <class Work>
+  void recorded(std::string_view name, const Work& work) {
+    const std::size_t index = result_.spans.size();
+    result_.spans.push_back({std::string(name), elapsed()});
+    const auto end = [&] { result_.spans[index].seconds = elapsed() - result_.spans[index].begin_s; };
+    try {
+      work();
+    } catch (...) {
+      end();
+      throw;
+    }
+    end();
+  }
+
+  // The time for a step, with losses to compare if it affects learning. `build_s`: for what is not built yet. If it
+  // does not fit, the entry is undecided.
+  std::optional<double> plan(const LadderStep& step, int left, const SideTime& other, double build_s,
+                             LedgerEntry& entry) const {
+    const SideTime current = time_of(*current_);
+    const double batches = step.affects_learning ? kLossBatches * std::max(current.step_s, other.step_s) : 0;
+    const double needed = build_s + pairs_time(current, other, kMinPairs, kShortestBlock) +
+                          (step.affects_learning ? 2 * (build_s_ + batches) : 0);
+    const double at_end = final_time(base_time_, current, true);
+    const std::optional<double> budget = plan_step(seconds_left(), left, needed, at_end);
+    if (!budget) {
+      entry.verdict = Verdict::kUndecided;
+      entry.reason = fmt::format("{} pairs take about {:.0f} s, but only {:.0f} s are left; increase --minutes",
+                                 kMinPairs, needed, std::max(0.0, seconds_left() - at_end));
+    }
+    return budget;
   }
 
   void enter_base(double seconds) {
-    const Block block = current_->run(seconds, 2);
+    Block block;
+    recorded("base", [&] { block = current_->run(seconds, 2); });
     LedgerEntry entry;
     entry.name = "base";
     entry.verdict = Verdict::kBase;
@@ -173,10 +215,10 @@ class LadderRun {
     result_.ledger.entries.push_back(entry);
   }
 
-  // Tries one step within about `budget` seconds.
-  void try_step(const LadderStep& step, double budget) {
+  // Tries one step; `left` steps that apply, this one included, share the time that is left.
+  void try_step(const LadderStep& step, int left) {
     const Settings before = current_->settings();
-    enter(step, before, [&](LedgerEntry& entry) { measure(step, budget, before, entry); });
+    enter(step, before, [&](LedgerEntry& entry) { measure(step, left, before, entry); });
   }
 
   // Adds the entry of a step, which `measured` completes if the step applies.
@@ -193,7 +235,7 @@ class LadderRun {
     } else {
       report(step.name);
       try {
-        measured(entry);
+        recorded(step.name, [&] { measured(entry); });
       } catch (const Error& error) {
         // Out of memory, for example: the step is unsuitable for this machine; the ladder continues from the current
         // settings.
@@ -206,7 +248,7 @@ class LadderRun {
 
   // Tries a step that changes what is learned, on top of the winner. The time of the runs is not counted.
   void try_by_accuracy(const LadderStep& step) {
-    const double begin = seconds_now();
+    const double begin = elapsed();
     const Settings before = result_.winner;
     enter(step, before, [&](LedgerEntry& entry) {
       const Candidate candidate = step.candidates(context_, before).front();
@@ -217,7 +259,7 @@ class LadderRun {
       step.copy(candidate.settings, result_.winner);
       result_.tuned = true;
     });
-    start_ += seconds_now() - begin;
+    not_counted_ += elapsed() - begin;
   }
 
   // Pairs of whole runs; each pair has a seed of its own.
@@ -251,16 +293,10 @@ class LadderRun {
                                100 * accuracy, mean(after_s), mean(before_s), kMinPairs);
   }
 
-  void measure(const LadderStep& step, double budget, const Settings& before, LedgerEntry& entry) {
-    const double begin = seconds_now();
-    const double needed = 2 * kMinPairs * block_cost(*current_, kShortestBlock);
-    const double left = options_.seconds - elapsed() - kFinalWeight * needed;  // the final comparisons come after
-    if (needed > left) {
-      entry.verdict = Verdict::kUndecided;
-      entry.reason = fmt::format("{} pairs take about {:.0f} s, but only {:.0f} s are left; increase --minutes",
-                                 kMinPairs, needed, std::max(0.0, left));
-      return;
-    }
+  void measure(const LadderStep& step, int left, const Settings& before, LedgerEntry& entry) {
+    const double begin = elapsed();
+    const std::optional<double> budget = plan(step, left, time_of(*current_), build_s_, entry);
+    if (!budget) return;
     const std::vector<Candidate> candidates = step.candidates(context_, before);
     // The two sides of a comparison differ in their settings only: both have processes of their own, or none.
     in_process_ = in_process_ || needs_process(candidates.front().settings);
@@ -269,14 +305,17 @@ class LadderRun {
       current_in_process_ = true;
     }
     Candidate best;
-    std::unique_ptr<Subject> other = fastest(candidates, budget * kScanShare, best);
+    std::unique_ptr<Subject> other = fastest(candidates, *budget * kScanShare, best);
     entry.change = best.change;
+    const std::optional<double> rest = plan(step, left, time_of(*other), 0, entry);
+    if (!rest) return;
     entry.batch = best.settings.pipeline.batch.size;
     entry.memory_bytes = other->first().memory_bytes;
     entry.predicted = predict_candidate(current_->profile(), current_step_, context_, before, best.settings);
 
-    const double loss_time = step.affects_learning ? budget * kLossShare : 0;
-    const Comparison comparison = compare(*current_, *other, budget - (seconds_now() - begin) - loss_time);
+    const double loss_time = step.affects_learning ? *budget * kLossShare : 0;
+    const Comparison comparison = compare(*current_, *other, std::min(*budget - (elapsed() - begin), *rest) - loss_time,
+                                          kMinPairs, {"settings so far", "with the step"});
     entry.ratio = comparison.interval();
     entry.step_ms = comparison.step_ms;
     entry.samples_per_s = comparison.rate();
@@ -314,7 +353,7 @@ class LadderRun {
 
   // Trains both from fresh weights on the same samples; reverts the step if the loss is broken.
   void compare_losses(const Settings& before, const Settings& after, LedgerEntry& entry, double seconds_each) {
-    const std::int64_t least = 4 * std::max(before.pipeline.batch.size, after.pipeline.batch.size);
+    const std::int64_t least = kLossBatches * std::max(before.pipeline.batch.size, after.pipeline.batch.size);
     const auto affordable = static_cast<std::int64_t>(seconds_each * entry.samples_per_s / entry.ratio.ratio);
     const std::int64_t samples = std::max(least, affordable);
     entry.loss_before = early_loss(before, dataset_, options_.target, samples);
@@ -327,13 +366,13 @@ class LadderRun {
   }
 
   // Compares the winner with the base and profiles both.
-  void finish() {
+  void compare_with_base() {
     report("winner compared with base");
     const bool in_process = needs_process(base_) || needs_process(result_.winner);
     const std::unique_ptr<Subject> base = build(base_, in_process), winner = build(result_.winner, in_process);
     base->record();
     winner->record();
-    const Comparison comparison = compare(*base, *winner, seconds_left());
+    const Comparison comparison = compare(*base, *winner, seconds_left(), kFewestPairs, {"base", "winner"});
     result_.over_base = comparison.interval();
     result_.before = base->profile();
     result_.after = winner->profile();
@@ -361,7 +400,9 @@ class LadderRun {
     report("tuned settings compared with defaults");
     const bool in_process = needs_process(options_.defaults) || needs_process(tuned_);
     const std::unique_ptr<Subject> defaults = build(options_.defaults, in_process), tuned = build(tuned_, in_process);
-    result_.over_defaults = compare(*defaults, *tuned, seconds_left() / kFinalWeight).interval();
+    result_.over_defaults =
+        compare(*defaults, *tuned, seconds_left() / kFinalWeight, kFewestPairs, {"defaults", "tuned settings"})
+            .interval();
     result_.tuned = judge(result_.over_defaults) == Verdict::kKept;
     if (result_.tuned) result_.winner = tuned_;
   }
@@ -370,9 +411,12 @@ class LadderRun {
   std::shared_ptr<const Dataset> dataset_;
   const Progress& progress_;
   double start_;
+  double not_counted_ = 0;  // the time of whole runs
   LadderContext context_;
   Settings base_;
   Settings tuned_;  // the defaults with what was measured: apply_measured()
+  SideTime base_time_;
+  double build_s_ = 0;  // the longest time that building a side took
   std::unique_ptr<Subject> current_;
   MeasuredStep current_step_;
   bool current_in_process_ = false;

@@ -19,8 +19,10 @@
 // Host settings belong to a process (jobs/host). The steps that change them come last: from the first one on, both
 // sides of each comparison have a process of their own (subject.h).
 //
-// Time:    `seconds` is divided among the remaining steps. A step without enough time for kMinPairs pairs is undecided.
-//          Whole runs are not counted.
+// Time:    `seconds` is divided among the remaining steps. A step without enough time for kMinPairs pairs, and for the
+//          comparisons at the end after it, is undecided (ladder_time.h). At the end the winner is compared with the
+//          base in two pairs in any case, which may exceed `seconds` if blocks are slow. Whole runs are not
+//          counted.
 // Threads: one caller.
 // Failure: as Rig. A step whose rig cannot be built (out of memory, for example) is reverted with the reason, and the
 //          ladder continues.
@@ -29,9 +31,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "unstarve/core/profile.h"
 #include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/common/recording.h"
 #include "unstarve/jobs/ladder/ladder_step.h"
 #include "unstarve/observe/ledger.h"
 #include "unstarve/storage/dataset/dataset.h"
@@ -57,6 +61,7 @@ struct LadderResult {
   RatioInterval over_defaults;  // of the tuned settings, measured at the end; no pairs if they are the defaults
   Profile before;               // profiles of base and winner in the comparison over_base
   Profile after;
+  std::vector<RecordedSpan> spans;  // steps of the ladder and, within them, their blocks with rates
 };
 
 [[nodiscard]] LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,

@@ -88,7 +88,7 @@ TEST_CASE("a step whose rig cannot be built is reverted with the reason") {
                                return std::vector<Candidate>{{settings, "broken"}};
                              },
                              [](const Settings&, Settings&) {}}};
-  const LadderResult result = run_ladder(options(kData, 8), open_dataset(kData), broken);
+  const LadderResult result = run_ladder(options(kData, 12), open_dataset(kData), broken);
   CHECK(result.ledger.entries[1].verdict == Verdict::kReverted);
   CHECK_THAT(result.ledger.entries[1].reason, Catch::Contains("no_such_operation"));
 }

@@ -20,6 +20,8 @@
 namespace unstarve {
 namespace {
 
+// Of the time of a loader, at most for the batches that fill its slots.
+constexpr double kFillShare = 0.3;
 // Records between two looks at the clock.
 constexpr std::uint64_t kRecordsPerLook = 16;
 
@@ -120,10 +122,12 @@ LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dat
   Loader loader(with_full_batches(spec, dataset->size()), dataset, device,
                 {.start = {.epoch = epoch}, .check_data = false});
   const double begin = seconds_now();
-  for (int i = 0; i <= spec.execution.prefetch && (i == 0 || seconds_now() - begin < seconds); ++i) (void)loader.next();
+  for (int i = 0; i <= spec.execution.prefetch && (i == 0 || seconds_now() - begin < kFillShare * seconds); ++i)
+    (void)loader.next();
   std::int64_t samples = 0;
   const std::int64_t delay = loader.profile().run_delay_ns;
-  const std::int64_t start = steady_clock().now_ns(), cpu = process_cpu_ns(), deadline = end_after(seconds);
+  const std::int64_t start = steady_clock().now_ns(), cpu = process_cpu_ns();
+  const std::int64_t deadline = end_after(std::max(0.0, begin + seconds - seconds_now()));
   do {
     const auto batch = loader.next();
     if (!batch) break;

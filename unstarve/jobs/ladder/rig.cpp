@@ -78,6 +78,7 @@ StepParts Rig::step() {
   if (trainer_) trainer_->load(host_batch(*batch));
   const std::int64_t copied = steady_clock().now_ns();
   compute();
+  parts.begin_ns = start;
   parts.wait_ns = got - start;
   parts.copy_ns = copied - got;
   parts.compute_ns = steady_clock().now_ns() - copied;
@@ -87,9 +88,9 @@ StepParts Rig::step() {
   return parts;
 }
 
-Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts) {
+Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts, bool untimed) {
   const double begin = seconds_now();
-  for (int i = 0; i <= settings_.pipeline.execution.prefetch; ++i) {
+  for (int i = 0; untimed && i <= settings_.pipeline.execution.prefetch; ++i) {
     if (i > 0 && seconds_now() - begin >= seconds) break;
     step();
   }

@@ -52,8 +52,8 @@ class Rig {
   StepParts step();
   // Runs steps for `seconds`, at least `min_steps`. Before that, untimed steps consume the prefetched batches, so that
   // a block shows the steady state: at least one step, and none that starts later than `seconds` after the first. A
-  // consumer that slow does not wait for data, and prefetched batches do not change its rate.
-  Block run(double seconds, int min_steps, std::vector<StepParts>* parts = nullptr);
+  // consumer that slow does not wait for data, and prefetched batches do not change its rate: `untimed` false.
+  Block run(double seconds, int min_steps, std::vector<StepParts>* parts = nullptr, bool untimed = true);
 
   // Computes on one resident batch, that of the last step or a new one: the rate of the consumer without waiting for
   // data.

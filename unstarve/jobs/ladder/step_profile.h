@@ -14,8 +14,9 @@ namespace unstarve {
 // Wall time of a step's parts, in nanoseconds; on an emulated accelerator compute is the time held, on a GPU all times
 // are those of the device.
 struct StepParts {
-  std::int64_t wait_ns = 0;  // for the loader
-  std::int64_t copy_ns = 0;  // to the device, as far as the host waits for it; on a GPU all other idle time
+  std::int64_t begin_ns = 0;  // of steady_clock()
+  std::int64_t wait_ns = 0;   // for the loader
+  std::int64_t copy_ns = 0;   // to the device, as far as the host waits for it; on a GPU all other idle time
   std::int64_t compute_ns = 0;
   StepTimes network;  // compute's parts, when timing is on
   [[nodiscard]] std::int64_t total_ns() const { return wait_ns + copy_ns + compute_ns; }
