@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <stop_token>
+#include <thread>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/cpu_split.h"
@@ -15,6 +20,7 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/diagnose/probes/machine_probe.h"
+#include "unstarve/jobs/bench_plan.h"
 #include "unstarve/jobs/ladder/part_rates.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
@@ -23,9 +29,8 @@
 namespace unstarve {
 namespace {
 
-constexpr int kRounds = 3;
-// Training steps of a round if each part runs as briefly as possible.
-constexpr int kRoundSteps = 3;
+// The first step is the only one for warming up if this many do not fit.
+constexpr double kWarmUpSteps = 4;
 // Shares of the time of one round.
 constexpr double kStorageShare = 0.08, kLoaderShare = 0.27, kCopyShare = 0.05, kNetworkShare = 0.25,
                  kTogetherShare = 0.35;
@@ -38,32 +43,106 @@ double per_second(std::int64_t count, std::int64_t ns) {
 
 // Copies one batch to the device repeatedly. On the host the destination rotates over more memory than the caches hold,
 // because device memory would not be cached either.
-double copy_rate(Rig& rig, double seconds, double& gb_per_s) {
-  std::optional<Batch> batch = rig.loader().next();
-  if (!batch) throw Error(ErrorKind::kCancelled, "the loader was closed");
-  Device& device = rig.device();
-  const auto stream = device.make_stream();
-  const std::size_t bytes = batch->pixel_bytes();
-  constexpr std::size_t kBeyondCaches = std::size_t{256} << 20;
-  const std::size_t targets = device.is_host() ? std::clamp<std::size_t>(kBeyondCaches / bytes, 1, 64) : 2;
-  const auto target = device.allocate(bytes * targets);
-  std::int64_t samples = 0, copied = 0;
-  const auto round = [&] {
-    for (std::size_t i = 0; i < targets; ++i)
-      device.copy_to_device(target->data() + i * bytes, batch->pixels(), bytes, *stream);
-    stream->synchronise();
-  };
-  round();
-  const std::int64_t start = steady_clock().now_ns(), deadline = after(seconds);
-  do {
-    round();
-    samples += static_cast<std::int64_t>(batch->samples() * targets);
-    copied += static_cast<std::int64_t>(bytes * targets);
-  } while (steady_clock().now_ns() < deadline);
-  const std::int64_t wall = steady_clock().now_ns() - start;
-  gb_per_s = static_cast<double>(copied) / static_cast<double>(wall);
-  return per_second(samples, wall);
-}
+class CopyMeter {
+ public:
+  // Takes a batch, and touches the memory for `seconds`, of which as much is used: page faults take longer than copies.
+  CopyMeter(Rig& rig, double seconds) : rig_(rig), stream_(rig.device().make_stream()) {
+    const Batch batch = next_batch();
+    const std::size_t bytes = batch.pixel_bytes();
+    targets_ = rig.device().is_host() ? std::clamp<std::size_t>(beyond_caches() / bytes, 1, 64) : 2;
+    target_ = rig.device().allocate(bytes * targets_);
+    const std::int64_t deadline = after(seconds);
+    std::size_t touched = 0;
+    while (touched < targets_ && (touched == 0 || steady_clock().now_ns() < deadline)) {
+      copy(batch, bytes);
+      ++touched;
+    }
+    targets_ = touched;
+    next_ = 0;
+    stream_->synchronise();
+  }
+
+  // Samples per second.
+  double measure(double seconds, double& gb_per_s) {
+    const Batch batch = next_batch();
+    const std::size_t bytes = batch.pixel_bytes();
+    std::int64_t samples = 0, copied = 0;
+    const std::int64_t start = steady_clock().now_ns(), deadline = after(seconds);
+    do {
+      for (int i = 0; i < kCopiesPerLook; ++i) copy(batch, bytes);
+      stream_->synchronise();
+      samples += static_cast<std::int64_t>(batch.samples() * kCopiesPerLook);
+      copied += static_cast<std::int64_t>(bytes * kCopiesPerLook);
+    } while (steady_clock().now_ns() < deadline);
+    const std::int64_t wall = steady_clock().now_ns() - start;
+    gb_per_s = static_cast<double>(copied) / static_cast<double>(wall);
+    return per_second(samples, wall);
+  }
+
+ private:
+  static constexpr int kCopiesPerLook = 2;
+  static std::size_t beyond_caches() {
+    constexpr long kMegabyte = 1 << 20;
+    const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);  // 0 or less: unknown
+    return static_cast<std::size_t>(
+        std::clamp(cache > 0 ? 2 * cache : 256 * kMegabyte, 32 * kMegabyte, 256 * kMegabyte));
+  }
+  Batch next_batch() {
+    std::optional<Batch> batch = rig_.loader().next();
+    if (!batch) throw Error(ErrorKind::kCancelled, "the loader was closed");
+    return std::move(*batch);
+  }
+  void copy(const Batch& batch, std::size_t bytes) {
+    rig_.device().copy_to_device(target_->data() + next_ * bytes, batch.pixels(), bytes, *stream_);
+    next_ = (next_ + 1) % targets_;
+  }
+
+  Rig& rig_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Memory> target_;
+  std::size_t targets_ = 0, next_ = 0;
+};
+
+// Samples the stages of a loader while it exists.
+class StageSampler {
+ public:
+  // `origin_s`: of seconds_now(), is 0 in `counter`, to which points are added.
+  StageSampler(const Loader& loader, double origin_s, RecordedCounter& counter)
+      : thread_([&loader, origin_s, &counter](const std::stop_token& stop) {
+          constexpr auto kInterval = std::chrono::milliseconds(100);
+          double before_s = seconds_now();
+          std::vector<StageProfile> before = loader.profile().stages;
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any never;
+          while (!never.wait_for(lock, stop, kInterval, [] { return false; }) && !stop.stop_requested()) {
+            const double now_s = seconds_now();
+            std::vector<StageProfile> now = loader.profile().stages;
+            add(before, now, now_s - before_s, before_s - origin_s, counter);
+            before = std::move(now);
+            before_s = now_s;
+          }
+          if (!counter.parts.empty())
+            counter.points.push_back({before_s - origin_s, std::vector<double>(counter.parts.size())});
+        }) {}
+
+ private:
+  static void add(const std::vector<StageProfile>& before, const std::vector<StageProfile>& now, double seconds,
+                  double begin_s, RecordedCounter& counter) {
+    RecordedCounter::Point point{begin_s, {}};
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (now[i].name == "wait") continue;  // of the consumer
+      const auto busy_ns = static_cast<double>(now[i].busy_ns - (i < before.size() ? before[i].busy_ns : 0));
+      parts.push_back(now[i].name);
+      point.values.push_back(std::max(0.0, 1e-9 * busy_ns / seconds));  // busy_ns is an estimate
+    }
+    if (counter.points.empty()) counter.parts = std::move(parts);
+    if (point.values.size() == counter.parts.size()) counter.points.push_back(std::move(point));
+  }
+
+  std::jthread thread_;
+};
 
 }  // namespace
 
@@ -90,16 +169,22 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   BenchFigures& figures = result.figures;
   figures.usable_cores = usable_cores;
 
-  report("warming up", 0.02);
+  report("warming up", 0);
   const double begin = seconds_now();
-  result.step_s = rig.run(0, 1).step_ms() / 1e3;
-  result.rounds = options.seconds < kRounds * kRoundSteps * result.step_s ? 1 : kRounds;
+  const auto elapsed = [&] { return seconds_now() - begin; };
+  const auto show = [&](std::string_view what) { report(what, std::min(elapsed() / options.seconds, 0.99)); };
+  rig.step();
+  result.step_s = elapsed();
+  // The first step takes longer; another one is measured if it is brief.
+  if (kWarmUpSteps * result.step_s < options.seconds) result.step_s = rig.run(0, 1).step_ms() / 1e3;
+  CopyMeter copies(rig, kCopyShare * options.seconds);
+  result.spans.push_back({"warming up", 0, elapsed()});
   BenchRounds& rates = result.rates;
+  result.stages.name = "busy loader threads by stage";
   std::vector<double> wait, cores, busy;
-  std::vector<StepParts> steps;
+  std::vector<StepParts>& steps = result.steps;
   std::int64_t samples = 0, wall = 0;
   double together_cpu = 0;
-  const double slice = options.seconds / result.rounds;
   const auto set_medians = [&] {
     figures.storage = median(rates.storage);
     figures.loader = median(rates.loader);
@@ -107,41 +192,55 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
     figures.network = median(rates.network);
     figures.together = median(rates.together);
   };
-  constexpr int kFurtherRounds = 2;
-  for (int round = 0, planned = result.rounds; round < planned + kFurtherRounds; ++round) {
-    if (round >= planned) {
-      set_medians();
-      if (!contradicts(figures)) break;
-      result.rounds = round + 1;
-    }
-    const double part = 1.0 / std::max(planned, result.rounds), done = round * part;
-    report("storage alone", done);
-    rates.storage.push_back(storage_rate(*dataset, rig.loader(), slice * kStorageShare).samples_per_s);
-    report("loader alone", done + kStorageShare * part);
-    LoaderRate alone = [&] {
+  // Measures one part of the current round.
+  const auto measure = [&](const char* what, std::vector<double>& part, const auto& rate_of) {
+    show(what);
+    const double part_begin = elapsed();
+    part.push_back(rate_of());
+    result.spans.push_back(
+        {what, part_begin, elapsed() - part_begin, {{"round", result.rounds}, {"samples_per_s", part.back()}}});
+  };
+  const auto run_round = [&](double slice) {
+    ++result.rounds;
+    measure("storage alone", rates.storage,
+            [&] { return storage_rate(*dataset, rig.loader(), slice * kStorageShare).samples_per_s; });
+    measure("loader alone", rates.loader, [&] {
       const CpuSplit::LoaderScope cpus(rig.cpu_split());
-      return loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
-    }();
-    rates.loader.push_back(alone.samples_per_s);
-    cores.push_back(alone.cores_busy);
-    figures.stages = std::move(alone.stages);
-    report("copy alone", done + (kStorageShare + kLoaderShare) * part);
-    rates.copy.push_back(copy_rate(rig, slice * kCopyShare, result.copy_gb_per_s));
-    report("network alone", done + (kStorageShare + kLoaderShare + kCopyShare) * part);
-    rates.network.push_back(rig.run_resident(slice * kNetworkShare, 1).samples_per_s());
-    report("all together", done + (1 - kTogetherShare) * part);
-    if (rig.trainer()) rig.trainer()->enable_timing(true);
-    const std::int64_t cpu_before = process_cpu_ns();
-    const Block block = rig.run(slice * kTogetherShare, 1, &steps);
-    together_cpu += static_cast<double>(process_cpu_ns() - cpu_before);
-    if (rig.trainer()) rig.trainer()->enable_timing(false);
-    rates.together.push_back(block.samples_per_s());
-    wait.push_back(static_cast<double>(block.wait_ns) / static_cast<double>(block.wall_ns));
-    busy.push_back(std::min(1.0, block.utilisation()));
-    samples += block.samples;
-    wall += block.wall_ns;
+      LoaderRate alone = loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
+      cores.push_back(alone.cores_busy);
+      figures.stages = std::move(alone.stages);
+      return alone.samples_per_s;
+    });
+    measure("copy alone", rates.copy, [&] { return copies.measure(slice * kCopyShare, result.copy_gb_per_s); });
+    measure("network alone", rates.network, [&] { return rig.run_resident(slice * kNetworkShare, 1).samples_per_s(); });
+    measure("all together", rates.together, [&] {
+      if (rig.trainer()) rig.trainer()->enable_timing(true);
+      // The untimed steps of Rig::run() are part of the time.
+      const double time = slice * kTogetherShare,
+                   untimed = result.step_s * (rig.settings().pipeline.execution.prefetch + 1);
+      const std::int64_t cpu_before = process_cpu_ns();
+      const Block block = [&] {
+        const StageSampler sampler(rig.loader(), begin, result.stages);
+        return rig.run(std::max(time - untimed, time / 2), 1, &steps, result.step_s < time);
+      }();
+      together_cpu += static_cast<double>(process_cpu_ns() - cpu_before);
+      if (rig.trainer()) rig.trainer()->enable_timing(false);
+      wait.push_back(static_cast<double>(block.wait_ns) / static_cast<double>(block.wall_ns));
+      busy.push_back(std::min(1.0, block.utilisation()));
+      samples += block.samples;
+      wall += block.wall_ns;
+      return block.samples_per_s();
+    });
+    set_medians();
+  };
+  RoundPlan plan(options.seconds, elapsed(), result.step_s);
+  while (const std::optional<double> slice = plan.next(elapsed())) run_round(*slice);
+  while (contradicts(figures)) {
+    const std::optional<double> slice = plan.further(elapsed());
+    if (!slice) break;
+    run_round(*slice);
   }
-  set_medians();
+  for (StepParts& step : steps) step.begin_ns -= static_cast<std::int64_t>(begin * 1e9);
   figures.data_wait = median(wait);
   figures.utilisation = median(busy);
   figures.loader_cores = median(cores);
@@ -181,11 +280,11 @@ std::string to_text(const BenchResult& r) {
       fmt::format("overlap {:.1f} %, utilisation {:.1f} %, data wait {:.1f} %", 100 * r.verdict.overlap,
                   100 * f.utilisation, 100 * f.data_wait));
   text += "  verdict      " + r.verdict.sentence + "\n";
-  if (r.rounds < kRounds)
+  if (r.rounds < kBenchRounds)
     text += fmt::format(
-        "  note         a step takes {:.1f} s: one round of measurements instead of {}, in {:.0f} s. "
-        "Use a smaller --batch or a longer --seconds.\n",
-        r.step_s, kRounds, r.seconds);
+        "  note         a step takes {:.2g} s: {} of {} rounds, in {:.0f} s. Use a smaller --batch or a longer "
+        "--seconds.\n",
+        r.step_s, r.rounds, kBenchRounds, r.seconds);
   return text;
 }
 
@@ -215,6 +314,16 @@ std::string to_json(const BenchResult& r) {
                        {"network", r.rates.network},
                        {"together", r.rates.together}};
   json["other_cores"] = f.other_cores;
+  json["spans"] = to_json(r.spans);
+  const std::size_t first = r.steps.size() - std::min(r.steps.size(), kMostListedSteps);
+  const auto list = [&](const char* name, const auto& value_of) {
+    auto& values = json["steps"][name] = nlohmann::json::array();
+    for (std::size_t i = first; i < r.steps.size(); ++i) values.push_back(value_of(r.steps[i]));
+  };
+  list("begin_s", [](const StepParts& step) { return 1e-9 * static_cast<double>(step.begin_ns); });
+  list("wait_ms", [](const StepParts& step) { return 1e-6 * static_cast<double>(step.wait_ns); });
+  list("copy_ms", [](const StepParts& step) { return 1e-6 * static_cast<double>(step.copy_ns); });
+  list("compute_ms", [](const StepParts& step) { return 1e-6 * static_cast<double>(step.compute_ns); });
   json["profile"] = nlohmann::ordered_json::parse(to_json(r.profile));
   return json.dump();
 }

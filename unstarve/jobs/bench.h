@@ -9,8 +9,9 @@
 // If all together are faster than a part alone, up to two further rounds are measured. Cores that other programs use
 // meanwhile are counted.
 //
-// Time:    `seconds`, divided among three rounds; one round if three steps of each do not fit. Slow steps may exceed
-//          it: a run has at least four steps of the network, one of them for warming up.
+// Time:    `seconds`, from warming up on, divided among three rounds, or fewer if steps are slow (bench_plan.h). Each
+//          part ends with the step or batch in progress. One round is measured in any case: with a network that is
+//          slow, its three steps, one of them for warming up, and three batches of the loader.
 // Threads: one caller. Failure: as Rig.
 
 #include <string>
@@ -18,6 +19,8 @@
 
 #include "unstarve/core/profile.h"
 #include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/common/recording.h"
+#include "unstarve/jobs/ladder/step_profile.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/settings/target.h"
 #include "unstarve/observe/verdict.h"
@@ -47,18 +50,26 @@ struct BenchResult {
   double copy_gb_per_s = 0;
   int rounds = 0;
   BenchRounds rates;
-  double seconds = 0;  // that the measurement took
-  double step_s = 0;   // of the first training step after warming up
-  Profile profile;     // of the joint runs
+  double seconds = 0;               // that the measurement took
+  double step_s = 0;                // of the first training step after warming up
+  Profile profile;                  // of the joint runs
+  std::vector<RecordedSpan> spans;  // of the parts, with their rates; seconds since warming up began
+  std::vector<StepParts> steps;     // of the joint runs; begin_ns is relative, too
+  RecordedCounter stages;           // loader threads that are busy with each stage, in the joint runs
 };
+
+inline constexpr std::size_t kMostListedSteps = 5000;
 
 [[nodiscard]] BenchResult run_bench(const BenchOptions& options, const Progress& progress = {});
 
 [[nodiscard]] std::string to_text(const BenchResult& result);
 // One object: data, format, device, model, batch, storage, loader, copy, network, together (samples/s), data_wait,
-// overlap, utilisation, bottleneck, verdict, rounds_of (rates of the rounds, by part), other_cores, profile.
+// overlap, utilisation, bottleneck, verdict, rounds_of (rates of the rounds, by part), other_cores, spans (name,
+// begin_s, seconds, round, samples_per_s of each part), steps (lists begin_s, wait_ms, copy_ms and compute_ms of the
+// latest kMostListedSteps), profile.
 [[nodiscard]] std::string to_json(const BenchResult& result);
 // Defined in bench_report.cpp. `command`: the command line, shown in the report.
+[[nodiscard]] Recording recording_of(const BenchResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const BenchResult& result, const std::string& command);
 
 }  // namespace unstarve

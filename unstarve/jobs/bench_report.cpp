@@ -1,4 +1,4 @@
-// The report of bench.
+// The report and the recording of bench.
 
 #include <fmt/format.h>
 
@@ -47,6 +47,138 @@ Bar rate_bar(const BenchPart& part) {
   return bar;
 }
 
+double seconds_of(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
+
+// Durations of a part of each joint step.
+template <class Part>
+std::vector<double> of_steps(const BenchResult& r, const Part& part_ns) {
+  std::vector<double> seconds;
+  for (const StepParts& step : r.steps) seconds.push_back(seconds_of(part_ns(step)));
+  return seconds;
+}
+std::int64_t idle_ns(const StepParts& step) { return step.wait_ns + step.copy_ns; }
+
+// The time in which the network, or the accelerator, does not compute.
+struct BenchLoss {
+  const char* cause;
+  bool data;              // the loader is the cause
+  double seconds, share;  // of the joint runs
+};
+std::vector<BenchLoss> losses_of(const BenchResult& r) {
+  double wait = 0, copy = 0, whole = 0;
+  for (const StepParts& step : r.steps) {
+    wait += seconds_of(step.wait_ns);
+    copy += seconds_of(step.copy_ns);
+    whole += seconds_of(step.total_ns());
+  }
+  if (whole <= 0) return {};
+  std::vector<BenchLoss> losses{{"waiting for data", true, wait, wait / whole},
+                                {r.target.cuda() ? "copy and launch" : "copy", false, copy, copy / whole}};
+  if (copy > wait) std::swap(losses[0], losses[1]);
+  return losses;
+}
+
+// Causes of lost time that take at least this share.
+constexpr double kLeastLoss = 0.02;
+// Share of the cores from which on other programs change the figures.
+constexpr double kOthersShare = 0.1;
+
+std::vector<ReportFinding> findings_of(const BenchResult& r) {
+  const BenchFigures& f = r.figures;
+  std::vector<ReportFinding> findings;
+  for (const BenchLoss& loss : losses_of(r)) {
+    if (loss.share < kLeastLoss) continue;
+    ReportFinding finding;
+    finding.title = fmt::format("{}: {} of the time", loss.cause, format_percent(loss.share));
+    finding.evidence = fmt::format(
+        "{:.2f} of {:.2f} s of {} steps; samples per second alone: storage {} (one thread), loader {}, copy {}, {} {}",
+        loss.seconds, loss.seconds / loss.share, r.steps.size(), format_rate(f.storage), format_rate(f.loader),
+        format_rate(f.copy), parts_of_bench(r)[3].name, format_rate(f.network));
+    const bool others = f.usable_cores > 0 && f.other_cores >= kOthersShare * f.usable_cores;
+    finding.change = others       ? "measure again when no other program uses the cores"
+                     : !loss.data ? "send uint8 pixels from pinned memory: output.type: uint8, execution.pinned: true"
+                     : r.verdict.bottleneck == Bottleneck::kStorage
+                         ? "increase execution.read_ahead, pack the files (unstarve pack), or cache them (cache.what)"
+                         : "try all optimisations of the loader on these data: unstarve tune";
+    finding.gain = fmt::format("at most {:.2f} times the rate", 1 / std::max(1 - loss.share, 0.01));
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+// Means of consecutive steps. The time between the rounds is left out, as in the chart of the utilisation.
+CurveChart parts_over_time(const BenchResult& r) {
+  constexpr std::size_t kMostChartPoints = 300;
+  CurveChart chart = time_chart("Parts of a step over time, all together, ms", CurveUnit::kNumber);
+  const std::size_t joined = (r.steps.size() + kMostChartPoints - 1) / kMostChartPoints;
+  const auto add = [&](const char* name, const auto& part_ns) {
+    Curve curve;
+    curve.name = name;
+    double at = 0;
+    for (std::size_t i = 0; i < r.steps.size(); i += joined) {
+      const std::size_t end = std::min(i + joined, r.steps.size());
+      double ms = 0;
+      for (std::size_t k = i; k < end; ++k) {
+        ms += 1e3 * seconds_of(part_ns(r.steps[k])) / static_cast<double>(end - i);
+        at += seconds_of(r.steps[k].total_ns());
+      }
+      curve.points.push_back({at, ms, ms, ms});
+    }
+    chart.curves.push_back(std::move(curve));
+  };
+  add("waiting for data", [](const StepParts& step) { return step.wait_ns; });
+  add("copy", [](const StepParts& step) { return step.copy_ns; });
+  add("compute", [](const StepParts& step) { return step.compute_ns; });
+  return chart;
+}
+
+CurveChart stages_over_time(const RecordedCounter& stages) {
+  CurveChart chart = time_chart("Busy loader threads by stage, all together", CurveUnit::kNumber);
+  for (std::size_t part = 0; part < stages.parts.size(); ++part) {
+    Curve curve;
+    curve.name = stages.parts[part];
+    double at = 0;
+    for (std::size_t i = 0; i + 1 < stages.points.size(); ++i) {
+      const std::vector<double>& values = stages.points[i].values;
+      if (std::ranges::all_of(values, [](double value) { return value == 0; })) continue;  // the end of a round
+      at += stages.points[i + 1].seconds - stages.points[i].seconds;
+      curve.points.push_back({at, values[part], 0, 0});
+    }
+    chart.curves.push_back(std::move(curve));
+  }
+  return chart;
+}
+
+// A track of steps with their parts inside. Steps of a GPU, whose times are of the device, may begin before the last
+// one has ended: they are cut.
+RecordedTrack steps_track(const BenchResult& r) {
+  constexpr std::size_t kMostTracedSteps = 20000;
+  RecordedTrack track{"bench", "steps, all together", {}};
+  for (std::size_t i = r.steps.size() - std::min(r.steps.size(), kMostTracedSteps); i < r.steps.size(); ++i) {
+    const StepParts& step = r.steps[i];
+    std::int64_t end = step.begin_ns + step.total_ns();
+    if (i + 1 < r.steps.size()) end = std::min(end, r.steps[i + 1].begin_ns);
+    const auto add = [&](const std::string& name, std::int64_t begin_ns, std::int64_t ns) {
+      begin_ns = std::min(begin_ns, end);
+      ns = std::min(ns, end - begin_ns);
+      if (ns > 0) track.spans.push_back({name, seconds_of(begin_ns), seconds_of(ns)});
+    };
+    add(fmt::format("step {}", i + 1), step.begin_ns, step.total_ns());
+    add("wait for data", step.begin_ns, step.wait_ns);
+    add("copy", step.begin_ns + step.wait_ns, step.copy_ns);
+    std::int64_t at = step.begin_ns + idle_ns(step);
+    add("compute", at, step.compute_ns);
+    for (const auto& [name, ms] : {std::pair{"forward", step.network.forward_ms},
+                                   {"backward", step.network.backward_ms},
+                                   {"optimiser", step.network.optimiser_ms}}) {
+      const auto ns = static_cast<std::int64_t>(1e6 * ms);
+      add(name, at, ns);
+      at += ns;
+    }
+  }
+  return track;
+}
+
 std::vector<BarChart> bars_of_bench(const BenchResult& r) {
   std::vector<BarChart> charts(1);
   charts[0].title = "Samples per second: each part alone, and all together";
@@ -66,10 +198,50 @@ std::vector<BarChart> bars_of_bench(const BenchResult& r) {
   }
   add("Time per step, all together: mean", "step", "ms", std::move(step));
   add("Thread time per sample of the loader alone, by stage", "sample", "µs", std::move(stages));
+  BarChart lost;
+  lost.title = fmt::format("Seconds in which the {} does not compute, by cause", parts_of_bench(r)[3].name);
+  lost.unit = "s";
+  for (const BenchLoss& loss : losses_of(r)) {
+    if (loss.share >= 0.001)
+      lost.bars.push_back(
+          plain_bar(loss.cause, loss.seconds, fmt::format("{:.2f} s, {}", loss.seconds, format_percent(loss.share))));
+  }
+  charts.push_back(std::move(lost));
+  charts.push_back(step_histogram(of_steps(r, idle_ns), "Idle time per step, all together: number of steps"));
+  std::erase_if(charts, [](const BarChart& chart) { return chart.bars.empty(); });
   return charts;
 }
 
 }  // namespace
+
+Recording recording_of(const BenchResult& r, const std::string& command) {
+  Recording recording;
+  recording.command = command;
+  recording.tracks = {{"bench", "measurements", r.spans}, steps_track(r)};
+  std::erase_if(recording.tracks, [](const RecordedTrack& track) { return track.spans.empty(); });
+  if (!r.stages.points.empty()) recording.counters.push_back(r.stages);
+  const auto add = [&](const std::string& tag, const auto& values, double factor) {
+    RecordedScalar& scalar = recording.scalars.emplace_back(RecordedScalar{"bench/" + tag, {}});
+    std::int64_t step = 0;
+    for (const double value : values) scalar.points.emplace_back(++step, factor * value);
+  };
+  for (const BenchPart& part : parts_of_bench(r)) add(std::string(part.name) + "_samples_per_s", part.rounds, 1);
+  add("step_ms", of_steps(r, [](const StepParts& step) { return step.total_ns(); }), 1e3);
+  add("wait_ms", of_steps(r, [](const StepParts& step) { return step.wait_ns; }), 1e3);
+  add("copy_ms", of_steps(r, [](const StepParts& step) { return step.copy_ns; }), 1e3);
+  add("compute_ms", of_steps(r, [](const StepParts& step) { return step.compute_ns; }), 1e3);
+  for (const auto& [name, value] : {std::pair{"utilisation", r.figures.utilisation},
+                                    {"data_wait", r.figures.data_wait},
+                                    {"overlap", r.verdict.overlap}})
+    add(name, std::vector{value}, 1);
+  for (const StageProfile& stage : r.figures.stages) {
+    if (stage.name != "wait" && stage.samples > 0)
+      add("stage_us/" + stage.name, std::vector{seconds_of(stage.busy_ns) / static_cast<double>(stage.samples)}, 1e6);
+  }
+  recording.text_tag = "bench/verdict";
+  recording.text = r.verdict.sentence;
+  return recording;
+}
 
 Report report_of(const BenchResult& r, const std::string& command) {
   const BenchFigures& f = r.figures;
@@ -82,11 +254,22 @@ Report report_of(const BenchResult& r, const std::string& command) {
                    {format_percent(f.data_wait), "of the time is spent waiting for data"}};
   if (r.verdict.overlap > 0)
     section.tiles.push_back({format_percent(r.verdict.overlap), "of the slowest part's rate is reached together"});
+  if (r.steps.size() >= 2) {
+    std::vector<double> utilisation;
+    for (const StepParts& step : r.steps) {
+      const double whole = seconds_of(std::max<std::int64_t>(step.total_ns(), 1));
+      utilisation.push_back(std::min(1.0, seconds_of(step.compute_ns) / whole));
+    }
+    section.tiles[1].label += fmt::format(" (steps: {} to {} in 80 %)", format_percent(quantile(utilisation, 0.1)),
+                                          format_percent(quantile(utilisation, 0.9)));
+  }
+  section.findings = findings_of(r);
   section.notes = {fmt::format("{} round{} in {}; {:.1f} of {} usable cores were busy with the loader alone.", r.rounds,
                                r.rounds == 1 ? "" : "s", format_duration(r.seconds), f.loader_cores, f.usable_cores)};
   if (f.other_cores >= 0.05)
     section.notes.push_back(fmt::format("Other programs used {:.2f} cores meanwhile.", f.other_cores));
   section.bars = bars_of_bench(r);
+  if (r.steps.size() >= 2) section.charts.push_back(parts_over_time(r));
   if (r.profile.utilisation.size() >= 2) {
     CurveChart chart = time_chart("Utilisation over time, all together", CurveUnit::kPercent);
     Curve curve;
@@ -96,6 +279,7 @@ Report report_of(const BenchResult& r, const std::string& command) {
     chart.curves.push_back(std::move(curve));
     section.charts.push_back(std::move(chart));
   }
+  if (r.stages.points.size() >= 2) section.charts.push_back(stages_over_time(r.stages));
   FiguresTable table{"Samples per second of each round", {"part"}, {}, false, true};
   for (int round = 1; round <= r.rounds; ++round) table.columns.push_back(fmt::format("round {}", round));
   table.columns.emplace_back("what it does");

@@ -45,10 +45,10 @@ Bar plain_bar(std::string name, double value, std::string figure) {
   return {std::move(name), std::move(figure), {{"", value}}, 0, 0};
 }
 
-BarChart step_histogram(std::span<const double> seconds) {
+BarChart step_histogram(std::span<const double> seconds, const char* title) {
   constexpr int kBins = 10;
   BarChart chart;
-  chart.title = "Durations of steps: number of steps";
+  chart.title = title;
   chart.unit = "steps";
   if (seconds.size() < kFewestForHistogram) return chart;
   const double low = quantile(seconds, 0), high = quantile(seconds, 0.99);

@@ -26,7 +26,8 @@ void add_curve(CurveChart& chart, const std::string& name, std::span<const doubl
 [[nodiscard]] Bar plain_bar(std::string name, double value, std::string figure);
 // How many steps took how long; no bars with fewer than kFewestForHistogram. The slowest hundredth is one bar.
 inline constexpr std::size_t kFewestForHistogram = 20;
-[[nodiscard]] BarChart step_histogram(std::span<const double> seconds);
+[[nodiscard]] BarChart step_histogram(std::span<const double> seconds,
+                                      const char* title = "Durations of steps: number of steps");
 
 [[nodiscard]] std::vector<ReportFinding> report_findings(std::span<const RunFinding> findings);
 
