@@ -2,13 +2,12 @@
 
 #include "../terminal.h"
 #include "shared.h"
-#include "unstarve/observe/report.h"
 
 namespace unstarve::cli {
 namespace {
 
 int run(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--report"});
+  check_measurement_files(arguments);
   BenchOptions options;
   options.settings = settings_from(arguments);
   options.target = parse_target(device_from(arguments, options.settings));
@@ -19,7 +18,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
     result = run_bench(options, bar.callback());
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
-  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
+  write_measurement_files(arguments, recording_of(result, command_line), report_of(result, command_line));
   return kDone;
 }
 
@@ -35,7 +34,11 @@ Command bench_command() {
       "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
       "  unstarve bench photos/ --device emulated:h100-resnet50 --json\n"
       "  unstarve bench pipeline.yaml --seconds 5",
-      settings_options({{"--seconds", "S", "20", "duration of the measurement"}, report_option()}),
+      settings_options({{"--seconds", "S", "20",
+                         "duration of warming up and measuring; longer only if one round of slow steps takes longer"},
+                        trace_option(),
+                        tensorboard_option(),
+                        report_option()}),
       run};
 }
 

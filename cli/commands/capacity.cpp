@@ -4,7 +4,6 @@
 #include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/settings/settings_file.h"
-#include "unstarve/observe/report.h"
 
 namespace unstarve::cli {
 namespace {
@@ -30,7 +29,7 @@ std::string raw_from(const Arguments& arguments, const std::string& reason) {
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--report"});
+  check_measurement_files(arguments);
   CapacityOptions options;
   options.accelerator = arguments.text("--accelerator", options.accelerator);
   options.workload = arguments.text("--workload", options.workload);
@@ -55,7 +54,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
     result = run_capacity(options, bar.callback());
   }
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
-  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
+  write_measurement_files(arguments, recording_of(result, command_line), report_of(result, command_line));
   return kDone;
 }
 
@@ -97,6 +96,8 @@ Command capacity_command() {
        cache_folder_option(),
        cache_limit_option(),
        {"--seconds", "S", "30", "duration; longer if steps are long or many numbers are tried"},
+       trace_option(),
+       tensorboard_option(),
        report_option(),
        json_option()},
       run};

@@ -4,17 +4,17 @@
 #include "unstarve/jobs/compare_runs.h"
 
 #include "shared.h"
-#include "unstarve/observe/report.h"
 
 namespace unstarve::cli {
 namespace {
 
 int run(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--junit", "--report"});
+  check_outputs(arguments, {"--junit"});
+  check_measurement_files(arguments);
   const RunComparison comparison = compare_runs(arguments.text("BEFORE"), arguments.text("AFTER"));
   print_result(arguments.has("--json") ? to_json(comparison) + "\n" : to_text(comparison));
   if (arguments.has("--junit")) write_file_atomically(arguments.text("--junit"), to_junit(comparison));
-  if (arguments.has("--report")) write_report(report_of(comparison, command_line), arguments.text("--report"));
+  write_measurement_files(arguments, recording_of(comparison, command_line), report_of(comparison, command_line));
   return comparison.slower ? kCheckFailed : kDone;
 }
 
@@ -32,6 +32,8 @@ Command compare_command() {
       {{"BEFORE", "", "", "result of the earlier run", true, Completes::kPath},
        {"AFTER", "", "", "result of the later run", true, Completes::kPath},
        {"--junit", "FILE", "", "write the comparison as JUnit XML for continuous integration", false, Completes::kPath},
+       trace_option(),
+       tensorboard_option(),
        report_option(),
        json_option()},
       run};

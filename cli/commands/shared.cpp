@@ -12,9 +12,12 @@
 
 #include "train_flags.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/jobs/common/chrome_trace.h"
 #include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/jobs/settings/target.h"
+#include "unstarve/jobs/tensorboard/recording_events.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/ranks/ranks.h"
@@ -255,6 +258,19 @@ void check_output_folder(const std::filesystem::path& folder) {
   while (!std::filesystem::exists(existing, none) && existing.has_relative_path()) existing = existing.parent_path();
   if (!std::filesystem::is_directory(existing, none)) throw io_error("write to folder", folder.string(), ENOTDIR);
   if (::access(existing.c_str(), W_OK | X_OK) != 0) throw io_error("write to folder", folder.string(), errno);
+}
+
+void check_measurement_files(const Arguments& arguments) {
+  check_outputs(arguments, {"--report", "--trace"});
+  check_output_folder(arguments.text("--tensorboard"));
+}
+
+void write_measurement_files(const Arguments& arguments, const Recording& recording, Report report) {
+  if (arguments.has("--trace")) write_file_atomically(arguments.text("--trace"), chrome_trace(recording));
+  if (arguments.has("--tensorboard")) write_recording_events(arguments.text("--tensorboard"), recording);
+  if (!arguments.has("--report")) return;
+  if (arguments.has("--trace")) add_trace_link(report, arguments.text("--report"), arguments.text("--trace"));
+  write_report(report, arguments.text("--report"));
 }
 
 void print_result(const std::string& text) {

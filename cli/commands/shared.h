@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "../command.h"
+#include "unstarve/jobs/common/recording.h"
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/observe/report.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve::cli {
@@ -56,6 +58,12 @@ inline Option weights_option() {
 }
 inline Option report_option() {
   return {"--report", "FILE", "", "write the report to this file (HTML)", false, Completes::kPath};
+}
+inline Option trace_option() {
+  return {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath};
+}
+inline Option tensorboard_option() {
+  return {"--tensorboard", "FOLDER", "", "write scalars for TensorBoard", false, Completes::kPath};
 }
 inline Option image_size_option() {
   return {"--image-size", "PX", "size of the data up to 40 px, else 224",
@@ -154,6 +162,10 @@ void reject_spec(const std::string& verb, const std::string& data);
 void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options);
 // The same for a folder that is created when it is first written to; "": none.
 void check_output_folder(const std::filesystem::path& folder);
+
+// The files of a verb that measures: check_measurement_files() before, write_measurement_files() after.
+void check_measurement_files(const Arguments& arguments);  // --report, --trace and --tensorboard
+void write_measurement_files(const Arguments& arguments, const Recording& recording, Report report);
 
 // Prints text to standard output and flushes it. Throws Error(kIo), for example for a full disk or a closed pipe.
 void print_result(const std::string& text);

@@ -14,7 +14,6 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/ladder/ladder_step.h"
-#include "unstarve/observe/report.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
@@ -46,7 +45,8 @@ std::vector<std::string> tried_from(const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--out", "--report"});
+  check_outputs(arguments, {"--out"});
+  check_measurement_files(arguments);
   TuneOptions options;
   options.settings = settings_from(arguments);
   options.device = device_from(arguments, options.settings);
@@ -66,9 +66,9 @@ int run(const Arguments& arguments, const std::string& command_line) {
   // Print the table first: if a file cannot be written, the measurements are not lost.
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result, terminal_width()));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), winner_yaml(result, command_line));
-  if (arguments.has("--report"))
-    write_report(report_of(results, "unstarve tune " + name_of_sources(options.settings.pipeline), command_line),
-                 arguments.text("--report"));
+  write_measurement_files(
+      arguments, recording_of(result, command_line),
+      report_of(results, "unstarve tune " + name_of_sources(options.settings.pipeline), command_line));
   return kDone;
 }
 
@@ -104,6 +104,8 @@ Command tune_command() {
        {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
        {"--epochs", "N", "4", "length of each run of --try"},
        {"--out", "FILE", "", "write the best settings to this file (YAML)", false, Completes::kPath},
+       trace_option(),
+       tensorboard_option(),
        report_option(),
        json_option()},
       run};

@@ -184,10 +184,14 @@ bool is_image_workload(const std::string& accelerator, const std::string& worklo
 }
 
 CapacityResult run_capacity(const CapacityOptions& options, const Progress& progress) {
-  const auto report = [&](std::string_view what, double share) {
+  CapacityResult result;
+  const double begin = seconds_now();
+  const Progress report = [&](std::string_view what, double share) {
+    const double now = seconds_now() - begin;
+    if (!result.spans.empty()) result.spans.back().seconds = now - result.spans.back().begin_s;
+    if (share < 1) result.spans.push_back({std::string(what), now});
     if (progress) progress(what, share);
   };
-  const double begin = seconds_now();
   const AcceleratorModel& model = find_accelerator(options.accelerator, options.workload);
   if (options.raw.empty() && !model.images)
     throw Error(
@@ -195,7 +199,6 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
         fmt::format("workload {}: its samples are not images; expected raw samples. Pass --raw, which reads the "
                     "files of DATA without decoding them",
                     options.workload));
-  CapacityResult result;
   result.accelerator = model.name;
   result.workload_sample_bytes = model.sample_bytes;
   const double required = model.min_utilisation > 0 ? model.min_utilisation : kDefaultUtilisation;
@@ -208,7 +211,7 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
 
   report("opening the data", 0);
   const auto source = open_source_of(options, model, result);
-  source->measure(options.seconds * (kStorageTime + kLoaderTime), progress, result);
+  source->measure(options.seconds * (kStorageTime + kLoaderTime), report, result);
   // The page cache is no limit of the storage. The loader reads too, so the storage delivers at least its rate.
   if (!result.cached) result.figures.storage = std::max(result.storage, result.figures.loader);
   result.estimate = estimate_accelerators(result.figures.loader, result.demand);
@@ -220,7 +223,13 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
     share += (1 - share) * 0.3;  // how many follow is not known
     const auto feed = source->feed(kPrefetch * accelerators);
     const AcceleratorGroup group{accelerators, ranks == 0 ? accelerators : ranks, each_s, batch};
-    return run_accelerators(model, group, *feed).utilisation;
+    EmulatedAccelerators& run = result.emulations.emplace_back();
+    run = {accelerators, ranks != options.ranks, run_accelerators(model, group, *feed)};
+    const auto origin = static_cast<std::int64_t>(begin * 1e9);
+    for (AcceleratorStep& step : run.use.recorded)
+      for (std::int64_t* const time : {&step.begin_ns, &step.ready_ns, &step.computed_ns, &step.end_ns})
+        *time -= origin;
+    return run.use.utilisation;
   };
   result.most = most_accelerators(source->batch_memory(), machine.memory_available_bytes);
   result.search = search_capacity(result.estimate, result.most, result.demand.min_utilisation,
@@ -319,6 +328,18 @@ std::string to_json(const CapacityResult& r) {
   json["utilisation"] = std::move(utilisation);
   json["utilisation_apart"] =
       r.utilisation_apart > 0 ? nlohmann::ordered_json(r.utilisation_apart) : nlohmann::ordered_json();
+  json["emulations"] = nlohmann::json::array();
+  for (const auto& [accelerators, apart, use] : r.emulations) {
+    json["emulations"].push_back({{"accelerators", accelerators},
+                                  {"apart", apart},
+                                  {"utilisation", use.utilisation},
+                                  {"lowest", use.lowest},
+                                  {"samples_per_s", use.samples_per_s},
+                                  {"steps", use.steps},
+                                  {"computed_s", use.computed_s},
+                                  {"data_wait_s", use.data_wait_s},
+                                  {"job_wait_s", use.job_wait_s}});
+  }
   json["limit"] = to_string(r.verdict.limit);
   json["verdict"] = r.verdict.sentence;
   json["cores_needed"] = r.cores_needed;

@@ -15,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/jobs/capacity/accelerator_group.h"
 #include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/common/recording.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/observe/capacity.h"
 
@@ -33,6 +35,12 @@ struct CapacityOptions {
   double min_utilisation = 0;  // 0: that of the workload, or 0.9 if it has none
   int ranks = 0;               // accelerators that wait for each other after every step; 0: all, 1: none
   double seconds = 30;
+};
+
+struct EmulatedAccelerators {
+  int accelerators = 0;
+  bool apart = false;  // they do not wait for each other, although those of the search do
+  AcceleratorUse use;  // times are nanoseconds since the measurement began
 };
 
 struct CapacityResult {
@@ -56,9 +64,11 @@ struct CapacityResult {
   CapacitySearch search;
   double utilisation_apart = 0;  // of `fed`, or 1, accelerators that do not wait for each other; 0: not measured
   CapacityVerdict verdict;
-  std::vector<WhatIf> what_if;  // empty if the number of threads is the limit
-  std::string cores_needed;     // for one accelerator more
-  double seconds = 0;           // that the measurement took
+  std::vector<WhatIf> what_if;                   // empty if the number of threads is the limit
+  std::string cores_needed;                      // for one accelerator more
+  double seconds = 0;                            // that the measurement took
+  std::vector<RecordedSpan> spans;               // of the parts of the measurement
+  std::vector<EmulatedAccelerators> emulations;  // in the order of measurement
 };
 
 // That raw samples differ in size from those of the workload by more than a tenth; empty: they do not, or are images.
@@ -72,10 +82,12 @@ struct CapacityResult {
 [[nodiscard]] std::string to_text(const CapacityResult& result);
 // One object: data, format, samples, accelerator, batch, step_s, min_utilisation, ranks, storage, storage_bytes_per_s,
 // cached, loader, loader_cores, usable_cores, estimate, most, fed, utilisation (object: number of
-// accelerators to utilisation), utilisation_apart (null if not measured), limit, verdict, cores_needed, what_if[]
-// (change, samples_per_s, fed, arithmetic), seconds.
+// accelerators to utilisation), utilisation_apart (null if not measured), emulations[] (accelerators, apart,
+// utilisation, lowest, samples_per_s, steps, computed_s, data_wait_s, job_wait_s), limit, verdict, cores_needed,
+// what_if[] (change, samples_per_s, fed, arithmetic), seconds.
 [[nodiscard]] std::string to_json(const CapacityResult& result);
 // Defined in capacity_report.cpp. `command`: the command line, shown in the report.
+[[nodiscard]] Recording recording_of(const CapacityResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const CapacityResult& result, const std::string& command);
 
 }  // namespace unstarve

@@ -1,6 +1,8 @@
-// The report of capacity.
+// The report and the recording of capacity.
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "unstarve/jobs/capacity.h"
 #include "unstarve/jobs/common/report_parts.h"
@@ -41,7 +43,114 @@ BarChart rates_chart(const CapacityResult& r) {
   return chart;
 }
 
+double seconds_between(std::int64_t begin_ns, std::int64_t end_ns) {
+  return 1e-9 * static_cast<double>(end_ns - begin_ns);
+}
+
+// The emulation of as many accelerators as are fed, at least one; null: none.
+const EmulatedAccelerators* shown_emulation(const CapacityResult& r) {
+  const auto found = std::ranges::find_if(r.emulations, [&](const EmulatedAccelerators& run) {
+    return run.accelerators == std::max(1, r.search.fed) && !run.apart;
+  });
+  return found != r.emulations.end() && found->use.steps > 0 ? &*found : nullptr;
+}
+
+std::string name_of_emulation(const EmulatedAccelerators& run) {
+  return fmt::format("{} accelerator{}{}", run.accelerators, run.accelerators == 1 ? "" : "s",
+                     run.apart ? " that do not wait for each other" : "");
+}
+
+BarChart lost_by_accelerators(const EmulatedAccelerators& run) {
+  BarChart chart;
+  chart.title = fmt::format("Accelerator-seconds without computation, by cause: {}", name_of_emulation(run));
+  chart.unit = "s";
+  const double whole = run.use.computed_s + run.use.data_wait_s + run.use.job_wait_s;
+  for (const auto& [cause, seconds] :
+       {std::pair{"waiting for data", run.use.data_wait_s}, {"waiting for the job's others", run.use.job_wait_s}}) {
+    if (seconds > 0)
+      chart.bars.push_back(
+          plain_bar(cause, seconds, fmt::format("{:.2f} s, {}", seconds, format_percent(seconds / whole))));
+  }
+  return chart;
+}
+
+// Of all accelerators: means of consecutive steps.
+CurveChart accelerator_steps_chart(const EmulatedAccelerators& run) {
+  constexpr std::size_t kMostChartPoints = 300;
+  std::vector<AcceleratorStep> steps = run.use.recorded;
+  std::ranges::sort(steps, {}, &AcceleratorStep::end_ns);
+  CurveChart chart = time_chart("Parts of a step over time, ms", CurveUnit::kNumber);
+  chart.title += ": " + name_of_emulation(run);
+  const std::size_t joined = (steps.size() + kMostChartPoints - 1) / kMostChartPoints;
+  const auto add = [&](const char* name, auto from, auto to) {
+    Curve curve;
+    curve.name = name;
+    for (std::size_t i = 0; i < steps.size(); i += joined) {
+      const std::size_t end = std::min(i + joined, steps.size());
+      double ms = 0;
+      for (std::size_t k = i; k < end; ++k)
+        ms += 1e3 * seconds_between(steps[k].*from, steps[k].*to) / static_cast<double>(end - i);
+      curve.points.push_back({seconds_between(0, steps[end - 1].end_ns), ms, ms, ms});
+    }
+    chart.curves.push_back(std::move(curve));
+  };
+  add("waiting for data", &AcceleratorStep::begin_ns, &AcceleratorStep::ready_ns);
+  add("compute", &AcceleratorStep::ready_ns, &AcceleratorStep::computed_ns);
+  add("waiting for the job's others", &AcceleratorStep::computed_ns, &AcceleratorStep::end_ns);
+  return chart;
+}
+
+void add_emulation(CurveSection& section, const EmulatedAccelerators& run) {
+  section.bars.push_back(lost_by_accelerators(run));
+  std::vector<double> idle;
+  for (const AcceleratorStep& step : run.use.recorded)
+    idle.push_back(seconds_between(step.begin_ns, step.end_ns) - seconds_between(step.ready_ns, step.computed_ns));
+  section.bars.push_back(step_histogram(idle, "Idle time of an accelerator per step: number of steps"));
+  std::erase_if(section.bars, [](const BarChart& chart) { return chart.bars.empty(); });
+  if (run.use.recorded.size() >= 2) section.charts.push_back(accelerator_steps_chart(run));
+}
+
 }  // namespace
+
+Recording recording_of(const CapacityResult& r, const std::string& command) {
+  constexpr int kMostTracedAccelerators = 16;  // of an emulation
+  Recording recording;
+  recording.command = command;
+  if (!r.spans.empty()) recording.tracks.push_back({"capacity", "measurements", r.spans});
+  const auto scalar = [&](const char* tag, std::int64_t step, double value) {
+    recording.scalars.push_back({tag, {{step, value}}});
+  };
+  int number = 0;
+  for (const EmulatedAccelerators& run : r.emulations) {
+    const std::string process = fmt::format("emulation {}: {}", ++number, name_of_emulation(run));
+    const std::size_t first = recording.tracks.size();
+    for (const AcceleratorStep& step : run.use.recorded) {
+      if (step.accelerator >= kMostTracedAccelerators) continue;
+      if (recording.tracks.size() == first ||
+          recording.tracks.back().name != fmt::format("accelerator {}", step.accelerator + 1))
+        recording.tracks.push_back({process, fmt::format("accelerator {}", step.accelerator + 1), {}});
+      const auto add = [&](const char* name, std::int64_t begin_ns, std::int64_t end_ns) {
+        if (end_ns > begin_ns)
+          recording.tracks.back().spans.push_back(
+              {name, seconds_between(0, begin_ns), seconds_between(begin_ns, end_ns)});
+      };
+      add("wait for data", step.begin_ns, step.ready_ns);
+      add("compute", step.ready_ns, step.computed_ns);
+      add("wait for the job's others", step.computed_ns, step.end_ns);
+    }
+    if (run.apart) continue;
+    scalar("capacity/utilisation", run.accelerators, run.use.utilisation);
+    scalar("capacity/lowest_utilisation", run.accelerators, run.use.lowest);
+    scalar("capacity/samples_per_s", run.accelerators, run.use.samples_per_s);
+  }
+  std::ranges::stable_sort(recording.scalars, {}, [](const RecordedScalar& each) { return each.points[0].first; });
+  scalar("capacity/fed", 0, r.search.fed);
+  scalar("capacity/loader_samples_per_s", 0, r.figures.loader);
+  scalar("capacity/storage_samples_per_s", 0, r.storage);
+  recording.text_tag = "capacity/verdict";
+  recording.text = fmt::format("This host feeds {}; the limit is {}.", r.search.fed, r.verdict.sentence);
+  return recording;
+}
 
 Report report_of(const CapacityResult& r, const std::string& command) {
   Report report = report_of_now("unstarve capacity", command);
@@ -71,6 +180,7 @@ Report report_of(const CapacityResult& r, const std::string& command) {
   if (!r.cores_needed.empty()) section.notes.push_back(r.cores_needed);
   if (!r.search.utilisation.empty()) section.charts.push_back(utilisation_chart(r));
   section.bars.push_back(rates_chart(r));
+  if (const EmulatedAccelerators* const run = shown_emulation(r)) add_emulation(section, *run);
   if (!r.what_if.empty()) {
     FiguresTable table{"What if: predicted by " + model_text(r.figures),
                        {"change", "samples/s", "accelerators", "arithmetic"},
@@ -83,10 +193,17 @@ Report report_of(const CapacityResult& r, const std::string& command) {
     }
     section.tables.push_back(std::move(table));
   }
-  FiguresTable table{"Emulated accelerators", {"accelerators", "utilisation", "verdict"}, {}, false, true};
-  for (const auto& [number, utilisation] : r.search.utilisation) {
-    table.rows.push_back({std::to_string(number), format_percent(utilisation),
-                          utilisation >= r.demand.min_utilisation ? "sufficient" : "too low"});
+  FiguresTable table{"Emulated accelerators",
+                     {"accelerators", "utilisation", "lowest", "samples/s", "wait for data, s", "verdict"},
+                     {},
+                     false,
+                     true};
+  for (const EmulatedAccelerators& run : r.emulations) {
+    if (run.apart) continue;
+    table.rows.push_back({std::to_string(run.accelerators), format_percent(run.use.utilisation),
+                          format_percent(run.use.lowest), format_rate(run.use.samples_per_s),
+                          fmt::format("{:.2f}", run.use.data_wait_s),
+                          run.use.utilisation >= r.demand.min_utilisation ? "sufficient" : "too low"});
   }
   section.tables.push_back(std::move(table));
   report.curves.push_back(std::move(section));

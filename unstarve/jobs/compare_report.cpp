@@ -1,9 +1,10 @@
-// The report of compare.
+// The report and the recording of compare.
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <filesystem>
+#include <tuple>
 
 #include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/compare_runs.h"
@@ -37,7 +38,44 @@ BarChart part_bars(const std::vector<ComparedPart>& parts) {
   return chart;
 }
 
+// Without their parts.
+std::vector<double> step_seconds(const std::vector<RecordedSpan>& spans) {
+  std::vector<double> seconds;
+  for (const RecordedSpan& span : spans)
+    if (span.name.starts_with("step ")) seconds.push_back(span.seconds);
+  return seconds;
+}
+
 }  // namespace
+
+Recording recording_of(const RunComparison& comparison, const std::string& command) {
+  Recording recording;
+  recording.command = command;
+  for (const auto& [run, name, steps] : {std::tuple{"before", &comparison.before, &comparison.before_steps},
+                                         {"after", &comparison.after, &comparison.after_steps}}) {
+    if (steps->empty()) continue;
+    recording.tracks.push_back({fmt::format("{}: {}", run, *name), "steps", *steps});
+    RecordedScalar scalar{"compare/step_ms", {}, run};
+    for (const double seconds : step_seconds(*steps))
+      scalar.points.emplace_back(static_cast<std::int64_t>(scalar.points.size()) + 1, 1e3 * seconds);
+    recording.scalars.push_back(std::move(scalar));
+  }
+  const auto add = [&](const ComparedPart& part) {
+    const std::string tag = "compare/" + part.name;
+    recording.scalars.push_back({tag, {{0, part.before}}, "before"});
+    recording.scalars.push_back({tag, {{0, part.after}}, "after"});
+    if (!std::isfinite(part.ratio.ratio)) return;
+    recording.scalars.push_back({tag + "_speed", {{0, part.ratio.ratio}}});
+    if (part.ratio.high <= 0) return;
+    recording.scalars.push_back({tag + "_speed_low", {{0, part.ratio.low}}});
+    recording.scalars.push_back({tag + "_speed_high", {{0, part.ratio.high}}});
+  };
+  add(comparison.whole);
+  for (const ComparedPart& part : comparison.parts) add(part);
+  recording.text_tag = "compare/verdict";
+  recording.text = comparison.verdict();
+  return recording;
+}
 
 Report report_of(const RunComparison& comparison, const std::string& command) {
   const ComparedPart& whole = comparison.whole;
@@ -68,10 +106,10 @@ Report report_of(const RunComparison& comparison, const std::string& command) {
   for (const ComparedPart& part : comparison.parts) add(part);
   section.bars.push_back(std::move(speeds));
   if (!comparison.parts.empty()) section.bars.push_back(part_bars(comparison.parts));
-  if (!comparison.before_steps.empty()) {
+  if (!comparison.before_steps.empty() && !comparison.after_steps.empty()) {
     CurveChart chart = steps_chart("Time per step of both runs, ms");
-    add_curve(chart, "before", comparison.before_steps, 1, 1e3);
-    add_curve(chart, "after", comparison.after_steps, 1, 1e3);
+    add_curve(chart, "before", step_seconds(comparison.before_steps), 1, 1e3);
+    add_curve(chart, "after", step_seconds(comparison.after_steps), 1, 1e3);
     section.charts.push_back(std::move(chart));
   }
   section.tables.push_back(std::move(table));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "unstarve/core/error.h"
@@ -58,6 +59,17 @@ std::optional<double> part_ms(const RunProfile& profile, Activity activity) {
   return 1e3 * share_of(profile.stacks, StackThread::kMain, activity) / profile.steps.rate;
 }
 
+// Only durations are known: the steps are placed back to back.
+std::vector<RecordedSpan> steps_of_watch(const std::vector<double>& seconds) {
+  std::vector<RecordedSpan> steps;
+  double at = 0;
+  for (const double each : seconds) {
+    steps.push_back({fmt::format("step {}", steps.size() + 1), at, each});
+    at += each;
+  }
+  return steps;
+}
+
 RunComparison compare_profiles(const RunProfile& before, const RunProfile& after, RunComparison comparison) {
   for (const auto& [profile, name] : {std::pair{&before, &comparison.before}, std::pair{&after, &comparison.after}}) {
     if (profile->steps.seconds.empty() && profile->steps.rate > 0) {
@@ -79,8 +91,8 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
   }
   comparison.whole = {"steps",          "steps/s", before.steps.rate,
                       after.steps.rate, true,      ratio_of_rates(after.steps.seconds, before.steps.seconds)};
-  comparison.before_steps = before.steps.seconds;
-  comparison.after_steps = after.steps.seconds;
+  comparison.before_steps = steps_of_watch(before.steps.seconds);
+  comparison.after_steps = steps_of_watch(after.steps.seconds);
   for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kExchange, Activity::kCheckpoint,
                                   Activity::kLogging, Activity::kCompile, Activity::kOther}) {
     const auto before_ms = part_ms(before, activity), after_ms = part_ms(after, activity);
@@ -132,6 +144,38 @@ RatioInterval ratio_of_rounds(const std::vector<double>& after, const std::vecto
           static_cast<int>(std::min(after.size(), before.size()))};
 }
 
+// The steps of a result; none if it is of a version that did not list them.
+std::vector<RecordedSpan> steps_of_bench(const Json& json, const std::string& name) {
+  std::vector<RecordedSpan> steps;
+  if (!json.contains("steps")) return steps;
+  using Part = std::pair<const char*, const char*>;  // list, name of the span
+  constexpr std::array kParts{Part{"wait_ms", "wait for data"}, Part{"copy_ms", "copy"}, Part{"compute_ms", "compute"}};
+  try {
+    const auto begins = json["steps"].at("begin_s").get<std::vector<double>>();
+    std::array<std::vector<double>, kParts.size()> ms;
+    for (std::size_t part = 0; part < kParts.size(); ++part) {
+      ms[part] = json["steps"].at(kParts[part].first).get<std::vector<double>>();
+      if (ms[part].size() != begins.size()) reject(name, "lists of other lengths in \"steps\"");
+    }
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+      double at = begins[i];
+      const double end = i + 1 < begins.size() ? begins[i + 1] : std::numeric_limits<double>::infinity();
+      const std::size_t whole = steps.size();
+      steps.push_back({fmt::format("step {}", i + 1), at});
+      for (std::size_t part = 0; part < kParts.size(); ++part) {
+        // On a GPU the times are of the device, and a step may begin before the last one has ended.
+        const double seconds = std::clamp(1e-3 * ms[part][i], 0.0, std::max(end - at, 0.0));
+        if (seconds > 0) steps.push_back({kParts[part].second, at, seconds});
+        at += seconds;
+      }
+      steps[whole].seconds = at - begins[i];
+    }
+  } catch (const Json::exception& error) {
+    reject(name, fmt::format("no lists of numbers in \"steps\": {}", json_problem(error.what())));
+  }
+  return steps;
+}
+
 RunComparison compare_benches(const Json& before, const Json& after, RunComparison comparison) {
   for (const char* const key : {"data", "device", "model", "batch"}) {
     if (before.value(key, Json()) == after.value(key, Json())) continue;
@@ -145,6 +189,8 @@ RunComparison compare_benches(const Json& before, const Json& after, RunComparis
         name, "samples/s", median(old_rates), median(new_rates), true, ratio_of_rounds(new_rates, old_rates)};
   };
   comparison.whole = compared("together");
+  comparison.before_steps = steps_of_bench(before, comparison.before);
+  comparison.after_steps = steps_of_bench(after, comparison.after);
   for (const char* const name : {"storage", "loader", "copy", "network"}) comparison.parts.push_back(compared(name));
   return comparison;
 }

@@ -18,6 +18,7 @@
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/common/recording.h"
 
 namespace unstarve {
 
@@ -37,8 +38,8 @@ struct RunComparison {
   std::vector<ComparedPart> parts;
   std::vector<std::string> warnings;  // runs that are not in a steady state, other settings
   bool slower = false, faster = false;
-  std::string regressed;                          // the part that lost most; empty if not slower
-  std::vector<double> before_steps, after_steps;  // of watch: seconds of single steps
+  std::string regressed;                                // the part that lost most; empty if not slower
+  std::vector<RecordedSpan> before_steps, after_steps;  // in order; of bench, each is followed by its parts
 
   [[nodiscard]] std::string verdict() const;  // one sentence
 };
@@ -55,6 +56,7 @@ struct RunComparison {
 // JUnit: a test case for the whole and for each part; significantly slower ones have failed.
 [[nodiscard]] std::string to_junit(const RunComparison& comparison);
 // Defined in compare_report.cpp. `command`: the command line, shown in the report.
+[[nodiscard]] Recording recording_of(const RunComparison& comparison, const std::string& command);
 [[nodiscard]] Report report_of(const RunComparison& comparison, const std::string& command);
 
 }  // namespace unstarve

@@ -101,6 +101,32 @@ TEST_CASE("results of bench") {
   CHECK_THROWS_WITH(compare_runs(other, other, "a", "b"), Contains("found 1 rounds of \"loader\""));
 }
 
+TEST_CASE("steps of bench are recorded side by side, with their parts") {
+  Json with_steps = bench_result(2000, 600);
+  with_steps["steps"] = {
+      {"begin_s", {1.0, 1.5}}, {"wait_ms", {100, 0}}, {"copy_ms", {0, 10}}, {"compute_ms", {600, 200}}};
+  const RunComparison comparison = compare_runs(bench_result(2000, 600), with_steps, "a", "b");
+  CHECK(comparison.before_steps.empty());
+  const Recording recording = recording_of(comparison, "unstarve compare a b");
+  REQUIRE(recording.tracks.size() == 1);
+  CHECK(recording.tracks[0].process == "after: b");
+  const std::vector<RecordedSpan>& spans = recording.tracks[0].spans;
+  REQUIRE(spans.size() == 6);
+  CHECK(spans[0].name == "step 1");
+  CHECK(spans[0].seconds == Approx(0.5));  // ends when the next one begins
+  CHECK(spans[1].name == "wait for data");
+  CHECK(spans[2].begin_s == Approx(1.1));
+  CHECK(spans[2].seconds == Approx(0.4));
+  CHECK(spans[4].name == "copy");
+  CHECK(spans[3].seconds == Approx(0.21));
+  for (const Json& wrong : {Json(3), Json{{"begin_s", {1}}}, Json("x")}) {
+    with_steps["steps"]["copy_ms"] = wrong;
+    CHECK_THROWS_WITH(compare_runs(with_steps, with_steps, "a", "b"), Contains("\"steps\""));
+  }
+  with_steps["steps"]["copy_ms"] = {1};
+  CHECK_THROWS_WITH(compare_runs(with_steps, with_steps, "a", "b"), Contains("lists of other lengths"));
+}
+
 TEST_CASE("results that cannot be compared") {
   CHECK_THROWS_WITH(compare_runs(watch_result(0.1, 0.01), bench_result(1, 1), "a", "b"),
                     Contains("found results of watch and bench"));

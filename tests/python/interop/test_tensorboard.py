@@ -1,4 +1,4 @@
-"""Event files of `unstarve train --tensorboard` and `unstarve watch --tensorboard`, read by TensorBoard.
+"""Event files of `--tensorboard` of train, watch, bench, tune, capacity and compare, read by TensorBoard.
 
 Skipped if the package is missing; make test-frameworks installs it.
 """
@@ -32,6 +32,69 @@ def test_tensorboard_reads_scalars_and_findings_of_a_watched_run(tmp_path):
     assert events.Tags()["tensors"] == ["watch/findings"]
     assert events.SummaryMetadata("watch/findings").plugin_data.plugin_name == "text"
     assert events.Tensors("watch/findings")[0].tensor_proto.string_val[0].decode()
+
+
+def events_of(folder):
+    events = accumulator.EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0})
+    events.Reload()
+    return events
+
+
+def values(events, tag):
+    return [(event.step, pytest.approx(event.value, rel=1e-5)) for event in events.Scalars(tag)]
+
+
+def text(events, tag):
+    return events.Tensors(tag)[0].tensor_proto.string_val[0].decode()
+
+
+def measured(folder, *arguments):
+    """The result and the events. Exit code 1: the second run of a comparison is slower."""
+    run = subprocess.run([os.environ["UNSTARVE"], *map(str, arguments), "--json", "--tensorboard", folder],
+                         capture_output=True, text=True, timeout=300)
+    assert run.returncode in (0, 1), run.stderr
+    return json.loads(run.stdout), events_of(folder)
+
+
+FEED = ["synthetic:classes=4,images=256,size=32,seed=2", "--device", "emulated:h100-resnet50"]
+
+
+def test_tensorboard_reads_bench_and_compare(tmp_path):
+    for name in ("before", "after"):
+        result, events = measured(tmp_path / name, "bench", *FEED, "--batch", 32, "--seconds", 4)
+        (tmp_path / f"{name}.json").write_text(json.dumps(result))
+        assert list(enumerate(result["rounds_of"]["loader"], 1)) == values(events, "bench/loader_samples_per_s")
+        assert list(enumerate(result["steps"]["wait_ms"], 1)) == values(events, "bench/wait_ms")
+        assert [(1, result["utilisation"])] == values(events, "bench/utilisation")
+        assert any(tag.startswith("bench/stage_us/") for tag in events.Tags()["scalars"])
+        assert text(events, "bench/verdict") == result["verdict"]
+    result, events = measured(tmp_path / "compare", "compare", tmp_path / "before.json", tmp_path / "after.json")
+    assert [(0, result["whole"]["ratio"])] == values(events, "compare/together_speed")
+    assert text(events, "compare/verdict") == result["verdict"]
+    for run in ("before", "after"):
+        events = events_of(tmp_path / "compare" / run)
+        assert [(0, result["whole"][run])] == values(events, "compare/together")
+        steps = json.loads((tmp_path / f"{run}.json").read_text())["steps"]
+        assert len(events.Scalars("compare/step_ms")) == len(steps["begin_s"])
+
+
+def test_tensorboard_reads_tune(tmp_path):
+    result, events = measured(tmp_path, "tune", *FEED, "--minutes", 0.4)
+    rungs = [(i, rung) for i, rung in enumerate(result["rungs"]) if rung["pairs"] and rung["status"] != "final"]
+    for tag, key in (("ratio", "ratio"), ("low", "low"), ("high", "high")):
+        assert [(i, rung[key]) for i, rung in rungs] == values(events, f"tune_over_step_before/{tag}")
+    assert values(events, "tune/samples_per_s")[0][0] == 0
+    ladder = text(events, "tune/ladder")
+    assert all(f"| {i} | {rung['name']} | {rung['status']} |" in ladder for i, rung in enumerate(result["rungs"]))
+    assert events_of(tmp_path / "winner").Scalars("tune/utilisation")
+
+
+def test_tensorboard_reads_capacity(tmp_path):
+    result, events = measured(tmp_path, "capacity", FEED[0], "--batch", 40, "--seconds", 2)
+    utilisation = sorted((int(number), value) for number, value in result["utilisation"].items())
+    assert utilisation == values(events, "capacity/utilisation")
+    assert [(0, result["fed"])] == values(events, "capacity/fed")
+    assert text(events, "capacity/verdict")
 
 
 def trained(*arguments):

@@ -1,5 +1,7 @@
-"""The file of `watch --trace` against the rules of the Trace Event Format, by a reader of its own: a JSON schema for
-each phase, and the tracks as Perfetto draws them. Perfetto's own reader is a binary that is downloaded at run time.
+"""The files of --trace of watch, bench, tune, capacity and compare against the rules of the Trace Event Format.
+
+By a reader of its own: a JSON schema for each phase, and the tracks as Perfetto draws them. Perfetto's own reader is a
+binary that is downloaded at run time.
 
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -107,6 +109,66 @@ def test_kernels(tmp_path):
     kinds = {each["cat"] for each in phases["X"]}
     assert {"kernel", "gpu_memcpy", "cuda_runtime", "user_annotation", "process"} <= kinds
     assert any(each["cat"] == "finding" and "pageable" in each["name"] for each in phases["i"])
+
+
+def measured(tmp_path, *command):
+    """The result and the events by phase. Exit code 1: the second run of a comparison is slower."""
+    trace = tmp_path / "trace.json"
+    run = subprocess.run([os.environ["UNSTARVE"], *map(str, command), "--json", "--trace", trace],
+                         capture_output=True, text=True, check=False, timeout=200)
+    assert run.returncode in (0, 1), run.stderr
+    return json.loads(run.stdout), check(json.loads(trace.read_text()))
+
+
+def tracks(phases):
+    """The names of the slices of each track, by process and track."""
+    process = {each["pid"]: each["args"]["name"] for each in phases["M"] if each["name"] == "process_name"}
+    name = {(each["pid"], each["tid"]): each["args"]["name"] for each in phases["M"] if each["name"] == "thread_name"}
+    found = defaultdict(list)
+    for each in phases["X"]:
+        found[process[each["pid"]], name[each["pid"], each["tid"]]].append(each["name"])
+    return found
+
+
+FEED = ["synthetic:classes=4,images=256,size=32,seed=2", "--device", "emulated:h100-resnet50"]
+
+
+def test_bench_and_compare(tmp_path):
+    for name in ("before", "after"):
+        result, phases = measured(tmp_path, "bench", *FEED, "--batch", 32, "--seconds", 4)
+        (tmp_path / f"{name}.json").write_text(json.dumps(result))
+        found = tracks(phases)
+        spans = [each["name"] for each in result["spans"]]
+        assert sorted(found["bench", "measurements"]) == sorted(spans)
+        assert spans[:3] == ["warming up", "storage alone", "loader alone"] and spans[-1] == "all together"
+        steps = found["bench", "steps, all together"]
+        assert sum(name.startswith("step ") for name in steps) == len(result["steps"]["begin_s"])
+        assert "compute" in steps
+        end = max(each["begin_s"] + each["seconds"] for each in result["spans"])
+        assert all(each["ts"] + each["dur"] <= 1e6 * end + 1 for each in phases["X"])
+        assert any("decode" in each["args"] for each in phases["C"]), phases["C"]
+    result, phases = measured(tmp_path, "compare", tmp_path / "before.json", tmp_path / "after.json")
+    assert sorted(tracks(phases)) == [(f"{name}: {tmp_path / name}.json", "steps") for name in ("after", "before")]
+
+
+def test_tune(tmp_path):
+    result, phases = measured(tmp_path, "tune", *FEED, "--minutes", 0.4)
+    ladder = tracks(phases)["tune", "ladder"]
+    tried = {rung["name"] for rung in result["rungs"] if rung["pairs"] and rung["status"] != "final"}
+    assert {"base", "winner compared with base", "winner", *tried} <= set(ladder)
+    blocks = [each for each in phases["X"] if each["name"] in ("winner", "with the step")]
+    assert all(each["args"]["samples_per_s"] > 0 for each in blocks)
+
+
+def test_capacity(tmp_path):
+    result, phases = measured(tmp_path, "capacity", FEED[0], "--batch", 40, "--seconds", 2)
+    found = tracks(phases)
+    assert {"loader alone", "storage alone"} <= set(found["capacity", "measurements"])
+    for run in result["emulations"]:
+        mine = {track for process, track in found
+                if f": {run['accelerators']} accelerator" in process and process.endswith("other") == run["apart"]}
+        assert mine == {f"accelerator {i + 1}" for i in range(min(run["accelerators"], 16))}
+    assert {"compute"} <= set().union(*found.values())
 
 
 @pytest.mark.parametrize("change", [

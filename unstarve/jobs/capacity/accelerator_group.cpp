@@ -64,6 +64,8 @@ struct Timeline {
   std::int64_t first_ns = 0;  // end of the first step, which is not counted
   std::int64_t last_ns = 0;
   std::int64_t steps = 0;
+  std::int64_t data_wait_ns = 0, job_wait_ns = 0;
+  std::vector<AcceleratorStep> recorded;
 };
 
 class Emulation {
@@ -95,14 +97,15 @@ class Emulation {
  private:
   void emulate(int accelerator) {
     try {
-      use_batches(timelines_[static_cast<std::size_t>(accelerator)],
-                  *barriers_[static_cast<std::size_t>(accelerator / group_.per_job)]);
+      use_batches(accelerator, *barriers_[static_cast<std::size_t>(accelerator / group_.per_job)]);
     } catch (...) {
       fail(std::current_exception());
     }
   }
 
-  void use_batches(Timeline& timeline, StepBarrier& barrier) {
+  void use_batches(int number, StepBarrier& barrier) {
+    Timeline& timeline = timelines_[static_cast<std::size_t>(number)];
+    const std::size_t most = kMostAcceleratorSteps / timelines_.size();
     EmulatedAccelerator accelerator(model_, group_.batch, clock_);
     std::int64_t now = clock_.now_ns();
     for (;;) {
@@ -110,15 +113,22 @@ class Emulation {
       if (taken == BatchFeed::Taken::kClosed) return;
       const std::int64_t received = clock_.now_ns();
       const bool waited = taken == BatchFeed::Taken::kWaited;
+      AcceleratorStep step{number, now};
       now = waited ? std::max(now, received) : std::max(now, received - kForgivenNs);
-      const auto end = barrier.wait(accelerator.step_from(now));
+      step.ready_ns = now;
+      step.computed_ns = accelerator.step_from(now);
+      const auto end = barrier.wait(step.computed_ns);
       if (!end) return;
-      now = *end;
+      now = step.end_ns = *end;
+      if (timeline.recorded.size() < most) timeline.recorded.push_back(step);
       clock_.sleep_until(now);  // has passed already, unless a test simulates the time
-      if (timeline.first_ns == 0)
+      if (timeline.first_ns == 0) {
         timeline.first_ns = now;
-      else
+      } else {
         ++timeline.steps;
+        timeline.data_wait_ns += step.ready_ns - step.begin_ns;
+        timeline.job_wait_ns += step.end_ns - step.computed_ns;
+      }
       timeline.last_ns = now;
       if (barrier.over()) return;
     }
@@ -135,7 +145,8 @@ class Emulation {
 
   [[nodiscard]] AcceleratorUse use() const {
     const double step_ns = static_cast<double>(EmulatedAccelerator(model_, group_.batch, clock_).step_ns());
-    AcceleratorUse use{0, 1, 0, 0};
+    AcceleratorUse use;
+    use.lowest = 1;
     for (const Timeline& timeline : timelines_) {
       const auto wall = static_cast<double>(timeline.last_ns - timeline.first_ns);
       const auto steps = static_cast<double>(timeline.steps);
@@ -144,6 +155,10 @@ class Emulation {
       use.lowest = std::min(use.lowest, one);
       if (wall > 0) use.samples_per_s += steps * group_.batch * 1e9 / wall;
       use.steps += timeline.steps;
+      use.computed_s += 1e-9 * steps * step_ns;
+      use.data_wait_s += 1e-9 * static_cast<double>(timeline.data_wait_ns);
+      use.job_wait_s += 1e-9 * static_cast<double>(timeline.job_wait_ns);
+      use.recorded.insert(use.recorded.end(), timeline.recorded.begin(), timeline.recorded.end());
     }
     return use;
   }

@@ -15,6 +15,7 @@
 // Threads: one per accelerator, joined before the return. Failure: throws the first error of the feed.
 
 #include <cstdint>
+#include <vector>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/jobs/capacity/batch_feed.h"
@@ -30,11 +31,22 @@ struct AcceleratorGroup {
 };
 inline constexpr int kLeastSteps = 2;
 
+// Times of one step: it waits for a batch until `ready_ns`, computes until `computed_ns`, and waits for the other
+// accelerators of its job until `end_ns`.
+struct AcceleratorStep {
+  int accelerator = 0;
+  std::int64_t begin_ns = 0, ready_ns = 0, computed_ns = 0, end_ns = 0;
+};
+inline constexpr std::size_t kMostAcceleratorSteps = 20000;  // that are recorded, the first of each accelerator
+
 struct AcceleratorUse {
   double utilisation = 0;  // mean over the accelerators
   double lowest = 0;
   double samples_per_s = 0;  // of all accelerators
   std::int64_t steps = 0;    // counted, of all accelerators
+  // Of the counted steps of all accelerators, in seconds.
+  double computed_s = 0, data_wait_s = 0, job_wait_s = 0;
+  std::vector<AcceleratorStep> recorded;  // also the steps that are not counted
 };
 
 [[nodiscard]] AcceleratorUse run_accelerators(const AcceleratorModel& model, const AcceleratorGroup& group,

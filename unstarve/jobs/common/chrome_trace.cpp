@@ -234,7 +234,42 @@ std::string url_of(const std::string& path) {
   return url;
 }
 
+std::string trace_document(Json events, const std::string& command) {
+  return dump(Json{{"traceEvents", std::move(events)},
+                   {"displayTimeUnit", "ms"},
+                   {"otherData", {{"version", std::string("unstarve ") + kVersion}, {"command", command}}}}) +
+         "\n";
+}
+
 }  // namespace
+
+std::string chrome_trace(const Recording& recording) {
+  ChromeEvents events;
+  std::vector<std::string> processes;
+  int tid = 0;
+  for (const RecordedTrack& track : recording.tracks) {
+    auto process = std::find(processes.begin(), processes.end(), track.process);
+    if (process == processes.end()) {
+      process = processes.insert(process, track.process);
+      events.name_process(static_cast<int>(processes.size()), track.process.c_str());
+    }
+    const int pid = static_cast<int>(process - processes.begin()) + 1;
+    events.name_track(pid, ++tid, track.name);
+    for (const RecordedSpan& span : track.spans) {
+      Json slice = times(span.begin_s, std::max(span.seconds, 0.0));
+      for (const auto& [name, value] : span.figures) slice["args"][name] = value;
+      events.slice(pid, tid, "measurement", span.name, slice);
+    }
+  }
+  for (const RecordedCounter& counter : recording.counters) {
+    for (const RecordedCounter::Point& point : counter.points) {
+      Json values = Json::object();
+      for (std::size_t i = 0; i < counter.parts.size(); ++i) values[counter.parts[i]] = point.values[i];
+      events.counter(counter.name.c_str(), point.seconds, std::move(values));
+    }
+  }
+  return trace_document(events.take(), recording.command);
+}
 
 std::string chrome_trace(const RunProfile& profile, std::span<const RunFinding> findings) {
   ChromeEvents events;
@@ -247,10 +282,7 @@ std::string chrome_trace(const RunProfile& profile, std::span<const RunFinding> 
   if (profile.trace && !watched) add_traced_steps(events, *profile.trace);
   if (profile.trace) add_window(events, profile.trace->window);
   add_processes(events, profile.processes);
-  const Json json{{"traceEvents", events.take()},
-                  {"displayTimeUnit", "ms"},
-                  {"otherData", {{"version", std::string("unstarve ") + kVersion}, {"command", profile.command}}}};
-  return dump(json) + "\n";
+  return trace_document(events.take(), profile.command);
 }
 
 void add_trace_link(Report& report, const std::filesystem::path& page, const std::filesystem::path& trace) {

@@ -1,5 +1,6 @@
 #pragma once
-// A profile as Chrome JSON trace events, for Perfetto (https://ui.perfetto.dev) and chrome://tracing.
+// A profile or a recording as Chrome JSON trace events, for Perfetto (https://ui.perfetto.dev) and chrome://tracing.
+// The tracks of a recording are its own; those of a profile are:
 //
 //   process      tracks                                 from
 //   run          findings (at 0), steps; counters:      timeline and steps of watch: busy cores by role, memory,
@@ -18,11 +19,13 @@
 #include <string>
 
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/jobs/common/recording.h"
 #include "unstarve/observe/report.h"
 
 namespace unstarve {
 
 [[nodiscard]] std::string chrome_trace(const RunProfile& profile, std::span<const RunFinding> findings);
+[[nodiscard]] std::string chrome_trace(const Recording& recording);
 
 // Adds a link to the trace, relative to the page at `page`, to the last section of the report.
 void add_trace_link(Report& report, const std::filesystem::path& page, const std::filesystem::path& trace);

@@ -14,6 +14,7 @@
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/jobs/tensorboard/chart_image.h"
 #include "unstarve/jobs/tensorboard/event_file.h"
+#include "unstarve/jobs/tensorboard/recording_events.h"
 #include "unstarve/jobs/tensorboard/watch_events.h"
 #include "unstarve/storage/bytes/crc32c.h"
 
@@ -102,6 +103,22 @@ TEST_CASE("a watched run becomes scalars over seconds and steps, and a text of i
   CHECK(count("watch/cores_main") == 2);
   CHECK(count("watch/step_seconds") == 2);
   CHECK(count("**the loader has one worker** (few-workers, 50 % of the time)") == 1);
+}
+
+TEST_CASE("scalars of a recording are written to the folder of their run, and its text to the folder itself") {
+  const Folder folder;
+  Recording recording;
+  recording.scalars = {{"a/x", {{1, 2.0}, {2, 3.0}}}, {"a/y", {{1, 4.0}}}, {"a/x", {{1, 5.0}}, "before"}};
+  recording.text_tag = "a/text";
+  recording.text = "**b**";
+  write_recording_events(folder.path, recording);
+  const auto records_in = [](const fs::path& path) {
+    for (const auto& entry : fs::directory_iterator(path))
+      if (entry.is_regular_file()) return records_of(entry.path()).size();
+    return std::size_t{0};
+  };
+  CHECK(records_in(folder.path) == 1 + 3 + 1);
+  CHECK(records_in(folder.path / "before") == 1 + 1);
 }
 
 TEST_CASE("of steps whose period alone is known, the rate is a scalar") {
