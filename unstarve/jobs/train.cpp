@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "unstarve/core/cancel.h"
+#include "unstarve/core/clock.h"
 #include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
@@ -20,6 +21,7 @@
 #include "unstarve/jobs/resume_position.h"
 #include "unstarve/jobs/tensorboard/training_events.h"
 #include "unstarve/jobs/training/progressive_run.h"
+#include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/order/order.h"
@@ -30,6 +32,7 @@
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/history_json.h"
 #include "unstarve/train/loader_source.h"
+#include "unstarve/train/resident_source.h"
 
 namespace unstarve {
 namespace {
@@ -252,12 +255,102 @@ void announce_end(const Ranks& ranks) {
   if (ranks.mpi) ranks.mpi->announce_end();
 }
 
+// Makes the loader of a spec and its data.
+using MakeLoader =
+    std::function<std::unique_ptr<Loader>(const PipelineSpec&, const std::shared_ptr<const Dataset>&, Loader::Options)>;
+
+// Images on the device may need this share of its free memory.
+constexpr double kResidentShare = 0.5;
+
+// On a CPU, ranks of one machine share its memory.
+std::uint64_t resident_limit(Trainer& trainer, const Ranks& ranks) {
+  const std::size_t device = trainer.free_device_bytes();
+  const std::uint64_t free =
+      device > 0 ? device : read_machine_facts().memory_available_bytes / static_cast<std::uint64_t>(ranks.sharing);
+  return static_cast<std::uint64_t>(kResidentShare * static_cast<double>(free));
+}
+
+// The source of the training batches: a loader, or images on the device.
+class TrainingSource {
+ public:
+  explicit TrainingSource(std::unique_ptr<Loader> loader)
+      : loaded_(std::make_unique<LoaderSource>(std::move(loader))) {}
+  TrainingSource(std::unique_ptr<ResidentSource> resident, double seconds)
+      : resident_(std::move(resident)), seconds_(seconds) {}
+
+  [[nodiscard]] BatchSource& batches() const {
+    return resident_ ? static_cast<BatchSource&>(*resident_) : static_cast<BatchSource&>(*loaded_);
+  }
+  [[nodiscard]] RankProgress progress() const {
+    return resident_ ? resident_->progress() : loaded_->loader().progress();
+  }
+  // Threads of the loader; 0: none.
+  [[nodiscard]] int threads() const { return resident_ ? 0 : loaded_->loader().threads(); }
+  // Images on the device never have a bad sample.
+  [[nodiscard]] std::vector<BadSample> bad_samples(std::size_t most) const {
+    return resident_ ? std::vector<BadSample>() : loaded_->loader().bad_samples(most);
+  }
+  [[nodiscard]] std::optional<ResidentImages> images() const {
+    if (!resident_) return {};
+    return ResidentImages{resident_->images(), resident_->bytes(), seconds_};
+  }
+
+ private:
+  std::unique_ptr<LoaderSource> loaded_;
+  std::unique_ptr<ResidentSource> resident_;
+  double seconds_ = 0;
+};
+
+struct SourceNeeds {
+  const TrainOptions& options;
+  const ResumePosition& position;
+  const std::shared_ptr<const Dataset>& dataset;
+  Consumer consumer;
+  const MakeLoader& make_loader;
+};
+
+TrainingSource resident_source(Trainer& trainer, const SourceNeeds& needs, std::stop_token stop) {
+  const std::int64_t begin_ns = steady_clock().now_ns();
+  const PipelineSpec images = resident_images_of(needs.position.pipeline);
+  const auto samples = samples_of_sources(images, *needs.dataset, read_topology().usable());
+  const auto loader = needs.make_loader(images, needs.dataset, {{}, 1, false, {samples, {}, {}}});
+  auto source = std::make_unique<ResidentSource>(
+      trainer, ResidentSource::Run{needs.position.pipeline, needs.position.basis, needs.position.start}, *loader,
+      resident_limit(trainer, needs.options.ranks), std::move(stop));
+  const double seconds = static_cast<double>(steady_clock().now_ns() - begin_ns) * 1e-9;
+  if (needs.options.announce)
+    needs.options.announce(fmt::format("resident: {} images, {:.1f} MB on the device, decoded in {:.1f} s",
+                                       source->images(), 1e-6 * static_cast<double>(source->bytes()), seconds));
+  return {std::move(source), seconds};
+}
+
+TrainingSource training_source(Trainer& trainer, const SourceNeeds& needs, std::stop_token stop) {
+  const Residence resident = needs.options.settings.train.resident;
+  std::string reason = resident == Residence::kOff ? "off" : why_not_resident(needs.position.pipeline);
+  if (reason.empty()) {
+    try {
+      return resident_source(trainer, needs, std::move(stop));
+    } catch (const Error& error) {
+      if (resident == Residence::kOn && error.kind() == ErrorKind::kMemory)
+        throw Error(error.kind(), fmt::format("{}, half of the free memory. Use resident: off", error.what()));
+      // With auto, the loader reports faults of the data.
+      if (resident == Residence::kOn || error.kind() == ErrorKind::kCancelled) throw;
+      reason = error.what();
+    }
+  }
+  if (resident == Residence::kAuto)
+    emit_notice(fmt::format("train.resident: auto: a loader makes the batches: {}", reason));
+  return TrainingSource(needs.make_loader(needs.position.pipeline, needs.dataset,
+                                          {needs.position.start, 0, false, needs.position.basis, needs.consumer}));
+}
+
 // MPI ends in order only if all ranks do.
 void finish_ranks(const Ranks& ranks) {
   if (ranks.mpi) ranks.mpi->finish();
 }
 
 TrainResult train_rank(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
+  const std::int64_t begin_ns = steady_clock().now_ns();
   ConfigurationFaults faults;
   faults.collect([&] { check_run(options.settings, options.epochs, options.minutes); });
   faults.collect([&] { check_allocator(options.settings.host); });
@@ -282,8 +375,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   const std::unique_ptr<CpuSplit> split = options.ranks.several() ? nullptr : make_cpu_split(settings);
   if (options.ranks.several() && settings.host.affinity != Affinity::kNone)
     emit_notice("host.affinity: ignored with several ranks; the launcher binds them to cores");
-  const auto make_loader = [&](const PipelineSpec& spec, const std::shared_ptr<const Dataset>& of,
-                               Loader::Options loading) {
+  const MakeLoader make_loader = [&](const PipelineSpec& spec, const std::shared_ptr<const Dataset>& of,
+                                     Loader::Options loading) {
     const CpuSplit::LoaderScope cpus(split.get());
     return std::make_unique<Loader>(spec, of, *device, std::move(loading));
   };
@@ -304,11 +397,12 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
       resumed.string());
   const std::int64_t per_epoch = position.epoch_steps.full();
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
-  LoaderSource source(make_loader(position.pipeline, dataset, {position.start, 0, false, position.basis, consumer}));
+  const TrainingSource source = training_source(*trainer, {options, position, dataset, consumer, make_loader}, stop);
   plan.start_step = done.step;
+  if (const auto images = source.images()) plan.waited_seconds = images->seconds;
   plan.first_step = position.first_step;
   plan.epoch_steps = position.epoch_steps;
-  plan.resume_state = [&] { return position.state(source.loader().progress()); };
+  plan.resume_state = [&] { return position.state(source.progress()); };
   if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
   plan.target = options.target;
   plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
@@ -344,16 +438,18 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   TrainResult result;
   result.settings = settings;
   result.data = name_of_sources(settings.pipeline);
-  result.settings.pipeline.execution.threads = source.loader().threads();
+  result.settings.pipeline.execution.threads = source.threads();
   const auto list_bad = [&] {
     constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-    if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.loader().bad_samples(kAll));
+    if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.bad_samples(kAll));
   };
   announce_saving(options, resumed);
+  result.device_name = device->name();
+  result.preparation_seconds = static_cast<double>(steady_clock().now_ns() - begin_ns) * 1e-9 - plan.waited_seconds;
   if (options.begin) options.begin();
   try {
     plan.stop = stop;
-    result.history = run_training(*trainer, settings.train, source, plan);
+    result.history = run_training(*trainer, settings.train, source.batches(), plan);
     if (events) events->finish(result.history);
     if (traces) write_file_atomically(options.trace, nlohmann::json{{"traceEvents", trace}}.dump());
   } catch (...) {
@@ -362,6 +458,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   }
   list_bad();
   result.epochs = position.epochs_at(result.history.steps);
+  for (const EvaluationPoint& point : result.history.evaluations)
+    result.evaluated_epochs.push_back(position.epochs_at(point.step));
   result.phases = times_of(run.phases, result.history, position.epoch_steps);
   result.effect = effect_of(result.phases, settings.train.image_size);
   result.parameters = trainer->parameters();
@@ -370,7 +468,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   result.price_per_hour = options.price_per_hour;
   result.ranks = options.ranks.world;
   result.exchange = trainer->exchange_times();
-  result.bad = source.loader().bad_samples();
+  result.resident = source.images();
+  result.bad = source.bad_samples(1000);
   return result;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 // `unstarve train`: train a network on a dataset: combines loader, trainer and training loop as the settings specify.
 //
+// Data:     a loader makes the batches, or, with TrainSettings::resident, the device gathers them from images that stay
+//           there if these need at most half of its free memory. Batches, checkpoints and ranks are the same.
+//
 // Resuming: a checkpoint contains weights, momentum, step number and resume position. The run continues with exactly
 //           the next batch, or, with another batch size, with the remaining samples of the epoch (resume_position.h).
 //
@@ -49,8 +52,8 @@ struct TrainOptions {
   std::filesystem::path resume;      // checkpoint, folder of checkpoints or weights to start from; "": fresh weights
   std::filesystem::path weights;     // weights to start from, possibly of another number of classes; "": none
   std::filesystem::path quarantine;  // list of bad samples (quarantine.h), also written if the run fails; "": none
-  // Receives, before the first step, a line about the phases of progressive training, and one about where checkpoints
-  // are written by default or that none are; may be empty.
+  // Receives, before the first step, a line about the phases of progressive training, one about images on the device,
+  // and one about where checkpoints are written by default or that none are; may be empty.
   std::function<void(const std::string&)> announce;
   // Called when everything is prepared, before the first step; may be empty. Most errors before are those of all ranks.
   std::function<void()> begin;
@@ -58,6 +61,13 @@ struct TrainOptions {
   // was killed: this rank waits for it forever, so that the process has to end. Receives the message for the user; "":
   // another rank reports it. May be empty. Only under MPI: torchrun's exchange fails instead.
   std::function<void(const std::string&)> lost_rank;
+};
+
+// Training images that stayed on the device (train/resident_source.h).
+struct ResidentImages {
+  std::int64_t images = 0;
+  std::uint64_t bytes = 0;
+  double seconds = 0;  // in which they were decoded and copied; part of the run
 };
 
 struct TrainResult {
@@ -69,7 +79,12 @@ struct TrainResult {
   double macs = 0;  // multiply-adds per image, forward
   int ranks = 1;
   ExchangeTimes exchange;  // of rank 0
-  double target = 0;       // TrainOptions
+  std::optional<ResidentImages> resident;
+  std::vector<double> evaluated_epochs;  // completed at each evaluation
+  // Before the run: opening the data and making the network.
+  double preparation_seconds = 0;
+  std::string device_name;  // "cpu", "cuda:0 NVIDIA H200"
+  double target = 0;        // TrainOptions
   double price_per_hour = 0;
   std::vector<PhaseTimes> phases;           // of progressive training; empty without it
   std::optional<ProgressiveEffect> effect;  // of its schedules
@@ -86,15 +101,16 @@ void require_labels_to_train(const PipelineSpec& spec, const Dataset& dataset);
 void load_starting_weights(Trainer& trainer, const std::filesystem::path& path);
 
 [[nodiscard]] std::string to_text(const TrainResult& result);
-// {model, device, batch, parameters, macs, epochs, steps, samples, seconds, samples_per_s, data_wait, loss_first,
-// loss_last, accuracy, val_loss (null without validation), cost, target, ranks, progressive, points[], evaluations[],
-// bad[]}
+// {model, device, batch, parameters, macs, epochs, steps, samples, preparation_seconds, seconds, samples_per_s,
+// data_wait, loss_first, loss_last, accuracy, val_loss (null without validation), cost, target, ranks, resident,
+// progressive, points[], evaluations[], bad[]}
 // target, null without one: {accuracy, reached, seconds, training_seconds, cost}: time and cost to the target as in
 // DAWNBench, with and without evaluations and checkpoints; null if it was not reached. cost, also of the whole run, is
 // null without a price
 // ranks, null for one: {world, exchange_ms, exposed_ms, hidden, efficiency}: per step, the time in which gradients were
 // exchanged, the part after the backward pass, the share of the rest, and the share of the training time that did not
 // wait for the exchange, an upper bound of the scaling efficiency
+// resident, null if a loader made all batches: {images, bytes, seconds}
 // progressive, null without it: {phases: [{first_epoch (from 1), epochs, image_size, augmentation, samples_share,
 // steps, samples, seconds, samples_per_s, data_wait, accuracy}], effect: {full_samples_per_s, full_rate: "measured" or
 // "estimated", seconds, estimated_seconds_without, estimated_saved: {image_size, augmentation, samples}}}; effect is

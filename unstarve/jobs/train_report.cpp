@@ -30,6 +30,10 @@ ExchangeSummary summary_of(const TrainResult& r) {
           1 - times.exposed_seconds / std::max(r.history.seconds, 1e-9)};
 }
 
+std::string top5_text(const EvaluationPoint& point) {
+  return point.accuracy_top5 ? fmt::format(", top-5 {:.2f} %", 100 * *point.accuracy_top5) : "";
+}
+
 double cost_of(const TrainResult& r, double seconds) { return r.price_per_hour * seconds / 3600; }
 
 std::string target_text(const TrainResult& r) {
@@ -251,8 +255,8 @@ std::string to_text(const TrainResult& r) {
   if (!h.points.empty())
     text += fmt::format("loss      {:.3f} -> {:.3f}\n", h.points.front().loss, h.points.back().loss);
   if (!h.evaluations.empty())
-    text += fmt::format("accuracy  {:.2f} % (validation loss {:.3f})\n", 100 * h.evaluations.back().accuracy,
-                        h.evaluations.back().loss);
+    text += fmt::format("accuracy  {:.2f} %{} (validation loss {:.3f})\n", 100 * h.evaluations.back().accuracy,
+                        top5_text(h.evaluations.back()), h.evaluations.back().loss);
   if (r.target > 0) text += target_text(r);
   text += phases_text(r);
   if (r.price_per_hour > 0)
@@ -270,6 +274,7 @@ std::string to_json(const TrainResult& r) {
   json["parameters"] = r.parameters;
   json["macs"] = r.macs;
   json["epochs"] = r.epochs;
+  json["preparation_seconds"] = r.preparation_seconds;
   nlohmann::ordered_json history = to_json(h);
   for (const char* const key :
        {"steps", "samples", "seconds", "samples_per_s", "data_wait", "loss_first", "loss_last", "accuracy", "val_loss"})
@@ -285,6 +290,9 @@ std::string to_json(const TrainResult& r) {
                      {"hidden", s.hidden},
                      {"efficiency", s.efficiency}};
   }
+  json["resident"] = nullptr;
+  if (r.resident)
+    json["resident"] = {{"images", r.resident->images}, {"bytes", r.resident->bytes}, {"seconds", r.resident->seconds}};
   json["progressive"] = r.phases.empty() ? nlohmann::ordered_json() : progressive_json(r);
   json["points"] = std::move(history["points"]);
   json["evaluations"] = std::move(history["evaluations"]);

@@ -23,7 +23,8 @@ torch::ScalarType element_type(ElementType type) {
 }
 
 void check(const HostBatch& batch) {
-  if (batch.pixels == nullptr || batch.labels.empty() || batch.size.width <= 0 || batch.size.height <= 0) {
+  if ((batch.pixels == nullptr && batch.gather.empty()) || batch.labels.empty() || batch.size.width <= 0 ||
+      batch.size.height <= 0) {
     throw Error(ErrorKind::kArgument,
                 fmt::format("loading a batch: found {} samples of {} x {} at {}, expected at least one",
                             batch.labels.size(), batch.size.width, batch.size.height, fmt::ptr(batch.pixels)));
@@ -56,7 +57,7 @@ torch::Tensor as_images(const torch::Tensor& flat, const HostBatch& batch) {
 
 }  // namespace
 
-Staging::Staging(torch::Device device) : device_(device) {
+Staging::Staging(torch::Device device) : device_(device), images_(device) {
   if (device.is_cpu()) return;
   copies_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, /*isHighPriority=*/false);
   for (Slot& slot : slots_) {
@@ -77,13 +78,17 @@ void Staging::load(const HostBatch& batch) {
   const auto samples = static_cast<std::int64_t>(batch.labels.size());
   const auto image =
       static_cast<std::size_t>(kChannels * batch.size.height) * static_cast<std::size_t>(batch.size.width);
-  const torch::Tensor pixels = view(batch.pixels, batch.labels.size() * image, element_type(batch.format.type), batch);
   const torch::Tensor labels = view(batch.labels.data(), batch.labels.size(), torch::kInt64, batch);
-  torch::Tensor targets;
+  torch::Tensor pixels, numbers, targets;
+  if (batch.gather.empty())
+    pixels = view(batch.pixels, batch.labels.size() * image, element_type(batch.format.type), batch);
+  else
+    numbers = view(batch.gather.data(), batch.gather.size(), torch::kInt32, batch);
   if (!batch.targets.empty()) targets = view(batch.targets.data(), batch.targets.size(), torch::kFloat32, batch);
 
   if (!copies_) {
     if (targets.defined()) targets = targets.view({samples, -1});
+    if (numbers.defined()) pixels = gather(slots_[slot_], batch, numbers);
     current_ = {as_images(pixels, batch), labels, targets, batch.format.normalisation};
   } else {
     slot_ = 1 - slot_;
@@ -95,22 +100,36 @@ void Staging::load(const HostBatch& batch) {
     if (slot.ready->was_marked_for_recording()) slot.ready->synchronize();
     const torch::Tensor device_labels = copy_small(slot.labels, labels);
     if (targets.defined()) targets = copy_small(slot.targets, targets).view({samples, -1});
-    current_ = {as_images(copy_pixels(slot, pixels, batch.pinned), batch), device_labels, targets,
-                batch.format.normalisation};
+    if (numbers.defined()) {
+      pixels = gather(slot, batch, copy_small(slot.gather, numbers));
+    } else {
+      torch::Tensor target = memory_for(slot, pixels.numel(), pixels.scalar_type());
+      target.copy_(pixels, /*non_blocking=*/batch.pinned);
+      pixels = target;
+    }
+    current_ = {as_images(pixels, batch), device_labels, targets, batch.format.normalisation};
     slot.ready->record(*copies_);
   }
   host_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
-torch::Tensor Staging::copy_pixels(Slot& slot, const torch::Tensor& flat, bool pinned) {
-  if (!slot.pixels.defined() || slot.pixels.numel() < flat.numel() || slot.pixels.dtype() != flat.dtype()) {
+// Memory of the slot for pixels.
+torch::Tensor Staging::memory_for(Slot& slot, std::int64_t elements, torch::ScalarType type) {
+  if (!slot.pixels.defined() || slot.pixels.numel() < elements || slot.pixels.scalar_type() != type) {
     // Memory is released and allocated across streams, so both must be idle. Once per batch shape.
-    at::accelerator::synchronizeDevice(device_.index());
-    slot.pixels = torch::empty({flat.numel()}, flat.options().device(device_));
+    if (!device_.is_cpu()) at::accelerator::synchronizeDevice(device_.index());
+    slot.pixels = torch::empty({elements}, torch::dtype(type).device(device_));
   }
-  torch::Tensor target = slot.pixels.narrow(0, 0, flat.numel());
-  target.copy_(flat, /*non_blocking=*/pinned);
-  return target;
+  return slot.pixels.narrow(0, 0, elements);
+}
+
+torch::Tensor Staging::gather(Slot& slot, const HostBatch& batch, const torch::Tensor& numbers) {
+  const auto samples = static_cast<std::int64_t>(batch.labels.size());
+  const std::int64_t height = batch.size.height, width = batch.size.width;
+  torch::Tensor pixels =
+      memory_for(slot, samples * height * width * kChannels, torch::kUInt8).view({samples, height, width, kChannels});
+  images_.gather(numbers, samples, batch.size, pixels);
+  return pixels.view(-1);
 }
 
 torch::Tensor Staging::copy_small(SmallCopy& copy, const torch::Tensor& flat) {

@@ -5,6 +5,8 @@
 // and a copy stream: while the device computes on one buffer, the next batch is copied into the other if its host
 // memory is pinned. Pageable memory is copied before load() returns. Events order the two streams; the host does not
 // wait for computations.
+// Batches of images that are kept on the device (kept_images.h) are gathered there into the same buffers, on the host
+// into one buffer.
 // The GPU part uses libtorch's device-generic streams and events. It has been compiled, but not run.
 // Threads: one at a time.
 
@@ -14,6 +16,7 @@
 #include <c10/core/Event.h>
 #include <torch/torch.h>
 
+#include "unstarve/torch/kept_images.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -26,6 +29,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
 
   void load(const HostBatch& batch);
+  [[nodiscard]] KeptImages& images() { return images_; }
 
   // The current batch on the device, N x 3 x H x W in its original memory format; the current stream waits for it.
   // Throws Error(kArgument) if nothing was loaded.
@@ -47,7 +51,7 @@ class Staging {
   [[nodiscard]] double copy_ms();
 
  private:
-  // Labels and targets: copied from pageable memory via pinned memory.
+  // Labels, targets and numbers to gather by: copied from pageable memory via pinned memory.
   struct SmallCopy {
     torch::Tensor device;
     torch::Tensor pinned;
@@ -56,14 +60,17 @@ class Staging {
     torch::Tensor pixels;  // flat, in the batch's element type
     SmallCopy labels;
     SmallCopy targets;
+    SmallCopy gather;
     std::optional<c10::Event> started;  // timed
     std::optional<c10::Event> ready;
     std::optional<c10::Event> free;
   };
-  torch::Tensor copy_pixels(Slot& slot, const torch::Tensor& flat, bool pinned);
+  torch::Tensor memory_for(Slot& slot, std::int64_t elements, torch::ScalarType type);
+  torch::Tensor gather(Slot& slot, const HostBatch& batch, const torch::Tensor& numbers);
   torch::Tensor copy_small(SmallCopy& copy, const torch::Tensor& flat);
 
   torch::Device device_;
+  KeptImages images_;
   std::optional<c10::Stream> copies_;
   std::array<Slot, 2> slots_;
   std::size_t slot_ = 0;

@@ -81,6 +81,10 @@ void reset_peak_memory(torch::Device device) {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
+std::size_t free_memory(torch::Device device) {
+  return device.is_cpu() ? 0 : at::accelerator::getMemoryInfo(device.index()).first;
+}
+
 std::size_t peak_memory(torch::Device device) {
   if (!device.is_cpu()) {
     const auto stats = at::accelerator::getDeviceStats(device.index());

@@ -18,5 +18,7 @@ namespace unstarve {
 // See Trainer::peak_memory_bytes().
 void reset_peak_memory(torch::Device device);
 [[nodiscard]] std::size_t peak_memory(torch::Device device);
+// See Trainer::free_device_bytes().
+[[nodiscard]] std::size_t free_memory(torch::Device device);
 
 }  // namespace unstarve

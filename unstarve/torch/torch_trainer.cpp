@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <ATen/DeviceAccelerator.h>
@@ -113,6 +114,20 @@ class TorchTrainer final : public Trainer {
     });
   }
 
+  void reserve_images(std::int64_t count, Size size, const Rgb& border) override {
+    translate_errors("reserving memory for images", [&] { staging_.images().reserve(count, size, border); });
+  }
+  void keep_images(std::int64_t first, const HostBatch& batch) override {
+    translate_errors("keeping images", [&] {
+      placement_.use();
+      check_batch(batch, settings_.classes);
+      staging_.images().keep(first, batch);
+    });
+  }
+  std::size_t free_device_bytes() override {
+    return translate_errors("reading the device's memory", [&] { return free_memory(placement_.device); });
+  }
+
   void step(double learning_rate, bool update, const StepPosition& position) override {
     translate_errors("training step", [&] {
       placement_.use();
@@ -165,11 +180,15 @@ class TorchTrainer final : public Trainer {
       const Staging::Current& batch = staging_.current();
       const torch::Tensor logits = forward_.logits(batch, settings_.test_augmentation);
       const torch::Tensor correct = logits.argmax(1).eq(batch.labels).sum();
+      torch::Tensor in_top;
+      if (logits.size(1) > kTopClasses)
+        in_top = std::get<1>(logits.topk(kTopClasses, 1)).eq(batch.labels.unsqueeze(1)).sum();
       const torch::Tensor loss = network().loss(logits, batch.expected(), 0);
       const std::int64_t samples = batch.labels.size(0);
       staging_.used();
       result.samples += samples;
       result.correct += correct.item<std::int64_t>();
+      if (in_top.defined()) result.correct_top5 += in_top.item<std::int64_t>();
       result.loss_sum += loss.item<double>() * static_cast<double>(samples);
     });
   }
@@ -177,10 +196,10 @@ class TorchTrainer final : public Trainer {
   void evaluate_done(Evaluation& result) override {
     if (!exchange_) return;
     translate_errors("adding the evaluations of all ranks", [&] {
-      std::array<double, 3> values{static_cast<double>(result.samples), static_cast<double>(result.correct),
-                                   result.loss_sum};
+      std::array<double, 4> values{static_cast<double>(result.samples), static_cast<double>(result.correct),
+                                   result.loss_sum, static_cast<double>(result.correct_top5)};
       exchange_->sum(values);
-      result = {std::llround(values[0]), std::llround(values[1]), values[2]};
+      result = {std::llround(values[0]), std::llround(values[1]), values[2], std::llround(values[3])};
     });
   }
 
@@ -269,8 +288,9 @@ std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const
   });
 }
 
-std::unique_ptr<Trainer> make_recorded_trainer(const TrainSettings& settings, std::unique_ptr<StepRecorder> recorder) {
-  return std::make_unique<TorchTrainer>(settings, nullptr, Ranks{}, std::move(recorder));
+std::unique_ptr<Trainer> make_recorded_trainer(const TrainSettings& settings, std::unique_ptr<StepRecorder> recorder,
+                                               const ForeignNetwork* network) {
+  return std::make_unique<TorchTrainer>(settings, network, Ranks{}, std::move(recorder));
 }
 
 }  // namespace unstarve

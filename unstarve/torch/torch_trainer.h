@@ -16,9 +16,10 @@ class StepRecorder;  // step_recorder.h
 // `network`: null for a network of the zoo. Precondition: settings that make_trainer() accepts.
 [[nodiscard]] std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const ForeignNetwork* network,
                                                           const Ranks& ranks);
-// For tests: a trainer whose steps are recorded by `recorder`, on any device.
+// For tests: a trainer whose steps are recorded by `recorder`, on any device. `network`: as above.
 [[nodiscard]] std::unique_ptr<Trainer> make_recorded_trainer(const TrainSettings& settings,
-                                                             std::unique_ptr<StepRecorder> recorder);
+                                                             std::unique_ptr<StepRecorder> recorder,
+                                                             const ForeignNetwork* network = nullptr);
 // Registers the operators of foreign_network.h with libtorch; later calls do nothing.
 void register_operators();
 // "cuda" or "cuda:N".

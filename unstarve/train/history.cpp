@@ -12,7 +12,10 @@ void HistoryRecorder::add_step(std::int64_t epoch, std::int64_t samples, double 
   history_.wait_seconds += wait_s;
   if (epoch < 0) return;
   std::vector<EpochTimes>& epochs = history_.epochs;
-  if (epochs.empty() || epochs.back().epoch != epoch) epochs.push_back({.epoch = epoch});
+  if (epochs.empty() || epochs.back().epoch != epoch) {
+    const double before_s = epochs.empty() ? history_.wait_seconds - wait_s : 0;
+    epochs.push_back({.epoch = epoch, .wait_seconds = before_s});
+  }
   ++epochs.back().steps;
   epochs.back().samples += samples;
   epochs.back().seconds += step_s;

@@ -4,6 +4,7 @@
 // Threads: one at a time.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "unstarve/core/clock.h"
@@ -22,10 +23,11 @@ struct TrainPoint {
 
 struct EvaluationPoint {
   std::int64_t step = 0;
-  double seconds = 0;           // since the start of this run
-  double training_seconds = 0;  // of which without evaluations and checkpoints
-  double accuracy = 0;          // share of samples, 0..1
-  double loss = 0;              // mean
+  double seconds = 0;                     // since the start of this run
+  double training_seconds = 0;            // of which without evaluations and checkpoints
+  double accuracy = 0;                    // share of samples, 0..1
+  double loss = 0;                        // mean
+  std::optional<double> accuracy_top5{};  // with more than kTopClasses classes
 };
 
 // What a run did in one epoch of the data. Times exclude evaluations and checkpoints. On a GPU they are those of the
@@ -51,8 +53,11 @@ struct TrainHistory {
 
 class HistoryRecorder {
  public:
-  // The run starts now. The clock is borrowed.
-  explicit HistoryRecorder(Clock& clock) : clock_(clock), start_ns_(clock.now_ns()) {}
+  // The run starts now, or `waited_s` ago, since when it has waited for data. The clock is borrowed.
+  explicit HistoryRecorder(Clock& clock, double waited_s = 0)
+      : clock_(clock), start_ns_(clock.now_ns() - static_cast<std::int64_t>(1e9 * waited_s)) {
+    history_.wait_seconds = waited_s;
+  }
 
   // Since the start, and of that without pauses: evaluations and checkpoints.
   [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now_ns() - start_ns_) * 1e-9; }

@@ -14,7 +14,11 @@ nlohmann::ordered_json to_json(const TrainPoint& point) {
 }
 
 nlohmann::ordered_json to_json(const EvaluationPoint& point) {
-  return {{"step", point.step}, {"seconds", point.seconds}, {"accuracy", point.accuracy}, {"loss", point.loss}};
+  return {{"step", point.step},
+          {"seconds", point.seconds},
+          {"accuracy", point.accuracy},
+          {"loss", point.loss},
+          {"accuracy_top5", point.accuracy_top5 ? nlohmann::json(*point.accuracy_top5) : nlohmann::json()}};
 }
 
 nlohmann::ordered_json to_json(const TrainHistory& h) {

@@ -9,6 +9,22 @@ constexpr std::int64_t kOneSecond = 1'000'000'000;
 
 }  // namespace
 
+TEST_CASE("a run may begin with a wait for its data") {
+  ManualClock clock;
+  clock.advance(5 * kOneSecond);
+  HistoryRecorder recorder(clock, 3);
+  clock.advance(kOneSecond);
+  recorder.add_step(0, 8, 0.5);
+  recorder.add_point(1, 2.5, 0.1);
+  const TrainHistory history = recorder.finish(1);
+  CHECK(history.seconds == Approx(4));
+  CHECK(history.wait_seconds == Approx(3.5));
+  CHECK(history.points[0].samples_per_s == Approx(2));
+  CHECK(history.points[0].wait_share == Approx(3.5 / 4));
+  CHECK(history.epochs.at(0).seconds == Approx(4));
+  CHECK(history.epochs.at(0).wait_seconds == Approx(3.5));
+}
+
 TEST_CASE("points have the rates since the point before, without pauses") {
   ManualClock clock;
   clock.advance(5 * kOneSecond);

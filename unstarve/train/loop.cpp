@@ -106,7 +106,7 @@ class TrainingRun {
         source_(source),
         plan_(plan),
         budget_(plan),
-        recorder_(clock),
+        recorder_(clock, plan.waited_seconds),
         checkpoints_(plan.checkpoints, plan.notice),
         step_(plan.start_step),
         evaluated_step_(plan.start_step) {}
@@ -216,9 +216,12 @@ class TrainingRun {
       const Evaluation result =
           evaluate_all(trainer_, *plan_.validation(), plan_.world == 1 ? plan_.stop : std::stop_token());
       const auto samples = static_cast<double>(result.samples);
-      recorder_.add_evaluation({step_, recorder_.seconds(), training_s, static_cast<double>(result.correct) / samples,
-                                result.loss_sum / samples},
-                               plan_.target);
+      recorder_.add_evaluation(
+          {step_, recorder_.seconds(), training_s, static_cast<double>(result.correct) / samples,
+           result.loss_sum / samples,
+           settings_.classes > kTopClasses ? std::optional(static_cast<double>(result.correct_top5) / samples)
+                                           : std::nullopt},
+          plan_.target);
     }
     checkpoint();
     evaluated_step_ = step_;

@@ -55,6 +55,7 @@ struct TrainPlan {
   std::int64_t steps = 0;       // total, including steps before a resume; 0: as many as fit in `minutes`
   double minutes = 0;           // 0: no limit. With both, the first limit reached ends the run
   std::int64_t start_step = 0;  // from Trainer::restore()
+  double waited_seconds = 0;    // for data before run_training(); counted as part of the run
   // Evaluations are counted from this step: the start of the first epoch if all batches before `start_step` had the
   // present size. May be negative.
   std::int64_t first_step = 0;

@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 3> kPrecisions{"float32", "bfloat16", "fl
 constexpr std::array<std::string_view, 4> kOptimisers{"sgd", "adamw", "lars", "lamb"};
 constexpr std::array<std::string_view, 3> kForms{"each", "foreach", "fused"};
 constexpr std::array<std::string_view, 3> kGraphUses{"auto", "on", "off"};
+constexpr std::array<std::string_view, 3> kResidences{"auto", "on", "off"};
 constexpr std::array<std::string_view, 6> kSchedules{"constant", "linear", "cosine", "polynomial", "step", "one_cycle"};
 constexpr std::array<std::string_view, 3> kTestAugmentations{"none", "mirror", "mirror_translate"};
 
@@ -107,12 +108,20 @@ std::span<const std::string_view> words_of<GraphUse>() noexcept {
   return kGraphUses;
 }
 template <>
+std::span<const std::string_view> words_of<Residence>() noexcept {
+  return kResidences;
+}
+template <>
 std::span<const std::string_view> words_of<ScheduleName>() noexcept {
   return kSchedules;
 }
 
 bool has_fused_form(OptimiserName name) noexcept {
   return name == OptimiserName::kSgd || name == OptimiserName::kAdamw;
+}
+
+bool updates_on_device(const OptimiserSettings& settings) noexcept {
+  return settings.form == UpdateForm::kFused || !has_fused_form(settings.name);
 }
 
 int views_of(TestAugmentation augmentation) noexcept {

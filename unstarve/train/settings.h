@@ -21,6 +21,9 @@ enum class UpdateForm { kEach, kForeach, kFused };
 enum class TestAugmentation { kNone, kMirror, kMirrorTranslate };
 // Recording of training steps as graphs (torch/graphs/step_graphs.h): if possible, always (else an error), or never.
 enum class GraphUse { kAuto, kOn, kOff };
+// Whether the decoded training images stay on the device (resident_source.h): if possible, always (else an error), or
+// never.
+enum class Residence { kAuto, kOn, kOff };
 enum class ScheduleName { kConstant, kLinear, kCosine, kPolynomial, kStep, kOneCycle };
 
 // The words of an enumeration in the order of its values, as in files and on the command line.
@@ -54,6 +57,10 @@ struct OptimiserSettings {
   double norm_bias_rate = 1;   // multiplier of the learning rate of batch-norm biases; divides their decay
   friend bool operator==(const OptimiserSettings&, const OptimiserSettings&) = default;
 };
+
+// Whether an update reads the learning rate, the number of updates and the flag of an overflow on the device: the fused
+// form, and every form of lars and lamb. Steps with such updates can be recorded as graphs.
+[[nodiscard]] bool updates_on_device(const OptimiserSettings& settings) noexcept;
 
 // Formulas: schedule.h.
 struct ScheduleSettings {
@@ -100,7 +107,8 @@ struct TrainSettings {
   int interop_threads = 0;           // threads for concurrent operators, of TorchScript only; 0: as libtorch
   GraphUse graph = GraphUse::kAuto;  // on a GPU
   bool fused_batch_norm = true;      // where models/fused_batch_norm.h can
-  double learning_rate = 0.1;        // peak, at the given batch size
+  Residence resident = Residence::kOff;
+  double learning_rate = 0.1;  // peak, at the given batch size
   OptimiserSettings optimiser;
   ScheduleSettings schedule;
   double clip_norm = 0;  // largest norm of all gradients together; 0: no limit

@@ -80,6 +80,13 @@ void visit_train_fields(Settings& s, Visit&& visit) {
                   {},
                   "compute batch norm, activation and residual in one pass, if the memory format is NHWC"},
         s.fused_batch_norm);
+  visit(
+      FieldInfo{"resident",
+                "--resident",
+                {},
+                "whether the decoded training images stay on the device, which gathers the batches; auto: if possible",
+                "off; auto with the recipe cifar-speed"},
+      s.resident);
   visit(FieldInfo{"learning_rate",
                   "--learning-rate",
                   {0, 1e3, true},

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/image.h"
 #include "unstarve/models/catalogue.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/ranks/ranks.h"
@@ -45,6 +46,11 @@ struct HostBatch {
   // Keeps the memory valid for foreign networks, which may keep views of it; null: the memory is borrowed.
   std::shared_ptr<const void> owner{};
   std::int64_t epoch = -1;  // of its samples; -1: unknown
+  // Instead of pixels: a batch of images that the trainer keeps (Trainer::keep_images()), as uint8 NHWC. For n samples
+  // n numbers of images, then n x height rows, then n x width columns: pixel (x, y) of a sample is the pixel of its
+  // image in its row y and its column x. The row and the column after the last ones of an image have the colour of the
+  // border.
+  std::span<const std::int32_t> gather{};
 };
 
 // A network whose passes are function calls. Parameters, buffers, input, output and loss are tensors of libtorch, which
@@ -86,10 +92,14 @@ struct ExchangeTimes {
   double exposed_seconds = 0;  // the part in which no backward pass was running
 };
 
+// Networks of more classes have a top-5 accuracy: the share of samples whose class is one of the 5 likeliest.
+inline constexpr int kTopClasses = 5;
+
 struct Evaluation {
   std::int64_t samples = 0;
   std::int64_t correct = 0;
   double loss_sum = 0;
+  std::int64_t correct_top5 = 0;  // 0 for up to kTopClasses classes
 };
 
 // The progress of a training run.
@@ -149,6 +159,14 @@ class Trainer {
   // returned: on the host it is read in place; on a GPU a pinned batch is copied while the device works on the previous
   // batch. Pageable memory is copied before load() returns.
   virtual void load(const HostBatch& batch) = 0;
+  // Reserves memory on the device for `count` images of this size, instead of images reserved before. Throws
+  // Error(kMemory) if there is too little.
+  virtual void reserve_images(std::int64_t count, Size size, const Rgb& border) = 0;
+  // Copies the pixels of a batch, uint8 NHWC of the reserved size, to the images from number `first` on.
+  virtual void keep_images(std::int64_t first, const HostBatch& batch) = 0;
+  // Free memory of a GPU; 0 on the host.
+  [[nodiscard]] virtual std::size_t free_device_bytes() = 0;
+
   // Forward and backward pass on the current batch; with `update`, the weights are changed by the gradients of all
   // steps since the last update. On a GPU it returns when the work is queued and the batch's host memory is no longer
   // needed. The first step also computes weights that the network derives from its first batch, unless they were

@@ -118,6 +118,15 @@ def one_process(tmp_path_factory):
     return result, tensors(path)
 
 
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
+def test_ranks_with_images_on_the_device_train_on_their_shares(launcher):
+    results = [trained(launcher, 2, DATA, "--val", DATA, *NETWORK, "--batch", 24, "--epochs", 2, "--resident", use)
+               for use in ("on", "off")]
+    assert results[0]["resident"]["images"] == 192 and results[1]["resident"] is None
+    for key in ("loss_first", "loss_last", "accuracy", "val_loss", "samples"):
+        assert results[0][key] == results[1][key], key
+
+
 @pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), long("torchrun", 3)])
 def test_the_whitening_filters_are_those_of_the_first_batches_of_all_ranks(tmp_path, launcher, ranks):
     # The sum of the products of each filter with itself is (second moments of the patches + 5e-4)^-1.

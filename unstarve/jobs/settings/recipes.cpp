@@ -48,6 +48,7 @@ void set_cifar_speed(TrainSettings& train) {
   train.evaluation_size = 0;
   train.progressive = {};
   train.test_augmentation = TestAugmentation::kMirrorTranslate;
+  train.resident = Residence::kAuto;
 }
 
 // ffcv-imagenet (https://github.com/libffcv/ffcv-imagenet, rn50_configs/rn50_16_epochs.yaml and train_imagenet.py): 16
@@ -81,6 +82,7 @@ void set_imagenet(TrainSettings& train) {
   train.progressive.image_size = 160;
   train.progressive.image_size_ramp = {0.72, 0.86};
   train.test_augmentation = TestAugmentation::kMirror;
+  train.resident = Residence::kOff;
 }
 
 constexpr auto kRecipes = std::to_array<Recipe>({

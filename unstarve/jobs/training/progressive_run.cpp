@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/spec/check_spec.h"
+#include "unstarve/train/resident_source.h"
 
 namespace unstarve {
 namespace {
@@ -36,6 +37,15 @@ std::vector<std::string> faults_of_order(const OrderSpec& order) {
   return faults;
 }
 
+std::vector<std::string> faults_of_resident(const Settings& settings) {
+  const ProgressiveSettings& progressive = settings.train.progressive;
+  std::string reason = why_not_resident(settings.pipeline);
+  if (progressive.image_size > 0 || progressive.augmentation < 1)
+    reason = "train.progressive: found an image size or an augmentation that changes during the run; expected none";
+  if (reason.empty()) return {};
+  return {fmt::format("train.resident: found on, but images cannot stay on the device: {}. Use resident: off", reason)};
+}
+
 }  // namespace
 
 void check_run(const Settings& settings, double epochs, double minutes) {
@@ -56,6 +66,7 @@ void check_run(const Settings& settings, double epochs, double minutes) {
   if (progressive.image_size > 0 && settings.pipeline.batch.pad.to != PadTo::kNothing)
     faults.emplace_back("pipeline.batch.pad: found padding; expected none with train.progressive.image_size");
   collect([&] { check_spec(settings.pipeline); });
+  if (settings.train.resident == Residence::kOn) collect([&] { add(faults_of_resident(settings)); });
   if (!faults.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(faults, "\n")));
 }
 

@@ -11,6 +11,9 @@ namespace unstarve::testing {
 class IdleTrainer : public Trainer {
  public:
   void load(const HostBatch&) override {}
+  void reserve_images(std::int64_t, Size, const Rgb&) override {}
+  void keep_images(std::int64_t, const HostBatch&) override {}
+  std::size_t free_device_bytes() override { return 0; }
   void step(double, bool, const StepPosition&) override {}
   void synchronise() override {}
   double loss() override { return 0; }
