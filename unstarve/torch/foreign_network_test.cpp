@@ -9,6 +9,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/models/weights.h"
+#include "unstarve/torch/graphs/host_recorder.h"
 #include "unstarve/torch/torch_trainer.h"
 
 namespace unstarve {
@@ -89,6 +90,44 @@ TEST_CASE("the mode of a foreign network is set when it changes") {
   for (const bool on : {true, true, false, false, true}) network->train(on);
   CHECK(product.modes == std::vector<bool>{true, false, true});
   CHECK(network->is_training());
+}
+
+TEST_CASE("steps of a foreign network are recorded only with graph: on") {
+  const std::vector<float> pixels{1, 2, 3, -1, 0, 2};
+  const std::vector<std::int64_t> labels{0, 1};
+  // The six values are two images of 1 x 1.
+  const HostBatch batch{
+      reinterpret_cast<const std::uint8_t*>(pixels.data()), labels, {1, 1}, {ElementType::kFloat32, Layout::kNhwc, {}}};
+  const auto train = [&](GraphUse use, testing::HostRecorderCounts& counts) {
+    Product product;
+    ForeignNetwork calls = product.calls();
+    calls.forward = [&product] {
+      const torch::Tensor images = call("input", {product.number}).at(0).toTensor();
+      call("output", {product.number, images.flatten(1).matmul(product.weight)});
+    };
+    TrainSettings settings;
+    settings.classes = 2;
+    settings.optimiser.form = UpdateForm::kFused;
+    settings.operator_threads = 1;
+    settings.graph = use;
+    const auto trainer = make_recorded_trainer(settings, std::make_unique<testing::HostRecorder>(counts), &calls);
+    std::vector<double> losses;
+    for (int step = 0; step < 8; ++step) {
+      trainer->load(batch);
+      trainer->step(0.1 / (1 + step));
+      losses.push_back(trainer->loss());
+    }
+    return std::pair(losses, trainer->notice());
+  };
+  testing::HostRecorderCounts plain, recorded;
+  const auto [expected, notice] = train(GraphUse::kAuto, plain);
+  CHECK(plain.records == 0);
+  CHECK_THAT(notice, Catch::Contains("module of Python") && Catch::Contains("graph: on"));
+  const auto [losses, none] = train(GraphUse::kOn, recorded);
+  CHECK(losses == expected);
+  CHECK(losses.back() < losses.front());
+  CHECK(recorded.replays == 5);
+  CHECK(none.empty());
 }
 
 TEST_CASE("a call without output and an unknown network are errors") {

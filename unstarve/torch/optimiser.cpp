@@ -100,20 +100,59 @@ class Adamw final : public AdaptiveOptimiser {
   }
 };
 
+// What an update of lars and lamb multiplies by, on the device. After an overflow nothing may change: gradients and
+// rate are 0, and decays are 1.
+class DeviceFactors {
+ public:
+  // `found_inf`: undefined without loss scaling. Sets the gradients to 0 after an overflow.
+  DeviceFactors(const torch::Tensor& found_inf, Tensors& gradients) {
+    if (!found_inf.defined()) return;
+    const torch::Tensor overflow = found_inf.squeeze() != 0;
+    for (torch::Tensor& gradient : gradients) gradient.masked_fill_(overflow, 0);
+    good_ = overflow.logical_not().to(torch::kFloat32);
+  }
+  void decay(Tensors& state, double factor) const {
+    if (!good_.defined()) return at::_foreach_mul_(state, factor);
+    at::_foreach_mul_(state, 1 - good_ * (1 - factor));
+  }
+  // `gradients` contain the decay of the weights.
+  void add_gradients(Tensors& state, Tensors& gradients) const {
+    if (good_.defined()) at::_foreach_mul_(gradients, good_);
+    at::_foreach_add_(state, gradients);
+  }
+  [[nodiscard]] torch::Tensor rate(const torch::Tensor& rate) const { return good_.defined() ? rate * good_ : rate; }
+
+ private:
+  torch::Tensor good_;  // 1, or 0 after an overflow; undefined: 1
+};
+
 class Lamb final : public AdaptiveOptimiser {
  public:
   Lamb(const torch::nn::Module& network, const OptimiserSettings& settings) : AdaptiveOptimiser(network, settings) {}
 
  private:
-  void update(Group& group, const Rate& rate, const torch::Tensor&) override {
-    const Tensors denominators = update_means(group);
-    Tensors change = at::_foreach_div(group.parts[0], denominators);
-    at::_foreach_div_(change, mean_correction());
+  // 1 - beta^t, in float64, of which float32 would lose four digits for the first updates.
+  [[nodiscard]] torch::Tensor correction(double beta) const {
+    return 1 - torch::pow(torch::Scalar(beta), updates().to(torch::kFloat64));
+  }
+  void update(Group& group, const Rate& rate, const torch::Tensor& found_inf) override {
+    Tensors &mean = group.parts[0], &square = group.parts[1];
+    const DeviceFactors factors(found_inf, group.gradients);
+    factors.decay(mean, settings_.beta1);
+    at::_foreach_add_(mean, group.gradients, 1 - settings_.beta1);
+    factors.decay(square, settings_.beta2);
+    at::_foreach_addcmul_(square, group.gradients, group.gradients, 1 - settings_.beta2);
+    Tensors denominators = at::_foreach_sqrt(square);
+    at::_foreach_div_(denominators, correction(settings_.beta2).sqrt().to(torch::kFloat32));
+    at::_foreach_add_(denominators, settings_.epsilon);
+    Tensors change = at::_foreach_div(mean, denominators);
+    at::_foreach_div_(change, correction(settings_.beta1).to(torch::kFloat32));
     if (group.decayed) {
       at::_foreach_add_(change, group.parameters, decay_of(group));
       at::_foreach_mul_(change, ratios(at::_foreach_norm(group.parameters), torch::stack(at::_foreach_norm(change))));
     }
-    at::_foreach_add_(group.parameters, change, -rate.value);
+    at::_foreach_mul_(change, factors.rate(rate.tensor));
+    at::_foreach_sub_(group.parameters, change);
   }
 };
 
@@ -123,8 +162,9 @@ class Lars final : public Optimiser {
       : Optimiser(network, settings, {"momentum"}) {}
 
  private:
-  void update(Group& group, const Rate& rate, const torch::Tensor&) override {
+  void update(Group& group, const Rate& rate, const torch::Tensor& found_inf) override {
     Tensors& momentum = group.parts[0];
+    const DeviceFactors factors(found_inf, group.gradients);
     if (group.decayed) {
       const Tensors weights = at::_foreach_norm(group.parameters);
       const Tensors gradients = at::_foreach_norm(group.gradients);
@@ -133,9 +173,9 @@ class Lars final : public Optimiser {
       at::_foreach_add_(group.gradients, group.parameters, decay_of(group));
       at::_foreach_mul_(group.gradients, ratio);
     }
-    at::_foreach_mul_(momentum, settings_.momentum);
-    at::_foreach_add_(momentum, group.gradients);
-    at::_foreach_add_(group.parameters, momentum, -rate.value);
+    factors.decay(momentum, settings_.momentum);
+    factors.add_gradients(momentum, group.gradients);
+    at::_foreach_sub_(group.parameters, at::_foreach_mul(momentum, factors.rate(rate.tensor)));
   }
 };
 
@@ -172,6 +212,10 @@ Optimiser::Group& Optimiser::group_with(bool decayed, double rate) {
 
 void Optimiser::step(double learning_rate, const torch::Tensor& found_inf) {
   const torch::NoGradGuard no_grad;
+  if (on_device() && !fused()) {
+    set_rate(learning_rate);
+    return update_all({0, rate_}, found_inf);
+  }
   if (!fused() && found_inf.defined() && found_inf.item<float>() != 0) return;
   update_all({learning_rate}, found_inf);
 }
@@ -183,8 +227,9 @@ void Optimiser::set_rate(double learning_rate) {
 }
 
 void Optimiser::step_at_rate(const torch::Tensor& found_inf) {
-  if (!fused() || !rate_.defined())
-    throw Error(ErrorKind::kArgument, "updating at a rate on the device: expected the fused form, after set_rate()");
+  if (!on_device() || !rate_.defined())
+    throw Error(ErrorKind::kArgument,
+                "updating at a rate on the device: expected a form that reads it there, after set_rate()");
   const torch::NoGradGuard no_grad;
   update_all({0, rate_}, found_inf);
 }
@@ -195,7 +240,7 @@ void Optimiser::update_all(const Rate& rate, const torch::Tensor& found_inf) {
   for (const Group& group : groups_) {
     Group used = group_like(group);
     const auto flush = [&] {
-      if (!used.parameters.empty()) update(used, rate * group.rate, fused() ? found_inf : torch::Tensor());
+      if (!used.parameters.empty()) update(used, rate * group.rate, on_device() ? found_inf : torch::Tensor());
     };
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
       if (!group.parameters[i].grad().defined()) continue;
@@ -209,7 +254,7 @@ void Optimiser::update_all(const Rate& rate, const torch::Tensor& found_inf) {
     }
     flush();
   }
-  if (fused() && found_inf.defined()) updates_.sub_(found_inf.squeeze());
+  if (on_device() && found_inf.defined()) updates_.sub_(found_inf.squeeze());
 }
 
 void Optimiser::keep_gradients() {

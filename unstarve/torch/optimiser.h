@@ -16,6 +16,7 @@
 // require no gradient are left unchanged.
 //
 // Forms (UpdateForm): each, foreach and fused agree up to rounding. lars and lamb have no fused form.
+// Where updates_on_device(), the host never waits for the device, and updates can be recorded in a graph.
 // Ownership: shares the parameters with their network, owns the rest of the state.
 // Threads:   one at a time.
 
@@ -37,11 +38,11 @@ class Optimiser {
   Optimiser& operator=(const Optimiser&) = delete;
 
   // One update of all parameters that have a gradient. May overwrite the gradients. `found_inf`, if defined, is a flag
-  // of one float on the device: if it is not 0, nothing changes. The fused form reads it on the device, the others wait
-  // for it.
+  // of one float on the device: if it is not 0, nothing changes. Without updates_on_device(), the host waits for it.
   void step(double learning_rate, const torch::Tensor& found_inf = {});
   // The two parts of step(), for updates that are recorded in a graph (step_graphs.h): the rate of the updates from now
-  // on, in the memory of the parameters' device, and an update that reads it there. Only the fused form.
+  // on, in the memory of the parameters' device, and an update that reads it there. Only with
+  // updates_on_device().
   void set_rate(double learning_rate);
   void step_at_rate(const torch::Tensor& found_inf = {});
   // Gives every parameter without a gradient one of zeros, in memory that stays the same. From then on,
@@ -82,13 +83,14 @@ class Optimiser {
     }
   };
 
-  // `found_inf` and the tensor of `rate` are defined only in the fused form.
+  // `found_inf` and the tensor of `rate` are defined only if on_device().
   virtual void update(Group& group, const Rate& rate, const torch::Tensor& found_inf) = 0;
   [[nodiscard]] double decay_of(const Group& group) const {
     return group.decayed ? settings_.weight_decay / group.rate : 0;
   }
   [[nodiscard]] bool fused() const { return settings_.form == UpdateForm::kFused; }
-  // The number of updates, including this one: on the device, and on the host except in the fused form.
+  [[nodiscard]] bool on_device() const { return updates_on_device(settings_); }
+  // The number of updates, including this one: on the device, and on the host unless on_device().
   [[nodiscard]] const torch::Tensor& updates() const { return updates_; }
   [[nodiscard]] double host_updates() const { return host_updates_; }
 

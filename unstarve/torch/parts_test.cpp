@@ -141,10 +141,11 @@ TEST_CASE("every form of sgd and adamw matches PyTorch") {
 }
 
 TEST_CASE("an update that reads its rate from a tensor has the bits of one with a number") {
-  for (const OptimiserName name : {OptimiserName::kSgd, OptimiserName::kAdamw}) {
+  for (const OptimiserName name :
+       {OptimiserName::kSgd, OptimiserName::kAdamw, OptimiserName::kLars, OptimiserName::kLamb}) {
     OptimiserSettings settings;
     settings.name = name;
-    settings.form = UpdateForm::kFused;
+    settings.form = has_fused_form(name) ? UpdateForm::kFused : UpdateForm::kForeach;
     const Parameters by_number, by_tensor;
     const auto first = make_optimiser(by_number, settings), second = make_optimiser(by_tensor, settings);
     CHECK_THROWS_AS(second->step_at_rate(), Error);
@@ -159,6 +160,36 @@ TEST_CASE("an update that reads its rate from a tensor has the bits of one with 
       second->clear_gradients();
     }
     for (std::size_t i = 0; i < 2; ++i) CHECK(torch::equal(by_number.at(i), by_tensor.at(i)));
+  }
+}
+
+TEST_CASE("after an overflow, an update on the device changes nothing") {
+  for (const OptimiserName name :
+       {OptimiserName::kSgd, OptimiserName::kAdamw, OptimiserName::kLars, OptimiserName::kLamb}) {
+    CAPTURE(word_of(name));
+    OptimiserSettings settings;
+    settings.name = name;
+    settings.form = has_fused_form(name) ? UpdateForm::kFused : UpdateForm::kForeach;
+    REQUIRE(updates_on_device(settings));
+    const Parameters undisturbed, network;
+    const auto expected = make_optimiser(undisturbed, settings), optimiser = make_optimiser(network, settings);
+    const auto update = [](const Parameters& of, Optimiser& by, int step, double overflow) {
+      make_gradients(of, step);
+      if (overflow != 0) of.at(0).mutable_grad().fill_(std::numeric_limits<float>::quiet_NaN());
+      by.step(kRate, torch::full({1}, overflow, torch::kFloat32));
+      by.clear_gradients();
+    };
+    update(network, *optimiser, 9, 1);  // the first update
+    for (std::size_t i = 0; i < 2; ++i) CHECK(torch::equal(network.at(i), undisturbed.at(i)));
+    for (int step = 0; step < kSteps; ++step) {
+      update(undisturbed, *expected, step, 0);
+      update(network, *optimiser, step, 0);
+      update(network, *optimiser, step, 1);
+    }
+    for (std::size_t i = 0; i < 2; ++i) CHECK(torch::equal(network.at(i), undisturbed.at(i)));
+    const std::vector<StateEntry> found = optimiser->state(), state = expected->state();
+    for (std::size_t i = 0; i < state.size(); ++i) CHECK(torch::equal(found[i].tensor, state[i].tensor));
+    CHECK(optimiser->state()[0].tensor.item<double>() == kSteps);
   }
 }
 

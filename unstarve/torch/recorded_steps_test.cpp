@@ -102,6 +102,13 @@ TEST_CASE("recorded steps give the bits of plain ones") {
   TrainSettings settings = recordable();
   SECTION("sgd") {}
   SECTION("adamw") { settings.optimiser.name = OptimiserName::kAdamw; }
+  SECTION("lars") { settings.optimiser = {.name = OptimiserName::kLars, .form = UpdateForm::kForeach}; }
+  SECTION("lamb") { settings.optimiser = {.name = OptimiserName::kLamb, .form = UpdateForm::kForeach}; }
+  SECTION("lamb, parameter by parameter, in float16") {
+    settings.optimiser.name = OptimiserName::kLamb;
+    settings.optimiser.form = UpdateForm::kEach;
+    settings.precision = Precision::kFloat16;
+  }
   SECTION("bfloat16") { settings.precision = Precision::kBfloat16; }
   SECTION("float16, with a scaled loss") { settings.precision = Precision::kFloat16; }
   SECTION("a limit of the gradients") { settings.clip_norm = 0.5; }

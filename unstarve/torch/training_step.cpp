@@ -29,9 +29,12 @@ StepKey key_of(const Staging::Current& batch, bool update) {
 
 }  // namespace
 
-TrainingStep::TrainingStep(const TrainSettings& settings, const StepParts& parts, int rank,
-                           std::optional<StepGraphs> graphs)
-    : settings_(settings), parts_(parts), rank_(rank), graphs_(std::move(graphs)) {
+TrainingStep::TrainingStep(const TrainSettings& settings, const StepParts& parts, int rank, GraphChoice graphs)
+    : settings_(settings),
+      parts_(parts),
+      rank_(rank),
+      graphs_(std::move(graphs.graphs)),
+      notice_(std::move(graphs.notice)) {
   if (graphs_) forget_graphs();
 }
 

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <torch/torch.h>
 
@@ -29,15 +30,15 @@ struct StepParts {
 
 class TrainingStep {
  public:
-  // `graphs`: none if steps are not recorded. `settings` is borrowed.
-  TrainingStep(const TrainSettings& settings, const StepParts& parts, int rank, std::optional<StepGraphs> graphs);
+  // `settings` is borrowed.
+  TrainingStep(const TrainSettings& settings, const StepParts& parts, int rank, GraphChoice graphs);
 
   // On the current batch of the staging, as Trainer::step(). Returns the loss, which a later step may overwrite.
   [[nodiscard]] torch::Tensor run(double learning_rate, bool update, const StepPosition& position);
   // Whether the latest run() exchanged gradients.
   [[nodiscard]] bool exchanged() const { return exchanged_; }
   // As Trainer::notice().
-  [[nodiscard]] std::string notice() { return graphs_ ? graphs_->notice() : std::string(); }
+  [[nodiscard]] std::string notice() { return graphs_ ? graphs_->notice() : std::exchange(notice_, {}); }
 
  private:
   void seed();
@@ -54,6 +55,7 @@ class TrainingStep {
   StepParts parts_;
   int rank_;
   std::optional<StepGraphs> graphs_;
+  std::string notice_;   // why there are none
   bool frozen_ = false;  // whether the bias of the whitening layer keeps its value
   bool exchanged_ = false;
 };

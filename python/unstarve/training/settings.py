@@ -13,6 +13,7 @@ Precision: TypeAlias = Literal["float32", "bfloat16", "float16"]
 Optimiser: TypeAlias = Literal["sgd", "adamw", "lars", "lamb"]
 Update: TypeAlias = Literal["each", "foreach", "fused"]
 Schedule: TypeAlias = Literal["constant", "linear", "cosine", "polynomial", "step", "one_cycle"]
+Graph: TypeAlias = Literal["auto", "on", "off"]
 TestAugmentation: TypeAlias = Literal["none", "mirror", "mirror_translate"]
 
 # What to use instead of an argument of torch's optimisers and of other trainers.
@@ -53,6 +54,7 @@ class Settings(TypedDict, total=False):
     test_augmentation: TestAugmentation
     precision: Precision
     channels_last: bool
+    graph: Graph
     operator_threads: int
     interop_threads: int
 

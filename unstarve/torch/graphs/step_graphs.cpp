@@ -15,17 +15,21 @@ std::string message_of(const std::exception& error) {
   return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
 }
 
+std::string notice_without_graph(const std::string& reason) {
+  return fmt::format("training steps are not recorded as a graph, which may be slower: {}", reason);
+}
+
 }  // namespace
 
 std::string why_not_recorded(const TrainSettings& settings, bool foreign, int world) {
   if (settings.graph == GraphUse::kOff) return "graph: off";
-  if (foreign) return "the network is a module of Python, whose code must run at every step";
-  if (world > 1) return "several ranks exchange their gradients during the step";
-  if (settings.optimiser.form != UpdateForm::kFused) {
-    return fmt::format(
-        "the update {} reads the learning rate on the host; only fused, of sgd and adamw, reads it on the "
-        "device",
-        word_of(settings.optimiser.form));
+  if (foreign && settings.graph != GraphUse::kOn)
+    return "the code of a module of Python would run only while a step is recorded. If that is sufficient, use graph: "
+           "on";
+  if (world > 1) return "several ranks exchange gradients, and a graph would wait forever for a rank that has ended";
+  if (!updates_on_device(settings.optimiser)) {
+    return fmt::format("the update {} of {} reads the learning rate on the host; expected fused",
+                       word_of(settings.optimiser.form), word_of(settings.optimiser.name));
   }
   return {};
 }
@@ -71,7 +75,7 @@ torch::Tensor StepGraphs::record(Kind& kind, const StepWork& work) {
       throw Error(ErrorKind::kInternal,
                   fmt::format("recording the training step as a graph: {}. Continue without: graph: off", reason));
     }
-    notice_ = fmt::format("training steps are not recorded as a graph, which may be slower: {}", reason);
+    notice_ = notice_without_graph(reason);
     return run_unrecorded(work);
   }
   ++counts_.recorded;
@@ -94,9 +98,9 @@ StepGraphs::Kind* StepGraphs::kind_of(const StepKey& key) {
 
 std::string StepGraphs::notice() { return std::exchange(notice_, {}); }
 
-std::optional<StepGraphs> make_step_graphs(const TrainSettings& settings, torch::Device device, std::string reason,
-                                           std::unique_ptr<StepRecorder> recorder) {
-  if (device.is_cpu() && recorder == nullptr && settings.graph != GraphUse::kOn) return std::nullopt;
+GraphChoice make_step_graphs(const TrainSettings& settings, torch::Device device, std::string reason,
+                             std::unique_ptr<StepRecorder> recorder) {
+  if (device.is_cpu() && recorder == nullptr && settings.graph != GraphUse::kOn) return {};
   if (reason.empty() && recorder == nullptr) {
     RecorderChoice choice = make_step_recorder(device);
     recorder = std::move(choice.recorder);
@@ -105,9 +109,10 @@ std::optional<StepGraphs> make_step_graphs(const TrainSettings& settings, torch:
   if (reason.empty()) {
     // Kernels are chosen in the warm-ups, by measurement. For the whole process, as in PyTorch.
     if (!device.is_cpu()) at::globalContext().setBenchmarkCuDNN(true);
-    return StepGraphs(std::move(recorder), settings.graph);
+    return {.graphs = StepGraphs(std::move(recorder), settings.graph)};
   }
-  if (settings.graph != GraphUse::kOn) return std::nullopt;
+  if (settings.graph == GraphUse::kOff) return {};
+  if (settings.graph == GraphUse::kAuto) return {.notice = notice_without_graph(reason)};
   throw Error(ErrorKind::kArgument,
               fmt::format("training: graph is on, but steps cannot be recorded: {}. Use graph: auto", reason));
 }

@@ -43,7 +43,7 @@ struct GraphLimits {
 };
 
 // Why the steps of these settings are not recorded; empty: they are, where there is a recorder. `foreign`: the network
-// is a module of Python. `world`: number of ranks.
+// is a module of Python, which is recorded only with GraphUse::kOn. `world`: number of ranks.
 [[nodiscard]] std::string why_not_recorded(const TrainSettings& settings, bool foreign, int world);
 
 class StepGraphs {
@@ -92,10 +92,15 @@ class StepGraphs {
   std::string notice_;
 };
 
-// The graphs of a trainer; none where steps are not recorded. `reason`: of why_not_recorded(). `recorder`: null for
-// that of the device. On a GPU, cuDNN measures its kernels from then on, in the whole process. Throws Error(kArgument)
-// if `settings` require graphs and steps cannot be recorded.
-[[nodiscard]] std::optional<StepGraphs> make_step_graphs(const TrainSettings& settings, torch::Device device,
-                                                         std::string reason, std::unique_ptr<StepRecorder> recorder);
+// The graphs of a trainer, or none where steps are not recorded; on a GPU the notice then has the reason, unless the
+// settings are GraphUse::kOff.
+struct GraphChoice {
+  std::optional<StepGraphs> graphs{};
+  std::string notice{};
+};
+// `reason`: of why_not_recorded(). `recorder`: null for that of the device. On a GPU, cuDNN measures its kernels from
+// then on, in the whole process. Throws Error(kArgument) if `settings` require graphs and steps cannot be recorded.
+[[nodiscard]] GraphChoice make_step_graphs(const TrainSettings& settings, torch::Device device, std::string reason,
+                                           std::unique_ptr<StepRecorder> recorder);
 
 }  // namespace unstarve

@@ -118,12 +118,31 @@ TEST_CASE("settings whose steps cannot be recorded have a reason") {
   TrainSettings settings;
   settings.optimiser.form = UpdateForm::kFused;
   CHECK(why_not_recorded(settings, /*foreign=*/false, /*world=*/1).empty());
-  CHECK_THAT(why_not_recorded(settings, true, 1), Catch::Contains("Python"));
+  CHECK_THAT(why_not_recorded(settings, true, 1), Catch::Contains("Python") && Catch::Contains("graph: on"));
   CHECK_THAT(why_not_recorded(settings, false, 2), Catch::Contains("ranks"));
+  settings.graph = GraphUse::kOn;
+  CHECK(why_not_recorded(settings, true, 1).empty());
+  CHECK_THAT(why_not_recorded(settings, true, 2), Catch::Contains("ranks"));
   settings.optimiser.form = UpdateForm::kForeach;
-  CHECK_THAT(why_not_recorded(settings, false, 1), Catch::Contains("foreach"));
+  CHECK_THAT(why_not_recorded(settings, false, 1), Catch::Contains("foreach of sgd"));
+  for (const OptimiserName name : {OptimiserName::kLars, OptimiserName::kLamb}) {
+    settings.optimiser.name = name;
+    CHECK(why_not_recorded(settings, false, 1).empty());
+  }
   settings.graph = GraphUse::kOff;
   CHECK_THAT(why_not_recorded(settings, false, 1), Catch::Contains("off"));
+}
+
+TEST_CASE("on a GPU, the reason why steps are not recorded is a notice") {
+  TrainSettings settings;
+  const auto notice = [&](torch::Device device, const std::string& reason) {
+    return make_step_graphs(settings, device, reason, nullptr).notice;
+  };
+  CHECK_THAT(notice(torch::Device(torch::kCUDA, 0), "several ranks"),
+             Catch::Contains("not recorded as a graph") && Catch::Contains("several ranks"));
+  CHECK(notice(torch::kCPU, "several ranks").empty());
+  settings.graph = GraphUse::kOff;
+  CHECK(notice(torch::Device(torch::kCUDA, 0), "graph: off").empty());
 }
 
 TEST_CASE("graphs are made if there is a recorder and no reason against them") {
@@ -132,7 +151,7 @@ TEST_CASE("graphs are made if there is a recorder and no reason against them") {
   const auto made = [&](std::string reason, bool recorder = true) {
     return make_step_graphs(settings, torch::kCPU, std::move(reason),
                             recorder ? std::make_unique<HostRecorder>(counts) : nullptr)
-        .has_value();
+        .graphs.has_value();
   };
   CHECK(made(""));
   CHECK_FALSE(made("the network is foreign"));
