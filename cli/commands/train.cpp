@@ -16,6 +16,7 @@
 #include "shared.h"
 #include "train_flags.h"
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/dawnbench.h"
 #include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/executor/loader.h"
@@ -82,8 +83,20 @@ void end_after_loss(const StopOnSignal& signals, bool json, const std::string& m
   std::_Exit(kBadInput);
 }
 
+// The author of --dawnbench, whose options it checks.
+DawnbenchAuthor author_from(const Arguments& arguments) {
+  const auto fail = [](const char* text) { throw Error(ErrorKind::kArgument, text); };
+  const bool written = arguments.has("--dawnbench");
+  if (arguments.has("--author") && !written) fail("--author: found no --dawnbench; expected both");
+  if (written && !arguments.has("--val")) fail("--dawnbench: found no validation data; expected both. Pass --val");
+  if (written && arguments.has("--resume"))
+    fail("--dawnbench: found --resume; expected a run from its beginning, whose times are all known");
+  return dawnbench_author(arguments.text("--author"));
+}
+
 int run(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine"});
+  check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine", "--dawnbench"});
+  const DawnbenchAuthor author = author_from(arguments);
   check_output_folder(arguments.text("--tensorboard"));
   TrainOptions options;
   options.checkpoints = targets_from(arguments);
@@ -132,6 +145,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
   if (!options.ranks.first()) return kDone;
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
+  if (arguments.has("--dawnbench")) write_dawnbench(result, arguments.text("--dawnbench"), author);
   return kDone;
 }
 
@@ -193,6 +207,10 @@ Command train_command() {
        {"--evaluate-every", "N", "1, or only at the end with --minutes or a recipe", "epochs between evaluations"},
        {"--target", "SHARE", "", "accuracy on the validation data at which training ends, e.g. 0.94"},
        {"--price-per-hour", "PRICE", "", "price of the machines, for the cost of the run and of reaching the target"},
+       {"--dawnbench", "FILE", "",
+        "write time and cost to accuracy in DAWNBench's form, to FILE.tsv and FILE.json; requires --val", false,
+        Completes::kPath},
+       {"--author", "TEXT", "", "author of --dawnbench: \"NAME <MAIL>\""},
        {"--trace", "FILE", "", "write a trace of 20 steps for chrome://tracing and Perfetto", false, Completes::kPath},
        {"--tensorboard", "DIR", "", "write event files of TensorBoard to this folder", false, Completes::kPath},
        report_option(),
