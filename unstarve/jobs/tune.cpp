@@ -114,7 +114,7 @@ Undecided undecided(const TuneResult& result) {
     found.times_longer = std::max(found.times_longer, widths * widths);
   };
   for (const LedgerEntry& entry : result.ledger.entries)
-    if (!has_relative(entry)) add(entry.name, entry.ratio);
+    if (!has_relative(entry) && !entry.by_accuracy) add(entry.name, entry.ratio);  // --minutes do not change runs
   add("the comparison with the defaults", result.over_defaults);
   return found;
 }

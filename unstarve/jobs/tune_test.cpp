@@ -136,6 +136,9 @@ TEST_CASE("a comparison that noise leaves open is named with a command that meas
   describe_noise(results, "unstarve tune photos --minutes 2", 2);
   CHECK(results[0].noise.empty());
 
+  add("average", {1.0, 0.5, 2.0, 6}, Verdict::kReverted);  // of whole runs, whose length is not that of --minutes
+  result.ledger.entries.back().by_accuracy = true;
+  CHECK(undecided(result).names.empty());
   add("threads", {1.0, 0.9, 1.1, 8}, Verdict::kReverted);
   add("final", {2.0, 0.5, 8.0, 8}, Verdict::kFinal);  // compared with the base: nothing is decided by it
   result.over_defaults = {1.0, 0.97, 1.06, 8};

@@ -1,6 +1,6 @@
-"""Runs every command and the program of docs/guide/train.md, in order, on small images.
+"""Runs every command and the program of the guides on training, in order, on small images.
 
-The names of the guide stand for data made here: photos/ and cifar10/ have 32-pixel images, tuned.yaml a small network.
+The names of the guides stand for data made here: photos/ and cifar10/ have 32-pixel images, tuned.yaml a small network.
 Limits of the time of training and measuring are added where the command has none, and an image size where it expects
 larger images. Fewer images are made. A command for 8 GPUs runs as two processes on the CPU.
 """
@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-GUIDE = ROOT / "docs" / "guide" / "train.md"
+GUIDES = [ROOT / "docs" / "guide" / f"{name}.md"
+          for name in ("train", "tune", "networks", "find", "recipes", "progressive", "resident", "host",
+                       "ranks")]
+REFERENCE = ROOT / "docs" / "reference" / "python.md"
 TUNED = """unstarve: 1
 pipeline:
   source: {path: photos}
@@ -27,11 +30,16 @@ train: {model: cifar_net, classes: 3, image_size: 32, learning_rate: 0.01}
 
 
 def commands():
-    text = GUIDE.read_text()
-    found = [line[2:] for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.splitlines()
+    """(page, command) of all guides."""
+    found = [pytest.param(line[2:], id=f"{guide.stem}: {line[2:]}") for guide in GUIDES
+             for block in re.findall(r"```console\n(.*?)```", guide.read_text(), re.S) for line in block.splitlines()
              if line.startswith("$ ")]
-    assert len(found) > 8
+    assert len(found) > 20
     return found
+
+
+def test_the_guide_is_one_page():
+    assert len(GUIDES[0].read_text().splitlines()) <= 90
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +69,8 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("command", commands())
 def test_a_command_of_the_guide_runs(folder, command):
     for given, instead in (("--nproc-per-node 8", "--nproc-per-node 2"), (" --device cuda", ""),
-                           ("--images 1200", "--images 240"), ("--test-images 200", "--test-images 40")):
+                           ("photos/train", "photos"), ("--images 1200", "--images 240"),
+                           ("--test-images 200", "--test-images 40")):
         command = command.replace(given, instead)
     words = shlex.split(command)
     if words[0] == "mpirun" and (shutil.which("mpirun") is None or
@@ -69,6 +78,13 @@ def test_a_command_of_the_guide_runs(folder, command):
         pytest.skip("mpirun and libunstarve_mpi.so are required")
     if "train" in words and "--minutes" not in words and "shapes/train" not in words:
         words += ["--minutes", "0.02"]
+    if words[1] == "tune":
+        words[words.index("--minutes") + 1] = "0.05"
+        words[words.index("--out") + 1] = "result.yaml"  # its batch may be too large for several ranks
+        if "--epochs" in words:
+            words[words.index("--epochs") + 1] = "1"
+    if words[1] == "bench":
+        words += ["--seconds", "1"]
     if "batch-find" in words:
         words += ["--seconds", "0.2"]  # per size
     if "lr-find" in words:
@@ -93,7 +109,7 @@ def test_a_command_of_the_guide_runs(folder, command):
 
 def test_the_program_of_the_guide_runs(folder):
     pytest.importorskip("torch")
-    (program,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)
+    (program,) = re.findall(r"```python\n(.*?)```", GUIDES[0].read_text(), re.S)
     shutil.rmtree(folder / "run", ignore_errors=True)
     run = subprocess.run([sys.executable, "-c", program + "print(history['epochs'], len(history['evaluations']))"],
                          cwd=folder, capture_output=True, text=True, timeout=120)
@@ -103,8 +119,8 @@ def test_the_program_of_the_guide_runs(folder):
     assert len(list((folder / "run").iterdir())) == 2
 
 
-def test_the_progressive_sizes_of_the_guide_are_a_step_of_the_pipeline(folder):
-    (step,) = re.findall(r"`(random_resized_crop\(un\.schedule\(.*?)`", GUIDE.read_text())
+def test_the_progressive_sizes_of_the_reference_are_a_step_of_the_pipeline(folder):
+    (step,) = re.findall(r"`(random_resized_crop\(un\.schedule\(.*?)`", REFERENCE.read_text())
     program = f"import unstarve as un; loader = un.open('photos').shuffle(seed=0).{step}.batch(64)\n" \
               "for _ in range(3): print({batch[0].shape[-1] for batch in loader})"
     run = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=120)

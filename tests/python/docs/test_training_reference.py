@@ -24,6 +24,27 @@ def paths(node, prefix=""):
             yield prefix + key
 
 
+def defaults_of(text):
+    """The default of each flag in a help text; "" if it has none."""
+    found = {}
+    for flag, about in re.findall(r"^  (--[a-z0-9-]+) ((?:.|\n   )*)", text, re.M):
+        default = re.search(r"\[default: ([^\]]*)\]", re.sub(r"\s+", " ", about))
+        found[flag] = default[1] if default else ""
+    return found
+
+
+def test_every_setting_is_listed_with_its_default_its_unit_and_its_effect():
+    settings_part = PAGE.read_text().split("\n## Run\n")[0]
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:6]] for line in settings_part.splitlines()
+            if line.startswith("| `")]
+    assert len(rows) > 40
+    defaults = defaults_of(unstarve("train", "--help"))
+    for key, flag, default, unit, effect in rows:
+        assert default and unit and effect, key
+        if flag:
+            assert default.replace(", ", ",") == defaults[flag].replace(", ", ","), key
+
+
 def test_every_setting_and_flag_is_listed():
     settings_part = PAGE.read_text().split("\n## Run\n")[0]
     rows = [line.split("|")[1:5] for line in settings_part.splitlines() if line.startswith("| `")]
@@ -36,6 +57,7 @@ def test_every_setting_and_flag_is_listed():
 
 def test_every_flag_of_a_run_is_listed_with_its_default():
     settings_part, run = PAGE.read_text().split("\n## Run\n")
+    run = run.split("\n## ")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:5]] for line in run.splitlines() if line.startswith("| `")]
     table = {flag.strip("`"): default.replace("`", "") for flag, default, *_ in rows}
     assert all(unit for _, _, unit, _ in rows)
@@ -44,10 +66,9 @@ def test_every_flag_of_a_run_is_listed_with_its_default():
     elsewhere |= set(re.findall(r"^  (--[a-z0-9-]+)", unstarve("bench", "--help"), re.M))  # of data and loader
     elsewhere |= {"--recipe", "--trace", "--tensorboard", "--quarantine", "--help"}  # in the reference of the commands
     assert set(table) == set(re.findall(r"^  (--[a-z0-9-]+)", helped, re.M)) - elsewhere
-    for flag, text in re.findall(r"^  (--[a-z0-9-]+) ((?:.|\n   )*)", helped, re.M):
-        default = re.search(r"\[default: ([^\]]*)\]", re.sub(r"\s+", " ", text))
-        if flag in table and default and re.fullmatch(r"[0-9][0-9a-z]*|fail", default[1]):
-            assert table[flag] == default[1], flag
+    for flag, default in defaults_of(helped).items():
+        if flag in table and re.fullmatch(r"[0-9][0-9a-z]*|fail", default):
+            assert table[flag] == default, flag
 
 
 def test_the_python_reference_lists_the_settings_of_the_trainer_and_those_it_rejects():
