@@ -2,12 +2,16 @@
 
 One row per operation: our pipeline, and a function that creates the transform from `torchvision.transforms.v2`. If
 torchvision has no equivalent, the peer is a plain copy of the image by our side. Random operations are applied with
-probability 1, so that their cost is measured.
+probability 1, so that their cost is measured. Operations of the library without a row have their defaults and no
+equivalent.
 
 With `side` 0 the input is the photographs (about 500 x 375 pixels), otherwise squares of `side`.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Callable
 
 ALL_IMAGES = ("pillow", "planes", "channels_last")
@@ -63,7 +67,25 @@ def _bilinear(v2: Any) -> dict[str, Any]:
     return {"interpolation": v2.InterpolationMode.BILINEAR}
 
 
-OPERATIONS = (
+def missing_rows(rows: Iterable[Operation]) -> list[Operation]:
+    """Returns rows for the library's operations that `rows` lacks: their defaults, with probability 1.
+
+    Raises ValueError for an operation that requires a parameter.
+    """
+    table = (Path(__file__).parents[1] / "unstarve/ops/operation_table.inl").read_text()
+    names = {row.name for row in rows}
+    missing = []
+    for name, help_text in re.findall(r'^OPERATION\((\w+),((?:\s*"(?:[^"\\]|\\.)*")+)\)', table, re.MULTILINE):
+        if name in names:
+            continue
+        if "(required)" in help_text:
+            raise ValueError(f"bench/operations.py: no row for {name}, which requires a parameter; expected one")
+        missing.append(Operation(name, f"{name}: {{probability: 1}}" if "probability" in help_text else f"{name}: {{}}",
+                                 None))
+    return missing
+
+
+_ROWS = (
     Operation("random_resized_crop", "random_resized_crop: {size: 224}",
               lambda v2: v2.RandomResizedCrop(224, antialias=True), side=0),
     _resized("resize", "bilinear"),
@@ -117,6 +139,7 @@ OPERATIONS = (
     Operation("cutmix", "cutmix: {}", lambda v2: v2.CutMix(alpha=1.0, num_classes=CLASSES), batch=True,
               images=("planes",)),
 )
+OPERATIONS = (*_ROWS, *missing_rows(_ROWS))
 
 
 def _one_hot(images: Any, labels: Any) -> Any:

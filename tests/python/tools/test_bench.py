@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from bench.comparisons import COMPARISONS  # noqa: E402
-from bench.operations import OPERATIONS  # noqa: E402
+from bench.operations import OPERATIONS, missing_rows  # noqa: E402
 from bench.peers import compare, inputs  # noqa: E402
 from bench.peers.child import Child, ChildGroup, Failed  # noqa: E402
 from bench.run import STANDALONE  # noqa: E402
@@ -233,6 +233,16 @@ def test_every_operation_has_a_benchmark():
     assert {f"normalise-{kind}-{layout}" for kind in ("float32", "bfloat16", "float16")
             for layout in ("nchw", "nhwc")} <= measured
     assert {f"resize{kind}" for kind in ("", "-nearest", "-bicubic", "-lanczos", "-box", "-area")} <= measured
+
+
+def test_an_operation_without_a_row_is_measured_at_its_defaults():
+    rows = [row for row in OPERATIONS if row.name not in ("hue", "equalize", "aug_mix")]
+    assert [(row.name, row.ours, row.theirs) for row in missing_rows(rows)] == [
+        ("hue", "hue: {probability: 1}", None), ("equalize", "equalize: {probability: 1}", None),
+        ("aug_mix", "aug_mix: {}", None)]
+    assert missing_rows(OPERATIONS) == []
+    with pytest.raises(ValueError, match="no row for resize, which requires a parameter"):
+        missing_rows([row for row in OPERATIONS if row.name != "resize"])
 
 
 def test_first_batch_measurements_use_the_configured_workers():
