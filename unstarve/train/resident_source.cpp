@@ -56,7 +56,7 @@ ResidentSource::ResidentSource(Trainer& trainer, Run run, Loader& images, std::u
                                std::stop_token stop)
     : spec_(std::move(run.spec)),
       order_(Order(spec_.order, spec_.batch, run.basis), run.start, 0),
-      image_size_(images.plan().sample_size),
+      image_size_(images.plan().sample_size()),
       chain_(spec_.operations, first_random_operation(spec_.operations), image_size_, spec_.order.seed),
       next_(order_.start()) {
   const std::uint64_t needed = images.order().length() * image_bytes(image_size_);
@@ -75,8 +75,8 @@ void ResidentSource::keep_images(Trainer& trainer, Loader& images, const std::st
   trainer.reserve_images(static_cast<std::int64_t>(images.order().length()), image_size_, chain_.border_colour());
   while (const std::optional<Batch> batch = images.next()) {
     if (stop.stop_requested()) throw Error(ErrorKind::kCancelled, "training was stopped");
-    trainer.keep_images(std::ssize(image_labels_),
-                        {batch->pixels(), batch->labels(), batch->size(), images.plan().output, batch->pinned()});
+    trainer.keep_images(std::ssize(image_labels_), {batch->pixels(), batch->labels(), batch->size(),
+                                                    images.plan().store().format, batch->pinned()});
     for (std::size_t i = 0; i < batch->samples(); ++i) {
       const std::uint64_t id = batch->ids()[i];
       if (id >= image_of_.size()) image_of_.resize(id + 1, -1);
