@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "unstarve/pipeline/order/sample_set.h"
+
 namespace unstarve {
 namespace {
 

@@ -22,9 +22,11 @@
 #include <vector>
 
 #include "unstarve/pipeline/order/permutation.h"
-#include "unstarve/pipeline/order/sample_set.h"
 
 namespace unstarve {
+
+class SampleSet;
+struct Size;
 
 // A permutation of 0 .. sizes.size() - 1 in runs of `run` (the last may be shorter) with similar sizes. The indices are
 // split in two recursively, at a multiple of `run`, by height or by width, whichever needs less padding. Indices ascend

@@ -6,6 +6,7 @@
 
 #include "unstarve/core/random.h"
 #include "unstarve/pipeline/order/order.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {

@@ -21,17 +21,12 @@
 
 #include "unstarve/pipeline/order/mixture.h"
 #include "unstarve/pipeline/order/permutation.h"
+#include "unstarve/pipeline/order/position.h"
 #include "unstarve/pipeline/order/sample_set.h"
 
 namespace unstarve {
 
 struct OrderSpec;
-
-struct Sample {
-  std::uint64_t id = 0;
-  std::uint32_t draw = 0;  // key of its random streams
-  friend bool operator==(const Sample&, const Sample&) = default;
-};
 
 class Draws {
  public:

@@ -1,8 +1,11 @@
 #pragma once
 // The order of an epoch: from (seed, epoch, batch, index, rank) to a sample, by arithmetic alone.
 //
-// A plain epoch is a keyed permutation (permutation.h) of all records; draws.h implements all others. There is no list
-// of samples, so any number of ranks can reach any position in O(1), and the state of a run is a few integers.
+// The sequence of an epoch (epoch_sequence.h) has no list of samples, so any number of ranks can reach any position in
+// O(1), and the state of a run is a few integers.
+//
+//   (batch, index) ──RankBatches──▶ position among unused samples ──UsedSamples──▶ position in the epoch
+//                  ──EpochSequence──▶ sample
 //
 // Ranks:   a global batch has world x batch samples; rank r takes the r-th part of it. All ranks get the same number of
 //          batches, and batches of the same size. If the last global batch is kept (batch.last) and not divisible by
@@ -20,15 +23,12 @@
 #include <memory>
 #include <vector>
 
-#include "unstarve/pipeline/order/buckets.h"
-#include "unstarve/pipeline/order/draws.h"
-#include "unstarve/pipeline/order/permutation.h"
-#include "unstarve/pipeline/order/position.h"
+#include "unstarve/pipeline/order/epoch_sequence.h"
+#include "unstarve/pipeline/order/epoch_shares.h"
+#include "unstarve/pipeline/order/rank_batches.h"
+#include "unstarve/pipeline/order/used_samples.h"
 
 namespace unstarve {
-
-struct BatchSpec;
-struct OrderSpec;
 
 class Order {
  public:
@@ -36,8 +36,7 @@ class Order {
   // are no samples; and as Draws.
   Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& basis);
   // The order of all of `records` records.
-  Order(const OrderSpec& spec, const BatchSpec& batch, std::uint64_t records)
-      : Order(spec, batch, OrderBasis{std::make_shared<SampleSet>(records), {}}) {}
+  Order(const OrderSpec& spec, const BatchSpec& batch, std::uint64_t records);
 
   // The order of the samples of an epoch after its first `offset`, without the `used` ones (bit i is sample
   // offset + i). May have no batch.
@@ -45,79 +44,59 @@ class Order {
 
   // The order of epoch `epoch`, which may have only a part of the samples.
   [[nodiscard]] Order of_epoch(std::uint32_t epoch) const;
-  [[nodiscard]] const std::vector<EpochShare>& shares() const { return shares_; }
+  [[nodiscard]] const std::vector<EpochShare>& shares() const { return shares_.list(); }
 
   // Samples per epoch of all ranks, including those of a dropped last batch.
   [[nodiscard]] std::uint64_t length() const { return end_; }
-  [[nodiscard]] std::uint64_t batches_per_epoch() const { return batches_; }
+  [[nodiscard]] std::uint64_t batches_per_epoch() const { return batches_.count(); }
   // Samples of this rank in batch `batch`: the batch size, or fewer in a kept last batch.
-  [[nodiscard]] std::uint64_t batch_samples(std::uint64_t batch) const;
+  [[nodiscard]] std::uint64_t batch_samples(std::uint64_t batch) const { return batches_.samples_of(batch); }
   // The number of its first samples that are not fillers of the last global batch.
   [[nodiscard]] std::uint64_t real_samples(std::uint64_t batch) const;
 
-  [[nodiscard]] std::uint64_t world() const { return world_; }
+  [[nodiscard]] std::uint64_t world() const { return batches_.world(); }
   // Samples of this rank per epoch, and before batch `batch`.
-  [[nodiscard]] std::uint64_t samples_per_epoch() const {
-    return batches_ == 0 ? 0 : rank_samples_before(batches_ - 1) + last_samples_;
-  }
-  [[nodiscard]] std::uint64_t rank_samples_before(std::uint64_t batch) const { return batch * batch_size_; }
+  [[nodiscard]] std::uint64_t samples_per_epoch() const { return batches_.samples(); }
+  [[nodiscard]] std::uint64_t rank_samples_before(std::uint64_t batch) const { return batches_.samples_before(batch); }
 
   // The number of samples of all ranks in the epoch before the first sample of this rank's batch.
-  [[nodiscard]] std::uint64_t batch_position(std::uint64_t batch) const;
+  [[nodiscard]] std::uint64_t batch_position(std::uint64_t batch) const {
+    return used_.count() + batches_.position_of(batch);
+  }
   // The position in the epoch of this rank's sample `sample`, as in remaining() and EpochPosition; length() or more for
   // a filler of the last batch. Precondition: sample < samples_per_epoch().
   [[nodiscard]] std::uint64_t position_of(std::uint64_t sample) const {
-    return skip_used(batch_position(sample / batch_size_) + sample % batch_size_);
+    const std::uint64_t size = batches_.batch_size();
+    return used_.position_of(batch_position(sample / size) + sample % size);
   }
 
   // The samples of one epoch. Borrows the order. One thread: caches the last window of buckets.
   class Epoch {
    public:
-    Epoch(const Order& order, std::uint32_t epoch);
+    Epoch(const Order& order, std::uint32_t epoch) : order_(&order), samples_(order.sequence_, epoch) {}
     [[nodiscard]] Sample sample(std::uint64_t batch, std::uint64_t index) const;
     [[nodiscard]] std::uint64_t id(std::uint64_t batch, std::uint64_t index) const { return sample(batch, index).id; }
     // Sample `index` of this rank in the epoch. Precondition: index < samples_per_epoch().
     [[nodiscard]] Sample sample_at(std::uint64_t index) const {
-      return sample(index / order_->batch_size_, index % order_->batch_size_);
+      const std::uint64_t size = order_->batches_.batch_size();
+      return sample(index / size, index % size);
     }
     [[nodiscard]] std::uint64_t id_at(std::uint64_t index) const { return sample_at(index).id; }
 
    private:
-    // The sample at a position of the epoch before buckets.
-    [[nodiscard]] Sample drawn(std::uint64_t position) const;
-
     const Order* order_;
-    const Draws* draws_;  // null: a plain epoch
-    std::uint32_t epoch_;
-    Permutation permutation_;
-    mutable Buckets::Window window_;
+    EpochSequence::Epoch samples_;
   };
   [[nodiscard]] Epoch epoch(std::uint32_t number) const { return Epoch(*this, number); }
 
  private:
-  void count_batches();
-  [[nodiscard]] std::uint64_t skip_used(std::uint64_t position) const {
-    const std::uint64_t index = position - used_.offset - used_.later;
-    return used_.unused && index < used_.unused->size() ? (*used_.unused)[index] : position;
-  }
+  void divide();  // after `end_` or `used_` has changed
 
-  std::shared_ptr<const Draws> draws_;
-  std::uint64_t seed_;
-  bool shuffle_;
-  std::uint64_t rank_ = 0, world_ = 1;
-  std::uint64_t batch_size_;
-  bool drop_last_;
-  std::shared_ptr<const Buckets> buckets_;  // null: none
-  std::vector<EpochShare> shares_;
-  std::uint64_t samples_ = 0;  // of a whole epoch
-  std::uint64_t end_ = 0;      // samples of the epoch that this order has
-  struct Used {
-    std::uint64_t offset = 0;                                  // samples at the start of the epoch
-    std::uint64_t later = 0;                                   // samples after `offset`
-    std::shared_ptr<const std::vector<std::uint64_t>> unused;  // unused positions between these; null: later is 0
-  } used_;
-  std::uint64_t batches_ = 0;
-  std::uint64_t last_samples_ = 0;  // per rank, in the last batch
+  RankBatches batches_;
+  EpochSequence sequence_;
+  EpochShares shares_;
+  UsedSamples used_;
+  std::uint64_t end_ = 0;  // samples of the epoch that this order has
 };
 
 }  // namespace unstarve

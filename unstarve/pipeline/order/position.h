@@ -1,5 +1,5 @@
 #pragma once
-// Where a run starts, and on what its order is based besides the spec. Plain data.
+// A sample of a run, where a run starts, and on what its order is based besides the spec. Plain data.
 
 #include <cstdint>
 #include <memory>
@@ -10,6 +10,12 @@
 namespace unstarve {
 
 class SampleSet;
+
+struct Sample {
+  std::uint64_t id = 0;
+  std::uint32_t draw = 0;  // key of its random streams
+  friend bool operator==(const Sample&, const Sample&) = default;
+};
 
 // The start of a run in the endless sequence of epochs.
 struct EpochPosition {

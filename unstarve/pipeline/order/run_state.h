@@ -27,6 +27,7 @@
 
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/progress.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
