@@ -43,14 +43,28 @@ ElementType type_of(const std::string& name) {
 // nvJPEG's threads compete with those of the loader for cores.
 constexpr int kCoresPerThread = 4;
 
-std::unique_ptr<DeviceDecoder> decoder_for(std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset,
-                                           const std::vector<std::string>& nvjpeg, Device& device) {
-  if (!balance) return {};
+// Decoding on the device; without a balance, the host decodes.
+struct DeviceDecoding {
+  std::shared_ptr<DecodeBalance> balance;
+  DatasetPtr dataset;
+  std::vector<std::string> nvjpeg;  // libraries to try
+};
+
+std::unique_ptr<DeviceDecoder> decoder_for(DeviceDecoding decoding, Device& device) {
+  if (!decoding.balance) return {};
   const int threads = std::max(1, read_topology().usable() / kCoresPerThread);
   return std::make_unique<DeviceDecoder>(
-      DeviceDecoder::Options{open_nvjpeg(device, nvjpeg), threads, std::move(balance), std::move(dataset)}, device);
+      DeviceDecoder::Options{open_nvjpeg(device, decoding.nvjpeg), threads, std::move(decoding.balance),
+                             std::move(decoding.dataset)},
+      device);
 }
 
+// Where a batch is, and its stream (a cudaStream_t). `host` is for batches with files.
+struct DeviceAddresses {
+  std::uintptr_t source = 0, output = 0, stream = 0, host = 0;
+};
+
+using Ids = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Files = nb::ndarray<const std::int32_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
 std::span<const FileExtent> span_of(const Files& files) {
@@ -61,10 +75,10 @@ std::span<const FileExtent> span_of(const Files& files) {
 class PyDeviceOperations {
  public:
   PyDeviceOperations(const std::string& spec, const std::string& type, const std::string& device,
-                     std::shared_ptr<DecodeBalance> balance, DatasetPtr dataset, const std::vector<std::string>& nvjpeg)
+                     DeviceDecoding decoding)
       : device_(open_device(device)),
         operations_(pipeline_from_yaml(spec, "pipeline"), type_of(type), *device_,
-                    decoder_for(std::move(balance), std::move(dataset), nvjpeg, *device_)) {}
+                    decoder_for(std::move(decoding), *device_)) {}
 
   // Height and width.
   [[nodiscard]] std::pair<int, int> input_size(std::uint32_t epoch) const {
@@ -75,25 +89,23 @@ class PyDeviceOperations {
   }
   [[nodiscard]] std::pair<int, int> largest_output() const { return sides(operations_.largest_output()); }
   [[nodiscard]] std::string explain() const { return operations_.explain(); }
-  void run(const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& ids, std::uint32_t epoch,
-           std::uintptr_t source, std::uintptr_t output, std::uintptr_t stream) {
+  void run(const Ids& ids, std::uint32_t epoch, const DeviceAddresses& at) {
     const std::span<const std::uint64_t> all(ids.data(), ids.shape(0));
     const GilRelease release;
     const std::lock_guard lock(mutex_);  // one run at a time
-    const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(stream));
-    operations_.run({all, reinterpret_cast<std::uint8_t*>(source)}, epoch, reinterpret_cast<void*>(output), *borrowed);
+    const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(at.stream));
+    operations_.run({all, reinterpret_cast<std::uint8_t*>(at.source)}, epoch, reinterpret_cast<void*>(at.output),
+                    *borrowed);
   }
-  void run_files(const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& ids,
-                 std::uint32_t epoch, const Files& files, std::uintptr_t host, std::uintptr_t source,
-                 std::uintptr_t output, std::uintptr_t stream) {
+  void run_files(const Ids& ids, std::uint32_t epoch, const Files& files, const DeviceAddresses& at) {
     const std::span<const std::uint64_t> all(ids.data(), ids.shape(0));
     const std::span<const FileExtent> extents = span_of(files);
     const GilRelease release;
     const std::lock_guard lock(mutex_);
-    const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(stream));
+    const auto borrowed = device_->borrow_stream(reinterpret_cast<void*>(at.stream));
     operations_.run(
-        {all, reinterpret_cast<std::uint8_t*>(source), extents, reinterpret_cast<const std::uint8_t*>(host)}, epoch,
-        reinterpret_cast<void*>(output), *borrowed);
+        {all, reinterpret_cast<std::uint8_t*>(at.source), extents, reinterpret_cast<const std::uint8_t*>(at.host)},
+        epoch, reinterpret_cast<void*>(at.output), *borrowed);
   }
 
  private:
@@ -119,23 +131,30 @@ void bind_device_operations(nb::module_& m) {
   m.def(
       "decoded_bytes", [](const Files& files) { return decoded_bytes(span_of(files)); }, "files"_a,
       nb::sig("def decoded_bytes(files: numpy.typing.NDArray[numpy.int32]) -> int"));
+  nb::class_<DeviceDecoding>(m, "DeviceDecoding")
+      .def(nb::init<std::shared_ptr<DecodeBalance>, DatasetPtr, std::vector<std::string>>(), "balance"_a, "dataset"_a,
+           "nvjpeg"_a);
+  nb::class_<DeviceAddresses>(m, "DeviceAddresses")
+      .def(nb::init<std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t>(), "source"_a, "output"_a,
+           "stream"_a, "host"_a = 0);
   nb::class_<PyDeviceOperations>(m, "DeviceOperations")
-      .def(nb::init<const std::string&, const std::string&, const std::string&, std::shared_ptr<DecodeBalance>,
-                    DatasetPtr, const std::vector<std::string>&>(),
-           "spec"_a, "type"_a, "device"_a, "balance"_a.none() = nb::none(), "dataset"_a.none() = nb::none(),
-           "nvjpeg"_a = std::vector<std::string>())
+      .def(
+          "__init__",
+          [](PyDeviceOperations* self, const std::string& spec, const std::string& type, const std::string& device,
+             const DeviceDecoding* decoding) {
+            new (self) PyDeviceOperations(spec, type, device, decoding != nullptr ? *decoding : DeviceDecoding());
+          },
+          "spec"_a, "type"_a, "device"_a, "decoding"_a.none() = nb::none())
       .def("input_size", &PyDeviceOperations::input_size, "epoch"_a)
       .def("output_size", &PyDeviceOperations::output_size, "epoch"_a)
       .def_prop_ro("largest_output", &PyDeviceOperations::largest_output)
       .def("explain", &PyDeviceOperations::explain)
-      .def("run", &PyDeviceOperations::run, "ids"_a, "epoch"_a, "source"_a, "output"_a, "stream"_a,
-           nb::sig("def run(self, ids: numpy.typing.NDArray[numpy.uint64], epoch: int, source: int, output: int, "
-                   "stream: int) -> None"))
-      .def("run_files", &PyDeviceOperations::run_files, "ids"_a, "epoch"_a, "files"_a, "host"_a, "source"_a, "output"_a,
-           "stream"_a,
+      .def("run", &PyDeviceOperations::run, "ids"_a, "epoch"_a, "addresses"_a,
+           nb::sig("def run(self, ids: numpy.typing.NDArray[numpy.uint64], epoch: int, addresses: DeviceAddresses) "
+                   "-> None"))
+      .def("run_files", &PyDeviceOperations::run_files, "ids"_a, "epoch"_a, "files"_a, "addresses"_a,
            nb::sig("def run_files(self, ids: numpy.typing.NDArray[numpy.uint64], epoch: int, "
-                   "files: numpy.typing.NDArray[numpy.int32], host: int, source: int, output: int, stream: int) "
-                   "-> None"));
+                   "files: numpy.typing.NDArray[numpy.int32], addresses: DeviceAddresses) -> None"));
 }
 
 }  // namespace unstarve::python

@@ -112,6 +112,9 @@ nb::dict read(const Dataset& dataset, std::uint64_t id) {
   return values;
 }
 
+// Bytes on a device: per value of a batch, and fixed.
+using DeviceBytes = std::pair<std::uint64_t, std::uint64_t>;
+
 class PyLoader {
  public:
   // `options`: start, basis, on_device and decode; the constructor sets the others. Memory of `allocate` does not grow,
@@ -342,26 +345,28 @@ NB_MODULE(_core, m) {
   bind_train_settings(m);
   bind_training(m);
 
+  nb::class_<Loader::Options>(m, "LoaderOptions")
+      .def(
+          "__init__",
+          [](Loader::Options* self, const PositionTuple& position, SampleSetPtr samples,
+             const std::vector<Stretch>& stretches, const DeviceBytes& device_bytes,
+             std::shared_ptr<DecodeBalance> decode) {
+            auto* const options = new (self) Loader::Options();
+            options->start = position_of(position);
+            options->basis = basis_of(std::move(samples), stretches);
+            options->on_device = {device_bytes.first, device_bytes.second};
+            options->decode = std::move(decode);
+          },
+          "position"_a, "samples"_a, "stretches"_a, "device_bytes"_a = DeviceBytes(0, 0),
+          "decode"_a.none() = nb::none());
   nb::class_<PyLoader>(m, "Loader")
       .def(
           "__init__",
-          [](PyLoader* self, const std::string& spec, DatasetPtr dataset, std::uint32_t epoch, std::uint64_t batch,
-             std::uint64_t offset, const nb::bytes& used, SampleSetPtr samples, const std::vector<Stretch>& stretches,
-             nb::object allocate, std::uint64_t per_value, std::uint64_t fixed, std::shared_ptr<DecodeBalance> decode) {
-            Loader::Options options;
-            options.start = {epoch, batch, offset, unpacked(used)};
-            options.basis = basis_of(std::move(samples), stretches);
-            options.on_device = {per_value, fixed};
-            options.decode = std::move(decode);
-            new (self) PyLoader(spec, std::move(dataset), std::move(allocate), std::move(options));
-          },
-          "spec"_a, "dataset"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a, "samples"_a, "stretches"_a,
-          "allocate"_a.none() = nb::none(), "per_value"_a = 0, "fixed"_a = 0, "decode"_a.none() = nb::none(),
-          nb::sig("def __init__(self, spec: str, dataset: Dataset, epoch: int, batch: int, offset: int, "
-                  "used: bytes, samples: SampleSet, stretches: collections.abc.Sequence[tuple[int, "
-                  "collections.abc.Sequence[int], collections.abc.Sequence[float]]], "
-                  "allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None, "
-                  "per_value: int = 0, fixed: int = 0, decode: DecodeBalance | None = None) -> None"))
+          [](PyLoader* self, const std::string& spec, DatasetPtr dataset, const Loader::Options& options,
+             nb::object allocate) { new (self) PyLoader(spec, std::move(dataset), std::move(allocate), options); },
+          "spec"_a, "dataset"_a, "options"_a, "allocate"_a.none() = nb::none(),
+          nb::sig("def __init__(self, spec: str, dataset: Dataset, options: LoaderOptions, "
+                  "allocate: collections.abc.Callable[[int], tuple[int, object]] | None = None) -> None"))
       .def(
           "next",
           [](PyLoader& loader) -> nb::object {
@@ -426,17 +431,17 @@ NB_MODULE(_core, m) {
   m.def("epoch_of", &epoch_of, "spec"_a, "samples"_a);
   m.def(
       "explain",
-      [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples, std::uint64_t per_value,
-         std::uint64_t fixed, bool decodes) {
+      [](const std::string& text, DatasetPtr dataset, SampleSetPtr samples, const DeviceBytes& device_bytes,
+         bool decodes) {
         const GilRelease release;
         RunOptions options;
         options.usable_cores = read_topology().usable();
         options.grow = true;
-        options.on_device = {per_value, fixed, decodes};
+        options.on_device = {device_bytes.first, device_bytes.second, decodes};
         return explain(
             plan_run(pipeline_from_yaml(text, "pipeline"), std::move(dataset), options, {std::move(samples), {}}));
       },
-      "spec"_a, "dataset"_a, "samples"_a, "per_value"_a = 0, "fixed"_a = 0, "decodes"_a = false);
+      "spec"_a, "dataset"_a, "samples"_a, "device_bytes"_a = DeviceBytes(0, 0), "decodes"_a = false);
   m.def("operations", [] {
     std::vector<std::pair<std::string, std::string>> list;
     for (const OperationInfo& info : operations()) list.emplace_back(info.name, info.help);

@@ -262,6 +262,11 @@ class SampleReader {
 
 }  // namespace
 
+EpochPosition position_of(const PositionTuple& position) {
+  const auto& [epoch, batch, offset, used] = position;
+  return {epoch, batch, offset, unpacked(used)};
+}
+
 OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches) {
   OrderBasis basis{std::move(samples), {}};
   for (const auto& [from, given, weights] : stretches) basis.stretches.push_back({from, given, weights});
@@ -303,10 +308,10 @@ void bind_samples(nb::module_& m) {
       .def(
           "__init__",
           [](Run* self, const std::string& spec, SampleSetPtr samples, const std::vector<Stretch>& stretches,
-             std::uint32_t epoch, std::uint64_t batch, std::uint64_t offset, const nb::bytes& used) {
-            new (self) Run(spec, std::move(samples), stretches, {epoch, batch, offset, unpacked(used)});
+             const PositionTuple& position) {
+            new (self) Run(spec, std::move(samples), stretches, position_of(position));
           },
-          "spec"_a, "samples"_a, "stretches"_a, "epoch"_a, "batch"_a, "offset"_a, "used"_a)
+          "spec"_a, "samples"_a, "stretches"_a, "position"_a)
       .def("next", &Run::next, nb::lock_self());
   nb::class_<RunState>(m, "RunState")
       .def(

@@ -26,6 +26,10 @@ using Stretch = std::tuple<std::uint64_t, std::vector<std::uint64_t>, std::vecto
 // A RankProgress: epoch, offset and used samples of its start, the number of samples since then, and the later ones.
 using ProgressTuple = std::tuple<std::uint32_t, std::uint64_t, nanobind::bytes, std::uint64_t, nanobind::bytes>;
 
+// An EpochPosition: epoch, batch, offset, used samples.
+using PositionTuple = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, nanobind::bytes>;
+
+[[nodiscard]] EpochPosition position_of(const PositionTuple& position);
 [[nodiscard]] OrderBasis basis_of(SampleSetPtr samples, const std::vector<Stretch>& stretches);
 
 // Bit sets are bytes in Python, first bit in the lowest bit of the first byte.

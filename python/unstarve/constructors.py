@@ -13,7 +13,7 @@ from unstarve import _core, notices
 from unstarve.arguments import check_int, check_nonnegative, rank_and_world
 from unstarve.errors import ArgumentError, InputError, IoError
 from unstarve.loader import Loader
-from unstarve.pipeline import Pipeline
+from unstarve.pipeline import Pipeline, StepHistory
 from unstarve.spec_json import check_argument
 from unstarve.steps.base import STEP_ORDER
 from unstarve.steps.literals import IndexPlace
@@ -148,7 +148,8 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
     dataset = (concatenate(users.sources, [one._dataset for one in pipelines]) if pipelines
                else _core.concatenate([], []))
     check_argument("mix", spec)
-    return Pipeline(spec, dataset, users, STEP_ORDER["take"], "mix", {} if epoch is None else {"order.epoch": "mix"})
+    set_by = {} if epoch is None else {"order.epoch": "mix"}
+    return Pipeline(spec, dataset, users, StepHistory(STEP_ORDER["take"], "mix", set_by))
 
 
 def _check_shares(what: str, weights: Iterable[float], sources: list[Any]) -> list[float]:

@@ -100,10 +100,11 @@ class DeviceOperations:
         numbers = ids.numpy().view("uint64")
         if files is None:
             source = images.to(self._device, non_blocking=True)
-            self._run.run(numbers, epoch, source.data_ptr(), output.data_ptr(), stream)
+            self._run.run(numbers, epoch, _core.DeviceAddresses(source.data_ptr(), output.data_ptr(), stream))
             return output
         extents = files.numpy()
         source = torch.empty(images.numel() + _core.decoded_bytes(extents), dtype=torch.uint8, device=self._device)
         source[:images.numel()].copy_(images.view(-1), non_blocking=True)
-        self._run.run_files(numbers, epoch, extents, images.data_ptr(), source.data_ptr(), output.data_ptr(), stream)
+        addresses = _core.DeviceAddresses(source.data_ptr(), output.data_ptr(), stream, images.data_ptr())
+        self._run.run_files(numbers, epoch, extents, addresses)
         return output

@@ -168,7 +168,7 @@ class _MapEngine:
         self._loader = cast("MappedLoader", weakref.proxy(loader))
         self._process = os.getpid()
         self._pool: Pool | None = None
-        self._run = _core.Run(loader._spec, loader._chosen, loader._stretches, *loader._position)
+        self._run = _core.Run(loader._spec, loader._chosen, loader._stretches, loader._position)
         self._submitted: deque[tuple[int, int, int, bool]] = deque()  # serial, epoch, batch, last
         self._serial = self._samples = self._batches = self._tried = 0
         self._ns, self._begun = (0, 0), time.monotonic_ns()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,18 +35,24 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
 
 
+class StepHistory(NamedTuple):
+    """Which steps a pipeline has: the position (see STEP_ORDER) and name of the last one, and who set what."""
+
+    position: int = 0
+    last: str = "open"
+    set_by: Mapping[str, str] = {}  # path in the spec -> step that set it
+
+
 @suggesting_methods
 class Pipeline(PipelineSteps):
     """A dataset and the steps from its records to samples. `un.open` creates it; `batch` turns it into a Loader."""
 
-    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, users: UserCode, position: int = 0,
-                 last: str = "open", set_by: Mapping[str, str] | None = None) -> None:
+    def __init__(self, spec: dict[str, Any], dataset: _core.Dataset, users: UserCode,
+                 history: StepHistory = StepHistory()) -> None:
         self._spec = spec
         self._dataset = dataset
         self._users = users
-        self._position = position  # of the last step, see STEP_ORDER
-        self._last = last  # name of the last step
-        self._set_by = set_by or {}  # path in the spec -> step that set it
+        self._history = history
         self._length: int | None = None  # of an epoch, once it was requested
 
     @property
@@ -191,19 +197,21 @@ class Pipeline(PipelineSteps):
 
     def _with(self, step: str | None, name: str | None = None, **nodes: dict[str, Any]) -> Self:
         name = name or step
-        position = self._position if step is None else STEP_ORDER[step]
-        if position < self._position:
-            raise ArgumentError(f"{name}() after {self._last}(): expected before it; the order is filter, take, "
+        before = self._history
+        position = before.position if step is None else STEP_ORDER[step]
+        if position < before.position:
+            raise ArgumentError(f"{name}() after {before.last}(): expected before it; the order is filter, take, "
                                 "shuffle and shard, decode, operations, normalize and output, map or batch operations, "
                                 "batch")
         if "source" in nodes and "mix" in self._spec:
             raise ArgumentError(f"{name}() after mix(): expected on the pipelines that are mixed")
-        spec, set_by = copy.deepcopy(self._spec), dict(self._set_by)
+        spec, set_by = copy.deepcopy(self._spec), dict(before.set_by)
         for node, values in nodes.items():
             _set_once(spec.setdefault(node, {}), values, node, name or "", set_by)
         # Invalid values are rejected by the step that sets them.
         check_argument(name or "", {node: spec[node] for node in nodes})
-        return type(self)(spec, self._dataset, self._users, position, name if step and name else self._last, set_by)
+        history = StepHistory(position, name if step and name else before.last, set_by)
+        return type(self)(spec, self._dataset, self._users, history)
 
 
 def _set_once(node: dict[str, Any], values: Mapping[str, Any], path: str, step: str, set_by: dict[str, str]) -> None:

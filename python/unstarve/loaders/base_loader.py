@@ -225,8 +225,8 @@ class BaseLoader(LoaderDescription, LoaderConversions):
 
     def _start(self) -> Engine:
         """Returns a new engine at the resume position; its threads begin to read."""
-        return _core.Loader(self._spec, self._dataset, *self._position, self._chosen, self._stretches, self._allocate,
-                            *self._device_bytes, self._decode)
+        options = _core.LoaderOptions(self._position, self._chosen, self._stretches, self._device_bytes, self._decode)
+        return _core.Loader(self._spec, self._dataset, options, self._allocate)
 
     def close(self) -> None:
         """Stops the threads and frees the memory. The end of a `with` block does the same; iterating restarts.

@@ -78,5 +78,5 @@ class LoaderConversions(abc.ABC):
 
     def _device_operations(self, device: str, decode: _core.DecodeBalance | None) -> _core.DeviceOperations:
         """Returns the operations that follow _host_part(), for `device`; `decode` as in _host_part()."""
-        return _core.DeviceOperations(self._spec, self._dtype, device, decode, self._dataset,
-                                      [] if decode is None else nvjpeg.libraries())
+        decoding = None if decode is None else _core.DeviceDecoding(decode, self._dataset, nvjpeg.libraries())
+        return _core.DeviceOperations(self._spec, self._dtype, device, decoding)

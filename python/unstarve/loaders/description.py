@@ -130,7 +130,7 @@ class LoaderDescription:
         """
         if self._engine:
             return self._engine.explain()
-        return _core.explain(self._spec, self._dataset, self._chosen, *self._device_bytes, self._decode is not None)
+        return _core.explain(self._spec, self._dataset, self._chosen, self._device_bytes, self._decode is not None)
 
     def profile(self) -> dict[str, Any]:
         """Returns the measurements since the threads started, also after close().

@@ -55,7 +55,7 @@ from unstarve.torch_datasets.steps import (
 )
 from unstarve.torch_datasets.tensors import TensorLoader
 from unstarve.user_code.functions import Function
-from unstarve.workers.order import Order
+from unstarve.workers.order import Order, RankBatches
 
 STATE_VERSION = 1
 
@@ -256,8 +256,8 @@ class DatasetLoader:
         self._seed, self._shuffle = settings["seed"], settings["shuffle"]
         self._size, self._world = size, settings["world"]
         self._dataset_size = len(dataset)
-        self._order = Order(self._dataset_size, size, drop_last, settings["rank"], settings["world"], self._seed,
-                            self._shuffle)
+        batches = RankBatches(size, drop_last, settings["rank"], settings["world"])
+        self._order = Order(self._dataset_size, batches, self._seed, self._shuffle)
         self._generator = torch.Generator()
         runs = runs_of(settings["steps"], settings.get("means"))
         self._stepped: SteppedDataset | None = None

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 
 from unstarve.errors import ArgumentError
+
+
+class RankBatches(NamedTuple):
+    """How an epoch is divided into batches of `size` samples for each of `world` ranks; the part of `rank`."""
+
+    size: int
+    drop_last: bool
+    rank: int
+    world: int
 
 
 class Order:
@@ -20,8 +30,8 @@ class Order:
     DistributedSampler do.
     """
 
-    def __init__(self, samples: int, size: int, drop_last: bool, rank: int, world: int, seed: int, shuffle: bool
-                 ) -> None:
+    def __init__(self, samples: int, batches: RankBatches, seed: int, shuffle: bool) -> None:
+        size, drop_last, rank, world = batches
         self._total, self._size, self._drop_last = samples, size, drop_last
         self._rank, self._world = rank, world
         self._seed, self._shuffle = seed, shuffle

@@ -28,7 +28,7 @@ from unstarve.errors import ArgumentError, CancelledError, MissingError
 from unstarve.workers import job_pickling, launch, transport
 from unstarve.workers.exceptions import reraise_pickled
 from unstarve.workers.job import Job, Resume
-from unstarve.workers.scheduler import Batch, Scheduler, Task, ready_batch
+from unstarve.workers.scheduler import Batch, Outcome, Scheduler, Task, ready_batch
 
 _MESSAGE_BYTES = 96 << 10  # larger than any message: larger data is in an arena
 _CLOSE_SECONDS = 6.0  # longer than process_main._GRACE_SECONDS, after which helpers end
@@ -259,7 +259,7 @@ class ProcessPool:
         elif rejected:
             spent = self._scheduler.again(batch)
         else:
-            spent = self._scheduler.done(kind, batch, first, result, error, samples, seconds)
+            spent = self._scheduler.done(kind, batch, first, Outcome(result, error, samples, seconds))
         for owner, message in spent:
             if message is not None:
                 self._views[owner].release(message)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 # A batch that takes less than the first time is one task; runs of longer batches take about the second.
 _WHOLE_SECONDS = 0.020
@@ -49,6 +49,15 @@ def ready_batch(batches: Mapping[int, Batch], serial: int | None = None) -> Batc
 
 # (kind, batch, first, given): see Scheduler
 Task: TypeAlias = "tuple[str, Batch, int, Any]"
+
+
+class Outcome(NamedTuple):
+    """What a worker returned for a task. `samples`: their number, if the time for them was measured."""
+
+    result: Any
+    error: Any
+    samples: int = 0
+    seconds: float = 0.0
 
 
 class Scheduler:
@@ -117,11 +126,11 @@ class Scheduler:
             return None
         return max(1, math.ceil(_RUN_SECONDS / max(self._seconds, 1e-9)))
 
-    def done(self, kind: str, batch: Batch, first: int, result: Any, error: Any, samples: int,
-             seconds: float) -> list[Any]:
-        """Records the result of a task. Returns the results of runs that are no longer needed."""
-        if samples:
-            each = seconds / samples
+    def done(self, kind: str, batch: Batch, first: int, outcome: Outcome) -> list[Any]:
+        """Records the outcome of a task. Returns the results of runs that are no longer needed."""
+        result, error = outcome.result, outcome.error
+        if outcome.samples:
+            each = outcome.seconds / outcome.samples
             # Adapts within a few runs; the limit of 2 keeps one slow sample from dominating.
             self._seconds = each if self._seconds is None else min(0.75 * self._seconds + 0.25 * each,
                                                                    2 * self._seconds)

@@ -16,7 +16,7 @@ from typing import Any
 from unstarve.errors import CancelledError
 from unstarve.workers.exceptions import ExceptionWrapper
 from unstarve.workers.job import Fetcher, Job, Resume
-from unstarve.workers.scheduler import Batch, Scheduler, Task, ready_batch
+from unstarve.workers.scheduler import Batch, Outcome, Scheduler, Task, ready_batch
 
 # Their threads must end before the interpreter exits. A thread that requests the lock of an interpreter that has exited
 # is terminated inside C++ code, which aborts the process.
@@ -153,5 +153,5 @@ class ThreadPool:
                 error = ExceptionWrapper(f"in {self._name} worker thread {worker}")
         with self._changed:
             if self._epoch is not None and self._epoch[0] == number:
-                self._scheduler.done(kind, batch, first, result, error, samples, seconds)
+                self._scheduler.done(kind, batch, first, Outcome(result, error, samples, seconds))
                 self._changed.notify_all()
