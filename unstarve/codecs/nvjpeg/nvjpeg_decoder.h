@@ -3,7 +3,7 @@
 //
 // Pixels:    nvJPEG's, which differ slightly from libjpeg-turbo's (another inverse transform and chroma upsampling), so
 //            users must request device decoding. Upright files only: EXIF orientation is not applied.
-// Ownership: owns nvJPEG's handle and state; borrows the library. Its memory grows to the largest batch.
+// Ownership: owns nvJPEG's handles; borrows the library. Its memory grows to the largest batch.
 // Threads:   one at a time. If the backend decodes Huffman codes on the host, the calling thread and `cpu_threads`
 //            threads of nvJPEG do so. Uses the calling thread's current CUDA device.
 // Failure:   the constructor throws Error(kMissing) if nvJPEG finds no device or no hardware decoder. A file that
@@ -12,14 +12,13 @@
 // Tested only with replacements of nvJPEG's functions, not yet on a device.
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "unstarve/codecs/common/image_header.h"
-#include "unstarve/codecs/nvjpeg/nvjpeg_library.h"
-#include "unstarve/core/image.h"
+#include "unstarve/codecs/nvjpeg/nvjpeg_batch.h"
+#include "unstarve/codecs/nvjpeg/nvjpeg_handles.h"
 
 namespace unstarve {
 
@@ -35,18 +34,9 @@ enum class NvjpegBackend {
 // Why nvJPEG cannot decode a file, according to its header; empty if it can.
 [[nodiscard]] std::string why_not_nvjpeg(const ImageHeader& header, NvjpegBackend backend = NvjpegBackend::kHybrid);
 
-struct NvjpegJob {
-  std::span<const std::uint8_t> file;  // must stay valid until decode() has returned
-  Size size;                           // from its header
-  std::uint8_t* to = nullptr;          // device memory: interleaved RGB rows without gaps
-};
-
 class NvjpegDecoder {
  public:
   NvjpegDecoder(const NvjpegLibrary& library, NvjpegBackend backend, int cpu_threads);
-  ~NvjpegDecoder();
-  NvjpegDecoder(const NvjpegDecoder&) = delete;
-  NvjpegDecoder& operator=(const NvjpegDecoder&) = delete;
 
   // Queues all files on `cuda_stream` (a cudaStream_t). Returns for each file why nvJPEG rejected it, or an empty
   // string if its pixels will be available when the stream reaches this point. If one file makes the whole batch fail,
@@ -59,20 +49,15 @@ class NvjpegDecoder {
  private:
   [[nodiscard]] std::string rejection(const NvjpegJob& job);
   void decode_one_by_one(std::span<const NvjpegJob> jobs, void* cuda_stream);
-  void check(nvjpeg::Status status, const char* what) const;
 
   const nvjpeg::Functions& f_;
-  int backend_, cpu_threads_;  // nvjpegBackend_t
-  void* handle_ = nullptr;
-  void* state_ = nullptr;
-  void* header_ = nullptr;  // nvjpegJpegStream_t
-  int initialized_for_ = 0;
+  const NvjpegBackend backend_;
+  const int cpu_threads_;
+  NvjpegHandles handles_;
+  int initialized_for_ = 0;  // files of a batch
   std::int64_t batches_split_ = 0;
   std::vector<std::string> rejections_;
-  std::vector<std::size_t> accepted_;  // job indices
-  std::vector<const unsigned char*> data_;
-  std::vector<std::size_t> lengths_;
-  std::vector<nvjpeg::Image> images_;
+  NvjpegBatch batch_;  // the accepted jobs
 };
 
 }  // namespace unstarve
