@@ -41,6 +41,7 @@ struct NormTensors {
 };
 
 struct NormStatistics {
+  float* parts = nullptr;  // written by moments_block(): row blocks x 2 x channels
   const float *weight = nullptr, *bias = nullptr;
   float *running_mean = nullptr, *running_var = nullptr;
   double momentum = 0, epsilon = 0;
@@ -48,9 +49,16 @@ struct NormStatistics {
 };
 
 struct NormSums {
+  float* parts = nullptr;        // written by gradients_block(): row blocks x 2 x channels
   const float* table = nullptr;  // of NormStatistics
   float *dweight = nullptr, *dbias = nullptr;
   float* coefficients = nullptr;  // 2 rows of channels: slope, offset of input_gradient_block()
+};
+
+// The memory of moments_block() and gradients_block().
+struct NormWork {
+  float* shared = nullptr;  // of the block: kNormShared values
+  float* parts = nullptr;   // of the grid: row blocks x 2 x channels
 };
 
 // The tensors of a pass in elements of type T.
@@ -185,10 +193,11 @@ UNSTARVE_NORM_HD inline void join_blocks(Team& team, const NormGrid& grid, int b
 template <int kCount>
 inline constexpr int kNormShared = 2 * kCount* NormGrid::kThreads;
 
-// Writes mean and sum((x - mean)^2) of the block's rows to `parts`: row blocks x 2 x channels.
+// Writes mean and sum((x - mean)^2) of the block's rows to `work.parts`.
 template <int kCount, class T, class Team>
-UNSTARVE_NORM_HD void moments_block(Team& team, const NormGrid& grid, const NormBlock& block, const T* x, float* shared,
-                                    float* parts) {
+UNSTARVE_NORM_HD void moments_block(Team& team, const NormGrid& grid, const NormBlock& block, const T* x,
+                                    const NormWork& work) {
+  float* const shared = work.shared;
   const std::int64_t first = block.rows * grid.block_rows;
   team.each([&](int thread) {
     const norm::Part part = norm::part_of(grid, block, thread);
@@ -215,7 +224,7 @@ UNSTARVE_NORM_HD void moments_block(Team& team, const NormGrid& grid, const Norm
     float pivot[kCount];
     norm::load<kCount>(x + first * grid.channels + part.channel, pivot);
     const auto rows = static_cast<float>(part.end - first);
-    float* const to = parts + 2 * grid.channels * block.rows + part.channel;
+    float* const to = work.parts + 2 * grid.channels * block.rows + part.channel;
     for (int i = 0; i < kCount; ++i) {
       const float sum = shared[i * NormGrid::kThreads + thread];
       const float squares = shared[(kCount + i) * NormGrid::kThreads + thread];
@@ -228,8 +237,9 @@ UNSTARVE_NORM_HD void moments_block(Team& team, const NormGrid& grid, const Norm
 
 // The table and the running statistics of 32 channels. `shared`: kJoinThreads values.
 template <class Team>
-UNSTARVE_NORM_HD void join_moments_block(Team& team, const NormGrid& grid, int block, const float* parts,
-                                         const NormStatistics& to, double* shared) {
+UNSTARVE_NORM_HD void join_moments_block(Team& team, const NormGrid& grid, int block, const NormStatistics& to,
+                                         double* shared) {
+  const float* const parts = to.parts;
   const auto rows_of = [&](int i) {
     return static_cast<double>(norm::smaller(grid.block_rows, grid.rows - i * grid.block_rows));
   };
@@ -315,10 +325,11 @@ UNSTARVE_NORM_HD inline GradientReader<kCount> reader_at(const NormCoefficients&
 
 }  // namespace norm
 
-// Writes sum(g) and sum(g (x - mean)) of the block's rows to `parts`, and g to `out` if that is defined.
+// Writes sum(g) and sum(g (x - mean)) of the block's rows to `work.parts`, and g to `out` if that is defined.
 template <int kCount, class T, class Team>
 UNSTARVE_NORM_HD void gradients_block(Team& team, const NormGrid& grid, const NormBlock& block,
-                                      const NormTensors<T>& pass, float* shared, float* parts) {
+                                      const NormTensors<T>& pass, const NormWork& work) {
+  float* const shared = work.shared;
   team.each([&](int thread) {
     const norm::Part part = norm::part_of(grid, block, thread);
     float sums[2 * kCount] = {};
@@ -342,7 +353,7 @@ UNSTARVE_NORM_HD void gradients_block(Team& team, const NormGrid& grid, const No
   team.each([&](int thread) {
     const norm::Part part = norm::part_of(grid, block, thread);
     if (part.line != 0 || !part.active) return;
-    float* const to = parts + 2 * grid.channels * block.rows + part.channel;
+    float* const to = work.parts + 2 * grid.channels * block.rows + part.channel;
     for (int i = 0; i < kCount; ++i) {
       to[i] = shared[i * NormGrid::kThreads + thread];
       to[grid.channels + i] = shared[(kCount + i) * NormGrid::kThreads + thread];
@@ -353,8 +364,9 @@ UNSTARVE_NORM_HD void gradients_block(Team& team, const NormGrid& grid, const No
 // The gradients of weight and bias, and the coefficients of input_gradient_block(), for 32 channels. `shared`: twice
 // kJoinThreads values.
 template <class Team>
-UNSTARVE_NORM_HD void join_gradients_block(Team& team, const NormGrid& grid, int block, const float* parts,
-                                           const NormSums& to, double* shared) {
+UNSTARVE_NORM_HD void join_gradients_block(Team& team, const NormGrid& grid, int block, const NormSums& to,
+                                           double* shared) {
+  const float* const parts = to.parts;
   double* const products = shared + NormGrid::kJoinThreads;
   norm::join_blocks(team, grid, block, shared, [&](int i, std::int64_t channel) {
     return static_cast<double>(parts[2 * grid.channels * i + channel]);

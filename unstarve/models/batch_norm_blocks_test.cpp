@@ -97,11 +97,12 @@ Results results_of(const Inputs& inputs, const Case& test) {
 
   for_blocks(grid, [&](const NormBlock& block) {
     std::ranges::fill(shared, 1e9F);  // a block starts with the values of another one
-    moments_block<kCount>(team, grid, block, x.const_data_ptr<T>(), shared.data(), parts.data());
+    moments_block<kCount>(team, grid, block, x.const_data_ptr<T>(), {shared.data(), parts.data()});
   });
   for (int block = 0; block < grid.join_blocks(); ++block) {
-    join_moments_block(team, grid, block, parts.data(),
-                       {.weight = weight.const_data_ptr<float>(),
+    join_moments_block(team, grid, block,
+                       {.parts = parts.data(),
+                        .weight = weight.const_data_ptr<float>(),
                         .bias = bias.const_data_ptr<float>(),
                         .running_mean = results.running_mean.mutable_data_ptr<float>(),
                         .running_var = results.running_var.mutable_data_ptr<float>(),
@@ -130,11 +131,12 @@ Results results_of(const Inputs& inputs, const Case& test) {
   const auto sums = tensors_of<T>(pass, pass.g);
   for_blocks(grid, [&](const NormBlock& block) {
     std::ranges::fill(shared, 1e9F);
-    gradients_block<kCount>(team, grid, block, sums, shared.data(), parts.data());
+    gradients_block<kCount>(team, grid, block, sums, {shared.data(), parts.data()});
   });
   for (int block = 0; block < grid.join_blocks(); ++block) {
-    join_gradients_block(team, grid, block, parts.data(),
-                         {.table = table.const_data_ptr<float>(),
+    join_gradients_block(team, grid, block,
+                         {.parts = parts.data(),
+                          .table = table.const_data_ptr<float>(),
                           .dweight = results.dweight.mutable_data_ptr<float>(),
                           .dbias = results.dbias.mutable_data_ptr<float>(),
                           .coefficients = slopes.mutable_data_ptr<float>()},

@@ -19,10 +19,11 @@ struct NormLaunch {
   void* stream = nullptr;  // of CUDA
 };
 
-// `parts`: NormGrid::workspace() values. Pointers of NormForward and NormBackward are to values of the launch's type.
-void device_moments(const NormLaunch& launch, const void* x, float* parts, const NormStatistics& statistics);
+// `parts` have NormGrid::workspace() values. Pointers of NormForward and NormBackward are to values of the launch's
+// type.
+void device_moments(const NormLaunch& launch, const void* x, const NormStatistics& statistics);
 void device_normalise(const NormLaunch& launch, const NormForward& pass);
-void device_sum_gradients(const NormLaunch& launch, const NormBackward& pass, float* parts, const NormSums& sums);
+void device_sum_gradients(const NormLaunch& launch, const NormBackward& pass, const NormSums& sums);
 void device_input_gradient(const NormLaunch& launch, const NormBackward& pass);
 
 }  // namespace unstarve

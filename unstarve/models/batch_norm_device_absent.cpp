@@ -10,9 +10,9 @@ namespace {
 
 bool has_device_norm() noexcept { return false; }
 
-void device_moments(const NormLaunch&, const void*, float*, const NormStatistics&) { fail(); }
+void device_moments(const NormLaunch&, const void*, const NormStatistics&) { fail(); }
 void device_normalise(const NormLaunch&, const NormForward&) { fail(); }
-void device_sum_gradients(const NormLaunch&, const NormBackward&, float*, const NormSums&) { fail(); }
+void device_sum_gradients(const NormLaunch&, const NormBackward&, const NormSums&) { fail(); }
 void device_input_gradient(const NormLaunch&, const NormBackward&) { fail(); }
 
 }  // namespace unstarve

@@ -47,8 +47,9 @@ torch::Tensor gpu_table(const torch::Tensor& x, const BatchNormState& state) {
   torch::Tensor table = torch::empty({kTableRows, x.size(1)}, x.options().dtype(torch::kFloat32));
   const NormLaunch launch = launch_of({x});
   const torch::Tensor parts = workspace_of(launch, x);
-  device_moments(launch, x.const_data_ptr(), parts.mutable_data_ptr<float>(),
-                 {.weight = state.weight.const_data_ptr<float>(),
+  device_moments(launch, x.const_data_ptr(),
+                 {.parts = parts.mutable_data_ptr<float>(),
+                  .weight = state.weight.const_data_ptr<float>(),
                   .bias = state.bias.const_data_ptr<float>(),
                   .running_mean = state.running_mean.mutable_data_ptr<float>(),
                   .running_var = state.running_var.mutable_data_ptr<float>(),
@@ -81,8 +82,9 @@ void gpu_gradients(const Saved& saved, const torch::Tensor& dy, Gradients& resul
                     .dx = result.dx.mutable_data_ptr(),
                     .coefficients = coefficients_of(saved.table),
                     .activation = saved.activation};
-  device_sum_gradients(launch, pass, parts.mutable_data_ptr<float>(),
-                       {.table = saved.table.const_data_ptr<float>(),
+  device_sum_gradients(launch, pass,
+                       {.parts = parts.mutable_data_ptr<float>(),
+                        .table = saved.table.const_data_ptr<float>(),
                         .dweight = result.dweight.mutable_data_ptr<float>(),
                         .dbias = result.dbias.mutable_data_ptr<float>(),
                         .coefficients = slopes.mutable_data_ptr<float>()});

@@ -29,10 +29,16 @@ Moments moments_of_ranks(const torch::Tensor& x, const SumOverRanks& sum) {
   return {all_mean.to(torch::kFloat32), all_variance.to(torch::kFloat32), total.item<double>()};
 }
 
+struct Synchronised {
+  const BatchNormState& state;
+  const SumOverRanks& sum;
+};
+
 class SynchronisedBatchNorm final : public torch::autograd::Function<SynchronisedBatchNorm> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
-                               const torch::Tensor& bias, const BatchNormState& state, const SumOverRanks& sum) {
+                               const torch::Tensor& bias, const Synchronised& over) {
+    const auto& [state, sum] = over;
     const Moments moments = moments_of_ranks(x, sum);
     state.running_mean.lerp_(moments.mean, state.momentum);
     state.running_var.lerp_(moments.variance * (moments.count / (moments.count - 1)), state.momentum);
@@ -73,7 +79,7 @@ class SynchronisedBatchNorm final : public torch::autograd::Function<Synchronise
 }  // namespace
 
 torch::Tensor synchronised_batch_norm(const torch::Tensor& x, const BatchNormState& state, const SumOverRanks& sum) {
-  return SynchronisedBatchNorm::apply(x, state.weight, state.bias, state, sum);
+  return SynchronisedBatchNorm::apply(x, state.weight, state.bias, Synchronised{state, sum});
 }
 
 }  // namespace unstarve

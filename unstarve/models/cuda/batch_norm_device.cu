@@ -34,14 +34,13 @@ template <int kCount, class T>
 __global__ void __launch_bounds__(NormGrid::kThreads) moments_kernel(NormGrid grid, const T* x, float* parts) {
   __shared__ float shared[kNormShared<kCount>];
   BlockTeam team;
-  moments_block<kCount>(team, grid, this_block(), x, shared, parts);
+  moments_block<kCount>(team, grid, this_block(), x, {shared, parts});
 }
 
-__global__ void __launch_bounds__(NormGrid::kJoinThreads)
-    join_moments_kernel(NormGrid grid, const float* parts, NormStatistics to) {
+__global__ void __launch_bounds__(NormGrid::kJoinThreads) join_moments_kernel(NormGrid grid, NormStatistics to) {
   __shared__ double shared[NormGrid::kJoinThreads];
   BlockTeam team;
-  join_moments_block(team, grid, static_cast<int>(blockIdx.x), parts, to, shared);
+  join_moments_block(team, grid, static_cast<int>(blockIdx.x), to, shared);
 }
 
 template <int kCount, class T>
@@ -55,14 +54,13 @@ __global__ void __launch_bounds__(NormGrid::kThreads)
     gradients_kernel(NormGrid grid, NormTensors<T> pass, float* parts) {
   __shared__ float shared[kNormShared<kCount>];
   BlockTeam team;
-  gradients_block<kCount>(team, grid, this_block(), pass, shared, parts);
+  gradients_block<kCount>(team, grid, this_block(), pass, {shared, parts});
 }
 
-__global__ void __launch_bounds__(NormGrid::kJoinThreads)
-    join_gradients_kernel(NormGrid grid, const float* parts, NormSums to) {
+__global__ void __launch_bounds__(NormGrid::kJoinThreads) join_gradients_kernel(NormGrid grid, NormSums to) {
   __shared__ double shared[2 * NormGrid::kJoinThreads];
   BlockTeam team;
-  join_gradients_block(team, grid, static_cast<int>(blockIdx.x), parts, to, shared);
+  join_gradients_block(team, grid, static_cast<int>(blockIdx.x), to, shared);
 }
 
 template <int kCount, class T>
@@ -103,12 +101,12 @@ cudaStream_t stream_of(const NormLaunch& launch) { return static_cast<cudaStream
 
 bool has_device_norm() noexcept { return true; }
 
-void device_moments(const NormLaunch& launch, const void* x, float* parts, const NormStatistics& statistics) {
+void device_moments(const NormLaunch& launch, const void* x, const NormStatistics& statistics) {
   start_kernels(launch, [&](auto element, auto count) {
     using T = decltype(element);
     moments_kernel<decltype(count)::kValue><<<blocks_of(launch.grid), NormGrid::kThreads, 0, stream_of(launch)>>>(
-        launch.grid, static_cast<const T*>(x), parts);
-    join_moments_kernel<<<launch.grid.join_blocks(), NormGrid::kJoinThreads, 0, stream_of(launch)>>>(launch.grid, parts,
+        launch.grid, static_cast<const T*>(x), statistics.parts);
+    join_moments_kernel<<<launch.grid.join_blocks(), NormGrid::kJoinThreads, 0, stream_of(launch)>>>(launch.grid,
                                                                                                      statistics);
   });
 }
@@ -121,13 +119,13 @@ void device_normalise(const NormLaunch& launch, const NormForward& pass) {
   });
 }
 
-void device_sum_gradients(const NormLaunch& launch, const NormBackward& pass, float* parts, const NormSums& sums) {
+void device_sum_gradients(const NormLaunch& launch, const NormBackward& pass, const NormSums& sums) {
   start_kernels(launch, [&](auto element, auto count) {
     using T = decltype(element);
     gradients_kernel<decltype(count)::kValue><<<blocks_of(launch.grid), NormGrid::kThreads, 0, stream_of(launch)>>>(
-        launch.grid, tensors_of<T>(pass, pass.g), parts);
+        launch.grid, tensors_of<T>(pass, pass.g), sums.parts);
     join_gradients_kernel<<<launch.grid.join_blocks(), NormGrid::kJoinThreads, 0, stream_of(launch)>>>(launch.grid,
-                                                                                                       parts, sums);
+                                                                                                       sums);
   });
 }
 
