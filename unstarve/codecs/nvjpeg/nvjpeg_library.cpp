@@ -72,8 +72,6 @@ std::string status_name(Status status) {
 
 }  // namespace nvjpeg
 
-NvjpegLibrary NvjpegLibrary::open(const std::string& path) { return open_first({path}); }
-
 NvjpegLibrary NvjpegLibrary::open_any(const std::vector<std::string>& wheels, const std::string& driver) {
   const char* const named = std::getenv("UNSTARVE_NVJPEG");
   if (named != nullptr && *named != '\0') return open_first({named}, driver);

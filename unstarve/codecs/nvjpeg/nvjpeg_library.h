@@ -54,8 +54,6 @@ struct Functions {
 
 class NvjpegLibrary {
  public:
-  // The library at `path`.
-  [[nodiscard]] static NvjpegLibrary open(const std::string& path);
   // The library at $UNSTARVE_NVJPEG. If that is not set, the first one that can be loaded of `wheels` (paths known to
   // the caller), then of libnvjpeg.so.13 and .12 in the loader's search path. `driver`: the latest CUDA version that
   // the device's driver supports, for example "12.4". Libraries of a later major version, according to their names, are

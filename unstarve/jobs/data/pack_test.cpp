@@ -219,11 +219,12 @@ TEST_CASE("the shuffle contains every record once; its order depends on the seed
 std::map<std::string, std::set<std::string>> split_keys(const std::string& source, const PackOptions& options) {
   const std::shared_ptr<const Dataset> data = open_dataset(source);
   const PackKeys keys(source);
-  const PackPlan plan(*data, keys, options);
+  PackPlan plan(*data, keys, options);
+  plan.cut(1, 10);  // shards of 10 records
   std::map<std::string, std::set<std::string>> split;
-  for (std::size_t s = 0; s < plan.split_names().size(); ++s) {
-    for (std::uint64_t position = 0; position < plan.split_records(s); ++position)
-      split[plan.split_names()[s]].insert(keys.key(data->record_location(plan.id(s, position))));
+  for (const PlannedShard& shard : plan.shards()) {
+    for (std::uint64_t position = shard.begin; position < shard.end; ++position)
+      split[plan.split_names()[shard.split]].insert(keys.key(data->record_location(plan.id(shard.split, position))));
   }
   return split;
 }

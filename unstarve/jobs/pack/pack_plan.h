@@ -38,7 +38,6 @@ class PackPlan {
 
   [[nodiscard]] const std::vector<PlannedShard>& shards() const { return shards_; }
   [[nodiscard]] std::vector<std::string> split_names() const;
-  [[nodiscard]] std::uint64_t split_records(std::size_t split) const { return splits_[split].ids.size(); }
   // The id of the record at `position` of a split.
   [[nodiscard]] std::uint64_t id(std::size_t split, std::uint64_t position) const;
   // Up to `count` ids, evenly spaced over all packed records.

@@ -188,12 +188,6 @@ IndexRecord IndexView::record(std::uint64_t id) const {
           load_little<std::int32_t>(p + 20), load_little<std::uint32_t>(p + 24), load_little<std::uint32_t>(p + 28)};
 }
 
-std::vector<std::string> IndexView::blob_names() const {
-  std::vector<std::string> names;
-  for (const Blobs& blobs : blobs_) names.push_back(blobs.name);
-  return names;
-}
-
 int IndexView::blob_kind(std::string_view name) const {
   for (std::size_t i = 0; i < blobs_.size(); ++i) {
     if (blobs_[i].name == name) return static_cast<int>(i);

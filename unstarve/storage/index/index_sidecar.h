@@ -85,10 +85,9 @@ class IndexView {
   [[nodiscard]] std::uint64_t size() const { return count_; }
   // Precondition: id < size().
   [[nodiscard]] IndexRecord record(std::uint64_t id) const;
-  [[nodiscard]] std::vector<std::string> blob_names() const;
   // The argument for blob(); -1 if the file has no blobs of that name.
   [[nodiscard]] int blob_kind(std::string_view name) const;
-  // Precondition: 0 <= kind < blob_names().size(), id < size(). Empty if the record has none.
+  // Preconditions: kind from blob_kind(), not -1; id < size(). Empty if the record has none.
   [[nodiscard]] std::span<const std::uint8_t> blob(int kind, std::uint64_t id) const;
   // Nothing if there is no such part.
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> part(std::string_view name) const;

@@ -93,13 +93,6 @@ int ImageFolder::reads_in_flight() const {
   });
 }
 
-std::size_t ImageFolder::memory_bytes() const {
-  std::size_t bytes =
-      listing_.bytes() + class_begin_.capacity() * sizeof(class_begin_[0]) + classes_.capacity() * sizeof(classes_[0]);
-  for (const std::string& name : classes_) bytes += name.capacity();
-  return bytes;
-}
-
 namespace {
 
 constexpr std::array<std::string_view, 5> kSplits = {"train", "test", "val", "valid", "validation"};

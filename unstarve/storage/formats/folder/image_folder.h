@@ -50,8 +50,6 @@ class ImageFolder final : public Dataset {
     return static_cast<std::int64_t>(class_of(id));
   }
 
-  // Bytes used for names and order, in memory or mapped.
-  [[nodiscard]] std::size_t memory_bytes() const;
   [[nodiscard]] const ImageListing& listing() const noexcept { return listing_; }
 
  private:

@@ -84,7 +84,6 @@ bool ImageListing::load(const std::string& file, int root) {
     if (!part || !is_made_by(*sidecar, kMadeBy)) return false;
     auto view = std::make_unique<const ListingView>(*part);
     if (!unchanged(root, view->folders(), view->links())) return false;
-    bytes_ = part->size();
     mark_index_used(file);
     mapped_ = std::move(sidecar);
     view_ = std::move(view);
@@ -100,7 +99,6 @@ void ImageListing::scan(int root, const std::string& path, const ListingOptions&
   const RootListing top = list_root(root, path);
   const std::vector<ClassFiles> lists = list_classes(root, path, top.classes);
   listing_ = listing_bytes(top.classes, lists, {&top.folder, 1}, top.links);
-  bytes_ = listing_.size();
   view_ = std::make_unique<const ListingView>(as_bytes(listing_));
 
   if (view_->files() < options.cache_from || view_->links().size() > options.max_links) return;

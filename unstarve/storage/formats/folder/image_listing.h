@@ -44,8 +44,6 @@ class ImageListing {
   // Why the cache could not be written, also emitted as a notice (notice.h); empty on success or if no cache is needed.
   // Waits for the background task; always empty in a child forked before the task finished.
   [[nodiscard]] std::string note() const;
-  // Size of the listing, in memory or mapped.
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   bool load(const std::string& file, int root);
@@ -55,7 +53,6 @@ class ImageListing {
   std::string listing_;
   std::shared_ptr<const IndexView> mapped_;
   std::unique_ptr<const ListingView> view_;
-  std::size_t bytes_ = 0;
   bool cached_ = false;
   std::string note_;
   std::unique_ptr<BackgroundTask> writing_;  // last: it uses the members above

@@ -1,6 +1,7 @@
 #include "unstarve/storage/formats/folder/listing_view.h"
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/crc32c.h"
@@ -69,6 +70,19 @@ TEST_CASE("a written listing reads back equal") {
   CHECK(view.folders() ==
         std::vector<SeenFolder>{sample.root[0], sample.files[0].folders[0], sample.files[0].folders[1]});
   CHECK(view.links() == std::vector<SeenLink>{sample.root_links[0], sample.files[2].links[0]});
+}
+
+TEST_CASE("the listing of many files takes their names and 8 bytes each") {
+  Sample sample;
+  const std::size_t empty = sample.bytes().size();
+  constexpr std::uint64_t kFiles = 5000;
+  constexpr std::size_t kName = sizeof "image_000000.jpg";  // with NUL
+  for (std::uint64_t i = 0; i < kFiles; ++i) {
+    char name[32];
+    std::snprintf(name, sizeof name, "image_%06d.jpg", static_cast<int>(i));
+    sample.add(i % 3, name);
+  }
+  CHECK(sample.bytes().size() <= empty + kFiles * (kName + 8) + 8);
 }
 
 TEST_CASE("an empty listing reads back") {
