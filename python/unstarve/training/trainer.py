@@ -203,7 +203,8 @@ class Trainer:
         Returns:
             The history, as `unstarve train --json`: steps, samples, seconds, samples_per_s, data_wait, loss_first,
             loss_last, accuracy, val_loss (None without validation), epochs (None without len(loader)), points (step,
-            seconds, loss, learning_rate, data_wait, samples_per_s) and evaluations (step, seconds, accuracy, loss).
+            seconds, loss, learning_rate, data_wait, samples_per_s) and evaluations (step, seconds, accuracy, loss,
+            accuracy_top5, which is None with up to 5 classes).
 
         Raises:
             ArgumentError: Another run trains the same parameters, no step is left after `resume`, or `checkpoint_dir`
@@ -250,6 +251,8 @@ class Trainer:
                 self._module.zero_grad(set_to_none=True)
 
     def _trained(self, training: _core.Training, resumed: str) -> dict[str, Any]:
+        if not self._folder and (ranks.joined() or (0,))[0] == 0:
+            notices.warn("Trainer: no checkpoints of this run are saved; to save them, use checkpoint_dir='run'")
         batches = self._batches(self._loader, endless=True)
         plan = _core.TrainPlan()
         if resumed:

@@ -42,6 +42,19 @@ def test_a_module_learns():
         assert (module(images).argmax(1) == labels).float().mean().item() == pytest.approx(history["accuracy"])
 
 
+def test_an_evaluation_of_more_than_five_classes_has_a_top_5_accuracy():
+    torch.manual_seed(4)
+    data = [(torch.rand(16, 3, 16, 16), torch.randint(0, 8, (16,))) for _ in range(4)]
+    module = support.Small(classes=8).eval()
+    history = trainer(module, data, data, classes=8, epochs=1).fit()
+    with torch.no_grad():
+        best = torch.cat([module(images).topk(5).indices for images, _ in data])
+    expected = (best == torch.cat([labels for _, labels in data])[:, None]).any(1).float().mean().item()
+    assert history["evaluations"][-1]["accuracy_top5"] == pytest.approx(expected) and 0.3 < expected < 1
+    few = trainer(support.Small(), support.batches(), support.batches(seed=5), epochs=1).fit()
+    assert few["evaluations"][-1]["accuracy_top5"] is None
+
+
 @pytest.mark.parametrize("channels_last", [True, False])
 def test_losses_and_weights_are_those_of_a_loop_with_torch_optim(channels_last):
     ours, theirs = support.Small(), support.Small()

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import warnings
 
 import pytest
 
@@ -225,6 +226,7 @@ def lazy():
     ({"epochs": None}, "neither epochs nor minutes"),
     ({"epochs": -1}, r"Trainer\(epochs\): found -1; expected a number of 0 or more"),
     ({"target": 0.5}, "found no validation data"),
+    ({"graph": "always"}, r"Trainer\(graph\): found 'always'; expected one of auto, on, off"),
     ({"device": "emulated"}, r"Trainer\(device\): found 'emulated'; expected 'cpu', 'cuda'"),
     ({"device": "meta"}, r"Trainer\(device\): found meta"),
     ({"momentum": 2}, r"Trainer\(momentum\): found 2; expected at least 0 and less than 1"),
@@ -252,9 +254,22 @@ def test_unknown_arguments_are_answered_with_what_to_use(name, instead):
         trainer(**{name: 1})
 
 
+def test_a_graph_on_a_cpu_is_an_error():
+    with pytest.raises(un.errors.ArgumentError, match="graph is on, but .*: the device is the CPU"):
+        trainer(graph="on").fit()
+
+
+def test_a_run_without_checkpoints_says_so(tmp_path):
+    with pytest.warns(un.DataWarning, match="no checkpoints of this run are saved; to save them, use checkpoint_dir="):
+        trainer().fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trainer(checkpoint_dir=tmp_path / "run").fit()
+
+
 def test_the_arguments_are_the_settings_of_the_program():
     values = _core.TrainSettings({}).values()
-    of_the_zoo = {"model", "classes", "image_size", "evaluation_size", "device", "seed", "sync_batch_norm", "graph",
+    of_the_zoo = {"model", "classes", "image_size", "evaluation_size", "device", "seed", "sync_batch_norm", "resident",
                   "fused_batch_norm", "norm_bias_rate", "whitening_epochs"}
     assert {*Settings.__annotations__} == {name for name in values if not name.startswith("progressive")} - of_the_zoo
     given = {"optimiser": "lars", "step_at": [0.5], "nesterov": False, "clip_norm": 3, "seed": 2**40}
