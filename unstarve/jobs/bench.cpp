@@ -166,6 +166,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   result.settings = settings;
   result.settings.pipeline.execution.threads = rig.loader().threads();
   result.target = options.target;
+  result.nominal_step_ns = rig.nominal_step_ns();
   BenchFigures& figures = result.figures;
   figures.usable_cores = usable_cores;
 

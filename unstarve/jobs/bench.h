@@ -50,12 +50,13 @@ struct BenchResult {
   double copy_gb_per_s = 0;
   int rounds = 0;
   BenchRounds rates;
-  double seconds = 0;               // that the measurement took
-  double step_s = 0;                // of the first training step after warming up
-  Profile profile;                  // of the joint runs
-  std::vector<RecordedSpan> spans;  // of the parts, with their rates; seconds since warming up began
-  std::vector<StepParts> steps;     // of the joint runs; begin_ns is relative, too
-  RecordedCounter stages;           // loader threads that are busy with each stage, in the joint runs
+  double seconds = 0;                // that the measurement took
+  std::int64_t nominal_step_ns = 0;  // of an emulated accelerator; 0: a network
+  double step_s = 0;                 // of the first training step after warming up
+  Profile profile;                   // of the joint runs
+  std::vector<RecordedSpan> spans;   // of the parts, with their rates; seconds since warming up began
+  std::vector<StepParts> steps;      // of the joint runs; begin_ns is relative, too
+  RecordedCounter stages;            // loader threads that are busy with each stage, in the joint runs
 };
 
 inline constexpr std::size_t kMostListedSteps = 5000;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/jobs/bench.h"
@@ -57,24 +58,32 @@ std::vector<double> of_steps(const BenchResult& r, const Part& part_ns) {
   return seconds;
 }
 std::int64_t idle_ns(const StepParts& step) { return step.wait_ns + step.copy_ns; }
+// The time by which an emulated accelerator was late, since its thread had no core: no work, as for the utilisation.
+std::int64_t late_ns(const BenchResult& r, const StepParts& step) {
+  return r.nominal_step_ns > 0 ? std::max<std::int64_t>(step.compute_ns - r.nominal_step_ns, 0) : 0;
+}
 
 // The time in which the network, or the accelerator, does not compute.
 struct BenchLoss {
   const char* cause;
-  bool data;              // the loader is the cause
+  const char* change;     // "": depends on the figures
   double seconds, share;  // of the joint runs
 };
 std::vector<BenchLoss> losses_of(const BenchResult& r) {
-  double wait = 0, copy = 0, whole = 0;
+  double wait = 0, copy = 0, late = 0, whole = 0;
   for (const StepParts& step : r.steps) {
     wait += seconds_of(step.wait_ns);
     copy += seconds_of(step.copy_ns);
+    late += seconds_of(late_ns(r, step));
     whole += seconds_of(step.total_ns());
   }
   if (whole <= 0) return {};
-  std::vector<BenchLoss> losses{{"waiting for data", true, wait, wait / whole},
-                                {r.target.cuda() ? "copy and launch" : "copy", false, copy, copy / whole}};
-  if (copy > wait) std::swap(losses[0], losses[1]);
+  std::vector<BenchLoss> losses{
+      {"waiting for data", "", wait, wait / whole},
+      {r.target.cuda() ? "copy and launch" : "copy",
+       "send uint8 pixels from pinned memory: output.type: uint8, execution.pinned: true", copy, copy / whole},
+      {"no core for the emulation", "leave a core to the consumer: fewer execution.threads", late, late / whole}};
+  std::ranges::stable_sort(losses, std::ranges::greater(), &BenchLoss::seconds);
   return losses;
 }
 
@@ -95,8 +104,8 @@ std::vector<ReportFinding> findings_of(const BenchResult& r) {
         loss.seconds, loss.seconds / loss.share, r.steps.size(), format_rate(f.storage), format_rate(f.loader),
         format_rate(f.copy), parts_of_bench(r)[3].name, format_rate(f.network));
     const bool others = f.usable_cores > 0 && f.other_cores >= kOthersShare * f.usable_cores;
-    finding.change = others       ? "measure again when no other program uses the cores"
-                     : !loss.data ? "send uint8 pixels from pinned memory: output.type: uint8, execution.pinned: true"
+    finding.change = others              ? "measure again when no other program uses the cores"
+                     : *loss.change != 0 ? loss.change
                      : r.verdict.bottleneck == Bottleneck::kStorage
                          ? "increase execution.read_ahead, pack the files (unstarve pack), or cache them (cache.what)"
                          : "try all optimisations of the loader on these data: unstarve tune";
@@ -207,7 +216,8 @@ std::vector<BarChart> bars_of_bench(const BenchResult& r) {
           plain_bar(loss.cause, loss.seconds, fmt::format("{:.2f} s, {}", loss.seconds, format_percent(loss.share))));
   }
   charts.push_back(std::move(lost));
-  charts.push_back(step_histogram(of_steps(r, idle_ns), "Idle time per step, all together: number of steps"));
+  charts.push_back(step_histogram(of_steps(r, [&](const StepParts& each) { return idle_ns(each) + late_ns(r, each); }),
+                                  "Idle time per step, all together: number of steps"));
   std::erase_if(charts, [](const BarChart& chart) { return chart.bars.empty(); });
   return charts;
 }
@@ -254,14 +264,11 @@ Report report_of(const BenchResult& r, const std::string& command) {
                    {format_percent(f.data_wait), "of the time is spent waiting for data"}};
   if (r.verdict.overlap > 0)
     section.tiles.push_back({format_percent(r.verdict.overlap), "of the slowest part's rate is reached together"});
-  if (r.steps.size() >= 2) {
-    std::vector<double> utilisation;
-    for (const StepParts& step : r.steps) {
-      const double whole = seconds_of(std::max<std::int64_t>(step.total_ns(), 1));
-      utilisation.push_back(std::min(1.0, seconds_of(step.compute_ns) / whole));
-    }
-    section.tiles[1].label += fmt::format(" (steps: {} to {} in 80 %)", format_percent(quantile(utilisation, 0.1)),
-                                          format_percent(quantile(utilisation, 0.9)));
+  if (r.profile.utilisation.size() >= 2) {
+    std::vector<double> shares;
+    for (const UtilisationPoint& point : r.profile.utilisation) shares.push_back(point.utilisation);
+    section.tiles[1].label += fmt::format(" ({} to {} in 80 % of the intervals)", format_percent(quantile(shares, 0.1)),
+                                          format_percent(quantile(shares, 0.9)));
   }
   section.findings = findings_of(r);
   section.notes = {fmt::format("{} round{} in {}; {:.1f} of {} usable cores were busy with the loader alone.", r.rounds,
