@@ -33,7 +33,7 @@ struct PythonStacks {
   std::string missing;       // why there are none; empty: there are
   double seconds = 0;        // in which all stacks were recorded
   double interpreter_s = 0;  // in which those with the interpreter's lock were recorded
-  int processes = 0;         // of loaders that were recorded
+  int processes = 0;         // workers of the loader that the recorded ones represent
   std::vector<CodeLine> lines;
   std::vector<StackUse> stacks;  // most time first; limited
 };

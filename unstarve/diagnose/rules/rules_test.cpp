@@ -208,14 +208,14 @@ TEST_CASE("slow reads of the main thread: other threads could do all that loads 
   RunFinding finding = findings_of(profile)[0];
   CHECK(finding.rule == "slow-reads");
   CHECK(finding.gain.gain == Approx(1 / (0.8 / 16 + 0.2)));  // only the waits are known
-  CHECK(finding.gain.high == Approx(5));
+  CHECK(finding.gain.high > 5);
   record(profile, {{kMainThread, "readinto", "/usr/lib/python3.11/socket.py", 8, 0},
                    {kMainThread, "load", "PIL/ImageFile.py", 1.2, 0},
                    {kMainThread, "f", "torch/nn.py", 0.8, 0}});
   finding = findings_of(profile)[0];
   CHECK(finding.gain.gain == Approx(1 / (0.8 / 16 + 0.12 / (0.85 * 8) + 0.08)));
-  CHECK(finding.gain.low == Approx(1 / (0.8 / 16 + 0.12 + 0.08)));
-  CHECK(finding.gain.high == Approx(1 / 0.08));
+  CHECK(finding.gain.low < 1 / (0.8 / 16 + 0.12 + 0.08));
+  CHECK(finding.gain.high > 1 / 0.08);
   profile.machine.affinity_cores = 2;
   profile.machine.busy_cores = 1.9;  // no core is left for the other threads
   CHECK(findings_of(profile).back().gain.gain == Approx(1 / (0.8 / 16 + 0.12 + 0.08)));
@@ -245,7 +245,7 @@ TEST_CASE("many small files") {
   };
   CHECK(without({100, 80, 60, 720'000}) == Names{"slow-reads"});    // large files among them
   CHECK(without({100, 30, 95, 1'140'000}) == Names{"slow-reads"});  // one after the other, in pieces
-  CHECK(without({8, 8, 8, 96'000}) == Names{"slow-reads"});         // few looks
+  CHECK(without({4, 4, 4, 48'000}) == Names{"slow-reads"});         // few looks
   for (ProcessUse& use : profile.processes) use.main_thread.waits.network_s = use.main_thread.waits.file_s + 1;
   CHECK(found(profile) == Names{"slow-reads"});  // most of the time, of a server
   for (ProcessUse& use : profile.processes) use.main_thread.waits = {};
@@ -256,6 +256,8 @@ TEST_CASE("many small files") {
   profile.processes[0].file_looks = {50, 50, 50, 600'000};
   CHECK(found(profile) == Names{"small-files", "slow-reads"});
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.6));
+  profile.machine.busy_cores = 8;  // it needs no further core
+  CHECK(findings_of(profile)[0].rule == "small-files");
 }
 
 TEST_CASE("large images") {

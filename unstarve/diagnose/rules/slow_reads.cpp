@@ -28,6 +28,9 @@ GainPrediction gain_of(const RunProfile& profile, double lost) {
   gain.gain = 1 / (waits / kReads + works / std::min(cores, kReads) + rest);
   gain.low = 1 / (waits / kReads + works + rest);
   gain.high = std::max(std::min(gain_without(loading).gain, gain_by_cores(profile).high), gain.gain);
+  const GainPrediction sampled = gain_without(waits, steady_seconds(profile));
+  gain.low = std::max(gain.low * sampled.low / sampled.gain, 1.0);
+  gain.high *= sampled.high / sampled.gain;
   return gain;
 }
 

@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::int64_t kFewestLooks = 20;
+constexpr std::int64_t kFewestLooks = 10;
 constexpr double kSmall = 0.8;    // of the looks
 constexpr double kChanged = 0.5;  // a large file is read by several calls
 
@@ -43,8 +43,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "pack the files into shards of ArrayRecord, and read these by grain.ArrayRecordDataSource(files), or by "
       "unstarve.open() after unstarve pack",
       "unstarve pack FOLDER, then open the packed file"};
-  // The storage may not deliver the bytes faster.
-  finding.gain.gain = least_of(gain_by_cores(profile), gain_without(reads.lost)).gain;
+  // The storage may not deliver the bytes faster. The main thread needs no further core to wait less.
+  const GainPrediction without = gain_without(reads.lost);
+  finding.gain.gain = reads.workers ? least_of(gain_by_cores(profile), without).gain : without.gain;
   finding.lost = std::max(lost_by(finding.gain), 0.01);
   return finding;
 }
@@ -54,7 +55,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 extern const Rule kSmallFiles;
 const Rule kSmallFiles{
     "small-files",
-    "as slow-reads, for files; and of 20 or more looks at threads that read a file, 80 % found one of "
+    "as slow-reads, for files; and of 10 or more looks at threads that read a file, 80 % found one of "
     "at most 256 KiB, and 50 % another one than the thread's look before",
     find};
 
