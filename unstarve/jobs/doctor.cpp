@@ -195,7 +195,7 @@ std::string to_text(const DoctorResult& result) {
   for (const DoctorFinding& finding : result.findings) {
     text += fmt::format("  {}: {}\n", finding.topic, printable(finding.found));
     text += fmt::format("    {}\n", printable(finding.advice));
-    if (!finding.command.empty()) text += fmt::format("    $ {}\n", printable(finding.command));
+    text += fmt::format("    $ {}\n", printable(finding.command));
   }
   return text;
 }

@@ -54,7 +54,7 @@ TEST_CASE("JSON contains build, machine, devices, GPU states, Python and finding
   CHECK(json["python"]["pillow_turbo"] == true);
   REQUIRE(json["findings"].size() == 4);
   CHECK(json["findings"][3]["topic"] == "bfloat16");
-  CHECK(json["findings"][3]["command"].is_null());
+  CHECK(json["findings"][3]["command"] == "unstarve train DATA --precision float32");
 }
 
 TEST_CASE("what is missing is null in JSON and named in text", "[doctor]") {

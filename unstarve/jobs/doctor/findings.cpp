@@ -17,11 +17,14 @@ void check_instructions(const MachineFacts& machine, DoctorFindings& findings) {
   if (machine.instruction_sets.empty()) return;  // unknown
   if (!machine.has("avx2") && !machine.has("neon")) {
     findings.push_back({"instructions", "the CPU has neither AVX2 nor NEON",
-                        "image operations are several times slower than on a CPU with AVX2 or NEON", ""});
+                        "image operations are several times slower than on a CPU with AVX2 or NEON",
+                        "virt-xml DOMAIN --edit --cpu host-passthrough   (on the host of a virtual machine; others "
+                        "require another CPU)"});
   }
   if (!machine.has("avx512_bf16") && !machine.has("amx_bf16") && !machine.has("neon_bf16")) {
     findings.push_back({"bfloat16", "the CPU has no bfloat16 instructions",
-                        "mixed precision on the CPU is emulated and slower: train in float32", ""});
+                        "mixed precision on the CPU is emulated and slower: train in float32",
+                        "unstarve train DATA --precision float32"});
   }
 }
 
@@ -48,10 +51,14 @@ void check_pillow(const PythonFacts& python, const MachineFacts& machine, Doctor
                                     shell_quoted(python.interpreter))});
   }
   if (!python.pillow_simd && machine.has("avx2")) {
-    findings.push_back({"pillow", name + " resizes without AVX2",
-                        "in programs that use it, un.decode() and un.resize() can replace Image.open() and resize(); "
-                        "loaders of unstarve do not use Pillow",
-                        ""});
+    findings.push_back(
+        {"pillow", name + " resizes without AVX2",
+         "programs that use it resize more slowly: replace it by pillow-simd, which is compiled here with "
+         "the headers of libjpeg and zlib, or Image.open() and resize() by un.decode() and un.resize(); "
+         "loaders of unstarve do not use Pillow",
+         fmt::format("{0} -m pip uninstall --yes pillow && CC=\"cc -mavx2\" {0} -m pip install "
+                     "--no-binary pillow-simd pillow-simd",
+                     shell_quoted(python.interpreter))});
   }
 }
 
@@ -79,7 +86,7 @@ std::string uring_remedy(int error) {
              "that return ENOSYS)";
     case ENOMEM: return "ulimit -l unlimited   (docker run --ulimit memlock=-1)";
     case EMFILE: return "ulimit -n 65536   (docker run --ulimit nofile=65536)";
-    default: return "";
+    default: return "sysctl kernel.io_uring_disabled   (0: allowed; docker: a seccomp profile may forbid it)";
   }
 }
 
@@ -92,14 +99,16 @@ void check_reading(int uring_error, DoctorFindings& findings) {
 
 void check_modules(const BuildFacts& build, DoctorFindings& findings) {
   if (!build.libtorch_problem.empty()) {
-    findings.push_back({"libtorch", "libtorch cannot be loaded: training is unavailable", build.libtorch_problem, ""});
+    findings.push_back({"libtorch", "libtorch cannot be loaded: training is unavailable", build.libtorch_problem,
+                        std::string(kInstallTorch)});
   } else if (build.libtorch.empty()) {
     findings.push_back({"libtorch", "this build has no libtorch",
                         "networks cannot be trained or measured; data, loading and emulated accelerators work",
                         "make setup build"});
   }
   if (!build.arrow_problem.empty())
-    findings.push_back({"parquet", "Arrow cannot be loaded: Parquet is unavailable", build.arrow_problem, ""});
+    findings.push_back({"parquet", "Arrow cannot be loaded: Parquet is unavailable", build.arrow_problem,
+                        "pip install --force-reinstall pyarrow"});
 }
 
 }  // namespace

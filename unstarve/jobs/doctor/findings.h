@@ -14,7 +14,7 @@ struct DoctorFinding {
   std::string topic;    // "cores", "shm", "gpu", ...
   std::string found;    // the fact
   std::string advice;   // its effect and the fix
-  std::string command;  // that applies the fix; empty if a single command is not enough
+  std::string command;  // that applies the fix, or begins it
 };
 using DoctorFindings = std::vector<DoctorFinding>;
 

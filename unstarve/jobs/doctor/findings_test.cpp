@@ -22,7 +22,12 @@ template <class Change>
 DoctorFindings found_with(const Change& change) {
   DoctorFacts facts = testing::good_facts();
   change(facts);
-  return find_problems(facts);
+  DoctorFindings findings = find_problems(facts);
+  for (const DoctorFinding& finding : findings) {
+    INFO(finding.topic);
+    CHECK_FALSE(finding.command.empty());
+  }
+  return findings;
 }
 
 template <class Change>
@@ -81,8 +86,9 @@ TEST_CASE("libraries that lack the instruction sets of the CPU", "[doctor]") {
   const DoctorFinding turbo = one_with([](Facts& f) { f.python.pillow_turbo = false; });
   CHECK(turbo.found == "Pillow 9.5.0 of /usr/bin/python3 decodes JPEG without libjpeg-turbo");
   CHECK(turbo.command == "/usr/bin/python3 -m pip install --force-reinstall --only-binary :all: pillow");
-  CHECK(one_with([](Facts& f) { f.python.pillow_simd = false; }).found ==
-        "Pillow 9.5.0 of /usr/bin/python3 resizes without AVX2");
+  const DoctorFinding simd = one_with([](Facts& f) { f.python.pillow_simd = false; });
+  CHECK(simd.found == "Pillow 9.5.0 of /usr/bin/python3 resizes without AVX2");
+  CHECK_THAT(simd.command, Contains("/usr/bin/python3 -m pip install") && Contains("pillow-simd"));
   CHECK(topics_with([](Facts& f) {
           f.python.pillow_simd = false;
           f.machine.instruction_sets = {"neon", "neon_bf16"};
@@ -202,7 +208,7 @@ TEST_CASE("an unavailable io_uring is reported with the reason of the kernel and
   CHECK_THAT(finding(ENOSYS).command, Contains("Linux 5.6"));
   CHECK_THAT(finding(ENOMEM).command, Contains("ulimit -l"));
   CHECK_THAT(finding(EMFILE).command, Contains("ulimit -n"));
-  CHECK(finding(EIO).command.empty());  // unknown errors have no suggested fix
+  CHECK_THAT(finding(EIO).command, Contains("sysctl kernel.io_uring_disabled"));
 }
 
 TEST_CASE("missing parts of the build are reported", "[doctor]") {

@@ -90,7 +90,8 @@ constexpr GpuProblem kGpuProblems[] = {
      "nvidia-smi -i {} -q -d PERFORMANCE,TEMPERATURE,POWER"},
     {"gpu clock", describe_clock_setting, "the GPU computes more slowly: remove the setting",
      "sudo nvidia-smi -i {0} -rgc && sudo nvidia-smi -i {0} -rac"},
-    {"power limit", describe_power, "the GPU computes more slowly under full load: restore the default", ""},
+    {"power limit", describe_power, "the GPU computes more slowly under full load: restore the default",
+     "sudo nvidia-smi -i {} -pl {:.0f}"},
     {"pcie link", describe_link,
      "batches are copied to the GPU more slowly: use a slot with all lanes, check the card's seat and the firmware's "
      "settings. The link under load is shown by",
@@ -107,9 +108,8 @@ void check_gpu_states(const GpuStates& states, DoctorFindings& findings) {
   for (const GpuProblem& problem : kGpuProblems) {
     for (const auto& [text, gpus] : group(states, problem.describe)) {
       const std::string numbers = fmt::format("{}", fmt::join(gpus, ","));
-      std::string command = fmt::format(fmt::runtime(problem.command), numbers);
-      if (problem.describe == describe_power)
-        command = fmt::format("sudo nvidia-smi -i {} -pl {:.0f}", numbers, states.gpus[gpus[0]].power_limit_default_w);
+      const double power_w = states.gpus[gpus[0]].power_limit_default_w;
+      std::string command = fmt::format(fmt::runtime(problem.command), numbers, power_w);
       findings.push_back({problem.topic,
                           fmt::format("{} {}: {}", gpus.size() == 1 ? "GPU" : "GPUs", fmt::join(gpus, ", "), text),
                           problem.advice, std::move(command)});
@@ -171,7 +171,8 @@ void check_devices(const DoctorFacts& facts, DoctorFindings& findings) {
                         "unstarve bench DATA --device emulated:h100-resnet50"});
   } else if (!build.libtorch.empty() && !build.libtorch_cuda) {
     findings.push_back({"gpu", "the machine has a GPU, but libtorch " + build.libtorch + " of this build has no CUDA",
-                        "networks train on the CPU only: build with a CUDA variant of torch", ""});
+                        "networks train on the CPU only: build with a CUDA variant of torch, as PyPI has it for x86",
+                        "pip install --force-reinstall torch && make build"});
   }
 }
 

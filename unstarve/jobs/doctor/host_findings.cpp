@@ -95,7 +95,9 @@ void check_limit(const MachineFacts& machine, DoctorFindings& findings) {
                                 : "";
   if (machine.memory_available_bytes > 0 && machine.memory_available_bytes < kEnoughMemory) {
     findings.push_back({"memory", format_bytes(machine.memory_available_bytes) + " of memory available" + limit,
-                        "training may run out of memory: use a smaller batch size, or raise the limit", ""});
+                        "training may run out of memory: use a smaller batch size, limit the loader, or raise "
+                        "the limit",
+                        "unstarve train DATA --batch 32 --memory-limit 1GiB"});
   }
   if (machine.memory_limit_bytes > 0 && machine.memory_limit_bytes < machine.memory_bytes / 2) {
     const bool engine = machine.container == "docker" || machine.container == "podman";
@@ -105,7 +107,9 @@ void check_limit(const MachineFacts& machine, DoctorFindings& findings) {
                      format_bytes(machine.memory_bytes)),
          "cached files count too: larger data are read again in every epoch, and programs that size their caches by "
          "the memory of the machine are killed",
-         engine ? machine.container + " update --memory=SIZE --memory-swap=SIZE CONTAINER" : ""});
+         engine
+             ? machine.container + " update --memory=SIZE --memory-swap=SIZE CONTAINER"
+             : "sudo systemctl set-property UNIT MemoryMax=SIZE   (kubernetes: resources.limits.memory of the pod)"});
   }
   if (machine.killed_for_memory > 0) {
     findings.push_back(
