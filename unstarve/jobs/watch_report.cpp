@@ -47,14 +47,14 @@ std::vector<std::vector<std::string>> gpu_rows(const RunProfile& profile) {
     return value > 0 ? fmt::format("{:.0f} of {:.0f} {}", value, most, unit) : std::string("-");
   };
   for (const GpuUse& gpu : profile.gpus) {
-    if (gpu.looks == 0 && !gpu.used && gpu.missing.empty()) continue;
+    if (gpu.samples == 0 && !gpu.used && gpu.missing.empty()) continue;
     std::string utilisation = gpu.missing.empty() ? "not used" : "unknown";
-    if (gpu.looks > 0) {
+    if (gpu.samples > 0) {
       utilisation = fmt::format("{:.0f} % ({:.0f} to {:.0f} %)", 100 * gpu.utilisation_p50, 100 * gpu.utilisation_p10,
                                 100 * gpu.utilisation_p90);
     }
     rows.push_back({fmt::format("{} {}", gpu.index, gpu.name), utilisation,
-                    gpu.looks > 0 ? format_percent(gpu.idle_share) : "-", memory_text(gpu.peak_memory_bytes),
+                    gpu.samples > 0 ? format_percent(gpu.idle_share) : "-", memory_text(gpu.peak_memory_bytes),
                     of(gpu.clock_mhz, gpu.clock_most_mhz, "MHz"), of(gpu.power_w, gpu.power_limit_w, "W")});
   }
   return rows;
@@ -176,14 +176,14 @@ FiguresTable threads_table(const RunProfile& profile) {
 
 FiguresTable gpus_table(const RunProfile& profile) {
   FiguresTable table{"GPUs: utilisation is the median (10th to 90th percentile) of the share of time with a kernel",
-                     {"GPU", "utilisation", "looks without kernel", "memory", "clock while busy", "power", "slowdowns"},
+                     {"GPU", "utilisation", "samples without kernel", "memory", "clock while busy", "power", "slowdowns"},
                      {},
                      false,
                      true};
   table.rows = gpu_rows(profile);
   auto row = table.rows.begin();
   for (const GpuUse& gpu : profile.gpus) {
-    if (gpu.looks == 0 && !gpu.used && gpu.missing.empty()) continue;
+    if (gpu.samples == 0 && !gpu.used && gpu.missing.empty()) continue;
     std::string slowdowns;
     for (const GpuSlowdownUse& slowdown : gpu.slowdowns)
       slowdowns +=
@@ -195,13 +195,13 @@ FiguresTable gpus_table(const RunProfile& profile) {
 
 // How often each utilisation was seen.
 FiguresTable utilisation_table(const std::vector<GpuUse>& gpus) {
-  FiguresTable table{"Share of the looks by utilisation of the GPU", {"GPU"}, {}, true, true};
+  FiguresTable table{"Share of the samples by utilisation of the GPU", {"GPU"}, {}, true, true};
   for (std::size_t bin = 0; bin < kUtilisationBins; ++bin) table.columns.push_back(fmt::format("{} %", 10 * bin));
-  table.columns.push_back("looks");
+  table.columns.push_back("samples");
   for (const GpuUse& gpu : gpus) {
     std::vector<std::string> row{std::to_string(gpu.index)};
     for (const double share : gpu.utilisation_shares) row.push_back(format_percent(share));
-    row.push_back(std::to_string(gpu.looks));
+    row.push_back(std::to_string(gpu.samples));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -230,9 +230,9 @@ std::vector<ReportTile> tiles_of(const RunProfile& profile) {
   if (!profile.steps.source.empty())
     tiles.push_back({fmt::format("{:.2f}", profile.steps.rate), "steps per second, by " + profile.steps.source});
   for (const GpuUse& gpu : gpus_of_program(profile.gpus)) {
-    if (gpu.looks == 0) continue;
+    if (gpu.samples == 0) continue;
     tiles.push_back({format_percent(gpu.utilisation_p50),
-                     fmt::format("median utilisation of GPU {} ({} to {} in 80 % of the looks)", gpu.index,
+                     fmt::format("median utilisation of GPU {} ({} to {} in 80 % of the samples)", gpu.index,
                                  format_percent(gpu.utilisation_p10), format_percent(gpu.utilisation_p90))});
     break;  // the table has the others
   }
@@ -296,7 +296,7 @@ std::string to_text(const WatchResult& result) {
       "\nwatched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks; {:.1f} of {} cores "
       "were busy; pressure: "
       "CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
-      profile.watching.seconds, profile.watching.looks,
+      profile.watching.seconds, profile.watching.samples,
       100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
       machine.busy_cores, machine.affinity_cores, 100 * machine.cpu_pressure, 100 * machine.io_pressure,
       100 * machine.memory_pressure);
@@ -335,7 +335,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   section.findings = report_findings(result.findings);
   section.notes.push_back(fmt::format(
       "Watched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks.{}",
-      profile.watching.seconds, profile.watching.looks,
+      profile.watching.seconds, profile.watching.samples,
       100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
       profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
   if (const SufficientMachine enough = sufficient_machine(profile);

@@ -44,7 +44,7 @@ def test_an_idle_gpu(begun, folder):
     (gpu,) = result["profile"]["gpus"]
     assert gpu["name"] == "NVIDIA H100 80GB HBM3"
     assert gpu["used"]
-    assert gpu["looks"] >= 20
+    assert gpu["samples"] >= 20
     assert gpu["utilisation_p50"] == 0
     assert gpu["idle_share"] == pytest.approx(0.75, abs=0.05)
     assert sum(gpu["utilisation_shares"]) == pytest.approx(1)
@@ -66,7 +66,7 @@ def test_an_idle_gpu(begun, folder):
     page = (folder / "report.html").read_text()
     assert "median utilisation of GPU 0" in page
     assert "GPU utilisation, %" in page
-    assert "Share of the looks by utilisation of the GPU" in page
+    assert "Share of the samples by utilisation of the GPU" in page
     assert result["profile"]["watching"]["cpu_s"] < 0.03 * result["profile"]["watching"]["seconds"]
 
 
@@ -92,7 +92,7 @@ LOST = PROGRAM.replace("print(\"trained", "open(os.environ['NVML_STAND_IN_SCRIPT
 @pytest.mark.begin(run=lambda folder: watch(folder, "utilisation 95\n", seconds=3, program=LOST))
 def test_a_gpu_that_is_lost_during_the_run(begun):
     run, result = begun
-    assert result["profile"]["gpus"][0]["looks"] > 5
+    assert result["profile"]["gpus"][0]["samples"] > 5
     assert "the utilisation of GPU 0 is unknown:" in run.stderr
 
 

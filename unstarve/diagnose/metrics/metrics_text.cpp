@@ -119,7 +119,7 @@ void add_gpus(Metrics& metrics, const RunProfile& profile) {
   };
   each("gpu_utilisation_ratio", "Median share of time in which a kernel ran, since the first one.",
        [](const GpuUse& gpu) { return gpu.utilisation_p50; });
-  each("gpu_idle_ratio", "Share of the looks at which no kernel had run.",
+  each("gpu_idle_ratio", "Share of the samples at which no kernel had run.",
        [](const GpuUse& gpu) { return gpu.idle_share; });
   each("gpu_peak_memory_bytes", "Memory that was used at most.",
        [](const GpuUse& gpu) { return static_cast<double>(gpu.peak_memory_bytes); });

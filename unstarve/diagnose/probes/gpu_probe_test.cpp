@@ -36,7 +36,7 @@ std::vector<GpuLook> looks_at(double utilisation, int clock_mhz = 1980, std::vec
 TEST_CASE("looks at a GPU become percentiles and shares") {
   GpuRecorder recorder(two_gpus(), "/no/such/root");
   for (int i = 0; i < 50; ++i) recorder.add(looks_at(0, 210));  // the program has not begun
-  CHECK(recorder.use()[0].looks == 0);
+  CHECK(recorder.use()[0].samples == 0);
   CHECK(recorder.take_utilisation() == -1);
   recorder.add(looks_at(1, 1500));
   for (int i = 1; i < 100; ++i) {
@@ -47,7 +47,7 @@ TEST_CASE("looks at a GPU become percentiles and shares") {
   }
   const GpuUse use = recorder.use()[0];
   CHECK(use.name == "NVIDIA H100");
-  CHECK(use.looks == 100);
+  CHECK(use.samples == 100);
   CHECK(use.utilisation_p10 == 0);
   CHECK(use.utilisation_p50 == Approx(0.95));
   CHECK(use.utilisation_p90 == Approx(0.95));
@@ -55,7 +55,7 @@ TEST_CASE("looks at a GPU become percentiles and shares") {
   CHECK(use.idle_share == Approx(0.39));
   CHECK(use.utilisation_shares[0] == Approx(0.39));
   CHECK(use.utilisation_shares[9] == Approx(0.61));
-  CHECK(use.busy_looks == 61);
+  CHECK(use.busy_samples == 61);
   CHECK(use.clock_mhz == 1500);  // while it is busy
   CHECK(use.power_w == 500);
   CHECK(use.peak_memory_bytes == 1000);
@@ -64,7 +64,7 @@ TEST_CASE("looks at a GPU become percentiles and shares") {
   CHECK(use.slowdowns[0].share == Approx(30.0 / 61));
   CHECK(recorder.take_utilisation() == Approx((1 + 60 * 0.95) / 100));
   CHECK(recorder.take_utilisation() == -1);  // no look since then
-  CHECK(recorder.use()[1].looks == 0);
+  CHECK(recorder.use()[1].samples == 0);
 }
 
 TEST_CASE("processes on a GPU are those of the program or others") {
@@ -126,16 +126,16 @@ TEST_CASE("GPUs are watched from another thread") {
   ::setenv("NVML_STAND_IN", "good", 1);
   GpuProbe probe({.cpu_share = 1, .library = UNSTARVE_NVML_STAND_IN, .root = "/"});
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while ((probe.use().empty() || probe.use()[0].looks < 3) && std::chrono::steady_clock::now() < deadline)
+  while ((probe.use().empty() || probe.use()[0].samples < 3) && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   probe.stop();
   REQUIRE(probe.use().size() == 1);
-  const std::int64_t looks = probe.use()[0].looks;
-  CHECK(looks >= 3);
+  const std::int64_t samples = probe.use()[0].samples;
+  CHECK(samples >= 3);
   CHECK(probe.use()[0].utilisation_p50 == Approx(0.8));
   CHECK(probe.cpu_s() > 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
-  CHECK(probe.use()[0].looks == looks);  // it has stopped
+  CHECK(probe.use()[0].samples == samples);  // it has stopped
   ::unsetenv("NVML_STAND_IN");
 }
 

@@ -91,13 +91,13 @@ void GpuRecorder::add(std::span<const GpuLook> looks) {
     if (look.utilisation < 0) continue;
     gpu.recent += look.utilisation;
     ++gpu.recent_looks;
-    if (look.utilisation == 0 && use.looks == 0) continue;  // the program has not begun to use it
-    ++use.looks;
+    if (look.utilisation == 0 && use.samples == 0) continue;  // the program has not begun to use it
+    ++use.samples;
     gpu.utilisation.add(look.utilisation);
     gpu.utilisation_sum += look.utilisation;
     if (look.power_w > 0) gpu.power.add(look.power_w);
     if (look.utilisation < kGpuBusy) continue;
-    ++use.busy_looks;
+    ++use.busy_samples;
     if (look.clock_mhz > 0) gpu.clock.add(look.clock_mhz);
     for (const GpuSlowdown slowdown : look.slowdowns) ++gpu.slowdowns[slowdown];
   }
@@ -141,16 +141,16 @@ std::vector<GpuUse> GpuRecorder::use() const {
     use.utilisation_p10 = gpu.utilisation.quantile(0.1);
     use.utilisation_p50 = gpu.utilisation.quantile(0.5);
     use.utilisation_p90 = gpu.utilisation.quantile(0.9);
-    if (use.looks > 0) use.utilisation_mean = gpu.utilisation_sum / static_cast<double>(use.looks);
-    use.idle_share = share(gpu.utilisation.in(0, 1), use.looks);
+    if (use.samples > 0) use.utilisation_mean = gpu.utilisation_sum / static_cast<double>(use.samples);
+    use.idle_share = share(gpu.utilisation.in(0, 1), use.samples);
     for (std::size_t bin = 0; bin < kUtilisationBins; ++bin) {
       const std::size_t end = bin + 1 == kUtilisationBins ? 101 : 10 * (bin + 1);
-      use.utilisation_shares[bin] = share(gpu.utilisation.in(10 * bin, end), use.looks);
+      use.utilisation_shares[bin] = share(gpu.utilisation.in(10 * bin, end), use.samples);
     }
     use.power_w = gpu.power.quantile(0.5);
     use.clock_mhz = static_cast<int>(gpu.clock.quantile(0.5));
     for (const auto& [slowdown, looks] : gpu.slowdowns)
-      use.slowdowns.push_back({to_string(slowdown), share(looks, use.busy_looks)});
+      use.slowdowns.push_back({to_string(slowdown), share(looks, use.busy_samples)});
     use.process_nodes.assign(gpu.nodes.begin(), gpu.nodes.end());
     for (const auto& [number, process] : gpu.processes) {
       if (process.of_program) continue;
@@ -172,7 +172,7 @@ double GpuRecorder::take_utilisation() {
   for (Gpu& gpu : gpus_) {
     const double recent = std::exchange(gpu.recent, 0);
     const std::int64_t looks = std::exchange(gpu.recent_looks, 0);
-    if (looks == 0 || (known ? !gpu.use.used : gpu.use.looks == 0)) continue;
+    if (looks == 0 || (known ? !gpu.use.used : gpu.use.samples == 0)) continue;
     sum += recent / static_cast<double>(looks);
     ++found;
   }

@@ -8,7 +8,7 @@ std::vector<GpuUse> gpus_of_program(const std::vector<GpuUse>& gpus) {
   const bool known = std::any_of(gpus.begin(), gpus.end(), [](const GpuUse& gpu) { return gpu.used; });
   std::vector<GpuUse> chosen;
   for (const GpuUse& gpu : gpus)
-    if (known ? gpu.used : gpu.looks > 0) chosen.push_back(gpu);
+    if (known ? gpu.used : gpu.samples > 0) chosen.push_back(gpu);
   return chosen;
 }
 

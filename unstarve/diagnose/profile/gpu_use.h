@@ -14,11 +14,11 @@
 
 namespace unstarve {
 
-inline constexpr double kGpuBusy = 0.5;  // a look with at least this utilisation counts as busy
+inline constexpr double kGpuBusy = 0.5;  // a sample with at least this utilisation counts as busy
 inline constexpr std::size_t kUtilisationBins = 10;
 inline constexpr std::size_t kMostOthers = 16;
 
-// Share of the busy looks in which the GPU was slowed down for this reason.
+// Share of the busy samples in which the GPU was slowed down for this reason.
 struct GpuSlowdownUse {
   std::string reason;  // to_string(GpuSlowdown)
   double share = 0;
@@ -29,7 +29,7 @@ struct GpuOther {
   int pid = 0;
   std::string name;
   std::int64_t memory_bytes = 0;  // at most; 0: unknown
-  double present = 0;             // share of all looks
+  double present = 0;             // share of all samples
   double utilisation = -1;        // of the multiprocessors, mean while present; -1: unknown
 };
 
@@ -40,18 +40,18 @@ struct GpuUse {
   std::string missing;      // why the utilisation is unknown; empty: it is known
   bool used = false;        // a process of the program computes on it; unknown in containers with their own numbers
 
-  // Looks from the first one at which a kernel had run; 0: none had.
-  std::int64_t looks = 0;
+  // Samples from the first one at which a kernel had run; 0: none had.
+  std::int64_t samples = 0;
   double utilisation_p10 = 0, utilisation_p50 = 0, utilisation_p90 = 0, utilisation_mean = 0;
-  double idle_share = 0;                                      // of these looks, without any kernel
-  std::array<double, kUtilisationBins> utilisation_shares{};  // of these looks, with 0 to 10 %, ..., 90 to 100 %
+  double idle_share = 0;                                      // of these samples, without any kernel
+  std::array<double, kUtilisationBins> utilisation_shares{};  // of these samples, with 0 to 10 %, ..., 90 to 100 %
 
   std::int64_t memory_bytes = 0, peak_memory_bytes = 0;
   int temperature_c = 0;  // at most; 0: unknown
   double power_w = 0;     // median since the first kernel; 0: unknown
   double power_limit_w = 0, power_limit_default_w = 0;
-  std::int64_t busy_looks = 0;
-  int clock_mhz = 0;  // of the multiprocessors, median of the busy looks; 0: unknown
+  std::int64_t busy_samples = 0;
+  int clock_mhz = 0;  // of the multiprocessors, median of the busy samples; 0: unknown
   int clock_most_mhz = 0;
   std::vector<GpuSlowdownUse> slowdowns;
   int link_generation = 0, link_generation_most = 0;  // of PCIe, the most seen and the most possible; 0: unknown

@@ -31,7 +31,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
                                    cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, shm_bytes,
                                    shm_used_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watching, seconds, looks, cpu_s, stacks_cpu_s, stopped)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watching, seconds, samples, cpu_s, stacks_cpu_s, stopped)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeline, interval_s, main, loader, other, storage_bytes_per_s, resident_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CodeLine, function, file, line)
 NLOHMANN_JSON_SERIALIZE_ENUM(StackThread, {{StackThread::kMain, "main"},
@@ -56,10 +56,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunProfile, version, command, exit_code, watc
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuSlowdownUse, reason, share)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuOther, pid, name, memory_bytes, present, utilisation)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuUse, index, name, pci_address, missing, used, looks, utilisation_p10,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuUse, index, name, pci_address, missing, used, samples, utilisation_p10,
                                    utilisation_p50, utilisation_p90, utilisation_mean, idle_share, utilisation_shares,
                                    memory_bytes, peak_memory_bytes, temperature_c, power_w, power_limit_w,
-                                   power_limit_default_w, busy_looks, clock_mhz, clock_most_mhz, slowdowns,
+                                   power_limit_default_w, busy_samples, clock_mhz, clock_most_mhz, slowdowns,
                                    link_generation, link_generation_most, link_lanes, link_lanes_most, numa_node,
                                    process_nodes, others)
 
@@ -160,6 +160,19 @@ const char* to_string(ProcessRole role) noexcept {
 
 namespace {
 
+// Programs before 2026-12 wrote the numbers of samples as "looks".
+void rename_samples(nlohmann::json& json) {
+  const auto rename = [](nlohmann::json& object, const char* from, const char* to) {
+    if (object.is_object() && object.contains(from) && !object.contains(to)) object[to] = object.at(from);
+  };
+  if (json.contains("watching")) rename(json.at("watching"), "looks", "samples");
+  if (!json.contains("gpus") || !json.at("gpus").is_array()) return;
+  for (nlohmann::json& gpu : json.at("gpus")) {
+    rename(gpu, "looks", "samples");
+    rename(gpu, "busy_looks", "busy_samples");
+  }
+}
+
 // What only watching a program shows: null in the profile of a trace.
 constexpr std::array kOfWatching{"command", "exit_code", "watching", "machine", "timeline", "stacks", "steps"};
 
@@ -226,6 +239,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
       throw Error(ErrorKind::kInput,
                   fmt::format("{}: found version {} of the profile; expected {}", origin, version, kRunProfileVersion));
     }
+    rename_samples(json);
     const nlohmann::json nothing = RunProfile();
     for (const char* const key : kOfWatching)
       if (json.contains(key) && json.at(key).is_null()) json[key] = nothing.at(key);

@@ -106,7 +106,7 @@ struct MachineUse {
 // How the program was watched.
 struct Watching {
   double seconds = 0;  // of wall time
-  std::int64_t looks = 0;
+  std::int64_t samples = 0;  // of /proc
   double cpu_s = 0;             // that watching used, without stacks
   double stacks_cpu_s = 0;      // that recording stacks used
   std::string stopped;          // why watching ended before the program; empty: it did not

@@ -19,6 +19,8 @@ TEST_CASE("a profile is the same after JSON") {
   profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}, {2e9}, {0.75}};
   profile.gpus.resize(2);
   profile.gpus[1].used = true;
+  profile.gpus[1].samples = 40;
+  profile.gpus[1].busy_samples = 30;
   profile.gpus[1].utilisation_shares[9] = 0.5;
   profile.gpus[1].slowdowns = {{"too hot", 0.25}};
   profile.gpus[1].others = {{7, "other", 8, 0.5, -1}};
@@ -65,6 +67,10 @@ TEST_CASE("a profile is the same after JSON") {
   CHECK(read.gpus[1].utilisation_shares[9] == 0.5);
   CHECK(read.gpus[1].slowdowns[0].reason == "too hot");
   CHECK(read.gpus[1].others[0].utilisation == -1);
+  std::string earlier = json;
+  for (std::size_t at = 0; (at = earlier.find("samples\"", at)) != std::string::npos;) earlier.replace(at, 7, "looks");
+  CHECK(earlier != json);
+  CHECK(to_json(run_profile_from_json(earlier, "x.json")) == json);
   profile.stacks.stacks[0].lines = {1};
   CHECK_THROWS_WITH(run_profile_from_json(to_json(profile), "x.json"), Contains("line 1 of a stack"));
   CHECK_THROWS_WITH(run_profile_from_json("{\"version\": 99}", "x.json"), Contains("x.json: found version 99"));

@@ -10,20 +10,20 @@
 namespace unstarve {
 namespace {
 
-constexpr std::int64_t kFewestLooks = 20;
+constexpr std::int64_t kFewestSamplesOfGpu = 20;
 
 std::optional<RunFinding> find(const RunProfile& profile) {
   double median = 0, mean = 0;
   std::string evidence;
   int gpus = 0;
   for (const GpuUse& gpu : gpus_of_program(profile.gpus)) {
-    if (gpu.looks < kFewestLooks) continue;
+    if (gpu.samples < kFewestSamplesOfGpu) continue;
     ++gpus;
     median += gpu.utilisation_p50;
     mean += gpu.utilisation_mean;
     evidence += fmt::format(
         "{}GPU {}: median utilisation {:.0f} % (10th percentile {:.0f} %, 90th {:.0f} %), without any kernel in "
-        "{:.0f} % of the looks",
+        "{:.0f} % of the samples",
         evidence.empty() ? "" : "; ", gpu.index, 100 * gpu.utilisation_p50, 100 * gpu.utilisation_p10,
         100 * gpu.utilisation_p90, 100 * gpu.idle_share);
   }

@@ -12,7 +12,7 @@ GpuUse busy_gpu() {
   GpuUse gpu;
   gpu.name = "NVIDIA H100";
   gpu.used = true;
-  gpu.looks = gpu.busy_looks = 100;
+  gpu.samples = gpu.busy_samples = 100;
   gpu.utilisation_p10 = gpu.utilisation_p50 = gpu.utilisation_p90 = gpu.utilisation_mean = 0.95;
   gpu.power_limit_w = gpu.power_limit_default_w = 700;
   gpu.clock_mhz = gpu.clock_most_mhz = 1980;
@@ -53,7 +53,7 @@ TEST_CASE("a GPU that is slowed down") {
   CHECK(findings_of(profile)[0].change.find("-pl 700") != std::string::npos);
   gpu.slowdowns = {};  // without a reason
   CHECK(found(profile) == Names{"gpu-throttled"});
-  gpu.busy_looks = 3;  // an idle GPU has a low clock
+  gpu.busy_samples = 3;  // an idle GPU has a low clock
   CHECK(found(profile) == Names{});
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("a slow link to the GPU") {
   gpu.link_lanes = 8;
   CHECK(found(profile) == Names{"slow-link"});
   CHECK(findings_of(profile)[0].evidence.find("8 of 16 lanes") != std::string::npos);
-  gpu.busy_looks = 0;  // an idle link
+  gpu.busy_samples = 0;  // an idle link
   CHECK(found(profile) == Names{});
   gpu = busy_gpu();
   gpu.link_generation = 4;
@@ -118,7 +118,7 @@ TEST_CASE("an idle GPU is a finding if nothing else explains it") {
   profile.gpus = {idle_gpu()};
   profile.gpus[0].used = false;  // the driver's numbers are not those of this container
   CHECK(found(profile) == Names{"gpu-idle"});
-  profile.gpus[0].looks = 0;
+  profile.gpus[0].samples = 0;
   CHECK(found(profile) == Names{});
 }
 

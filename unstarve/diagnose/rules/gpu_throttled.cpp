@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-constexpr double kOften = 0.1;  // of the busy looks
+constexpr double kOften = 0.1;  // of the busy samples
 
 double share_of(const GpuUse& gpu, GpuSlowdown slowdown) {
   for (const GpuSlowdownUse& use : gpu.slowdowns)
@@ -62,7 +62,7 @@ Cause cause_of(const GpuUse& gpu) {
 std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   for (const GpuUse& gpu : gpus_of_program(profile.gpus)) {
-    if (gpu.busy_looks < kFewestBusyLooks) continue;
+    if (gpu.busy_samples < kFewestBusySamples) continue;
     const Cause cause = cause_of(gpu);
     if (cause.reasons.empty()) continue;
     // Kernels are at most as much faster as the clock.

@@ -19,7 +19,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   const auto add = [&](const std::string& text) { finding.evidence += (finding.evidence.empty() ? "" : "; ") + text; };
   for (const GpuUse& gpu : gpus_of_program(profile.gpus)) {
     // An idle GPU lowers the generation of its link.
-    if (gpu.busy_looks < kFewestBusyLooks) continue;
+    if (gpu.busy_samples < kFewestBusySamples) continue;
     const bool slow = gpu.link_generation > 0 && gpu.link_generation < gpu.link_generation_most;
     if (slow || (gpu.link_lanes > 0 && gpu.link_lanes < gpu.link_lanes_most)) {
       narrow = true;

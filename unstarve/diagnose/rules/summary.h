@@ -56,8 +56,8 @@ struct ReadUse {
 // The largest gain that the free cores permit, and `spinning` ones; see spinning_cores().
 [[nodiscard]] GainPrediction gain_by_cores(const RunProfile& profile, double spinning = 0);
 
-// With fewer looks at a busy GPU, its clock and its link permit no conclusion.
-inline constexpr std::int64_t kFewestBusyLooks = 10;
+// With fewer samples of a busy GPU, its clock and its link permit no conclusion.
+inline constexpr std::int64_t kFewestBusySamples = 10;
 
 // 1 / (1 - share), at most 100, for a share of the main thread's time that is known from samples of `seconds`; the
 // interval is their 95 % confidence interval. seconds = 0: without an interval.
