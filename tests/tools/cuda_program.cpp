@@ -38,6 +38,8 @@ std::uint64_t now() {
   return ns;
 }
 
+constexpr std::uint64_t kMs = 1'000'000;
+
 void step(std::string_view mode, std::uint64_t number) {
   constexpr std::uint64_t kMs = 1'000'000;
   const std::uint64_t begin = now();
@@ -55,6 +57,8 @@ void step(std::string_view mode, std::uint64_t number) {
     stand_in_memory(1, 0x1000, 24'000'000, begin + 1000);
     stand_in_memory(1, 0x2000 + number, 1'000'000, begin + 2000);
     stand_in_memory(2, 0x1000, 0, time);
+    stand_in_pinned(1, 0x1000, 4'000'000, begin + 3000);
+    stand_in_pinned(2, 0x1000, 0, time);
   }
   if (mode == "busy") stand_in_overhead(begin, begin + kMs);
   usleep(10'000);

@@ -66,6 +66,18 @@ std::size_t size_of(std::uint32_t kind) {
   }
 }
 
+void add_memory(std::uint8_t kind, std::uint32_t operation, std::uint64_t address, std::uint64_t bytes,
+                std::uint64_t ns) {
+  CuptiMemoryRecord record{};
+  record.kind = kCuptiMemory;
+  record.operation = operation;
+  record.memory = kind;
+  record.address = address;
+  record.bytes = bytes;
+  record.time = ns;
+  add(record, kinds, kCuptiMemory);
+}
+
 }  // namespace
 
 extern "C" {
@@ -114,14 +126,11 @@ void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns) {
 }
 
 void stand_in_memory(std::uint32_t operation, std::uint64_t address, std::uint64_t bytes, std::uint64_t ns) {
-  CuptiMemoryRecord record{};
-  record.kind = kCuptiMemory;
-  record.operation = operation;
-  record.memory = 3;
-  record.address = address;
-  record.bytes = bytes;
-  record.time = ns;
-  add(record, kinds, kCuptiMemory);
+  add_memory(3, operation, address, bytes, ns);
+}
+
+void stand_in_pinned(std::uint32_t operation, std::uint64_t address, std::uint64_t bytes, std::uint64_t ns) {
+  add_memory(2, operation, address, bytes, ns);
 }
 
 void stand_in_subscribe() { subscribed = true; }

@@ -11,8 +11,10 @@ void stand_in_kernel(const char* name, std::uint32_t stream, std::uint64_t begin
 void stand_in_copy(std::uint8_t memory, std::uint64_t bytes, std::uint64_t begin_ns, std::uint64_t end_ns);
 void stand_in_call(std::uint32_t function, std::uint64_t begin_ns, std::uint64_t end_ns);  // of the runtime
 void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns);
-// Device memory is allocated (1) or released (2). Records of releases have no bytes.
+// Memory of the device, or pinned memory of the host, is allocated (1) or released (2). Records of releases have no
+// bytes.
 void stand_in_memory(std::uint32_t operation, std::uint64_t address, std::uint64_t bytes, std::uint64_t ns);
+void stand_in_pinned(std::uint32_t operation, std::uint64_t address, std::uint64_t bytes, std::uint64_t ns);
 // Another profiler subscribes.
 void stand_in_subscribe();
 }

@@ -10,6 +10,7 @@
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/jobs/common/findings.h"
+#include "unstarve/jobs/common/io_table.h"
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/rank_table.h"
 #include "unstarve/jobs/common/report_parts.h"
@@ -93,9 +94,16 @@ std::vector<CurveChart> charts_of(const RunProfile& profile) {
     charts.push_back(time_chart("Memory of the main process", CurveUnit::kGigabyte));
     add_curve(charts.back(), "resident", timeline.resident_bytes, timeline.interval_s);
   }
-  if (any(timeline.storage_bytes_per_s)) {
-    charts.push_back(time_chart("Read from storage, MB/s", CurveUnit::kNumber));
-    add_curve(charts.back(), "storage", timeline.storage_bytes_per_s, timeline.interval_s, 1e-6);
+  if (any(timeline.storage_bytes_per_s) || any(timeline.read_bytes_per_s)) {
+    charts.push_back(time_chart("Read, MB/s", CurveUnit::kNumber));
+    if (any(timeline.read_bytes_per_s))
+      add_curve(charts.back(), "by the program", timeline.read_bytes_per_s, timeline.interval_s, 1e-6);
+    add_curve(charts.back(), "from storage", timeline.storage_bytes_per_s, timeline.interval_s, 1e-6);
+  }
+  if (any(timeline.received_bytes_per_s) || any(timeline.sent_bytes_per_s)) {
+    charts.push_back(time_chart("Network, MB/s", CurveUnit::kNumber));
+    add_curve(charts.back(), "received", timeline.received_bytes_per_s, timeline.interval_s, 1e-6);
+    add_curve(charts.back(), "sent", timeline.sent_bytes_per_s, timeline.interval_s, 1e-6);
   }
   if (profile.steps.seconds.size() >= 2) {
     CurveChart chart = steps_chart("Time per step, ms");
@@ -175,11 +183,12 @@ FiguresTable threads_table(const RunProfile& profile) {
 }
 
 FiguresTable gpus_table(const RunProfile& profile) {
-  FiguresTable table{"GPUs: utilisation is the median (10th to 90th percentile) of the share of time with a kernel",
-                     {"GPU", "utilisation", "samples without kernel", "memory", "clock while busy", "power", "slowdowns"},
-                     {},
-                     false,
-                     true};
+  FiguresTable table{
+      "GPUs: utilisation is the median (10th to 90th percentile) of the share of time with a kernel",
+      {"GPU", "utilisation", "samples without kernel", "memory", "clock while busy", "power", "slowdowns"},
+      {},
+      false,
+      true};
   table.rows = gpu_rows(profile);
   auto row = table.rows.begin();
   for (const GpuUse& gpu : profile.gpus) {
@@ -291,6 +300,7 @@ std::string to_text(const WatchResult& result) {
     add({"GPU", "utilisation", "idle", "memory", "clock", "power"});
     for (const std::vector<std::string>& row : rows) add(row);
   }
+  text += io_to_text(profile);
   if (profile.trace) text += trace_to_text(*profile.trace);
   text += fmt::format(
       "\nwatched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks; {:.1f} of {} cores "
@@ -351,6 +361,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   section.bars = {lost_time_chart(profile), step_histogram(profile.steps.seconds)};
   std::erase_if(section.bars, [](const BarChart& chart) { return chart.bars.empty(); });
   for (const std::string& reason : missing_gpus(profile)) section.notes.push_back(reason + ".");
+  for (const std::string& note : memory_notes(profile)) section.notes.push_back(note + ".");
   section.charts = charts_of(profile);
   add_flame(section.flames, profile.stacks, StackThread::kMain,
             "Flame graph of the main thread: time, also while it waits");
@@ -367,6 +378,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   }
   if (profile.stacks.seconds > 0) section.tables.push_back(activities_table(profile.stacks));
   if (profile.ranks.size() > 1) section.tables.push_back(ranks_table(profile.ranks));
+  if (FiguresTable table = io_table(profile); !table.rows.empty()) section.tables.push_back(std::move(table));
   section.tables.push_back(processes_table(profile));
   section.tables.push_back(threads_table(profile));
   report.curves.push_back(std::move(section));

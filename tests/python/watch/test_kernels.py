@@ -124,6 +124,9 @@ def test_device_memory(tmp_path):
     assert memory["growth_bytes"] == pytest.approx(1e6, rel=0.5)
     assert len(memory["levels"]) == steps
     assert memory["peak_bytes"] == max(memory["levels"]) > 20e6
+    assert trace["pinned"]["allocations"] == pytest.approx(steps, abs=4)
+    assert trace["pinned"]["peak_bytes"] == 4_000_000
+    assert "pinned memory from CUDA in the recorded steps: " in run.stderr
     assert "device memory from CUDA: " in run.stderr
     assert "grows by" in run.stderr
     assert "Device memory from CUDA" in (tmp_path / "report.html").read_text()

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -24,6 +25,9 @@ double share(std::int64_t microseconds, double seconds) {
 
 MachineProbe::MachineProbe(int process, std::filesystem::path root)
     : root_(std::move(root)), process_(std::to_string(process)), groups_(cpu_groups(root_, process_)) {
+  // A container has its own network. The file disappears with the process.
+  network_file_ = root_ / "proc" / process_ / "net/dev";
+  if (!parse_network_bytes(text_of(network_file_))) network_file_ = root_ / "proc/net/dev";
   look();
   first_ = last_;
 }
@@ -44,7 +48,7 @@ MachineProbe::Counts MachineProbe::counts() const {
   counts.memory_us = pressure("memory");
   for (const CpuGroup& group : groups_)
     counts.quotas.push_back(parse_quota_periods(text_of(group.folder / "cpu.stat")).value_or(QuotaPeriods{}));
-  counts.received_bytes = parse_received_bytes(text_of(root_ / "proc/net/dev")).value_or(0);
+  counts.network = parse_network_bytes(text_of(network_file_)).value_or(last_.network);
   return counts;
 }
 
@@ -58,8 +62,16 @@ void MachineProbe::look() {
   if (const Topology topology = read_topology(root_, process_); topology.quota > 0) quota_cores_ = topology.quota;
   Counts now = counts();
   if (now.cpu.busy > 0) last_ = std::move(now);
+  for (const CpuGroup& group : groups_) {
+    const std::string limit = text_of(group.folder / "memory.max");  // "max" or bytes
+    const std::int64_t bytes = std::strtoll(limit.c_str(), nullptr, 10);
+    if (bytes > 0 && (memory_limit_bytes_ == 0 || bytes < memory_limit_bytes_)) memory_limit_bytes_ = bytes;
+  }
   struct statvfs shm {};
-  if (::statvfs((root_ / "dev/shm").c_str(), &shm) != 0) return;
+  // A container has its own; that of this process if the other one cannot be read.
+  if (::statvfs((root_ / "proc" / process_ / "root/dev/shm").c_str(), &shm) != 0 &&
+      (shm_bytes_ > 0 || ::statvfs((root_ / "dev/shm").c_str(), &shm) != 0))
+    return;
   const auto block = static_cast<std::int64_t>(shm.f_frsize);
   shm_bytes_ = block * static_cast<std::int64_t>(shm.f_blocks);
   shm_used_bytes_ = std::max(shm_used_bytes_, block * static_cast<std::int64_t>(shm.f_blocks - shm.f_bfree));
@@ -75,8 +87,10 @@ MachineUse MachineProbe::use(double seconds) const {
     use.stolen_share = static_cast<double>(last.stolen - first.stolen) / all;
     use.busy_cores = use.affinity_cores * static_cast<double>(last.busy - first.busy) / all;
   }
-  if (seconds > 0)
-    use.received_bytes_per_s = static_cast<double>(last_.received_bytes - first_.received_bytes) / seconds;
+  if (seconds > 0) {
+    use.received_bytes_per_s = static_cast<double>(last_.network.received - first_.network.received) / seconds;
+    use.sent_bytes_per_s = static_cast<double>(last_.network.sent - first_.network.sent) / seconds;
+  }
   for (std::size_t i = 0; i < std::min(first_.quotas.size(), last_.quotas.size()); ++i) {
     const auto periods = static_cast<double>(last_.quotas[i].all - first_.quotas[i].all);
     const auto stopped = static_cast<double>(last_.quotas[i].stopped - first_.quotas[i].stopped);
@@ -87,6 +101,7 @@ MachineUse MachineProbe::use(double seconds) const {
   use.memory_pressure = share(last_.memory_us - first_.memory_us, seconds);
   use.shm_bytes = shm_bytes_;
   use.shm_used_bytes = shm_used_bytes_;
+  use.memory_limit_bytes = memory_limit_bytes_;
   return use;
 }
 

@@ -23,23 +23,25 @@ class MachineProbe {
 
   // `seconds`: from the start to the latest look.
   [[nodiscard]] MachineUse use(double seconds) const;
+  // Since the machine, or the container's network, started; of the latest look.
+  [[nodiscard]] const NetworkBytes& network() const { return last_.network; }
 
  private:
   struct Counts {
     CpuTicks cpu;
     std::int64_t cpu_us = 0, io_us = 0, memory_us = 0;  // of pressure
     std::vector<QuotaPeriods> quotas;                   // by group
-    std::int64_t received_bytes = 0;
+    NetworkBytes network;
   };
   [[nodiscard]] Counts counts() const;
 
-  std::filesystem::path root_;
+  std::filesystem::path root_, network_file_;
   std::string process_;
   std::vector<CpuGroup> groups_;
   std::set<int> cpus_;  // of the affinity mask
   double quota_cores_ = 0;
   Counts first_, last_;
-  std::int64_t shm_bytes_ = 0, shm_used_bytes_ = 0;
+  std::int64_t shm_bytes_ = 0, shm_used_bytes_ = 0, memory_limit_bytes_ = 0;
 };
 
 }  // namespace unstarve

@@ -19,6 +19,8 @@ class Machine {
     write("proc/7/status", "Name:\tx\nCpus_allowed_list:\t0,2\n");
     write("sys/fs/cgroup/pod/container/cpu.max", "max 100000\n");
     write("sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
+    write("sys/fs/cgroup/pod/container/memory.max", "max\n");
+    write("sys/fs/cgroup/pod/memory.max", "2147483648\n");
     write("sys/devices/system/cpu/online", "0-3\n");
     fs::create_directories(root_ / "dev/shm");
   }
@@ -42,7 +44,9 @@ TEST_CASE("what the machine and the container of a process did") {
   machine.write("sys/fs/cgroup/pod/container/io.pressure", "some avg10=0 avg60=0 avg300=0 total=500000\n");
   machine.write("sys/fs/cgroup/pod/container/cpu.stat", "nr_periods 0\nnr_throttled 0\n");
   machine.write("sys/fs/cgroup/pod/cpu.stat", "nr_periods 100\nnr_throttled 10\n");
+  machine.write("proc/net/dev", "  lo: 9 0 0 0 0 0 0 0 9 0\n eth0: 1000 1 0 0 0 0 0 0 500 2 0\n");
   MachineProbe probe(7, machine.root());
+  machine.write("proc/net/dev", "  lo: 9000 0 0 0 0 0 0 0 9000 0\n eth0: 3000 1 0 0 0 0 0 0 5500 2 0\n");
   machine.write("proc/stat", "cpu0 1000 0 0 1000 0 0 0 0\ncpu1 9 0 0 9999 0 0 0 0\ncpu2 0 0 0 1500 0 0 0 500\n");
   machine.write("proc/pressure/io", "some avg10=0 avg60=0 avg300=0 total=9000000\n");
   machine.write("sys/fs/cgroup/pod/container/io.pressure", "some avg10=0 avg60=0 avg300=0 total=3000000\n");
@@ -57,6 +61,10 @@ TEST_CASE("what the machine and the container of a process did") {
   CHECK(use.throttled_share == Approx(0.3));
   CHECK(use.io_pressure == Approx(0.25));  // of the container, not of the machine
   CHECK(use.shm_bytes > 0);
+  CHECK(use.memory_limit_bytes == std::int64_t{2} << 30);
+  CHECK(use.received_bytes_per_s == Approx(200));
+  CHECK(use.sent_bytes_per_s == Approx(500));
+  CHECK(probe.network().sent == 5500);
 }
 
 TEST_CASE("a process that binds itself to other CPUs, and then ends") {

@@ -164,8 +164,9 @@ std::optional<QuotaPeriods> parse_quota_periods(std::string_view text) {
   return QuotaPeriods{*all, *stopped};
 }
 
-std::optional<std::int64_t> parse_received_bytes(std::string_view text) {
-  std::int64_t sum = 0;
+std::optional<NetworkBytes> parse_network_bytes(std::string_view text) {
+  constexpr int kSentColumn = 8;
+  NetworkBytes sum;
   bool found = false;
   while (!text.empty()) {
     std::string_view line = take_line(text);
@@ -173,12 +174,24 @@ std::optional<std::int64_t> parse_received_bytes(std::string_view text) {
     if (colon == std::string_view::npos) continue;  // the two lines of headings
     std::string_view name = line.substr(0, colon);
     line.remove_prefix(colon + 1);
-    const std::optional<std::int64_t> bytes = number(take_word(line));
-    if (!bytes) return std::nullopt;
+    const std::optional<std::int64_t> received = number(take_word(line));
+    for (int column = 1; column < kSentColumn; ++column) (void)take_word(line);
+    const std::optional<std::int64_t> sent = number(take_word(line));
+    if (!received || !sent) return std::nullopt;
     found = true;
-    if (take_word(name) != "lo") sum += *bytes;
+    if (take_word(name) == "lo") continue;
+    sum.received += *received;
+    sum.sent += *sent;
   }
   return found ? std::optional(sum) : std::nullopt;
+}
+
+LockedMemory parse_locked_memory(std::string_view text) {
+  constexpr std::int64_t kMostKilobytes = std::int64_t{1} << 50;
+  const auto bytes = [&](std::string_view key) {
+    return 1024 * std::clamp<std::int64_t>(value_of(text, key).value_or(0), 0, kMostKilobytes);
+  };
+  return {bytes("VmLck:"), bytes("VmPin:")};
 }
 
 std::vector<std::string> parse_command_line(std::string_view text) {

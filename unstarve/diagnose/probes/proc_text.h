@@ -78,8 +78,18 @@ struct QuotaPeriods {
 };
 [[nodiscard]] std::optional<QuotaPeriods> parse_quota_periods(std::string_view text);
 
-// /proc/net/dev: received bytes of all interfaces except the loopback.
-[[nodiscard]] std::optional<std::int64_t> parse_received_bytes(std::string_view text);
+// /proc/net/dev: of all interfaces except the loopback.
+struct NetworkBytes {
+  std::int64_t received = 0, sent = 0;
+};
+[[nodiscard]] std::optional<NetworkBytes> parse_network_bytes(std::string_view text);
+
+// VmLck and VmPin of /proc/PID/status; 0 for threads of the kernel and processes that have ended.
+struct LockedMemory {
+  std::int64_t locked_bytes = 0;  // by mlock()
+  std::int64_t pinned_bytes = 0;  // by drivers and io_uring
+};
+[[nodiscard]] LockedMemory parse_locked_memory(std::string_view text);
 
 // /proc/PID/cmdline: the arguments.
 [[nodiscard]] std::vector<std::string> parse_command_line(std::string_view text);

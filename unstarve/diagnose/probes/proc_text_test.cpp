@@ -89,9 +89,18 @@ TEST_CASE("counts of the machine") {
   CHECK(periods->all == 30);
   CHECK(periods->stopped == 3);
   CHECK_FALSE(parse_quota_periods("usage_usec 5\n"));
-  CHECK(parse_received_bytes("Inter-|   Receive\n face |bytes packets\n    lo: 500 1\n  eth0: 1000 3\n  eth1:24 1\n") ==
-        1024);
-  CHECK_FALSE(parse_received_bytes("Inter-|   Receive\n"));
+  const auto network = parse_network_bytes(
+      "Inter-|   Receive\n face |bytes packets\n    lo: 500 1 0 0 0 0 0 0 500 1\n  eth0: 1000 3 0 0 0 0 0 0 70 2\n"
+      "  eth1:24 1 0 0 0 0 0 0 5 1\n");
+  REQUIRE(network);
+  CHECK(network->received == 1024);
+  CHECK(network->sent == 75);
+  CHECK_FALSE(parse_network_bytes("Inter-|   Receive\n"));
+  CHECK_FALSE(parse_network_bytes("  eth0: 1000 3\n"));
+  const LockedMemory memory = parse_locked_memory("VmSize:\t 900 kB\nVmLck:\t      64 kB\nVmPin:\t    2048 kB\n");
+  CHECK(memory.locked_bytes == 65536);
+  CHECK(memory.pinned_bytes == 2 << 20);
+  CHECK(parse_locked_memory("Name:\tkthreadd\n").pinned_bytes == 0);
 }
 
 TEST_CASE("numbers of ranks") {

@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
@@ -133,7 +134,7 @@ class Sampler::Thread {
 
   void add_to_timeline(double seconds, std::span<const ProcessUse> processes) {
     gpus_.set_program(processes);
-    timeline_.add(seconds, processes, gpus_.take_utilisation());
+    timeline_.add(seconds, processes, gpus_.take_utilisation(), machine_.network());
   }
 
   void read_kernels() {

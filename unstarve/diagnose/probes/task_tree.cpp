@@ -121,22 +121,25 @@ void TaskTree::add(int pid, const TaskStat& stat, double seconds) {
   }
   process.last = stat;
   Process& added = alive_.insert_or_assign(pid, std::move(process)).first->second;
-  read_names(added);
+  read_names_and_locks(added);
   look_at(added, seconds);
 }
 
-// A process has the name and the arguments of its parent until it executes its own program.
-void TaskTree::read_names(Process& process) const {
+// What rarely changes. A process has the name and the arguments of its parent until it executes its own program.
+void TaskTree::read_names_and_locks(Process& process) const {
   process.use.name = printable(process.last.name);
   std::string command = shown(parse_command_line(read(std::to_string(process.use.pid) + "/cmdline")));
   if (!command.empty()) process.use.command = std::move(command);  // a zombie has none
+  const LockedMemory memory = parse_locked_memory(read(std::to_string(process.use.pid) + "/status"));
+  process.use.locked_bytes = std::max(process.use.locked_bytes, memory.locked_bytes);
+  process.use.pinned_bytes = std::max(process.use.pinned_bytes, memory.pinned_bytes);
 }
 
 void TaskTree::find(double seconds, int ignored) {
   std::map<int, TaskStat> others;
   for (const int pid : numbers_in(options_.proc)) {
     if (const auto known = alive_.find(pid); known != alive_.end()) {
-      read_names(known->second);
+      read_names_and_locks(known->second);
       continue;
     }
     if (pid == options_.adopter || pid == options_.guard || pid == ignored) continue;
@@ -315,6 +318,8 @@ void TaskTree::end(const Process& process) {
   sum.minor_faults += least->minor_faults;
   sum.major_faults += least->major_faults;
   sum.peak_resident_bytes = std::max(sum.peak_resident_bytes, least->peak_resident_bytes);
+  sum.locked_bytes = std::max(sum.locked_bytes, least->locked_bytes);
+  sum.pinned_bytes = std::max(sum.pinned_bytes, least->pinned_bytes);
   sum.has_io = sum.has_io || least->has_io;
   sum.read_calls += least->read_calls;
   sum.read_bytes += least->read_bytes;

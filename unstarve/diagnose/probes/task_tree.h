@@ -1,7 +1,8 @@
 #pragma once
 // The processes below one process, with their threads: what they use while it is watched.
 //
-//   find()   new processes, and names that have changed: reads the parent of every process of the machine; rarely
+//   find()   new processes, names that have changed, locked memory: reads the parent of every process of the machine;
+//            rarely
 //   look()   counters of all threads that are known, and new threads; often
 //
 // A process remains in the tree if its parent ends. One that starts and ends between two calls of find() is seen only
@@ -74,7 +75,7 @@ class TaskTree {
   void add(int pid, const TaskStat& stat, double seconds);
   void look_at(Process& process, double seconds);
   void look_at_threads(Process& process, double seconds);
-  void read_names(Process& process) const;
+  void read_names_and_locks(Process& process) const;
   // Sets what the thread waits for, and counts the file that it reads.
   void look_at_call(Process& process, Thread& thread, const std::string& task) const;
   static void count_threads(Process& process);

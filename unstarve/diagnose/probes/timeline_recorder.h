@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 
+#include "unstarve/diagnose/probes/proc_text.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 
 namespace unstarve {
@@ -14,13 +15,15 @@ class TimelineRecorder {
  public:
   // `processes` with their roles, at `seconds` since the beginning; the first call is the beginning. `gpu`: utilisation
   // of the GPUs since the latest call; negative: unknown, which counts as 0 if it was known before or becomes known.
-  void add(double seconds, std::span<const ProcessUse> processes, double gpu = -1);
+  // `network`: in all.
+  void add(double seconds, std::span<const ProcessUse> processes, double gpu = -1, const NetworkBytes& network = {});
   [[nodiscard]] const RunTimeline& timeline() const { return timeline_; }
 
  private:
-  RunTimeline timeline_{1, {}, {}, {}, {}, {}, {}};
+  RunTimeline timeline_{1, {}, {}, {}, {}, {}};
   double seconds_ = -1;
   std::map<int, ProcessUse> before_;  // by process; without threads
+  NetworkBytes network_before_;
 };
 
 }  // namespace unstarve

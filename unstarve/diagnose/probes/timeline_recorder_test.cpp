@@ -12,6 +12,8 @@ ProcessUse process(int pid, ProcessRole role, double cpu_s, std::int64_t bytes) 
   use.role = role;
   use.cpu_s = cpu_s;
   use.storage_bytes = bytes;
+  use.read_bytes = 3 * bytes;
+  use.major_faults = bytes / 100;
   use.resident_bytes = 7000 + bytes;
   return use;
 }
@@ -21,8 +23,10 @@ TEST_CASE("busy cores over a day, in a limited list") {
   double seconds = 0;
   for (int i = 0; i < 50'000; ++i, seconds += 1.7) {
     const double cpu_s = 0.5 * seconds;
-    recorder.add(seconds, std::vector{process(1, ProcessRole::kMain, cpu_s, 0),
-                                      process(2, ProcessRole::kLoader, 2 * cpu_s, std::int64_t(1000 * seconds))});
+    recorder.add(seconds,
+                 std::vector{process(1, ProcessRole::kMain, cpu_s, 0),
+                             process(2, ProcessRole::kLoader, 2 * cpu_s, std::int64_t(1000 * seconds))},
+                 -1, {std::int64_t(5000 * seconds), std::int64_t(700 * seconds)});
   }
   const RunTimeline& timeline = recorder.timeline();
   CHECK(timeline.main.size() < 600);
@@ -33,6 +37,10 @@ TEST_CASE("busy cores over a day, in a limited list") {
     CHECK(timeline.other[i] == 0);
     CHECK(timeline.resident_bytes[i] == 7000);
     CHECK(timeline.storage_bytes_per_s[i] == Approx(1000).epsilon(0.01));
+    CHECK(timeline.read_bytes_per_s[i] == Approx(3000).epsilon(0.01));
+    CHECK(timeline.received_bytes_per_s[i] == Approx(5000).epsilon(0.01));
+    CHECK(timeline.sent_bytes_per_s[i] == Approx(700).epsilon(0.01));
+    CHECK(timeline.major_faults_per_s[i] == Approx(10).epsilon(0.1));
   }
 }
 

@@ -124,9 +124,15 @@ struct TraceWindow {
 inline constexpr std::size_t kWindowSteps = 3;
 inline constexpr std::size_t kMostSpans = 2000;
 
-// Device memory that a process allocated from CUDA and released, of all its devices, in the analysed time: watch
-// records it in windows. Levels are bytes more than the least in the window, as what was allocated earlier is unknown.
-// Memory that an allocator of a framework keeps and reuses does not appear.
+struct NamedTime {
+  std::string name;
+  std::int64_t count = 0;
+  double seconds = 0;
+};
+
+// Memory that a process allocated from CUDA and released, of all its devices or pinned memory of the host, in the
+// analysed time: watch records it in windows. Levels are bytes more than the least in the window, as what was allocated
+// earlier is unknown. Memory that an allocator of a framework keeps and reuses does not appear.
 struct MemoryUse {
   std::int64_t allocations = 0, releases = 0;
   std::int64_t allocated_bytes = 0;
@@ -146,12 +152,6 @@ struct ProcessKernels {
   std::int64_t peak_memory = 0;  // as MemoryUse
   double memory_growth = 0;
   std::string missing;  // why no kernels, or no more, were recorded; empty: no reason
-};
-
-struct NamedTime {
-  std::string name;
-  std::int64_t count = 0;
-  double seconds = 0;
 };
 
 enum class Framework { kUnknown, kPyTorch, kTensorFlow, kJax };
@@ -176,7 +176,8 @@ struct TraceUse {
   std::vector<NamedTime> operators;  // the same, by the time without the operators that they call
   IdleGaps gaps;                     // this and the window are missing in JSON of earlier programs
   TraceWindow window;
-  MemoryUse memory;                       // missing in JSON if nothing changed
+  MemoryUse memory;                       // of devices; missing in JSON if nothing changed
+  MemoryUse pinned;                       // of the host; missing in JSON if nothing changed
   std::vector<ProcessKernels> processes;  // of watch: most kernels first, the others of TraceUse are of the first
 };
 inline constexpr std::size_t kMostSteps = 100'000;

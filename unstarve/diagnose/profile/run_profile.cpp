@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #define JSON_DIAGNOSTICS 1  // errors name the path of the field; no other file shares these types
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/diagnose/profile/io_use.h"
 #include "unstarve/diagnose/profile/json_problem.h"
 
 namespace unstarve {
@@ -26,13 +28,14 @@ NLOHMANN_JSON_SERIALIZE_ENUM(ProcessRole, {{ProcessRole::kOther, "other"},
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileLooks, looks, changed, small, small_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command, begin_s, end_s, ended, cpu_s,
                                    run_delay_s, busiest_thread_s, ended_children_s, minor_faults, major_faults,
-                                   resident_bytes, peak_resident_bytes, has_io, read_calls, read_bytes, storage_bytes,
-                                   written_bytes, main_thread, threads, file_looks)
+                                   resident_bytes, peak_resident_bytes, locked_bytes, pinned_bytes, has_io, read_calls,
+                                   read_bytes, storage_bytes, written_bytes, main_thread, threads, file_looks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
-                                   cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, shm_bytes,
-                                   shm_used_bytes)
+                                   cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, sent_bytes_per_s,
+                                   shm_bytes, shm_used_bytes, memory_limit_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watching, seconds, samples, cpu_s, stacks_cpu_s, stopped)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeline, interval_s, main, loader, other, storage_bytes_per_s, resident_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeline, interval_s, main, loader, other, storage_bytes_per_s, resident_bytes,
+                                   read_bytes_per_s, received_bytes_per_s, sent_bytes_per_s, major_faults_per_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CodeLine, function, file, line)
 NLOHMANN_JSON_SERIALIZE_ENUM(StackThread, {{StackThread::kMain, "main"},
                                            {StackThread::kHelper, "helper"},
@@ -101,6 +104,9 @@ void from_json(const nlohmann::json& json, WindowSpan& span) {
           json.at(3).get<double>(), json.at(4).get<double>()};
 }
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RateUse, mean, p10, p50, p90)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoUse, interval_s, read, storage, received, sent, major_faults, cached_share)
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryUse, allocations, releases, allocated_bytes, peak_bytes, growth_bytes, levels)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessKernels, pid, rank, kernels, steps, step_s, busy_share, peak_memory,
                                    memory_growth, missing)
@@ -160,12 +166,25 @@ const char* to_string(ProcessRole role) noexcept {
 
 namespace {
 
-// Programs before 2026-12 wrote the numbers of samples as "looks".
-void rename_samples(nlohmann::json& json) {
+// Earlier programs wrote the numbers of samples as "looks", and less of I/O and memory.
+void upgrade(nlohmann::json& json) {
   const auto rename = [](nlohmann::json& object, const char* from, const char* to) {
     if (object.is_object() && object.contains(from) && !object.contains(to)) object[to] = object.at(from);
   };
+  const auto with = [](nlohmann::json& object, std::initializer_list<const char*> names, const nlohmann::json& value) {
+    if (!object.is_object()) return;
+    for (const char* const name : names) object.emplace(name, value);
+  };
   if (json.contains("watching")) rename(json.at("watching"), "looks", "samples");
+  if (json.contains("machine")) with(json.at("machine"), {"sent_bytes_per_s", "memory_limit_bytes"}, 0);
+  if (json.contains("timeline")) {
+    with(json.at("timeline"), {"read_bytes_per_s", "received_bytes_per_s", "sent_bytes_per_s", "major_faults_per_s"},
+         nlohmann::json::array());
+  }
+  for (const char* const list : {"processes", "steady"}) {
+    if (!json.contains(list) || !json.at(list).is_array()) continue;
+    for (nlohmann::json& process : json.at(list)) with(process, {"locked_bytes", "pinned_bytes"}, 0);
+  }
   if (!json.contains("gpus") || !json.at("gpus").is_array()) return;
   for (nlohmann::json& gpu : json.at("gpus")) {
     rename(gpu, "looks", "samples");
@@ -239,7 +258,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
       throw Error(ErrorKind::kInput,
                   fmt::format("{}: found version {} of the profile; expected {}", origin, version, kRunProfileVersion));
     }
-    rename_samples(json);
+    upgrade(json);
     const nlohmann::json nothing = RunProfile();
     for (const char* const key : kOfWatching)
       if (json.contains(key) && json.at(key).is_null()) json[key] = nothing.at(key);

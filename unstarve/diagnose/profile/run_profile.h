@@ -78,7 +78,9 @@ struct ProcessUse {
   std::int64_t major_faults = 0;
   std::int64_t resident_bytes = 0;  // when it was last seen
   std::int64_t peak_resident_bytes = 0;
-  bool has_io = false;  // the following four are known: the process belongs to this user
+  std::int64_t locked_bytes = 0;  // at most: by mlock(), not swapped out
+  std::int64_t pinned_bytes = 0;  // at most: by drivers and io_uring; NVIDIA's driver does not count its own here
+  bool has_io = false;            // the following four are known: the process belongs to this user
   std::int64_t read_calls = 0;
   std::int64_t read_bytes = 0;     // by read(), also from the page cache and pipes
   std::int64_t storage_bytes = 0;  // that came from a device
@@ -98,15 +100,16 @@ struct MachineUse {
   double cpu_pressure = 0;     // some task waited for a CPU
   double io_pressure = 0;      // ... for a device
   double memory_pressure = 0;  // ... for memory
-  double received_bytes_per_s = 0;
-  std::int64_t shm_bytes = 0;       // size of /dev/shm
-  std::int64_t shm_used_bytes = 0;  // at most
+  double received_bytes_per_s = 0, sent_bytes_per_s = 0;
+  std::int64_t shm_bytes = 0;           // size of /dev/shm, as the program sees it
+  std::int64_t shm_used_bytes = 0;      // at most
+  std::int64_t memory_limit_bytes = 0;  // of its cgroups, which count /dev/shm; 0: none, or cgroups of version 1
 };
 
 // How the program was watched.
 struct Watching {
-  double seconds = 0;  // of wall time
-  std::int64_t samples = 0;  // of /proc
+  double seconds = 0;           // of wall time
+  std::int64_t samples = 0;     // of /proc
   double cpu_s = 0;             // that watching used, without stacks
   double stacks_cpu_s = 0;      // that recording stacks used
   std::string stopped;          // why watching ended before the program; empty: it did not
@@ -119,8 +122,11 @@ struct RunTimeline {
   double interval_s = 0;
   std::vector<double> main, loader, other;
   std::vector<double> storage_bytes_per_s;
-  std::vector<double> resident_bytes;  // of the main processes
-  std::vector<double> gpu{};           // mean utilisation of its GPUs; empty: unknown
+  std::vector<double> resident_bytes;      // of the main processes
+  std::vector<double> gpu{};               // mean utilisation of its GPUs; empty: unknown
+  std::vector<double> read_bytes_per_s{};  // by read(), also from the page cache and pipes
+  std::vector<double> received_bytes_per_s{}, sent_bytes_per_s{};
+  std::vector<double> major_faults_per_s{};
 };
 
 // Steps of the training loop.

@@ -30,6 +30,8 @@ TEST_CASE("a profile is the same after JSON") {
   use.name = "python";
   use.threads = {{"pt_data_worker", 1, 2.5, 0.5, {}}};
   use.threads[0].waits.pipe_s = 1.5;
+  use.locked_bytes = 4096;
+  use.pinned_bytes = 8192;
   profile.processes = {use};
   profile.stacks.lines = {{"main", "train.py", 7}};
   profile.stacks.stacks = {{StackThread::kLoader, {0}, 1.5, 0, 9}};

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -250,9 +251,11 @@ class KernelLogReader {
     constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // sums do not overflow
     std::stable_sort(memory_.begin(), memory_.end(),
                      [](const KernelLogEntry& a, const KernelLogEntry& b) { return a.begin_ns < b.begin_ns; });
-    std::unordered_map<std::uint64_t, std::uint64_t> live;  // bytes by address
+    std::unordered_map<std::uint64_t, std::uint64_t> on_devices, on_host;  // bytes by address
     for (const KernelLogEntry& entry : memory_) {
-      if (cupti_memory(entry.memory) != MemoryKind::kDevice) continue;
+      const MemoryKind kind = cupti_memory(entry.memory);
+      if (kind != MemoryKind::kDevice && kind != MemoryKind::kPinned) continue;
+      auto& live = kind == MemoryKind::kPinned ? on_host : on_devices;
       std::uint64_t bytes = std::min(entry.value, kMostBytes);
       const bool allocated = entry.detail == kMemoryAllocated;
       if (allocated) {
@@ -262,7 +265,9 @@ class KernelLogReader {
         live.erase(known);
       }
       const auto change = static_cast<std::int64_t>(bytes);
-      if (in_window(entry)) events_.memory.push_back({entry.begin_ns, allocated ? change : -change});
+      if (!in_window(entry)) continue;
+      (kind == MemoryKind::kPinned ? events_.pinned : events_.memory)
+          .push_back({entry.begin_ns, allocated ? change : -change});
     }
   }
 

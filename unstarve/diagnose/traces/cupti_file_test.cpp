@@ -269,6 +269,9 @@ TEST_CASE("device memory of the steps") {
   CHECK(memory.levels[1] == 5300);
   CHECK(memory.levels[8] == 5100);  // the second window begins again
   CHECK(memory.peak_bytes == 5900);
+  CHECK(trace.pinned.allocations == steps);
+  CHECK(trace.pinned.allocated_bytes == 1'000'000 * steps);
+  CHECK(trace.pinned.levels.size() == trace.steps.size());
 
   // The same by kernels, whose steps begin between allocations and releases.
   TraceEvents by_kernels;

@@ -110,7 +110,8 @@ class Reduction {
     sum_devices();
     sum_host();
     sweep();
-    sum_memory();
+    use_.memory = sum_memory(source_.memory);
+    use_.pinned = sum_memory(source_.pinned);
     use_.window = window_of(source_, steps_, main_, launching_);
     return use_;
   }
@@ -313,9 +314,9 @@ class Reduction {
     add_gap(gap);
   }
 
-  void sum_memory() {
-    MemoryUse& memory = use_.memory;
-    auto change = source_.memory.begin();
+  [[nodiscard]] MemoryUse sum_memory(const std::vector<MemoryChange>& changes) const {
+    MemoryUse memory;
+    auto change = changes.begin();
     auto step = steps_.windows.begin();
     std::int64_t grown = 0;
     for (const Interval& window : source_.recorded) {
@@ -323,7 +324,7 @@ class Reduction {
       // The highest level until then.
       const auto advance = [&](std::int64_t until, bool in_step) {
         std::int64_t highest = level;
-        for (; change != source_.memory.end() && change->time_ns < until; ++change) {
+        for (; change != changes.end() && change->time_ns < until; ++change) {
           level += change->bytes;
           least = std::min(least, level);
           highest = std::max(highest, level);
@@ -346,8 +347,9 @@ class Reduction {
         if (steps_.found) memory.levels.push_back(static_cast<double>(highest - least));
       }
     }
-    if (memory.allocations + memory.releases == 0) memory = {};
+    if (memory.allocations + memory.releases == 0) return {};
     if (steps_.found) memory.growth_bytes = static_cast<double>(grown) / static_cast<double>(steps_.windows.size());
+    return memory;
   }
 
   void add_gap(double& gap) {

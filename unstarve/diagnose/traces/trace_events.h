@@ -91,6 +91,7 @@ class TraceEvents {
   Framework framework = Framework::kUnknown;
   std::int64_t image_bytes = 0;
   std::vector<MemoryChange> memory;  // of all devices, in order
+  std::vector<MemoryChange> pinned;  // of the host, in order
   std::vector<Interval> recorded;    // in order, disjoint; empty: everything from the first event to the last one
 
  private:

@@ -82,6 +82,13 @@ void add_counters(ChromeEvents& events, const RunTimeline& timeline) {
                    {{"main", timeline.main[i]}, {"loader", timeline.loader[i]}, {"other", timeline.other[i]}});
     events.counter("memory of the main process, MB", at, {{"resident", 1e-6 * timeline.resident_bytes[i]}});
     events.counter("read from storage, MB/s", at, {{"storage", 1e-6 * timeline.storage_bytes_per_s[i]}});
+    if (i < timeline.read_bytes_per_s.size())
+      events.counter("read by the program, MB/s", at, {{"read", 1e-6 * timeline.read_bytes_per_s[i]}});
+    if (i < std::min(timeline.received_bytes_per_s.size(), timeline.sent_bytes_per_s.size())) {
+      events.counter(
+          "network, MB/s", at,
+          {{"received", 1e-6 * timeline.received_bytes_per_s[i]}, {"sent", 1e-6 * timeline.sent_bytes_per_s[i]}});
+    }
     if (i < timeline.gpu.size()) events.counter("GPU utilisation, %", at, {{"mean", 100 * timeline.gpu[i]}});
   }
 }
