@@ -34,7 +34,7 @@ def empty_profile() -> dict:
 
 
 def hour_of_watching(profile: dict) -> dict:
-    """One hour: full timelines, 2048 steps, 3000 stacks of up to 40 frames, 300 processes with 20 threads each."""
+    """One hour: full timelines, 2048 steps, 12 threads in some of them, 3000 stacks, 300 processes with 20 threads."""
     chance = random.Random(1)
 
     def series(most: float) -> list[float]:
@@ -42,7 +42,13 @@ def hour_of_watching(profile: dict) -> dict:
 
     profile["watching"]["seconds"] = 3600
     profile["timeline"] = {"interval_s": 6, "main": series(1), "loader": series(8), "other": series(1),
-                           "storage_bytes_per_s": series(1e9), "resident_bytes": series(1e10)}
+                           "storage_bytes_per_s": series(1e9), "resident_bytes": series(1e10),
+                           "read_bytes_per_s": series(1e9), "received_bytes_per_s": series(1e9),
+                           "sent_bytes_per_s": series(1e6), "major_faults_per_s": series(100)}
+    profile["thread_window"] = {
+        "begin_s": 3000, "seconds": 3.0, "resolution_s": 0.018, "step_source": "un.step()", "steps": [0, 1, 2],
+        "lanes": [f"worker {4000 + i} pt_data_worker" for i in range(12)],
+        "spans": [[i // 166, i % 9, 0.018 * (i % 166), 0.018] for i in range(1992)]}
     profile["steps"] = {"source": "un.step()", "rate": 8, "count": 30000,
                         "seconds": [0.1 + 0.05 * chance.random() for _ in range(STEPS)]}
     lines = [{"function": f"function_{i}", "file": f"package_{i % 40}/module_{i % 300}.py", "line": i}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -329,6 +330,68 @@ def test_timeline_by_pointer(browser: Chromium, reports: dict[str, Path]) -> Non
     assert moved[0][1] == pytest.approx(zoomed[0][1] - 25, abs=1)  # type: ignore[index]
     title = browser.evaluate("document.querySelectorAll('.timeline .span')[1].parentNode.textContent")
     assert title.startswith("forward: 5.00 ms from 4.00 ms on (operator)")  # type: ignore[union-attr]
+
+
+# A window of watch with a row of steps and two threads.
+WINDOW = {"begin_s": 2, "seconds": 0.3, "resolution_s": 0.005, "step_source": "un.step()", "steps": [0, 0.1, 0.2],
+          "lanes": ["main 11 python", "worker 12 python"],
+          "spans": [[0, 4, 0, 0.06], [0, 0, 0.06, 0.04], [0, 4, 0.1, 0.06], [0, 0, 0.16, 0.04], [0, 0, 0.2, 0.1],
+                    [1, 0, 0, 0.15], [1, 1, 0.15, 0.15]]}
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a program without kernels that was watched."""
+    program, folder = os.environ["UNSTARVE"], tmp_path_factory.mktemp("watched")
+    profile, page = folder / "profile.json", folder / "page.html"
+    subprocess.run([program, "watch", "--out", profile, "--", "true"], check=True, capture_output=True, timeout=60)
+    content = json.loads(profile.read_text())
+    content["profile"]["thread_window"] = WINDOW
+    profile.write_text(json.dumps(content))
+    subprocess.run([program, "diagnose", profile, "--report", page], check=True, capture_output=True, timeout=60)
+    return page
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_timeline_of_threads_by_keyboard(browser: Chromium, watched: Path, width: int, scheme: str) -> None:
+    browser.show(watched, width, scheme)
+    steps = [[0, 33], [33, 67], [67, 100]]
+    threads = [[0, 20], [20, 33], [33, 53], [53, 67], [67, 100], [0, 50], [50, 100]]
+    assert browser.evaluate(SPANS) == steps + threads
+    text = browser.evaluate("document.querySelector('.timeline').closest('figure').textContent")
+    for part in ("3 typical steps", "by un.step()", "sampled every 5.0 ms", "steps", "main 11", "worker 12",
+                 "on a CPU", "waits for a CPU", "waits for a pipe"):
+        assert part in text, part  # type: ignore[operator]
+    keys = browser.evaluate("""[...document.querySelectorAll('.timeline .legend .key')].map(key =>
+        getComputedStyle(key).backgroundColor)""")
+    assert len(set(keys)) == len(keys) == 4  # type: ignore[arg-type]
+    assert browser.evaluate(OVERFLOW) == []
+    browser.evaluate("document.querySelector('.timeline').focus(), true")
+    press(browser, "+", "Home", "+")
+    assert browser.evaluate(SPANS)[1] == [17, 83]  # type: ignore[index]
+    press(browser, "Home")
+    assert browser.evaluate(SPANS) == steps + threads
+
+
+def test_timeline_of_threads_by_pointer(browser: Chromium, watched: Path) -> None:
+    browser.show(watched, 1280, "light")
+    left, top, width = browser.evaluate("""(() => { const box = document.querySelector('.timeline');
+        box.scrollIntoView(); box.focus();
+        const place = box.getBoundingClientRect(), area = box.querySelector('.area');
+        const [left, width] = ['x', 'width'].map(name => Number(area.getAttribute(name)));
+        return [place.left + left, place.top + 40, width]; })()""")  # type: ignore[misc]
+    browser.settle()
+    for _ in range(4):
+        browser.call("Input.dispatchMouseEvent", type="mouseWheel", x=left, y=top, deltaX=0, deltaY=-120)
+        browser.settle()
+    zoomed = browser.evaluate(SPANS)
+    assert zoomed[0] == [0, pytest.approx(100 / 3 * 1.2**4, abs=1)]  # type: ignore[index]
+    for kind, x in (("mousePressed", width / 2), ("mouseMoved", width / 4), ("mouseReleased", width / 4)):
+        browser.call("Input.dispatchMouseEvent", type=kind, x=left + x, y=top, button="left", buttons=1, clickCount=1)
+    browser.settle()
+    assert browser.evaluate(SPANS)[0][1] == pytest.approx(zoomed[0][1] - 25, abs=1)  # type: ignore[index]
+    title = browser.evaluate("document.querySelectorAll('.timeline .span')[1].parentNode.textContent")
+    assert title.startswith("step 2: 100 ms from 100 ms on (step)")  # type: ignore[union-attr]
 
 
 def test_findings_are_ranked(browser: Chromium, reports: dict[str, Path]) -> None:

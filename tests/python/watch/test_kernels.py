@@ -283,6 +283,10 @@ def test_nvtx_ranges_without_cuda(begun):
     _, profile = begun
     check_steps(profile["steps"])
     assert "trace" not in profile
+    window = profile["thread_window"]
+    assert window["step_source"] == "NVTX ranges"
+    lengths = sorted(b - a for a, b in zip(window["steps"], window["steps"][1:]))
+    assert lengths[len(lengths) // 2] == pytest.approx(0.02, rel=0.3)
     assert "kernels_missing" not in profile["watching"]
 
 

@@ -55,6 +55,73 @@ def test_steps_of_a_cpp_program(trainer, tmp_path):
     assert "found only the period of its steps" in compared.stderr
 
 
+TRAINING = """
+import ctypes, multiprocessing, os, sys, time, zlib
+import unstarve as un
+data = bytes(range(256)) * 4000
+locked = ctypes.create_string_buffer(8192)
+shared = "/dev/shm/unstarve-test-" + sys.argv[1]
+def prepare(_):
+    return zlib.compress(data, 1)
+if __name__ == "__main__":
+    assert ctypes.CDLL(None).mlock(locked, 8192) == 0
+    open(shared, "wb").write(data)
+    end = time.monotonic() + 8
+    with multiprocessing.Pool(1) as pool:
+        while time.monotonic() < end:
+            open("/usr/bin/env", "rb").read()
+            pool.map(prepare, range(2))
+            zlib.compress(data, 3)
+            un.step()
+    os.remove(shared)
+"""
+
+
+def test_timeline_of_threads_and_figures_of_io(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(TRAINING)
+    for _ in range(3):  # while other programs use the cores, the worker may begin after the window
+        profile, run = watch(tmp_path, [sys.executable, script, str(os.getpid())], UNSTARVE_PY_SPY="/no/such/py-spy")
+        window = profile["thread_window"]
+        if any(lane.startswith("worker ") for lane in window["lanes"]):
+            break
+    assert window["step_source"] == "un.step()"
+    assert len(window["steps"]) >= 3
+    assert window["lanes"][0].startswith("main ")
+    assert any(lane.startswith("worker ") for lane in window["lanes"])
+    assert 0.002 < window["resolution_s"] < 0.1
+    marked, near = profile["steps"]["seconds"], 2 * window["resolution_s"]
+    for a, b in zip(window["steps"], window["steps"][1:]):
+        assert min(abs(b - a - seconds) for seconds in marked) < near
+    for lane in range(len(window["lanes"])):  # without gaps, from the begin on
+        at = 0.0
+        for _, state, begin, seconds in [span for span in window["spans"] if span[0] == lane]:
+            assert begin == pytest.approx(at, abs=1e-9)
+            assert 0 <= state < 9
+            at = begin + seconds
+        assert 0 < at <= window["seconds"] * 1.0001
+    states = {span[1] for span in window["spans"] if span[0] == 0}
+    assert 0 in states, window  # on a CPU
+    assert states & {2, 4, 5, 6}, window  # it waits for the pool
+    page = (tmp_path / "report.html").read_text()
+    assert f"Threads in {len(window['steps'])} typical steps" in page
+    assert "I/O and memory" in page
+    slices = [event for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+              if event.get("cat") == "thread_state"]
+    assert [[event["tid"] - 2, event["ts"] / 1e6, event["dur"] / 1e6] for event in slices] == [
+        pytest.approx([lane, window["begin_s"] + begin, seconds], abs=2e-6)
+        for lane, _, begin, seconds in window["spans"]]
+    assert profile["io"]["read"]["p90"] >= profile["io"]["read"]["p50"] > 0
+    assert 0 <= profile["io"]["cached_share"] <= 1
+    assert profile["machine"]["shm_used_bytes"] >= 1_000_000
+    assert max(process["locked_bytes"] for process in profile["processes"]) >= 8192
+    for part in ("I/O and memory, per s", "read by the program", "network, received", "major page faults",
+                 "of the bytes that were read came from the page cache", "/dev/shm: ", "locked memory: "):
+        assert part in run.stderr, part
+    assert profile["watching"]["cpu_s"] < 0.04 * profile["watching"]["seconds"]
+    print(profile["watching"], window["resolution_s"], window["lanes"])
+
+
 def test_marked_steps_have_precedence(tmp_path):
     script = ("import time, zlib\nimport unstarve as un\nend = time.monotonic() + 8\ndata = bytes(5_000_000)\n"
               "while time.monotonic() < end:\n    zlib.crc32(open('/proc/self/stat').read().encode())\n"

@@ -26,6 +26,7 @@
 #include "unstarve/diagnose/probes/step_log.h"
 #include "unstarve/diagnose/probes/step_probe.h"
 #include "unstarve/diagnose/probes/task_tree.h"
+#include "unstarve/diagnose/probes/thread_probe.h"
 #include "unstarve/diagnose/probes/timeline_recorder.h"
 #include "unstarve/diagnose/profile/roles.h"
 #include "unstarve/diagnose/profile/steady_part.h"
@@ -80,7 +81,7 @@ StepUse steps_of_kernels(const TraceUse& trace) {
 }
 
 // When to do something again whose cost is limited.
-struct Interval {
+struct Pace {
   double shortest_s, longest_s;
   double next_s = 0;
   void done(double now_s, double cost_s, double share) {
@@ -112,6 +113,7 @@ class Sampler::Thread {
     std::vector<ProcessUse> processes = with_roles();
     gpus_.stop();
     periods_.finish();
+    threads_.finish(marks_of_steps());
     add_to_timeline(seconds, processes);
     read_rank_numbers(processes);
     PythonStacks stacks = stacks_.finish();
@@ -159,8 +161,9 @@ class Sampler::Thread {
       StepUse steps = steps_of_kernels(*profile.trace);
       if (!steps.source.empty()) profile.steps = std::move(steps);
     }
+    profile.thread_window = thread_window_of(profile);
     profile.gpus = gpus_.use();
-    profile.watching = {seconds,         looks_, cpu_s_ + gpus_.cpu_s() + periods_.cpu_s(),
+    profile.watching = {seconds,         looks_, cpu_s_ + gpus_.cpu_s() + periods_.cpu_s() + threads_.cpu_s(),
                         stacks_.cpu_s(), "",     gpus_.missing(),
                         kernels_.missing};
     profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());
@@ -171,6 +174,44 @@ class Sampler::Thread {
       if (rank != profile.ranks.end()) process.rank = rank->numbers.global;
     }
     return profile;
+  }
+
+  [[nodiscard]] ThreadProbe::MarksOf marks_of_steps() const {
+    return [this](int process) {
+      std::vector<double> times = read_step_times(options_.steps, static_cast<std::uint32_t>(process));
+      return StepMarks{times.empty() ? "" : "un.step()", std::move(times)};
+    };
+  }
+
+  // Duration of a step, as far as it is known; 0: it is not.
+  [[nodiscard]] double step_s() const {
+    StepUse steps = read_step_logs(options_.steps);
+    if (steps.source.empty()) steps = stacks_.steps();
+    if (steps.source.empty()) steps = periods_.steps();
+    return steps.rate > 0 ? 1 / steps.rate : 0;
+  }
+
+  // The steps of the latest window by marks, by ranges, or by what its main thread repeats.
+  [[nodiscard]] ThreadWindow thread_window_of(const RunProfile& profile) const {
+    const ThreadSamples& samples = threads_.window().samples;
+    if (samples.threads.empty()) return {};
+    const auto within = [&](const StepMarks& marks) {
+      return std::count_if(marks.begins.begin(), marks.begins.end(), [&](double time) {
+               return time >= samples.times.front() && time <= samples.times.back();
+             }) >= 2;
+    };
+    StepMarks marks = threads_.window().marks;
+    if (!within(marks) && kernels_.ranges.first == samples.process) {
+      marks = {"NVTX ranges", {}};
+      for (const Interval& range : kernels_.ranges.second) {
+        for (const std::int64_t ns : {range.begin, range.end}) {
+          const double time = 1e-9 * static_cast<double>(ns);
+          if (marks.begins.empty() || time > marks.begins.back()) marks.begins.push_back(time);
+        }
+      }
+    }
+    if (!within(marks)) marks = profile.steps.rate > 0 ? repeated_steps(samples, 1 / profile.steps.rate) : StepMarks{};
+    return thread_window(samples, marks, begin_);
   }
 
   [[nodiscard]] std::map<int, RankFacts> rank_facts() const {
@@ -214,7 +255,7 @@ class Sampler::Thread {
   }
 
   void sample() {
-    Interval look{0.02, 10}, find{1, 60}, kernels{5, 600};
+    Pace look{0.02, 10}, find{1, 60}, kernels{5, 600};
     const double begin_cpu = thread_cpu_s();
     while (true) {
       const double seconds = now();
@@ -232,6 +273,8 @@ class Sampler::Thread {
           recorder_ = stacks_.recorder();
         }
         periods_.look(seconds, processes, [this] { return periods_are_allowed(); });
+        // The guard's experiment stops processes.
+        if (options_.guard == 0) threads_.look(seconds, processes, step_s(), marks_of_steps());
         if (options_.latest && seconds >= kernels.next_s) {  // a log may have 32 MB
           const double begin = thread_cpu_s();
           read_kernels();
@@ -265,6 +308,7 @@ class Sampler::Thread {
   SteadyPart steady_;
   StackProbe stacks_;
   StepProbe periods_;
+  ThreadProbe threads_;
   RecordedKernels kernels_;             // when they were last read
   std::map<int, RankNumbers> numbers_;  // by process id
   mutable std::mutex recorder_mutex_;   // held while the recorder is started, so that its number is never unknown

@@ -4,11 +4,13 @@
 //   20 ms to 10 s apart    counters of the tree's threads
 //   1 s to 60 s apart      new processes, counters of the machine, timeline; stacks of Python, see StackProbe
 //   in windows of 8 s      counters of the main thread, from another thread, see StepProbe
+//   in windows of 5 steps  states of the important threads, from another thread, see ThreadProbe
 //   0.1 to 10 s apart      GPUs, from another thread, see GpuProbe
 //   5 to 600 s apart       kernels and NVTX ranges, if the profile is published; and at the end. See kernel_logs.h
 //
 // Cost:    the intervals are chosen so that the work takes less than `cpu_share` of one core each, and so are the
-//          distances of windows in which stacks are recorded. Windows of StepProbe take less than a half of it.
+//          distances of windows in which stacks are recorded. Windows of StepProbe and of ThreadProbe take less than
+//          a half of it each.
 // Memory:  limited: timelines have at most 600 points, and two points become one when they are full; see TaskTree.
 // Threads: one caller. Failure: Error(kInternal) by finish() if watching failed; nothing ends the process that is
 //          watched.

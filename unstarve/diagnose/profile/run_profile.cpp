@@ -104,6 +104,15 @@ void from_json(const nlohmann::json& json, WindowSpan& span) {
           json.at(3).get<double>(), json.at(4).get<double>()};
 }
 
+void to_json(nlohmann::json& json, const ThreadSpan& span) {
+  json = nlohmann::json::array({span.lane, static_cast<int>(span.state), span.begin_s, span.seconds});
+}
+void from_json(const nlohmann::json& json, ThreadSpan& span) {
+  span = {json.at(0).get<int>(), static_cast<ThreadState>(json.at(1).get<int>()), json.at(2).get<double>(),
+          json.at(3).get<double>()};
+}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadWindow, begin_s, seconds, resolution_s, step_source, steps, lanes, spans)
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RateUse, mean, p10, p50, p90)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoUse, interval_s, read, storage, received, sent, major_faults, cached_share)
 
@@ -221,6 +230,8 @@ std::string to_json(const RunProfile& profile) {
     for (const char* const key : kOfWatching) json[key] = nullptr;
     return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
+  json["io"] = io_use(profile);
+  if (!profile.thread_window.spans.empty()) json["thread_window"] = profile.thread_window;
   if (!profile.timeline.gpu.empty()) json["timeline"]["gpu"] = profile.timeline.gpu;
   if (!profile.watching.gpus_missing.empty()) json["watching"]["gpus_missing"] = profile.watching.gpus_missing;
   if (!profile.watching.kernels_missing.empty()) json["watching"]["kernels_missing"] = profile.watching.kernels_missing;
@@ -247,6 +258,19 @@ TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
     check("part", static_cast<int>(span.part), kStepActivities);
   }
   return trace;
+}
+
+ThreadWindow thread_window_from(const nlohmann::json& json, const std::string& origin) {
+  const auto window = json.get<ThreadWindow>();
+  for (const ThreadSpan& span : window.spans) {
+    const auto state = static_cast<std::size_t>(span.state);
+    if (span.lane >= 0 && static_cast<std::size_t>(span.lane) < window.lanes.size() && state < kThreadStates) continue;
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: found lane {} and state {} in thread_window; expected less than {} "
+                            "and {}",
+                            origin, span.lane, static_cast<int>(span.state), window.lanes.size(), kThreadStates));
+  }
+  return window;
 }
 
 }  // namespace
@@ -279,6 +303,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
       profile.steady = json.at("steady").get<std::vector<ProcessUse>>();
       profile.steady_from_s = json.at("steady_from_s").get<double>();
     }
+    if (json.contains("thread_window")) profile.thread_window = thread_window_from(json.at("thread_window"), origin);
     if (json.contains("ranks")) profile.ranks = json.at("ranks").get<std::vector<RankUse>>();
     for (const RankUse& rank : profile.ranks) {
       if (std::is_sorted(rank.steps.ends_s.begin(), rank.steps.ends_s.end()) &&

@@ -15,6 +15,7 @@
 #include "unstarve/diagnose/profile/gpu_use.h"
 #include "unstarve/diagnose/profile/python_stacks.h"
 #include "unstarve/diagnose/profile/rank_use.h"
+#include "unstarve/diagnose/profile/thread_window.h"
 
 namespace unstarve {
 
@@ -162,6 +163,7 @@ struct RunProfile {
   double steady_from_s = 0;
   std::vector<ProcessUse> steady;
   RunTimeline timeline;
+  ThreadWindow thread_window;  // missing in JSON if there is none
   PythonStacks stacks;
   StepUse steps;
   SlowdownChecks slowdowns;       // missing in JSON if they were not requested

@@ -16,7 +16,8 @@ TEST_CASE("a profile is the same after JSON") {
   profile.exit_code = 3;
   profile.watching = {12.5, 100, 0.01, 0.02, "by a signal", "Unknown Error", "no CUPTI"};
   profile.machine.affinity_cores = 4;
-  profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}, {2e9}, {0.75}};
+  profile.timeline = {1, {0.5}, {0.25}, {0}, {1e6}, {2e9}, {0.75}, {3e6}, {1e3}, {2e3}, {5}};
+  profile.thread_window = {3, 0.3, 0.005, "un.step()", {0, 0.1}, {"main"}, {{0, ThreadState::kPipe, 0.1, 0.05}}};
   profile.gpus.resize(2);
   profile.gpus[1].used = true;
   profile.gpus[1].samples = 40;
@@ -50,6 +51,10 @@ TEST_CASE("a profile is the same after JSON") {
   CHECK(read.command == "python train.py \xef\xbf\xbd");  // not UTF-8
   CHECK(read.processes[0].role == ProcessRole::kLoader);
   CHECK(read.processes[0].threads[0].cpu_s == 2.5);
+  CHECK(read.processes[0].pinned_bytes == 8192);
+  CHECK(read.timeline.major_faults_per_s == std::vector<double>{5});
+  REQUIRE(read.thread_window.spans.size() == 1);
+  CHECK(read.thread_window.spans[0].state == ThreadState::kPipe);
   CHECK(read.processes[0].threads[0].waits.pipe_s == 1.5);
   CHECK(read.stacks.stacks[0].thread == StackThread::kLoader);
   CHECK(read.steps.seconds.size() == 2);
@@ -61,6 +66,11 @@ TEST_CASE("a profile is the same after JSON") {
   CHECK_THROWS_WITH(run_profile_from_json(to_json(wrong), "x.json"), Contains("ends of steps"));
   wrong.ranks[0].steps = {3, 2, {2, 1}};
   CHECK_THROWS_WITH(run_profile_from_json(to_json(wrong), "x.json"), Contains("ends of steps"));
+  for (const ThreadSpan& span : {ThreadSpan{1}, ThreadSpan{-1}, ThreadSpan{0, ThreadState{9}}}) {
+    wrong = profile;
+    wrong.thread_window.spans[0] = span;
+    CHECK_THROWS_WITH(run_profile_from_json(to_json(wrong), "x.json"), Contains("in thread_window"));
+  }
   CHECK(read.watching.gpus_missing == "Unknown Error");
   CHECK(read.watching.kernels_missing == "no CUPTI");
   CHECK(read.timeline.gpu == std::vector<double>{0.75});
@@ -72,6 +82,11 @@ TEST_CASE("a profile is the same after JSON") {
   std::string earlier = json;
   for (std::size_t at = 0; (at = earlier.find("samples\"", at)) != std::string::npos;) earlier.replace(at, 7, "looks");
   CHECK(earlier != json);
+  for (const char* const field : {"locked_bytes", "sent_bytes_per_s", "read_bytes_per_s", "thread_window"}) {
+    std::string without = json;
+    for (std::size_t at = 0; (at = without.find(field, at)) != std::string::npos;) without[at] = 'X';
+    CHECK_NOTHROW(run_profile_from_json(without, "x.json"));
+  }
   CHECK(to_json(run_profile_from_json(earlier, "x.json")) == json);
   profile.stacks.stacks[0].lines = {1};
   CHECK_THROWS_WITH(run_profile_from_json(to_json(profile), "x.json"), Contains("line 1 of a stack"));

@@ -12,6 +12,7 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/traces/cupti_file.h"
 #include "unstarve/diagnose/traces/reduce.h"
+#include "unstarve/diagnose/traces/steps.h"
 
 namespace unstarve {
 
@@ -81,6 +82,7 @@ RecordedKernels read_kernel_logs(const std::filesystem::path& folder, const Step
     }
   }
   recorded.steps = best.ranges;
+  if (!best.ranges.source.empty()) recorded.ranges = {best.use.pid, steps_of(best.facts.ranges, {}).windows};
   if (best.facts.kernels == 0) return recorded;
   recorded.missing = best.facts.message;
   std::sort(processes.begin(), processes.end(), [](const ProcessKernels& a, const ProcessKernels& b) {

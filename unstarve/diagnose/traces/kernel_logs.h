@@ -15,10 +15,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unstarve/diagnose/profile/device_use.h"
 #include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/traces/intervals.h"
 
 namespace unstarve {
 
@@ -26,7 +28,9 @@ struct RecordedKernels {
   std::optional<TraceUse> trace;  // nothing: no process has recorded kernels
   StepUse steps;                  // that ranges mark; `source` is empty if there are none, or recording disturbs them
   std::map<int, double> step_rates;  // steps per second of each process that ranges or kernels show, by its id
-  std::string missing;               // why kernels are missing although a process used CUDA; empty: no reason
+  // Those steps, by the process that marks them; nanoseconds of CLOCK_MONOTONIC, in order, disjoint.
+  std::pair<int, std::vector<Interval>> ranges;
+  std::string missing;  // why kernels are missing although a process used CUDA; empty: no reason
 };
 
 // The ends of the latest steps that a process has marked, as read_step_times() (probes/step_log.h).

@@ -19,29 +19,6 @@ struct WindowEvent {
 
 double length_of(const Interval& interval) { return static_cast<double>(interval.end - interval.begin); }
 
-// The first of the most typical consecutive steps.
-std::size_t typical_step(const std::vector<Interval>& steps) {
-  if (steps.size() <= kWindowSteps) return 0;
-  std::vector<double> lengths;
-  for (const Interval& step : steps) lengths.push_back(length_of(step));
-  std::vector<double> sorted = lengths;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  std::size_t best = 0;
-  double least = -1;
-  for (std::size_t i = 0; i + kWindowSteps <= steps.size(); ++i) {
-    double distance = 0;
-    for (std::size_t j = i; j < i + kWindowSteps; ++j) {
-      distance += std::abs(lengths[j] - *middle);
-      if (j > i) distance += static_cast<double>(steps[j].begin - steps[j - 1].end);  // a pause
-    }
-    if (least >= 0 && distance >= least) continue;
-    least = distance;
-    best = i;
-  }
-  return best;
-}
-
 StepActivity part_of(TraceActivity activity) {
   switch (activity) {
     case TraceActivity::kKernel: return StepActivity::kKernel;
@@ -96,6 +73,28 @@ class WindowBuilder {
 };
 
 }  // namespace
+
+std::size_t typical_step(const std::vector<Interval>& steps, std::size_t count) {
+  if (steps.size() <= count) return 0;
+  std::vector<double> lengths;
+  for (const Interval& step : steps) lengths.push_back(length_of(step));
+  std::vector<double> sorted = lengths;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  std::size_t best = 0;
+  double least = -1;
+  for (std::size_t i = 0; i + count <= steps.size(); ++i) {
+    double distance = 0;
+    for (std::size_t j = i; j < i + count; ++j) {
+      distance += std::abs(lengths[j] - *middle);
+      if (j > i) distance += static_cast<double>(steps[j].begin - steps[j - 1].end);  // a pause
+    }
+    if (least >= 0 && distance >= least) continue;
+    least = distance;
+    best = i;
+  }
+  return best;
+}
 
 TraceWindow window_of(const TraceEvents& events, const TraceSteps& steps, std::uint32_t main,
                       const std::set<std::uint32_t>& launching) {

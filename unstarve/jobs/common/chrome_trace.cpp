@@ -17,7 +17,7 @@
 namespace unstarve {
 namespace {
 
-enum TracedProcess { kRun = 1, kProcesses = 2, kTypicalSteps = 3 };
+enum TracedProcess { kRun = 1, kProcesses = 2, kTypicalSteps = 3, kThreads = 4 };
 enum RunTrack { kFindingsTrack = 1, kStepsTrack = 2 };
 
 double microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
@@ -228,6 +228,23 @@ void add_window(ChromeEvents& events, const TraceWindow& window) {
   }
 }
 
+void add_threads(ChromeEvents& events, const ThreadWindow& window) {
+  if (window.spans.empty()) return;
+  events.name_process(kThreads, "threads");
+  events.name_track(kThreads, 1, window.steps.empty() ? "steps are unknown" : "steps, by " + window.step_source);
+  for (std::size_t i = 0; i < window.steps.size(); ++i) {
+    const double end = i + 1 < window.steps.size() ? window.steps[i + 1] : window.seconds;
+    events.slice(kThreads, 1, "typical_step", fmt::format("step {}", i + 1),
+                 times(window.begin_s + window.steps[i], std::max(end - window.steps[i], 0.0)));
+  }
+  for (std::size_t lane = 0; lane < window.lanes.size(); ++lane)
+    events.name_track(kThreads, static_cast<int>(lane) + 2, window.lanes[lane]);
+  for (const ThreadSpan& span : window.spans) {
+    events.slice(kThreads, span.lane + 2, "thread_state", to_string(span.state),
+                 times(window.begin_s + span.begin_s, span.seconds));
+  }
+}
+
 // As a relative reference of a URL: no letter of a name has a meaning.
 std::string url_of(const std::string& path) {
   std::string url = "./";
@@ -288,6 +305,7 @@ std::string chrome_trace(const RunProfile& profile, std::span<const RunFinding> 
   if (watched) add_watched_steps(events, profile);
   if (profile.trace && !watched) add_traced_steps(events, *profile.trace);
   if (profile.trace) add_window(events, profile.trace->window);
+  add_threads(events, profile.thread_window);
   add_processes(events, profile.processes);
   return trace_document(events.take(), profile.command);
 }

@@ -8,6 +8,7 @@
 //   processes    one per process: its lifetime          processes of watch
 //   typical steps    threads and streams, from 0        TraceWindow, with the categories of torch.profiler (kineto.h),
 //                                                       so that unstarve diagnose reads it, too
+//   threads      states of threads in a few steps        ThreadWindow, at its time since the begin of watching
 //
 // Times are microseconds. Steps are placed back to back, since only their durations are known: those of watch end with
 // the run, those of a trace begin at 0. Events of a track are disjoint or nested; others get a further track.

@@ -67,6 +67,28 @@ TEST_CASE("a watched run has steps at its end, counters and lifetimes, in micros
   CHECK(phases(Json::parse(chrome_trace(RunProfile{}, {})))["X"] == 0);
 }
 
+TEST_CASE("states of threads are at their time since the begin of watching") {
+  RunProfile profile;
+  profile.watching.seconds = 10;
+  profile.thread_window = {3,
+                           0.3,
+                           0.005,
+                           "un.step()",
+                           {0, 0.1},
+                           {"main 1 python", "worker 2 python"},
+                           {{0, ThreadState::kRunning, 0, 0.3}, {1, ThreadState::kPipe, 0.1, 0.05}}};
+  const Json trace = Json::parse(chrome_trace(profile, {}));
+  check_nesting(trace);
+  CHECK(phases(trace)["X"] == 4);
+  CHECK(find(trace, "step 2")->at("ts") == 3.1e6);
+  CHECK(find(trace, "step 2")->at("dur") == 0.2e6);
+  const Json* const waits = find(trace, "waits for a pipe");
+  REQUIRE(waits != nullptr);
+  CHECK(waits->at("cat") == "thread_state");
+  CHECK(waits->at("ts") == 3.1e6);
+  CHECK(waits->at("dur") == 0.05e6);
+}
+
 TEST_CASE("events that overlap without nesting get a further track") {
   RunProfile profile;
   profile.trace.emplace();

@@ -2,7 +2,11 @@
 // Parts of a step have the same colours in all charts; other names use the remaining ones.
 const PART_LOOKS = { kernel: "c2", copy: "c1", memset: "c5", communication: "c7", runtime: "c4", loader: "wait",
   operator: "c3", other: "c6" };
-const BAR_LOOKS = { ...STEP_LOOKS, ...STAGE_LOOKS, ...PART_LOOKS };
+// States of threads.
+const STATE_LOOKS = { step: "step", "on a CPU": "c2", "waits for a CPU": "wait", "waits for a thread": "c5",
+  "waits for a file": "c1", "waits for a pipe": "c3", "waits for the network": "c4", "waits for events": "c7",
+  sleeps: "c6", waits: "rest" };
+const BAR_LOOKS = { ...STEP_LOOKS, ...STAGE_LOOKS, ...PART_LOOKS, ...STATE_LOOKS };
 
 function barLooks(bars) {
   const names = new Set(bars.flatMap((bar) => bar.parts.map((part) => part[0])));

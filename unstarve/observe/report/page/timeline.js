@@ -75,7 +75,9 @@ function drawTimeline(box, timeline, width) {
       class: `span segment ${look}` }, group);
     if (to - from < 40) return;
     const label = svg("text", { x: from + 4, y: at + 11.5,
-      class: LIGHT_ON.has(look) || look === "c7" ? "on-bar light" : "on-bar" }, group, timeline.names[name].slice(0, Math.ceil((to - from) / 3)));
+      class: look === "rest" || look === "step" ? "on-bar ink"
+        : LIGHT_ON.has(look) || look === "c7" ? "on-bar light" : "on-bar" }, group,
+    timeline.names[name].slice(0, Math.ceil((to - from) / 3)));
     fit(label, to - from - 8);
   });
   const list = html("ul", "legend", box);
