@@ -1,12 +1,13 @@
 // A program that behaves as one that trains on a GPU, for tests without a GPU: it loads the library of
 // $CUDA_INJECTION64_PATH as the driver of CUDA does, and reports its work to the stand-in for CUPTI.
 //
-//   cuda_program SECONDS [killed | profiler | busy | memory]
+//   cuda_program SECONDS [killed | profiler | busy | memory | fallback]
 //
 // Each step of about 10 ms has a copy of 4 ms from pageable memory, and three kernels of 1 ms. It prints "trained" and
 // exits with 3. killed: it kills itself after the time. profiler: another profiler subscribes after half of the time.
 // busy: CUPTI reports that it took a tenth of the time. memory: each step allocates 24 MB and releases it, and
-// allocates 1 MB that it keeps.
+// allocates 1 MB that it keeps, and 4 MB of pinned memory, which it releases. fallback: each step of about 10 ms has a
+// kernel of 1 ms, a copy of 1 MB to the host, 4 ms without work, a copy of 1 MB to the device, and another kernel.
 #include <dlfcn.h>
 #include <signal.h>
 #include <time.h>
@@ -40,8 +41,19 @@ std::uint64_t now() {
 
 constexpr std::uint64_t kMs = 1'000'000;
 
+void fallback_step() {
+  const std::uint64_t begin = now();
+  stand_in_call(kStandInLaunch, begin, begin + 10'000);
+  stand_in_kernel("_Z4gemmPKfS0_Pf", 7, begin + 10'000, begin + kMs);
+  stand_in_copy_back(1 << 20, begin + kMs, begin + 2 * kMs);
+  stand_in_copy(1, 1 << 20, begin + 6 * kMs, begin + 7 * kMs);
+  stand_in_call(kStandInLaunch, begin + 7 * kMs, begin + 7 * kMs + 10'000);
+  stand_in_kernel("relu", 7, begin + 7 * kMs + 10'000, begin + 9 * kMs);
+  usleep(10'000);
+}
+
 void step(std::string_view mode, std::uint64_t number) {
-  constexpr std::uint64_t kMs = 1'000'000;
+  if (mode == "fallback") return fallback_step();
   const std::uint64_t begin = now();
   stand_in_call(kStandInGetter, begin, begin + 1000);
   stand_in_call(kStandInCopy, begin, begin + 4 * kMs);

@@ -106,6 +106,18 @@ void stand_in_copy(std::uint8_t memory, std::uint64_t bytes, std::uint64_t begin
   add(record, kinds, kCuptiMemcpy);
 }
 
+void stand_in_copy_back(std::uint64_t bytes, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  CuptiMemcpyRecord record{};
+  record.kind = kCuptiMemcpy;
+  record.copy_kind = 2;
+  record.source = 3;
+  record.destination = 1;
+  record.bytes = bytes;
+  record.start = begin_ns;
+  record.end = end_ns;
+  add(record, kinds, kCuptiMemcpy);
+}
+
 void stand_in_call(std::uint32_t function, std::uint64_t begin_ns, std::uint64_t end_ns) {
   CuptiCallRecord record{};
   record.kind = kCuptiRuntimeCall;

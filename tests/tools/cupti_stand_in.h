@@ -9,6 +9,8 @@ extern int stand_in_kinds;  // number of kinds that are recorded at present
 void stand_in_kernel(const char* name, std::uint32_t stream, std::uint64_t begin_ns, std::uint64_t end_ns);
 // To the device: from pageable memory (1) or pinned memory (2).
 void stand_in_copy(std::uint8_t memory, std::uint64_t bytes, std::uint64_t begin_ns, std::uint64_t end_ns);
+// From the device to pageable memory.
+void stand_in_copy_back(std::uint64_t bytes, std::uint64_t begin_ns, std::uint64_t end_ns);
 void stand_in_call(std::uint32_t function, std::uint64_t begin_ns, std::uint64_t end_ns);  // of the runtime
 void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns);
 // Memory of the device, or pinned memory of the host, is allocated (1) or released (2). Records of releases have no

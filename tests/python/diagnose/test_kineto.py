@@ -176,6 +176,42 @@ def test_copies_synchronisations_and_precision_of_a_gpu(tmp_path):
     assert {copy["direction"]: copy["count"] for copy in trace["copies"]} == {"to device": 11, "to host": 11}
 
 
+def fallback_trace(operator, begin, length, size):
+    """12 steps in which data are copied to the host at 3 ms, and back at 8 ms."""
+    gpu = Gpu()
+    for step in range(12):
+        at = 10_000 * step
+        gpu.step(step, at, 10_000)
+        gpu.kernel("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", at + 10, at + 20, 2900)
+        gpu.copy("Memcpy DtoH (Device -> Pageable)", at + 30, at + 2920, 80, size)
+        gpu.host("cuda_runtime", "cudaStreamSynchronize", at + 40, 2980)
+        gpu.host("cpu_op", operator, at + begin, length)
+        gpu.copy("Memcpy HtoD (Pageable -> Device)", at + 7900, at + 8000, 80, size)
+        gpu.kernel("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", at + 7950, at + 8080, 1900)
+    return gpu
+
+
+def test_operators_that_fall_back_to_the_cpu(tmp_path):
+    diagnosis = diagnosis_of(fallback_trace("aten::linalg_svd", 3050, 4800, 1 << 20).write(tmp_path / "gpu.json"))
+    assert rules_of(diagnosis) == ["cpu-fallback"]
+    finding = diagnosis["findings"][0]
+    assert finding["lost"] == pytest.approx(0.5, abs=0.02)
+    assert "1.0 times per step" in finding["evidence"]
+    assert "aten::linalg_svd (4.8 ms)" in finding["evidence"]
+    fallback = diagnosis["profile"]["trace"]["fallback"]
+    assert (fallback["count"], fallback["bytes"]) == (11, 22 << 20)
+    assert_parts_sum(diagnosis["profile"]["trace"])
+
+
+@pytest.mark.parametrize(("operator", "size"), [("aten::to", 1 << 20), ("aten::linalg_svd", 4)],
+                         ids=["copies", "one number"])
+def test_synchronisations_are_no_fallback(tmp_path, operator, size):
+    diagnosis = diagnosis_of(fallback_trace(operator, 3050, 4800, size).write(tmp_path / "gpu.json"))
+    assert "cpu-fallback" not in rules_of(diagnosis)
+    assert "fallback" not in diagnosis["profile"]["trace"]
+    assert "hidden-syncs" in rules_of(diagnosis)
+
+
 def test_short_kernels_are_launch_bound(tmp_path):
     gpu = Gpu()
     for step in range(12):

@@ -112,6 +112,61 @@ def test_pageable_copies_are_found(begun, folder):
     assert "cuda_program" in again.stdout  # the processes, too
 
 
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["fallback"]))
+def test_work_on_the_cpu_between_two_copies(begun, folder):
+    run, profile, rules = begun
+    fallback = profile["trace"]["fallback"]
+    steps = len(profile["trace"]["steps"])
+    assert fallback["count"] == pytest.approx(steps, abs=3)
+    assert fallback["seconds"] == pytest.approx(0.004 * steps, rel=0.1)
+    assert fallback["operators"] == []  # no ranges
+    assert 0.2 < rules["cpu-fallback"]["lost"] < 0.45
+    assert "operators run on the CPU within steps" in run.stderr
+
+
+# The same by the ranges that torch.autograd.profiler.emit_nvtx() makes.
+OPERATORS = """
+import ctypes, os, time
+import nvtx
+assert ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection() == 1
+cupti = ctypes.CDLL(os.environ["UNSTARVE_CUPTI_LIBRARY"])
+U64 = ctypes.c_uint64
+cupti.stand_in_kernel.argtypes = [ctypes.c_char_p, ctypes.c_uint32, U64, U64]
+cupti.stand_in_copy.argtypes = [ctypes.c_uint8, U64, U64, U64]
+cupti.stand_in_copy_back.argtypes = [U64, U64, U64]
+def now():
+    time_ns = U64()
+    cupti.cuptiGetTimestamp(ctypes.byref(time_ns))
+    return time_ns.value
+until = time.monotonic() + 5
+number = 0
+while time.monotonic() < until:
+    number += 1
+    with nvtx.annotate(f"step {number}"):
+        begin = now()
+        cupti.stand_in_kernel(b"gemm", 7, begin, begin + 500_000)
+        cupti.stand_in_copy_back(200_000, begin + 500_000, begin + 1_000_000)
+        time.sleep(0.0015)
+        with nvtx.annotate(f"aten::linalg_svd, op_id = {number}"):
+            time.sleep(0.005)
+        begin = now() + 200_000
+        cupti.stand_in_copy(1, 4_000, begin, begin + 500_000)
+        cupti.stand_in_kernel(b"relu", 7, begin + 500_000, begin + 1_000_000)
+        time.sleep(0.002)
+"""
+
+
+@pytest.mark.begin(run=lambda folder: watch(folder, command=[sys.executable, "-c", OPERATORS],
+                                            UNSTARVE_PY_SPY="/no/such/py-spy"))
+def test_operators_on_the_cpu_by_their_ranges(begun, folder):
+    run, profile, rules = begun
+    fallback = profile["trace"]["fallback"]
+    assert fallback["count"] > 20, run.stderr
+    assert [one["name"] for one in fallback["operators"]] == ["aten::linalg_svd"]
+    assert fallback["operators"][0]["seconds"] == pytest.approx(fallback["seconds"], rel=0.5)
+    assert "aten::linalg_svd" in rules["cpu-fallback"]["evidence"]
+
+
 def test_device_memory(tmp_path):
     run, profile, _ = watch(tmp_path, "--report", tmp_path / "report.html", mode=["memory"])
     trace = profile["trace"]

@@ -141,6 +141,15 @@ struct MemoryUse {
   std::vector<double> levels;   // the highest of each step, bytes; empty without steps, or if nothing changed
 };
 
+// Operators that ran on the CPU while no device worked, between a copy of their input to the host and one of their
+// result to the device: the framework has no implementation for the device, or the program chose the CPU.
+struct FallbackUse {
+  std::int64_t count = 0;            // such gaps
+  double seconds = 0;                // in them; not counted in IdleUse
+  std::int64_t bytes = 0;            // that were copied before and after
+  std::vector<NamedTime> operators;  // that ran in most of a gap, most time first, kMostNames at most; empty: unknown
+};
+
 // What a watched process did on its devices.
 struct ProcessKernels {
   int pid = 0;
@@ -178,6 +187,7 @@ struct TraceUse {
   TraceWindow window;
   MemoryUse memory;                       // of devices; missing in JSON if nothing changed
   MemoryUse pinned;                       // of the host; missing in JSON if nothing changed
+  FallbackUse fallback;                   // missing in JSON if there is none
   std::vector<ProcessKernels> processes;  // of watch: most kernels first, the others of TraceUse are of the first
 };
 inline constexpr std::size_t kMostSteps = 100'000;

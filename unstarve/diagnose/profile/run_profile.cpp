@@ -116,6 +116,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadWindow, begin_s, seconds, resolution_s,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RateUse, mean, p10, p50, p90)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoUse, interval_s, read, storage, received, sent, major_faults, cached_share)
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FallbackUse, count, seconds, bytes, operators)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryUse, allocations, releases, allocated_bytes, peak_bytes, growth_bytes, levels)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessKernels, pid, rank, kernels, steps, step_s, busy_share, peak_memory,
                                    memory_growth, missing)
@@ -223,6 +224,9 @@ std::string to_json(const RunProfile& profile) {
     json["trace"]["window"] = profile.trace->window;
     if (const MemoryUse& memory = profile.trace->memory; memory.allocations + memory.releases > 0)
       json["trace"]["memory"] = memory;
+    if (const MemoryUse& pinned = profile.trace->pinned; pinned.allocations + pinned.releases > 0)
+      json["trace"]["pinned"] = pinned;
+    if (profile.trace->fallback.count > 0) json["trace"]["fallback"] = profile.trace->fallback;
     if (!profile.trace->processes.empty()) json["trace"]["processes"] = profile.trace->processes;
   }
   if (!profile.gpus.empty()) json["gpus"] = profile.gpus;
@@ -244,6 +248,8 @@ TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
   TraceUse trace = json.get<TraceUse>();
   if (json.contains("gaps")) trace.gaps = json.at("gaps").get<IdleGaps>();
   if (json.contains("memory")) trace.memory = json.at("memory").get<MemoryUse>();
+  if (json.contains("pinned")) trace.pinned = json.at("pinned").get<MemoryUse>();
+  if (json.contains("fallback")) trace.fallback = json.at("fallback").get<FallbackUse>();
   if (json.contains("processes")) trace.processes = json.at("processes").get<std::vector<ProcessKernels>>();
   if (!json.contains("window")) return trace;
   trace.window = json.at("window").get<TraceWindow>();

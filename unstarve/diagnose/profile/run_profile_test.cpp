@@ -126,6 +126,8 @@ TEST_CASE("what a trace shows is the same after JSON") {
   trace.gaps.seconds[3] = 0.5;
   trace.window = {0.25, {0, 0.125}, {"main thread"}, {"gemm"}, {{0, 0, StepActivity::kLoader, 0.5, 0.125}}, 7};
   trace.memory = {3, 2, 4096, 2048, 0.5, {1024, 2048}};
+  trace.pinned = {1, 0, 8192, 8192, 0, {}};
+  trace.fallback = {5, 0.25, 1 << 20, {{"aten::linalg_svd", 5, 0.2}}};
   trace.processes = {{4711, 1, 900, 5, 0.25, 0.5, 2048, 0.5, "gone"}};
   profile.trace = trace;
   const RunProfile read = run_profile_from_json(to_json(profile), "x");
@@ -136,6 +138,8 @@ TEST_CASE("what a trace shows is the same after JSON") {
   CHECK(read.trace->steps[0].parts[5] == 0.125);
   CHECK(read.trace->memory.levels == std::vector<double>{1024, 2048});
   CHECK(read.trace->processes[0].missing == "gone");
+  CHECK(read.trace->pinned.peak_bytes == 8192);
+  CHECK(read.trace->fallback.operators[0].name == "aten::linalg_svd");
   std::string json = to_json(profile);
   for (const auto& [from, to] : {std::pair{"gaps", "grab"}, {"window", "wizard"}}) {  // of an earlier program
     std::string earlier = json;

@@ -12,8 +12,8 @@ extern const Rule kFewWorkers, kExpensiveSamples, kManyWorkers, kUnevenWorkers, 
     kGpuThrottled, kSlowLink, kGpuShared, kGpuIdle;
 // Of traces:
 extern const Rule kInputWait, kPageableCopies, kExposedCopies, kFloatCopies, kTinyCopies, kLaunchBound, kHiddenSyncs,
-    kTensorCoresUnused, kAllocationsInSteps, kCheckpointIdle, kLoggingIdle, kStepOutliers, kCommunicationExposed,
-    kMemoryHeadroom, kAcceleratorFull, kFewSteps;
+    kCpuFallback, kTensorCoresUnused, kAllocationsInSteps, kCheckpointIdle, kLoggingIdle, kStepOutliers,
+    kCommunicationExposed, kMemoryHeadroom, kAcceleratorFull, kFewSteps;
 
 std::span<const Rule> rules() {
   static const std::array kRules{kFewWorkers,
@@ -49,6 +49,7 @@ std::span<const Rule> rules() {
                                  kTinyCopies,
                                  kLaunchBound,
                                  kHiddenSyncs,
+                                 kCpuFallback,
                                  kTensorCoresUnused,
                                  kAllocationsInSteps,
                                  kCheckpointIdle,

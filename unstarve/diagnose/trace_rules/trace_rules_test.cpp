@@ -120,6 +120,20 @@ TEST_CASE("copies from pinned memory that are not hidden") {
   CHECK(found(profile) == RuleNames{});
 }
 
+TEST_CASE("operators that fall back to the CPU") {
+  RunProfile profile = training(0.7);
+  profile.trace->fallback = {40, 0.5, 40 << 20, {{"aten::linalg_svd", 40, 0.4}, {"aten::sort", 40, 0.02}}};
+  CHECK(found(profile) == RuleNames{"cpu-fallback"});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.lost == Approx(0.25));
+  CHECK_THAT(finding.evidence,
+             Contains("2.0 times per step") && Contains("aten::linalg_svd (20.0 ms) and aten::sort (1.0 ms)"));
+  profile.trace->fallback.operators.clear();
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("names are not in the trace"));
+  profile.trace->fallback.seconds = 0.05;
+  CHECK(found(profile) == RuleNames{});
+}
+
 TEST_CASE("images as float32") {
   RunProfile profile = training(0.8, StepActivity::kCopy);
   profile.trace->copies = {to_device(MemoryKind::kPinned, 0.4, 0)};

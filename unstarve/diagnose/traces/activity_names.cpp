@@ -139,6 +139,7 @@ std::optional<TraceActivity> range_activity(std::string_view name) {
   if (text.find("checkpointfunction") == std::string::npos && contains_any(text, kCheckpointRanges))
     return TraceActivity::kCheckpoint;
   if (begins_with_any(text, kLoggingRanges)) return TraceActivity::kLogging;
+  if (text.starts_with("aten::")) return TraceActivity::kOperator;  // of PyTorch's emit_nvtx()
   const std::string stem = range_stem(name);
   if (std::find(kStepRanges.begin(), kStepRanges.end(), stem) != kStepRanges.end()) return TraceActivity::kPossibleStep;
   return std::nullopt;

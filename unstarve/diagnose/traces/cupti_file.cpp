@@ -185,7 +185,8 @@ class KernelLogReader {
       const auto add = [&](TraceEvents& events, std::int64_t begin_ns, std::int64_t end_ns) {
         event.begin_ns = begin_ns;
         event.end_ns = end_ns;
-        event.name = events.name_id(name->second);
+        // PyTorch's emit_nvtx() adds numbers to the names of operators: "aten::mm, seq = 12".
+        event.name = events.name_id(std::string_view(name->second).substr(0, name->second.find(',')));
         event.lane = events.lane_id(fmt::format("thread {}", entry.lane));
         events.add(event);
       };

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "unstarve/diagnose/traces/activity_names.h"
+#include "unstarve/diagnose/traces/fallback.h"
 #include "unstarve/diagnose/traces/intervals.h"
 #include "unstarve/diagnose/traces/steps.h"
 #include "unstarve/diagnose/traces/window.h"
@@ -32,6 +33,7 @@ enum Set : std::size_t {
   kInAllocation,
   kInSynchronisation,
   kInCopyCall,
+  kInFallback,
   kSets,
 };
 static_assert(kInOperator == static_cast<std::size_t>(StepActivity::kOperator) && kStepActivities == kInOperator + 2);
@@ -163,8 +165,15 @@ class Reduction {
         default: break;
       }
     }
-    for (Intervals& set : sets_) set.close();
+    for (std::size_t set = 0; set < kInFallback; ++set) sets_[set].close();
     to_host_.close();
+    Intervals busy;
+    for (const Set set : {kInLoader, kInCheckpoint, kInLogging})
+      for (const Interval& each : sets_[set].list()) busy.add(each.begin, each.end);
+    busy.close();
+    Fallbacks fallbacks = find_fallbacks(source_, steps_, launching_, busy, sets_[kInRuntime]);
+    use_.fallback = std::move(fallbacks.use);
+    sets_[kInFallback] = std::move(fallbacks.gaps);
   }
 
   void sum_devices() {
@@ -368,6 +377,8 @@ class Reduction {
       idle.checkpoint_s += seconds;
     else if (active[kInLogging])
       idle.logging_s += seconds;
+    else if (active[kInFallback])
+      return;  // FallbackUse
     else if (has_device && active[kInAllocation])
       idle.allocation_s += seconds;
     else if (has_device && waited)

@@ -4,6 +4,7 @@
 //   steps      see steps.h.
 //   threads    main: that of the steps, else that with the most events. Calls of the runtime count in it and in threads
 //              that launch kernels (autograd has one), loader, checkpoints and logging in the main thread only.
+//   fallback   see fallback.h
 //   idle       see IdleUse; if several causes hold at a moment, it counts to the first one in the order of the members.
 //
 // Threads: a pure function. Failure: none.

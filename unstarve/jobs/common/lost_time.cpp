@@ -46,6 +46,7 @@ std::vector<LostTime> lost_time(const RunProfile& profile) {
                                          {"logging", idle.logging_s},
                                          {"allocation", idle.allocation_s},
                                          {"synchronisation", idle.synchronisation_s},
+                                         {"operators on the CPU", profile.trace->fallback.seconds},
                                          {"launch", idle.launch_s}})
       lost.push_back({cause, devices * seconds, 0});
   } else if (profile.stacks.seconds > 0) {
