@@ -7,6 +7,7 @@
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/dataset/notice.h"
 

@@ -13,6 +13,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/train/loader_source.h"

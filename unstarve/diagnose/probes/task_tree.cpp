@@ -242,15 +242,15 @@ void TaskTree::look_at_call(Process& process, Thread& thread, const std::string&
   struct stat file {};
   if (thread.wait != Wait::kFile || !is_read(*call) || ::stat(link.c_str(), &file) != 0 || !S_ISREG(file.st_mode))
     return;
-  FileLooks& looks = process.use.file_looks;
-  ++looks.looks;
+  FileSamples& samples = process.use.file_samples;
+  ++samples.samples;
   if (const FileId id{file.st_dev, file.st_ino}; id != thread.file) {
     thread.file = id;
-    ++looks.changed;
+    ++samples.changed;
   }
   if (file.st_size > kSmallFileBytes) return;
-  ++looks.small;
-  looks.small_bytes += file.st_size;
+  ++samples.small;
+  samples.small_bytes += file.st_size;
 }
 
 // A process has most threads before it ends.
@@ -325,7 +325,7 @@ void TaskTree::end(const Process& process) {
   sum.read_bytes += least->read_bytes;
   sum.storage_bytes += least->storage_bytes;
   sum.written_bytes += least->written_bytes;
-  add_looks(sum.file_looks, least->file_looks);
+  add_file_samples(sum.file_samples, least->file_samples);
   sum.end_s = std::max(sum.end_s, least->end_s);
   ended_.erase(least);
 }

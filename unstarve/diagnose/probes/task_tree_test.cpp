@@ -203,10 +203,10 @@ TEST_CASE("files that a thread reads") {
     write(task / "syscall", call);
     write(task / "schedstat", std::to_string(++looks) + " 0 0\n");  // it has run since the last look
     tree.look(0.1 * looks);
-    return tree.use().at(0).file_looks;
+    return tree.use().at(0).file_samples;
   };
-  const auto same = [](const FileLooks& a, const FileLooks& b) {
-    return a.looks == b.looks && a.changed == b.changed && a.small == b.small && a.small_bytes == b.small_bytes;
+  const auto same = [](const FileSamples& a, const FileSamples& b) {
+    return a.samples == b.samples && a.changed == b.changed && a.small == b.small && a.small_bytes == b.small_bytes;
   };
   const std::string read = std::to_string(SYS_read) + " 0x3 0x0\n", to_write = std::to_string(SYS_write) + " 0x3 0x0\n";
   CHECK(same(look("small", read), {1, 1, 1, 5000}));
@@ -217,7 +217,7 @@ TEST_CASE("files that a thread reads") {
   CHECK(same(look("small", "running\n"), {4, 3, 3, 17'000}));
   CHECK(same(look("/dev/null", read), {4, 3, 3, 17'000}));
   tree.look(10);  // still in the same call
-  CHECK(same(tree.use().at(0).file_looks, {4, 3, 3, 17'000}));
+  CHECK(same(tree.use().at(0).file_samples, {4, 3, 3, 17'000}));
 }
 
 }  // namespace

@@ -25,11 +25,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadUse, name, threads, cpu_s, run_delay_s,
 NLOHMANN_JSON_SERIALIZE_ENUM(ProcessRole, {{ProcessRole::kOther, "other"},
                                            {ProcessRole::kMain, "main"},
                                            {ProcessRole::kLoader, "loader"}})
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileLooks, looks, changed, small, small_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileSamples, samples, changed, small, small_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command, begin_s, end_s, ended, cpu_s,
                                    run_delay_s, busiest_thread_s, ended_children_s, minor_faults, major_faults,
                                    resident_bytes, peak_resident_bytes, locked_bytes, pinned_bytes, has_io, read_calls,
-                                   read_bytes, storage_bytes, written_bytes, main_thread, threads, file_looks)
+                                   read_bytes, storage_bytes, written_bytes, main_thread, threads, file_samples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
                                    cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, sent_bytes_per_s,
                                    shm_bytes, shm_used_bytes, memory_limit_bytes)
@@ -159,10 +159,10 @@ void add_waits(ThreadWaits& sum, const ThreadWaits& waits, double factor) {
     sum.*wait += factor * waits.*wait;
 }
 
-void add_looks(FileLooks& sum, const FileLooks& looks) {
-  for (std::int64_t FileLooks::*const count :
-       {&FileLooks::looks, &FileLooks::changed, &FileLooks::small, &FileLooks::small_bytes})
-    sum.*count += looks.*count;
+void add_file_samples(FileSamples& sum, const FileSamples& samples) {
+  for (std::int64_t FileSamples::*const count :
+       {&FileSamples::samples, &FileSamples::changed, &FileSamples::small, &FileSamples::small_bytes})
+    sum.*count += samples.*count;
 }
 
 const char* to_string(ProcessRole role) noexcept {
@@ -295,7 +295,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
     for (const char* const key : {"processes", "steady"})
       if (const auto list = json.find(key); list != json.end() && list->is_array())
         for (nlohmann::json& process : *list)
-          if (process.is_object()) process.emplace("file_looks", FileLooks());
+          if (process.is_object()) process.emplace("file_samples", FileSamples());
     RunProfile profile = json.get<RunProfile>();
     for (const StackUse& stack : profile.stacks.stacks) {
       for (const int line : stack.lines) {

@@ -46,15 +46,15 @@ struct ThreadUse {
 
 inline constexpr std::int64_t kSmallFileBytes = 256 << 10;  // twice what Linux reads in advance
 
-// Looks at threads that were in a system call which reads a regular file; each look at another call.
-struct FileLooks {
-  std::int64_t looks = 0;
-  std::int64_t changed = 0;      // at another file than in the thread's look before
+// Samples of threads in a system call that reads a regular file; each sample of another call.
+struct FileSamples {
+  std::int64_t samples = 0;
+  std::int64_t changed = 0;      // at another file than in the thread's sample before
   std::int64_t small = 0;        // at a file of at most kSmallFileBytes
   std::int64_t small_bytes = 0;  // sizes of these files
 };
 
-void add_looks(FileLooks& sum, const FileLooks& looks);
+void add_file_samples(FileSamples& sum, const FileSamples& samples);
 
 enum class ProcessRole {
   kMain,    // trains: the one with the most CPU time that is not a loader
@@ -88,7 +88,7 @@ struct ProcessUse {
   std::int64_t written_bytes = 0;
   ThreadUse main_thread{};           // which has begun the program; also counted in `threads`
   std::vector<ThreadUse> threads{};  // most CPU time first
-  FileLooks file_looks{};            // missing in JSON of earlier versions
+  FileSamples file_samples{};        // missing in JSON of earlier versions
 };
 
 // The machine, or the container, while the program ran. Shares are of wall time, 0..1.

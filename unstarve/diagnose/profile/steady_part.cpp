@@ -27,9 +27,9 @@ void subtract(ProcessUse& now, const ProcessUse& before, double since_s) {
        {&ProcessUse::minor_faults, &ProcessUse::major_faults, &ProcessUse::read_calls, &ProcessUse::read_bytes,
         &ProcessUse::storage_bytes, &ProcessUse::written_bytes})
     subtract(now.*count, before.*count);
-  for (std::int64_t FileLooks::*const count :
-       {&FileLooks::looks, &FileLooks::changed, &FileLooks::small, &FileLooks::small_bytes})
-    subtract(now.file_looks.*count, before.file_looks.*count);
+  for (std::int64_t FileSamples::*const count :
+       {&FileSamples::samples, &FileSamples::changed, &FileSamples::small, &FileSamples::small_bytes})
+    subtract(now.file_samples.*count, before.file_samples.*count);
   subtract(now.main_thread, before.main_thread);
   for (ThreadUse& thread : now.threads) {
     const auto same = std::find_if(before.threads.begin(), before.threads.end(),

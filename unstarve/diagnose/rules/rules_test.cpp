@@ -226,7 +226,7 @@ TEST_CASE("many small files") {
   for (ProcessUse& use : profile.processes) {
     if (use.role != ProcessRole::kLoader) continue;
     use.main_thread.waits.file_s = 8;
-    use.file_looks = {100, 80, 95, 95 * 12'000};
+    use.file_samples = {100, 80, 95, 95 * 12'000};
     use.storage_bytes = 30'000'000;
   }
   record(profile, {{kMainThread, "__next__", kLoaderFile, 5, 0}}, 2);
@@ -238,9 +238,9 @@ TEST_CASE("many small files") {
   CHECK(finding.evidence.find("80 % of 200 looks") != std::string::npos);
   CHECK(finding.evidence.find("is 12 kB; storage delivers 6.0 MB/s") != std::string::npos);
   CHECK(finding.changes.tensorflow.find("TFRecordDataset") != std::string::npos);
-  const auto without = [&](const FileLooks& looks) {
+  const auto without = [&](const FileSamples& looks) {
     RunProfile other = profile;
-    for (ProcessUse& use : other.processes) use.file_looks = looks;
+    for (ProcessUse& use : other.processes) use.file_samples = looks;
     return found(other);
   };
   CHECK(without({100, 80, 60, 720'000}) == Names{"slow-reads"});    // large files among them
@@ -253,7 +253,7 @@ TEST_CASE("many small files") {
   // The main thread reads them itself.
   profile = run(5, {});
   profile.processes[0].main_thread.waits.file_s = 4;
-  profile.processes[0].file_looks = {50, 50, 50, 600'000};
+  profile.processes[0].file_samples = {50, 50, 50, 600'000};
   CHECK(found(profile) == Names{"small-files", "slow-reads"});
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.6));
   profile.machine.busy_cores = 8;  // it needs no further core

@@ -10,29 +10,29 @@
 namespace unstarve {
 namespace {
 
-constexpr std::int64_t kFewestLooks = 10;
-constexpr double kSmall = 0.8;    // of the looks
+constexpr std::int64_t kFewestSamples = 10;
+constexpr double kSmall = 0.8;    // of the samples
 constexpr double kChanged = 0.5;  // a large file is read by several calls
 
 std::optional<RunFinding> find(const RunProfile& profile) {
   const ReadUse reads = read_use(profile);
   if (!reads.limits() || reads.sockets > reads.files) return std::nullopt;
-  FileLooks files;
+  FileSamples files;
   double storage = 0;
   for (const ProcessUse& process : steady_processes(profile)) {
     if (process.role != (reads.workers ? ProcessRole::kLoader : ProcessRole::kMain)) continue;
-    add_looks(files, process.file_looks);
+    add_file_samples(files, process.file_samples);
     storage += static_cast<double>(process.storage_bytes);
   }
-  const auto looks = static_cast<double>(files.looks), small = static_cast<double>(files.small);
+  const auto samples = static_cast<double>(files.samples), small = static_cast<double>(files.small);
   const auto changed = static_cast<double>(files.changed);
-  if (files.looks < kFewestLooks || small < kSmall * looks || changed < kChanged * looks) return std::nullopt;
+  if (files.samples < kFewestSamples || small < kSmall * samples || changed < kChanged * samples) return std::nullopt;
   RunFinding finding;
   finding.title = "the data consists of many small files, and each of them waits for its own requests";
   finding.evidence = fmt::format(
-      "{} in reads of files for {:.0f} % of the time; {:.0f} % of {} looks found another file than before; the mean "
+      "{} in reads of files for {:.0f} % of the time; {:.0f} % of {} samples found another file than before; the mean "
       "size of small ones is {:.0f} kB; storage delivers {:.1f} MB/s",
-      reads.workers ? "workers are" : "the main thread is", 100 * reads.files, 100 * changed / looks, files.looks,
+      reads.workers ? "workers are" : "the main thread is", 100 * reads.files, 100 * changed / samples, files.samples,
       1e-3 * static_cast<double>(files.small_bytes) / small, 1e-6 * storage / steady_seconds(profile));
   finding.changes = {
       "pack the files into shards and read these in order (unstarve pack)",
@@ -53,10 +53,10 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kSmallFiles;
-const Rule kSmallFiles{
-    "small-files",
-    "as slow-reads, for files; and of 10 or more looks at threads that read a file, 80 % found one of "
-    "at most 256 KiB, and 50 % another one than the thread's look before",
-    find};
+const Rule kSmallFiles{"small-files",
+                       "as slow-reads, for files; and of 10 or more samples of threads that read a file, 80 % found "
+                       "one of at most 256 KiB, "
+                       "and 50 % another one than the thread's sample before",
+                       find};
 
 }  // namespace unstarve
