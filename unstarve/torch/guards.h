@@ -7,6 +7,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
+#include <oneapi/dnnl/dnnl_common.hpp>
 
 #include "unstarve/core/error.h"
 
@@ -77,6 +78,10 @@ decltype(auto) translate_errors(std::string_view operation, Body&& body) {
     throw fail(memory ? ErrorKind::kMemory : ErrorKind::kInternal, reason);
   } catch (const std::bad_alloc&) {
     throw fail(ErrorKind::kMemory, "out of memory");
+  } catch (const dnnl::error& error) {  // of operators on the CPU, which also need memory for generated code
+    const bool memory = error.status == dnnl_out_of_memory || error.status == dnnl_runtime_error;
+    throw fail(memory ? ErrorKind::kMemory : ErrorKind::kInternal,
+               "oneDNN: " + std::string(error.what()) + ", status " + std::to_string(error.status));
   } catch (const Error&) {
     throw;
   } catch (const std::runtime_error& error) {  // of Gloo

@@ -444,6 +444,8 @@ TEST_CASE("exceptions of libtorch become errors that name the operation") {
   };
   CHECK(kind_of([] { (void)torch::zeros({2, 3}).view({7}); }) == ErrorKind::kInternal);
   CHECK(kind_of([] { (void)torch::empty({std::int64_t{1} << 50}); }) == ErrorKind::kMemory);
+  CHECK(kind_of([] { throw dnnl::error(dnnl_out_of_memory, "could not create a primitive"); }) == ErrorKind::kMemory);
+  CHECK(kind_of([] { throw dnnl::error(dnnl_unimplemented, "could not create a primitive"); }) == ErrorKind::kInternal);
 }
 
 TEST_CASE("device names are checked, and a missing device is reported") {
