@@ -116,7 +116,8 @@ def test_the_trace_has_steps_within_the_life_of_the_process(marked, marked_folde
     lives = [event for event in events if event.get("cat") == "process"]
     assert any(event["args"]["role"] == "main" and event["dur"] <= watched_us + 1 for event in lives)
     counters = {event["name"] for event in events if event["ph"] == "C"}
-    assert counters == {"busy cores", "memory of the main process, MB", "read from storage, MB/s"}
+    assert counters == {"busy cores", "memory of the main process, MB", "read from storage, MB/s", "network, MB/s",
+                        "read by the program, MB/s"}
 
 
 def test_steps_without_marks(tmp_path):

@@ -235,7 +235,7 @@ TEST_CASE("many small files") {
   CHECK(finding.rule == "small-files");
   CHECK(finding.gain.gain == Approx(2));  // a bound: the main thread waits for half of the time
   CHECK_FALSE(finding.gain.known());
-  CHECK(finding.evidence.find("80 % of 200 looks") != std::string::npos);
+  CHECK(finding.evidence.find("80 % of 200 samples") != std::string::npos);
   CHECK(finding.evidence.find("is 12 kB; storage delivers 6.0 MB/s") != std::string::npos);
   CHECK(finding.changes.tensorflow.find("TFRecordDataset") != std::string::npos);
   const auto without = [&](const FileSamples& looks) {
