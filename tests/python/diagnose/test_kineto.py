@@ -349,3 +349,42 @@ def test_files_that_are_not_traces(tmp_path, content, message):
     run = diagnose(path)
     assert run.returncode == 3
     assert message in run.stderr
+
+
+COUNTED = """
+    import json, sys, torch
+    from torch.profiler import ProfilerActivity, profile, schedule
+    from torch.utils.flop_counter import FlopCounterMode
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 12, 3, stride=2, padding=1), torch.nn.ReLU(),
+        torch.nn.Conv2d(12, 24, (3, 5), padding=(1, 2)), torch.nn.Conv2d(24, 24, 3, dilation=2),
+        torch.nn.ConvTranspose2d(24, 8, 3, stride=2), torch.nn.Flatten(), torch.nn.LazyLinear(10)).to(DTYPE)
+    images = torch.randn(4, 3, 32, 30, dtype=DTYPE)
+    def step():
+        out = model(images)
+        (out.sum() + torch.bmm(out.view(4, 2, 5), out.view(4, 5, 2)).sum()).backward()
+    step()
+    counter = FlopCounterMode(display=False)
+    with counter:
+        step()
+    with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=1, active=5), record_shapes=True,
+                 on_trace_ready=lambda p: p.export_chrome_trace(sys.argv[1])) as profiler:
+        for _ in range(6):
+            step()
+            profiler.step()
+    print(counter.get_total_flops())
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_operations_of_matrix_products_and_convolutions_are_those_of_pytorch(tmp_path, dtype):
+    """Without groups: FlopCounterMode multiplies the operations of their weights' gradient by the number of groups."""
+    path = tmp_path / "trace.json"
+    counted = subprocess.run([sys.executable, "-c", textwrap.dedent(COUNTED).replace("DTYPE", f"torch.{dtype}"), path],
+                             capture_output=True, text=True, timeout=120, check=True)
+    trace = diagnosis_of(path)["profile"]["trace"]
+    steps = len(trace["steps"])
+    assert steps >= 3
+    used, other = ("operations_32", "operations_16") if dtype == "float32" else ("operations_16", "operations_32")
+    assert trace["arithmetic"][used] / steps == pytest.approx(int(counted.stdout), rel=1e-12)
+    assert trace["arithmetic"][other] == 0

@@ -163,6 +163,13 @@ struct ProcessKernels {
   std::string missing;  // why no kernels, or no more, were recorded; empty: no reason
 };
 
+// Matrix products and convolutions, as far as the trace has the shapes of their operators.
+struct ArithmeticUse {
+  std::int64_t operators = 0;
+  double operations_16 = 0;  // with numbers of 16 bits; a multiplication and its addition are two operations
+  double operations_32 = 0;  // with float32
+};
+
 enum class Framework { kUnknown, kPyTorch, kTensorFlow, kJax };
 
 struct TraceUse {
@@ -188,6 +195,7 @@ struct TraceUse {
   MemoryUse memory;                       // of devices; missing in JSON if nothing changed
   MemoryUse pinned;                       // of the host; missing in JSON if nothing changed
   FallbackUse fallback;                   // missing in JSON if there is none
+  ArithmeticUse arithmetic;               // missing in JSON if there are no shapes
   std::vector<ProcessKernels> processes;  // of watch: most kernels first, the others of TraceUse are of the first
 };
 inline constexpr std::size_t kMostSteps = 100'000;

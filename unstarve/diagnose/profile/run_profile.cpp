@@ -89,6 +89,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuntimeUse, launches, copies, synchronisation
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IdleUse, loader_s, checkpoint_s, logging_s, allocation_s, synchronisation_s,
                                    launch_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NamedTime, name, count, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArithmeticUse, operators, operations_16, operations_32)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceUse, format, framework, loader, observed_s, analysed_s, overhead_s, events,
                                    left_out, image_bytes, steps, parts, idle, runtime, devices, copies, kernels,
                                    operators)
@@ -227,6 +228,7 @@ std::string to_json(const RunProfile& profile) {
     if (const MemoryUse& pinned = profile.trace->pinned; pinned.allocations + pinned.releases > 0)
       json["trace"]["pinned"] = pinned;
     if (profile.trace->fallback.count > 0) json["trace"]["fallback"] = profile.trace->fallback;
+    if (profile.trace->arithmetic.operators > 0) json["trace"]["arithmetic"] = profile.trace->arithmetic;
     if (!profile.trace->processes.empty()) json["trace"]["processes"] = profile.trace->processes;
   }
   if (!profile.gpus.empty()) json["gpus"] = profile.gpus;
@@ -250,6 +252,7 @@ TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
   if (json.contains("memory")) trace.memory = json.at("memory").get<MemoryUse>();
   if (json.contains("pinned")) trace.pinned = json.at("pinned").get<MemoryUse>();
   if (json.contains("fallback")) trace.fallback = json.at("fallback").get<FallbackUse>();
+  if (json.contains("arithmetic")) trace.arithmetic = json.at("arithmetic").get<ArithmeticUse>();
   if (json.contains("processes")) trace.processes = json.at("processes").get<std::vector<ProcessKernels>>();
   if (!json.contains("window")) return trace;
   trace.window = json.at("window").get<TraceWindow>();

@@ -128,6 +128,7 @@ TEST_CASE("what a trace shows is the same after JSON") {
   trace.memory = {3, 2, 4096, 2048, 0.5, {1024, 2048}};
   trace.pinned = {1, 0, 8192, 8192, 0, {}};
   trace.fallback = {5, 0.25, 1 << 20, {{"aten::linalg_svd", 5, 0.2}}};
+  trace.arithmetic = {12, 3e12, 1e9};
   trace.processes = {{4711, 1, 900, 5, 0.25, 0.5, 2048, 0.5, "gone"}};
   profile.trace = trace;
   const RunProfile read = run_profile_from_json(to_json(profile), "x");
@@ -140,6 +141,7 @@ TEST_CASE("what a trace shows is the same after JSON") {
   CHECK(read.trace->processes[0].missing == "gone");
   CHECK(read.trace->pinned.peak_bytes == 8192);
   CHECK(read.trace->fallback.operators[0].name == "aten::linalg_svd");
+  CHECK(read.trace->arithmetic.operations_16 == 3e12);
   std::string json = to_json(profile);
   for (const auto& [from, to] : {std::pair{"gaps", "grab"}, {"window", "wizard"}}) {  // of an earlier program
     std::string earlier = json;

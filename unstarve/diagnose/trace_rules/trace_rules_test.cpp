@@ -10,6 +10,7 @@ namespace unstarve {
 namespace {
 
 using Catch::Contains;
+using Catch::EndsWith;
 using RuleNames = std::set<std::string>;
 
 // 20 steps of 100 ms on one device, which is busy for `kernel` of it; the rest of the time is `part`.
@@ -274,6 +275,31 @@ TEST_CASE("communication") {
   CHECK(findings_of(profile)[0].lost == Approx(0.2));
   CHECK_THAT(findings_of(profile)[0].evidence, Contains("50 % of their time"));
   CHECK(found(training(0.97, StepActivity::kCommunication)) == RuleNames{"accelerator-full"});
+}
+
+TEST_CASE("the share of the peak arithmetic of a busy accelerator") {
+  RunProfile profile = training(0.96);
+  TraceUse& trace = *profile.trace;
+  trace.format = "Kineto";
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("record_shapes=True"));
+  trace.arithmetic = {100, 78e12 * trace.analysed_s, 0};
+  trace.devices[0].name = "an accelerator";
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("matrix products and convolutions: 78 TFLOP/s"));
+  trace.devices[0].name = "NVIDIA A100-SXM4-80GB";  // 312
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("78 TFLOP/s, 25 % of what this device can at most"));
+  trace.devices[0].name = "NVIDIA A10G";  // not an A10
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("78 TFLOP/s"));
+  trace.devices[0].name = "NVIDIA H100 PCIe";
+  trace.arithmetic = {100, 378e12 * trace.analysed_s, 189e12 * trace.analysed_s};
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("100 % of what this device can at most"));
+  DeviceUse copies;  // only copies
+  copies.index = 1;
+  trace.devices.insert(trace.devices.begin(), copies);
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("100 % of what this device can at most"));
+  trace.devices[0].busy_s = trace.devices[1].busy_s;
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("TFLOP/s"));
+  trace.devices[0].name = trace.devices[1].name;
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("50 % of what these devices can at most"));
 }
 
 TEST_CASE("an accelerator that is busy all the time") {

@@ -13,6 +13,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/diagnose/traces/activity_names.h"
+#include "unstarve/diagnose/traces/operator_work.h"
 
 namespace unstarve {
 namespace {
@@ -48,6 +49,8 @@ Category category_of(std::string_view text) {
     if (named.text == text) return named.category;
   return Category::kIgnored;
 }
+
+constexpr std::size_t kMostWork = 4'000'000;  // 96 MB
 
 std::int64_t to_integer(double value) { return std::abs(value) < 9e18 ? static_cast<std::int64_t>(value) : 0; }
 
@@ -91,7 +94,12 @@ class KinetoReader {
  private:
   struct Args {
     std::int64_t device = -1, bytes = 0, external = -1, reserved = 0, device_type = 0, memory_device = -1;
-    bool is_image = false;  // the first argument is float32 in 4 dimensions, as images are
+    OperatorArguments operands;
+
+    // Whether the first argument is float32 in 4 dimensions, as images are.
+    [[nodiscard]] bool is_image() const {
+      return operands.type == "float" && !operands.shapes.empty() && operands.shapes[0].size() == 4;
+    }
   };
 
   void read_device() {
@@ -175,14 +183,13 @@ class KinetoReader {
   }
 
   [[nodiscard]] bool needs_args(Category category) const {
-    if (category == Category::kOperator) return name_ == "aten::copy_";
+    if (category == Category::kOperator) return name_ == "aten::copy_" || is_matrix_operator(name_);
     return category == Category::kKernel || category == Category::kCopy || category == Category::kMemset ||
            category == Category::kInstant;
   }
 
   Args read_args() {
     Args args;
-    bool is_float = false, has_4_dimensions = false;
     json_.enter('{');
     while (json_.next_key()) {
       const std::string& key = json_.key();
@@ -199,41 +206,47 @@ class KinetoReader {
       else if (key == "Device Id")
         args.memory_device = to_integer(json_.number());
       else if (key == "Input Dims" && json_.peek() == '[')
-        has_4_dimensions = first_dimensions() == 4;
+        args.operands.shapes = shapes();
       else if (key == "Input type" && json_.peek() == '[')
-        is_float = first_text() == "float";
+        args.operands.type = texts().front();
+      else if (key == "Concrete Inputs" && json_.peek() == '[')
+        args.operands.values = texts();
       else
         json_.skip();
     }
-    args.is_image = is_float && has_4_dimensions;
     return args;
   }
 
-  // Of [[32, 3, 224, 224], [], ...]: 4.
-  int first_dimensions() {
-    int dimensions = 0;
-    bool first = true;
+  // [[32, 3, 224, 224], [], ...]; what is not a list of numbers is empty.
+  std::vector<TensorShape> shapes() {
+    std::vector<TensorShape> shapes;
     json_.enter('[');
-    for (; json_.next_element(); first = false) {
-      if (!first || json_.peek() != '[') {
+    while (json_.next_element()) {
+      TensorShape& shape = shapes.emplace_back();
+      if (json_.peek() != '[') {
         json_.skip();
         continue;
       }
       json_.enter('[');
-      for (; json_.next_element(); ++dimensions) json_.skip();
+      while (json_.next_element())
+        shape.push_back(std::clamp<std::int64_t>(to_integer(json_.number()), 0, kLargestSize));
     }
-    return dimensions;
+    return shapes;
   }
 
-  std::string first_text() {
-    std::string text;
-    bool first = true;
+  // Never empty.
+  std::vector<std::string> texts() {
+    std::vector<std::string> texts;
     json_.enter('[');
-    for (; json_.next_element(); first = false) {
-      const std::string_view element = json_.scalar();
-      if (first) text = element;
-    }
-    return text;
+    while (json_.next_element()) texts.emplace_back(json_.scalar());
+    if (texts.empty()) texts.emplace_back();
+    return texts;
+  }
+
+  void note_work(std::int64_t begin, const OperatorArguments& operands) {
+    const double operations = operations_of(name_, operands);
+    if (operations <= 0 || events_.work.size() >= kMostWork) return;
+    events_.work.push_back({begin, operations, operands.type == "c10::BFloat16" || operands.type == "c10::Half"});
   }
 
   void add(Category category, std::int64_t begin, std::int64_t length, const Args& args) {
@@ -259,7 +272,8 @@ class KinetoReader {
       if (copy.direction == CopyDirection::kToDevice && args.external >= 0 && args.bytes > kTinyCopyBytes)
         image_copies_.emplace_back(args.external, args.bytes);
     }
-    if (args.is_image && args.external >= 0) image_operators_.insert(args.external);
+    if (category == Category::kOperator) note_work(begin, args.operands);
+    if (name_ == "aten::copy_" && args.is_image() && args.external >= 0) image_operators_.insert(args.external);
     lane_.assign(pid_).append("/").append(tid_);
     event.lane = events_.lane_id(lane_);
     events_.add(event);

@@ -114,6 +114,7 @@ class Reduction {
     sweep();
     use_.memory = sum_memory(source_.memory);
     use_.pinned = sum_memory(source_.pinned);
+    sum_work();
     use_.window = window_of(source_, steps_, main_, launching_);
     return use_;
   }
@@ -174,6 +175,14 @@ class Reduction {
     Fallbacks fallbacks = find_fallbacks(source_, steps_, launching_, busy, sets_[kInRuntime]);
     use_.fallback = std::move(fallbacks.use);
     sets_[kInFallback] = std::move(fallbacks.gaps);
+  }
+
+  void sum_work() {
+    for (const OperatorWork& work : source_.work) {
+      if (!windows_.contains(work.begin_ns)) continue;
+      ++use_.arithmetic.operators;
+      (work.is_16_bits ? use_.arithmetic.operations_16 : use_.arithmetic.operations_32) += work.operations;
+    }
   }
 
   void sum_devices() {

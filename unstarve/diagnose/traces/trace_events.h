@@ -60,6 +60,13 @@ struct MemoryChange {
   std::int64_t bytes = 0;  // negative: released
 };
 
+// Arithmetic of an operator, from its shapes (operator_work.h).
+struct OperatorWork {
+  std::int64_t begin_ns = 0;  // on the host
+  double operations = 0;
+  bool is_16_bits = false;
+};
+
 inline constexpr std::size_t kMostEvents = 16'000'000;  // 640 MB; a Kineto trace of 4 GB has about as many
 inline constexpr int kMostDevices = 64;
 inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;  // 73 years; differences of times do not overflow
@@ -92,7 +99,8 @@ class TraceEvents {
   std::int64_t image_bytes = 0;
   std::vector<MemoryChange> memory;  // of all devices, in order
   std::vector<MemoryChange> pinned;  // of the host, in order
-  std::vector<Interval> recorded;    // in order, disjoint; empty: everything from the first event to the last one
+  std::vector<OperatorWork> work;
+  std::vector<Interval> recorded;  // in order, disjoint; empty: everything from the first event to the last one
 
  private:
   struct Hash {
