@@ -185,7 +185,7 @@ TEST_CASE("tensors that the fused passes do not support use torch's operations")
   check_equal(ours, expected, 1e-5);
 }
 
-TEST_CASE("a layer is fused unless it is told otherwise, with the same output") {
+TEST_CASE("a layer is fused unless the setting is off, with the same output") {
   BatchNorm layer(8);
   const torch::Tensor x = torch::randn({2, 8, 4, 4}).contiguous(kLast).requires_grad_();
   const auto run = [&](bool fuse) {

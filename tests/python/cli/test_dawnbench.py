@@ -59,5 +59,5 @@ def test_without_a_price_and_an_author_the_entry_has_no_cost(tmp_path):
 ])
 def test_wrong_options_are_reported_before_the_data_is_opened(tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
-    code, _, errors = finish(start_training("nowhere", *options))
+    code, _, errors = finish(start_training("missing", *options))
     assert code in (2, 3) and message in errors, errors

@@ -32,7 +32,7 @@ struct LoaderRate {
   double cores_delayed = 0;  // that its threads were ready to use, but did not get; 0: not reported
   std::vector<StageProfile> stages;
 };
-// A loader whose batches are released as soon as they are received. Takes `seconds`, but at least two batches, of which
+// A loader whose batches are released on receipt. Takes `seconds`, but at least two batches, of which
 // the second one is measured.
 [[nodiscard]] LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
                                      Device& device, double seconds, std::uint32_t epoch = 0);

@@ -153,14 +153,14 @@ TEST_CASE("auto cache: a file if a folder is given, with the same name as for ca
   REQUIRE(made.size() == 1);
 
   const auto slow = std::make_shared<Counted>(inner, std::chrono::milliseconds(2));
-  const Plan told = plan_run(spec, slow, {1}).plan;
+  const Plan planned = plan_run(spec, slow, {1}).plan;
   // Caching records in memory is as fast only if decoding is negligible compared with a read of 2 ms.
-  if (!told.spec.cache.folder.empty()) {
-    CHECK_THAT(cache_note(told).reason, Contains(made.front().string()) && Contains("by cache.what auto: "));
+  if (!planned.spec.cache.folder.empty()) {
+    CHECK_THAT(cache_note(planned).reason, Contains(made.front().string()) && Contains("by cache.what auto: "));
     CHECK(reads_of(spec, slow, 1, seen).front() == 0);  // all samples are in the file
     CHECK(seen == expected);
   } else {
-    CHECK(told.spec.cache.what == CacheWhat::kEncoded);
+    CHECK(planned.spec.cache.what == CacheWhat::kEncoded);
   }
   fs::remove_all(folder);
 }
@@ -227,9 +227,9 @@ TEST_CASE("auto cache: pixels are tried before operations that make them larger,
   CHECK_THAT(larger,
              Contains(", pixels after 1 operations ") && Contains(", pixels ") && !Contains("after 0 operations"));
   spec.cache.after = 0;
-  const Plan told = plan_run(spec, slow, {1}).plan;
-  CHECK_THAT(cache_note(told).reason, !Contains("after 1 operations"));
-  if (told.spec.cache.what == CacheWhat::kPixels) CHECK(find_step<CacheLookupStep>(told)->operations == 0);
+  const Plan planned = plan_run(spec, slow, {1}).plan;
+  CHECK_THAT(cache_note(planned).reason, !Contains("after 1 operations"));
+  if (planned.spec.cache.what == CacheWhat::kPixels) CHECK(find_step<CacheLookupStep>(planned)->operations == 0);
   spec.cache.after = -1;
   spec.operations = {{"resize", {{"size", {24, 24}}}}, {"horizontal_flip", {}}};
   CHECK_THAT(cache_note(plan_run(spec, slow, {1}).plan).reason, !Contains("after 0 operations"));

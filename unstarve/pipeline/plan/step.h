@@ -80,7 +80,7 @@ struct DecodeStep {
   friend bool operator==(const DecodeStep&, const DecodeStep&) = default;
 };
 
-// Decodes the opened image and applies `op`, a resize of the selected region, to the rows as they are decoded. Images
+// Decodes the opened image and applies `op`, a resize of the selected region, to each row after it is decoded. Images
 // that cannot be decoded row by row are decoded first and resized afterwards, with equal results.
 struct DecodeResizeStep {
   DecodeStep decode{};
