@@ -39,8 +39,10 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "on a local disk",
       "options(read_ahead=64), cache(), or pack small files into shards (unstarve pack)"};
   finding.lost = waits;
-  // The storage may not deliver more.
-  finding.gain.gain = least_of(gain_by_cores(profile), gain_without(waits)).gain;
+  // A bound: the storage may not deliver more. Without workers, fewer calls also save CPU time of the main thread, and
+  // the waits are no bound.
+  if (sum_of(profile, ProcessRole::kLoader).processes > 0)
+    finding.gain.gain = least_of(gain_by_cores(profile), gain_without(waits)).gain;
   return finding;
 }
 
