@@ -12,6 +12,7 @@
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/plan/decode_notes.h"
 #include "unstarve/pipeline/plan/execution.h"
+#include "unstarve/pipeline/plan/fields.h"
 #include "unstarve/pipeline/plan/first_on_device.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
@@ -169,6 +170,14 @@ std::string list_of(const Plan& plan, const Steps& steps) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+// "image uint8 [32, 224, 224, 3], label int64 [32], ..."
+std::string fields_text(const Plan& plan) {
+  std::vector<std::string> texts;
+  for (const BatchField& field : batch_fields(plan))
+    texts.push_back(fmt::format("{} {} [{}]", field.name, field.type, fmt::join(field.shape, ", ")));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 }  // namespace
 
 std::string program_text(const Plan& plan) { return list_of(plan, plan.steps); }
@@ -209,6 +218,7 @@ std::string explain(const Plan& plan, const ExecutionPlan& execution, const Samp
     text += fmt::format("decode      {}: {}; {}\n", note.name, note.value, note.reason);
   text += "program     " + program_text(plan) + "\n";
   if (!plan.batch_steps.empty()) text += "program     per batch: " + list_of(plan, plan.batch_steps) + "\n";
+  text += "fields      " + fields_text(plan) + "\n";
   return text;
 }
 

@@ -129,7 +129,7 @@ TEST_CASE("without a limit the plan equals the requirements") {
 TEST_CASE("a limit below the minimum is rejected with the required number") {
   // Three batches and four workers.
   CHECK_THROWS_WITH(plan_memory(needs(49 * kMb)),
-                    Catch::Contains("execution.memory_limit_mb: 49, expected at least 50: 3 batches of 10.0 MB and 4 "
+                    Catch::Contains("execution.memory_limit_mb: 49; expected at least 50: 3 batches of 10.0 MB and 4 "
                                     "threads of 5.0 MB each"));
   CHECK(plan_memory(needs(50 * kMb)).prefetch == 1);
   MemoryNeeds open = needs(40 * kMb);

@@ -20,7 +20,7 @@ PixelCacheFile pixel_cache_file(const Plan& plan) {
     if (static_cast<std::size_t>(after) > file.operations)
       throw Error(ErrorKind::kArgument,
                   file.operations < operations.size()
-                      ? fmt::format("cache.after: {}, expected at most {}: {} differs from epoch to epoch", after,
+                      ? fmt::format("cache.after: {}; expected at most {}: {} differs from epoch to epoch", after,
                                     file.operations, plan.spec.operations[file.operations].name)
                       : fmt::format("cache.after: {}, but there are {} operations", after, file.operations));
     file.operations = static_cast<std::size_t>(after);

@@ -28,11 +28,11 @@ TEST_CASE("errors of a spec that do not depend on data name the node") {
     return std::string("taken");
   };
   CHECK(wrong([](PipelineSpec&) {}) == "taken");
-  CHECK(wrong([](PipelineSpec& s) { s.execution.threads = 5000; }) == "execution.threads: 5000, expected 0 to 1024");
-  CHECK(wrong([](PipelineSpec& s) { s.execution.prefetch = -1; }) == "execution.prefetch: -1, expected 0 to 1024");
-  CHECK(wrong([](PipelineSpec& s) { s.execution.read_ahead = -2; }) == "execution.read_ahead: -2, expected -1 to 1024");
-  CHECK(wrong([](PipelineSpec& s) { s.batch.size = 0; }) == "batch.size: 0, expected 1 or more");
-  CHECK(wrong([](PipelineSpec& s) { s.order.world = 0; }) == "order.world: 0, expected 1 or more");
+  CHECK(wrong([](PipelineSpec& s) { s.execution.threads = 5000; }) == "execution.threads: 5000; expected 0 to 1024");
+  CHECK(wrong([](PipelineSpec& s) { s.execution.prefetch = -1; }) == "execution.prefetch: -1; expected 0 to 1024");
+  CHECK(wrong([](PipelineSpec& s) { s.execution.read_ahead = -2; }) == "execution.read_ahead: -2; expected -1 to 1024");
+  CHECK(wrong([](PipelineSpec& s) { s.batch.size = 0; }) == "batch.size: 0; expected 1 or more");
+  CHECK(wrong([](PipelineSpec& s) { s.order.world = 0; }) == "order.world: 0; expected 1 or more");
   CHECK_THAT(wrong([](PipelineSpec& s) { s.order.rank = 1; }), Contains("order.rank: rank 1 of world 1"));
   CHECK_THAT(wrong([](PipelineSpec& s) { s.errors.rate = std::numeric_limits<double>::quiet_NaN(); }),
              Contains("errors.rate: nan"));

@@ -9,10 +9,9 @@ namespace unstarve {
 
 struct Plan;
 
-// The first violation; empty for a valid plan. A valid program reads, opens and decodes each image once before it is
-// used, selects an operation before it is applied to the selected region, applies every operation exactly once and in
-// order on every path (with and without a cache hit), and ends with its only StoreStep. All stages have as many
-// operations as the spec.
+// The first violation; empty for a valid plan. In a valid program every field is written once, before it is read
+// (fields.h); every operation is applied exactly once and in order on every path (with and without a cache hit), to the
+// region that was drawn for it; the last step is the only StoreStep. All stages have as many operations as the spec.
 [[nodiscard]] std::string violation(const Plan& plan);
 
 }  // namespace unstarve
