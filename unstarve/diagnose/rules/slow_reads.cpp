@@ -47,17 +47,14 @@ std::optional<RunFinding> find(const RunProfile& profile) {
                   network ? "sockets" : "files", 100 * (reads.workers ? reader.busy() : reader.thread_busy()));
   finding.changes = {
       "run 16 or more reads at the same time (threads that prefetch, more workers, asynchronous requests), copy the "
-      "data "
-      "to a local disk, or pack small files into shards (unstarve pack)",
+      "data to a local disk, or pack small files into shards (unstarve pack)",
       "run 16 or more reads at the same time: DataLoader(num_workers=N, prefetch_factor=4), or threads in "
-      "__getitems__(); "
-      "copy the data to a local disk, or pack small files into shards (unstarve pack)",
+      "__getitems__(); copy the data to a local disk, or pack small files into shards (unstarve pack)",
       "run 16 or more reads at the same time: dataset.interleave(..., cycle_length=16, "
-      "num_parallel_calls=tf.data.AUTOTUNE); "
-      "copy the data to a local disk, or pack small files into shards (unstarve pack)",
+      "num_parallel_calls=tf.data.AUTOTUNE); copy the data to a local disk, or pack small files into shards "
+      "(unstarve pack)",
       "run 16 or more reads at the same time: grain.ReadOptions(num_threads=64, prefetch_buffer_size=1000); copy the "
-      "data to "
-      "a local disk, or pack small files into shards (unstarve pack)",
+      "data to a local disk, or pack small files into shards (unstarve pack)",
       "options(read_ahead=64), cache the data, or pack small files into shards (unstarve pack)"};
   finding.gain = reads.workers ? least_of(gain_by_cores(profile), gain_without(reads.lost, steady_seconds(profile)))
                                : gain_of(profile, reads.lost);

@@ -30,8 +30,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "the data consists of many small files, and each of them waits for its own requests";
   finding.evidence = fmt::format(
-      "{} in reads of files for {:.0f} % of the time; {:.0f} % of {} samples found another file than before; the mean "
-      "size of small ones is {:.0f} kB; storage delivers {:.1f} MB/s",
+      "{} in reads of files for {:.0f} % of the time; {:.0f} % of {} samples found another file than before; the "
+      "mean size of small ones is {:.0f} kB; storage delivers {:.1f} MB/s",
       reads.workers ? "workers are" : "the main thread is", 100 * reads.files, 100 * changed / samples, files.samples,
       1e-3 * static_cast<double>(files.small_bytes) / small, 1e-6 * storage / steady_seconds(profile));
   finding.changes = {
@@ -46,7 +46,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   // A bound: the storage may not deliver the bytes faster. If the main thread reads the files, fewer calls also save
   // CPU time of it, and the waits are no bound.
   if (reads.workers) finding.gain.gain = least_of(gain_by_cores(profile), gain_without(reads.lost)).gain;
-  finding.lost = std::max(reads.workers ? lost_by(finding.gain) : reads.lost, 0.01);
+  // Not less than storage-wait, which sees the same waits without their cause.
+  finding.lost =
+      std::max(reads.workers ? lost_by(finding.gain) : std::max(reads.lost, waits_for_devices(profile)), 0.01);
   return finding;
 }
 
@@ -55,8 +57,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 extern const Rule kSmallFiles;
 const Rule kSmallFiles{"small-files",
                        "as slow-reads, for files; and of 10 or more samples of threads that read a file, 80 % found "
-                       "one of at most 256 KiB, "
-                       "and 50 % another one than the thread's sample before",
+                       "one of at most 256 KiB, and 50 % another one than the thread's sample before",
                        find};
 
 }  // namespace unstarve

@@ -45,8 +45,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.title = "threads of operators wait for each other in a loop, on cores that others need";
   finding.evidence = fmt::format(
       "of the time in which the main process could run, it waited for a core for {:.0f} %; next to its operators, "
-      "{:.1f} "
-      "threads that prepare data could run, and other programs used {:.1f} of {:.1f} cores",
+      "{:.1f} threads that prepare data could run, and other programs used {:.1f} of {:.1f} cores",
       100 * main.delayed(), preparation.runnable, foreign, cores);
   const int fitting = std::max(1, static_cast<int>((cores - foreign - preparation.runnable) / main.processes));
   const std::string fewer = "use fewer threads for operators than there are cores: ";

@@ -18,7 +18,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
     calls += static_cast<double>(process.read_calls);
   }
   const RoleSum main = sum_of(profile, ProcessRole::kMain);
-  const double waits = std::min(profile.machine.io_pressure, 1 - main.thread_busy());
+  const double waits = waits_for_devices(profile);
   if (waits < 0.2 || steady_seconds(profile) <= 0) return std::nullopt;
   if (storage < 1e6 * steady_seconds(profile) || storage < 0.1 * read) return std::nullopt;
   RunFinding finding;
@@ -35,8 +35,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "pack), or cache the data in memory or on a local disk",
       "dataset.interleave(..., num_parallel_calls=tf.data.AUTOTUNE) over shards, then dataset.cache(FILE) on a local "
       "disk",
-      "grain.ReadOptions(num_threads=64), pack small files into shards (unstarve pack), or cache the data in memory or "
-      "on a local disk",
+      "grain.ReadOptions(num_threads=64), pack small files into shards (unstarve pack), or cache the data in memory "
+      "or on a local disk",
       "options(read_ahead=64), cache(), or pack small files into shards (unstarve pack)"};
   finding.lost = waits;
   // A bound: the storage may not deliver more. Without workers, fewer calls also save CPU time of the main thread, and

@@ -85,6 +85,10 @@ ReadUse read_use(const RunProfile& profile) {
   return use;
 }
 
+double waits_for_devices(const RunProfile& profile) {
+  return std::min(profile.machine.io_pressure, 1 - sum_of(profile, ProcessRole::kMain).thread_busy());
+}
+
 bool loader_limits(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
   if (loader.processes == 0 || main.processes == 0) return false;

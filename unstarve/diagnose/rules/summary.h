@@ -43,6 +43,8 @@ struct ReadUse {
   [[nodiscard]] bool limits() const { return files + sockets >= (workers ? 0.4 : 0.1) && lost >= 0.1; }
 };
 [[nodiscard]] ReadUse read_use(const RunProfile& profile);
+// The part of the time in which the main thread waits and some task waits for a device.
+[[nodiscard]] double waits_for_devices(const RunProfile& profile);
 
 // Whether the workers of a loader limit the main process: they run, or wait for a core, most of the time, and the main
 // process waits for batches.
