@@ -39,7 +39,7 @@ T parse(const std::string& name, const std::string& text, T low, T high, const c
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc() || end != text.data() + text.size() || !(value >= low && value <= high))
     throw Error(ErrorKind::kArgument,
-                fmt::format("{}: found \"{}\", expected {} from {} to {}", name, text, kind, low, high));
+                fmt::format("{}: found \"{}\"; expected {} from {} to {}", name, text, kind, low, high));
   return value;
 }
 
@@ -69,7 +69,7 @@ std::uint64_t Arguments::megabytes(const std::string& name, std::uint64_t fallba
   }
   throw Error(
       ErrorKind::kArgument,
-      fmt::format("{}: found \"{}\", expected a size of 1MB or more with its unit: 500MB, 1.5GB, 2GiB", name, size));
+      fmt::format("{}: found \"{}\"; expected a size of 1MB or more with its unit: 500MB, 1.5GB, 2GiB", name, size));
 }
 
 double Arguments::seconds(const std::string& name, double fallback) const {
@@ -86,7 +86,7 @@ double Arguments::seconds(const std::string& name, double fallback) const {
   }
   throw Error(
       ErrorKind::kArgument,
-      fmt::format("{}: found \"{}\", expected a time of 0.1s or more with its unit: 30s, 5min, 1h", name, time));
+      fmt::format("{}: found \"{}\"; expected a time of 0.1s or more with its unit: 30s, 5min, 1h", name, time));
 }
 
 std::vector<double> Arguments::numbers(const std::string& name) const {
@@ -97,7 +97,7 @@ std::vector<double> Arguments::numbers(const std::string& name) const {
     const auto [stop, status] = std::from_chars(at, end, numbers.emplace_back());
     if (status != std::errc() || stop != end)
       throw Error(ErrorKind::kArgument,
-                  fmt::format("{}: found \"{}\", expected numbers separated by commas", name, list));
+                  fmt::format("{}: found \"{}\"; expected numbers separated by commas", name, list));
     at = end;
   }
   return numbers;

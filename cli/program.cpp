@@ -153,7 +153,7 @@ int parse(int argc, char** argv, const Use& use) {
       for (const Option& option : binding.command->options)
         if (wrong.empty() && error.get_name() == "ArgumentMismatch" &&
             std::string_view(error.what()).starts_with(std::string(option.name) + ":"))
-          wrong = fmt::format("{}: found no value, expected {}", option.name, option.value);
+          wrong = fmt::format("{}: found no value; expected {}", option.name, option.value);
     }
     if (wrong.empty()) wrong = error.what();
     for (const Binding& binding : bindings)

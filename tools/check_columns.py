@@ -38,7 +38,7 @@ def main() -> int:
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         for number in too_long(lines, path.suffix == ".md"):
-            print(f"{name}:{number}: {len(lines[number - 1])} columns, expected {COLUMNS} at most")
+            print(f"{name}:{number}: {len(lines[number - 1])} columns; expected {COLUMNS} at most")
             found += 1
     return 1 if found else 0
 

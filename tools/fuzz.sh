@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 mode=${MODE:-fuzz}
-case $mode in fuzz | fuzz-guard) ;; *) echo "fuzz: MODE=$mode, expected fuzz or fuzz-guard" >&2; exit 2 ;; esac
+case $mode in fuzz | fuzz-guard) ;; *) echo "fuzz: MODE=$mode; expected fuzz or fuzz-guard" >&2; exit 2 ;; esac
 build=build-$mode
 [ -f "$build/build.ninja" ] || cmake --preset "$mode"
 

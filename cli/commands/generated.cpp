@@ -42,7 +42,7 @@ Command completion_command() {
           [](const Arguments& arguments, const std::string&) {
             const std::string shell = arguments.text("SHELL", "bash");
             if (shell != "bash" && shell != "zsh" && shell != "fish")
-              throw Error(ErrorKind::kArgument, "SHELL: found \"" + shell + "\", expected bash, zsh or fish");
+              throw Error(ErrorKind::kArgument, "SHELL: found \"" + shell + "\"; expected bash, zsh or fish");
             print_result(shell == "zsh" ? zsh_completion() : shell == "fish" ? fish_completion() : bash_completion());
             return kDone;
           }};

@@ -10,7 +10,7 @@ namespace {
 
 bool skips(const std::string& policy) {
   if (policy == "fail" || policy == "skip") return policy == "skip";
-  throw Error(ErrorKind::kArgument, "--on-error: found \"" + policy + "\", expected fail or skip");
+  throw Error(ErrorKind::kArgument, "--on-error: found \"" + policy + "\"; expected fail or skip");
 }
 
 PackOptions options_from(const Arguments& arguments) {

@@ -32,26 +32,26 @@ CacheWhat cache_what_from_string(const std::string& name) {
   if (name == "encoded") return CacheWhat::kEncoded;
   if (name == "pixels") return CacheWhat::kPixels;
   if (name == "auto") return CacheWhat::kAuto;
-  throw Error(ErrorKind::kArgument, "--cache: found \"" + name + "\", expected nothing, encoded, pixels or auto");
+  throw Error(ErrorKind::kArgument, "--cache: found \"" + name + "\"; expected nothing, encoded, pixels or auto");
 }
 
 ExecutionOrder order_from_string(const std::string& name) {
   if (name == "exact") return ExecutionOrder::kExact;
   if (name == "relaxed") return ExecutionOrder::kRelaxed;
-  throw Error(ErrorKind::kArgument, "--order: found \"" + name + "\", expected exact or relaxed");
+  throw Error(ErrorKind::kArgument, "--order: found \"" + name + "\"; expected exact or relaxed");
 }
 
 Augmentation augmentation_from_string(const std::string& name) {
   if (name == "standard") return Augmentation::kStandard;
   if (name == "alternating") return Augmentation::kAlternating;
-  throw Error(ErrorKind::kArgument, "--augmentation: found \"" + name + "\", expected standard or alternating");
+  throw Error(ErrorKind::kArgument, "--augmentation: found \"" + name + "\"; expected standard or alternating");
 }
 
 // Applies "name=on,name=off" to the switches; the plan checks the names.
 void switch_passes(const std::string& list, std::map<std::string, bool>& passes) {
   const auto fail = [](const std::string& found) {
     throw Error(ErrorKind::kArgument,
-                "--passes: found \"" + found + "\", expected names with on or off: scan_index=off,cache=off");
+                "--passes: found \"" + found + "\"; expected names with on or off: scan_index=off,cache=off");
   };
   for (std::size_t begin = 0, end = 0; end < list.size(); begin = end + 1) {
     end = std::min(list.find(',', begin), list.size());

@@ -30,7 +30,7 @@ OnError policy_of(const std::string& name) {
   if (name == "fail") return OnError::kFail;
   if (name == "skip") return OnError::kSkip;
   if (name == "replace") return OnError::kReplace;
-  throw Error(ErrorKind::kArgument, "--on-error: found \"" + name + "\", expected fail, skip or replace");
+  throw Error(ErrorKind::kArgument, "--on-error: found \"" + name + "\"; expected fail, skip or replace");
 }
 
 // Without --checkpoint-dir, a run that continues writes to the resumed folder; with a file and --out, only to --out.

@@ -43,7 +43,7 @@ std::string choices_of() {
 }
 
 [[noreturn]] void reject(const FieldInfo& field, const std::string& found, const std::string& expected) {
-  throw Error(ErrorKind::kArgument, fmt::format("{}: found \"{}\", expected {}", field.flag, found, expected));
+  throw Error(ErrorKind::kArgument, fmt::format("{}: found \"{}\"; expected {}", field.flag, found, expected));
 }
 
 struct FlagReader {

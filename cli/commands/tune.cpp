@@ -32,7 +32,7 @@ std::vector<std::string> tried_from(const Arguments& arguments) {
   std::istringstream list(arguments.text("--try"));
   for (std::string word; std::getline(list, word, ',');) {
     if (std::ranges::find(known, word) == known.end())
-      throw Error(ErrorKind::kArgument, fmt::format("--try: found \"{}\", expected some of {}, separated by commas",
+      throw Error(ErrorKind::kArgument, fmt::format("--try: found \"{}\"; expected some of {}, separated by commas",
                                                     word, fmt::join(known, ",")));
     tried.push_back(word);
   }

@@ -151,7 +151,7 @@ def indent(lines: list[str]) -> str:
 def check(path: Path, script: Script) -> int:
     program = os.environ.get("UNSTARVE")
     if not program or not os.access(program, os.X_OK):
-        raise Malformed(f"$UNSTARVE is {program!r}, expected the path of the program under test")
+        raise Malformed(f"$UNSTARVE is {program!r}; expected the path of the program under test")
     with tempfile.TemporaryDirectory(prefix="unstarve-cli-") as folder:
         env = dict(os.environ)
         env.update(UNSTARVE=str(Path(program).resolve()), TMP=folder, PYTHON=sys.executable, LC_ALL="C.UTF-8")
@@ -166,7 +166,7 @@ def check(path: Path, script: Script) -> int:
             code, out, err = run(command.text, folder, env, command.timeout)
             complaints = []
             if code != command.code:
-                complaints.append(f"    exit code {code}, expected {command.code}\n")
+                complaints.append(f"    exit code {code}; expected {command.code}\n")
             for name, expected, text in (("output", command.out, out), ("error", command.err, err)):
                 if not matches(expected, lines_of(text)):
                     complaints.append(

@@ -21,7 +21,7 @@ std::string text_of(Rect rect) {
 }
 
 [[noreturn]] void throw_unknown(std::span<const std::uint8_t> bytes) {
-  if (bytes.empty()) throw Error(ErrorKind::kInput, "empty file: 0 bytes, expected a JPEG, PNG or WebP image");
+  if (bytes.empty()) throw Error(ErrorKind::kInput, "empty file: 0 bytes; expected a JPEG, PNG or WebP image");
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string start;
   for (const std::uint8_t byte : bytes.first(std::min<std::size_t>(bytes.size(), 8))) {
@@ -39,24 +39,24 @@ void check_pixels(const ImageHeader& header, std::int64_t max_pixels) {
                   std::to_string(header.size.height) + " pixels" +
                   (max_pixels < kMaxPixels
                        ? "; decode.max_pixels is " + limit
-                       : ", expected at most the decoder's pixel limit of " + limit + "; scale it down or remove it"));
+                       : "; expected at most the decoder's pixel limit of " + limit + "; scale it down or remove it"));
 }
 
 void check_request(const DecodeRequest& request, const ImageHeader& header) {
   const int reduction = request.reduction;
   if (reduction != 1 && reduction != 2 && reduction != 4 && reduction != 8) {
-    throw Error(ErrorKind::kArgument, "decode: reduction " + std::to_string(reduction) + ", expected 1, 2, 4 or 8");
+    throw Error(ErrorKind::kArgument, "decode: reduction " + std::to_string(reduction) + "; expected 1, 2, 4 or 8");
   }
   const Rect& crop = request.crop;
   const bool whole = crop.width == 0;
   if (!whole && (crop.height == 0 || !lies_within(crop, header.size))) {
-    throw Error(ErrorKind::kArgument, "decode: crop " + text_of(crop) + ", expected a part of the image of " +
+    throw Error(ErrorKind::kArgument, "decode: crop " + text_of(crop) + "; expected a part of the image of " +
                                           std::to_string(header.size.width) + " x " +
                                           std::to_string(header.size.height));
   }
   if (reduction != 1 && !can_reduce(header.encoding)) {
     throw Error(ErrorKind::kArgument, "decode: reduction " + std::to_string(reduction) + " of a " +
-                                          to_string(header.encoding) + " image, expected 1");
+                                          to_string(header.encoding) + " image; expected 1");
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 [[noreturn]] void reject(const std::string& where, const std::string& found, const char* expected) {
-  throw Error(ErrorKind::kInput, fmt::format("profile: {} is {}, expected {}", where, found, expected));
+  throw Error(ErrorKind::kInput, fmt::format("profile: {} is {}; expected {}", where, found, expected));
 }
 
 const json& field(const json& object, const std::string& where, const char* name) {
@@ -140,7 +140,7 @@ Profile profile_from_json(const std::string& text) {
   read(in, top, "version", profile.version);
   if (profile.version < 1 || profile.version > kProfileVersion) {
     throw Error(ErrorKind::kInput,
-                fmt::format("profile: version {}, expected 1 to {}", profile.version, kProfileVersion));
+                fmt::format("profile: version {}; expected 1 to {}", profile.version, kProfileVersion));
   }
   const bool second = profile.version >= 2, third = profile.version >= 3;
   read(in, top, "wall_ns", profile.wall_ns);

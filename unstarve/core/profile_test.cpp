@@ -76,19 +76,19 @@ TEST_CASE("invalid profiles are rejected with the field and the value found") {
   check_rejected("{\"version\":1", "not JSON");
   check_rejected("[]", "top level is array");
   check_rejected("{}", "no field \"version\"");
-  check_rejected(altered("\"version\":3", "\"version\":4"), "version 4, expected 1 to 3");
-  check_rejected(altered("\"version\":3", "\"version\":0"), "version 0, expected 1 to 3");
+  check_rejected(altered("\"version\":3", "\"version\":4"), "version 4; expected 1 to 3");
+  check_rejected(altered("\"version\":3", "\"version\":0"), "version 0; expected 1 to 3");
   check_rejected(altered("\"cpu_ns\":0,", ""), "stages[0] has no field \"cpu_ns\"");
-  check_rejected(altered("\"consumer\":{", "\"consumer\":7,\"old\":{"), "consumer is number, expected an object");
+  check_rejected(altered("\"consumer\":{", "\"consumer\":7,\"old\":{"), "consumer is number; expected an object");
   check_rejected(altered("\"paused_ns\"", "\"paused\""), "consumer has no field \"paused_ns\"");
-  check_rejected(altered("\"samples\":1000", "\"samples\":10.5"), "top level.samples is 10.5, expected an integer");
+  check_rejected(altered("\"samples\":1000", "\"samples\":10.5"), "top level.samples is 10.5; expected an integer");
   check_rejected(altered("\"samples\":1000", "\"samples\":18446744073709551615"), "expected an integer");
   check_rejected(altered("\"loader_threads\":2", "\"loader_threads\":3000000000"), "expected a 32-bit integer");
   check_rejected(altered("\"cpu_cores_busy\":1.25", "\"cpu_cores_busy\":\"all\""), "expected a number");
-  check_rejected(altered("\"name\":\"decode\"", "\"name\":7"), "stages[1].name is number, expected a string");
+  check_rejected(altered("\"name\":\"decode\"", "\"name\":7"), "stages[1].name is number; expected a string");
   check_rejected(altered("\"busy_ns\":10,", ""), "stages[0] has no field \"busy_ns\"");
-  check_rejected(altered("\"step\":[", "\"step\":{},\"old\":["), "step is object, expected a list");
-  check_rejected(altered("\"utilisation\":[", "\"utilisation\":[3,"), "utilisation[0] is number, expected an object");
+  check_rejected(altered("\"step\":[", "\"step\":{},\"old\":["), "step is object; expected a list");
+  check_rejected(altered("\"utilisation\":[", "\"utilisation\":[3,"), "utilisation[0] is number; expected an object");
 }
 
 TEST_CASE("a profile of version 1 is read with missing fields as zero") {

@@ -31,7 +31,7 @@ double student_t_central_probability(double t, int degrees) {
 
 double student_t_975(int degrees) {
   if (degrees < 1)
-    throw Error(ErrorKind::kArgument, fmt::format("Student's t: {} degrees of freedom, expected at least 1", degrees));
+    throw Error(ErrorKind::kArgument, fmt::format("Student's t: {} degrees of freedom; expected at least 1", degrees));
   constexpr double kNormal = 1.9599639845400545;  // the same quantile of the normal distribution
   if (degrees > 1000) {
     // Abramowitz and Stegun, 26.7.5; the first omitted term is below 1e-11 here.
@@ -49,7 +49,7 @@ double student_t_975(int degrees) {
 
 RatioInterval ratio_interval(std::span<const double> numerator, std::span<const double> denominator) {
   if (numerator.size() != denominator.size() || numerator.empty()) {
-    throw Error(ErrorKind::kArgument, fmt::format("ratio interval: {} numerators and {} denominators, expected the "
+    throw Error(ErrorKind::kArgument, fmt::format("ratio interval: {} numerators and {} denominators; expected the "
                                                   "same number and at least one",
                                                   numerator.size(), denominator.size()));
   }
@@ -58,7 +58,7 @@ RatioInterval ratio_interval(std::span<const double> numerator, std::span<const 
   for (std::size_t i = 0; i < logs.size(); ++i) {
     const auto positive = [](double x) { return std::isfinite(x) && x > 0; };
     if (!positive(numerator[i]) || !positive(denominator[i])) {
-      throw Error(ErrorKind::kArgument, fmt::format("ratio interval: pair {} is {} / {}, expected positive numbers", i,
+      throw Error(ErrorKind::kArgument, fmt::format("ratio interval: pair {} is {} / {}; expected positive numbers", i,
                                                     numerator[i], denominator[i]));
     }
     logs[i] = std::log(numerator[i]) - std::log(denominator[i]);
@@ -77,8 +77,8 @@ RatioInterval ratio_interval(std::span<const double> numerator, std::span<const 
 }
 
 double quantile(std::span<const double> values, double q) {
-  if (values.empty()) throw Error(ErrorKind::kArgument, "quantile: no values, expected at least one");
-  if (!(q >= 0 && q <= 1)) throw Error(ErrorKind::kArgument, fmt::format("quantile: q is {}, expected 0 to 1", q));
+  if (values.empty()) throw Error(ErrorKind::kArgument, "quantile: no values; expected at least one");
+  if (!(q >= 0 && q <= 1)) throw Error(ErrorKind::kArgument, fmt::format("quantile: q is {}; expected 0 to 1", q));
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   const double position = q * static_cast<double>(sorted.size() - 1);

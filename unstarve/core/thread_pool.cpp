@@ -12,7 +12,7 @@ namespace unstarve {
 
 ThreadPool::ThreadPool(int threads) {
   if (threads < 1)
-    throw Error(ErrorKind::kArgument, fmt::format("thread pool: {} threads, expected at least 1", threads));
+    throw Error(ErrorKind::kArgument, fmt::format("thread pool: {} threads; expected at least 1", threads));
   threads_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });

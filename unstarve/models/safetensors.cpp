@@ -198,7 +198,7 @@ void check_layout(SafetensorsHeader& header, std::size_t data_begin, std::size_t
                 fmt::format("tensor \"{}\" has an impossible shape [{}]", tensor.name, fmt::join(tensor.shape, ", ")));
     }
     if (tensor.begin != expected || tensor.end < tensor.begin || tensor.end - tensor.begin != bytes) {
-      throw bad(origin, fmt::format("tensor \"{}\" is at [{}, {}), expected [{}, {})", tensor.name, tensor.begin,
+      throw bad(origin, fmt::format("tensor \"{}\" is at [{}, {}); expected [{}, {})", tensor.name, tensor.begin,
                                     tensor.end, expected, expected + bytes));
     }
     expected = tensor.end;
@@ -285,7 +285,7 @@ std::string format_safetensors_header(std::span<const TensorToStore> tensors,
     }
     if (header.contains(tensor.name)) {
       throw Error(ErrorKind::kArgument,
-                  fmt::format("writing safetensors: found the name \"{}\" twice, expected once", tensor.name));
+                  fmt::format("writing safetensors: found the name \"{}\" twice; expected once", tensor.name));
     }
     header[tensor.name] = {{"dtype", tensor.type}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;

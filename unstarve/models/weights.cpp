@@ -34,7 +34,7 @@ torch::ScalarType readable_type(const StoredTensor& stored, const StateEntry& en
   for (const auto& [name, type] : kTypes) {
     if (name == stored.type && torch::isFloatingType(type) == entry.tensor.is_floating_point()) return type;
   }
-  throw bad_weights(origin, fmt::format("tensor \"{}\" has type {}, expected {}", stored.name, stored.type,
+  throw bad_weights(origin, fmt::format("tensor \"{}\" has type {}; expected {}", stored.name, stored.type,
                                         entry.tensor.is_floating_point() ? "a floating type" : "an integer type"));
 }
 
@@ -69,7 +69,7 @@ std::vector<std::string> load_state(std::span<const StateEntry> entries, const S
     }
     if (!fits) {
       throw bad_weights(
-          origin, fmt::format("tensor \"{}\" has shape [{}], expected [{}]", entry.name, fmt::join(stored->shape, ", "),
+          origin, fmt::format("tensor \"{}\" has shape [{}]; expected [{}]", entry.name, fmt::join(stored->shape, ", "),
                               fmt::join(entry.tensor.sizes().vec(), ", ")));
     }
     const torch::ScalarType type = readable_type(*stored, entry, origin);

@@ -439,7 +439,7 @@ struct PolicyImage {
     for (const auto& [image, chance] : outcomes) {
       sum += chance;
       if (!as_often(seen[image], kSamples, std::min(chance, 1.0))) {
-        INFO("seen " << seen[image] << " times, expected " << chance * kSamples);
+        INFO("seen " << seen[image] << " times; expected " << chance * kSamples);
         FAIL_CHECK("an outcome is too rare or too frequent");
       }
     }

@@ -28,7 +28,7 @@ const WriterFormat& find_writer_format(std::string_view name) {
     if (name == format.name) return format;
     known += (known.empty() ? "" : ", ") + std::string(format.name);
   }
-  throw Error(ErrorKind::kArgument, "--format: found \"" + std::string(name) + "\", expected one of " + known);
+  throw Error(ErrorKind::kArgument, "--format: found \"" + std::string(name) + "\"; expected one of " + known);
 }
 
 }  // namespace unstarve

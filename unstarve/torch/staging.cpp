@@ -26,12 +26,12 @@ void check(const HostBatch& batch) {
   if ((batch.pixels == nullptr && batch.gather.empty()) || batch.labels.empty() || batch.size.width <= 0 ||
       batch.size.height <= 0) {
     throw Error(ErrorKind::kArgument,
-                fmt::format("loading a batch: found {} samples of {} x {} at {}, expected at least one",
+                fmt::format("loading a batch: found {} samples of {} x {} at {}; expected at least one",
                             batch.labels.size(), batch.size.width, batch.size.height, fmt::ptr(batch.pixels)));
   }
   if (batch.targets.size() % batch.labels.size() != 0) {
     throw Error(ErrorKind::kArgument,
-                fmt::format("loading a batch: found {} values of targets for {} samples, expected "
+                fmt::format("loading a batch: found {} values of targets for {} samples; expected "
                             "as many for each",
                             batch.targets.size(), batch.labels.size()));
   }

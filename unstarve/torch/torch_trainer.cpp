@@ -70,11 +70,11 @@ NetworkPtr make_network(const TrainSettings& settings, const ForeignNetwork* for
 void check_batch(const HostBatch& batch, int classes) {
   const auto wrong = std::ranges::find_if(batch.labels, [&](std::int64_t l) { return l < 0 || l >= classes; });
   if (wrong != batch.labels.end()) {
-    throw Error(ErrorKind::kInput, fmt::format("loading a batch: sample {} has label {}, expected a class from 0 to {}",
+    throw Error(ErrorKind::kInput, fmt::format("loading a batch: sample {} has label {}; expected a class from 0 to {}",
                                                wrong - batch.labels.begin(), *wrong, classes - 1));
   }
   if (batch.targets.empty() || batch.targets.size() == batch.labels.size() * static_cast<std::size_t>(classes)) return;
-  throw Error(ErrorKind::kArgument, fmt::format("training: found {} values of targets for {} samples, expected {} for "
+  throw Error(ErrorKind::kArgument, fmt::format("training: found {} values of targets for {} samples; expected {} for "
                                                 "each, one per class of the network",
                                                 batch.targets.size(), batch.labels.size(), classes));
 }

@@ -43,7 +43,7 @@ std::int64_t step_number(const std::string& text, const std::filesystem::path& p
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0) {
     throw Error(ErrorKind::kInput,
-                fmt::format("loading weights {}: {} is \"{}\", expected a step number", path.string(), kStepKey, text));
+                fmt::format("loading weights {}: {} is \"{}\"; expected a step number", path.string(), kStepKey, text));
   }
   return number;
 }

@@ -42,4 +42,4 @@ def _difference(found: _Leaves, expected: _Leaves) -> str:
     path, here, there = next((path, here, there) for (path, here), (_, there) in zip(found, expected, strict=False)
                              if here != there)
     at = f"at {path} " if path else ""
-    return f"{at}found {here}, expected {there}"
+    return f"{at}found {here}; expected {there}"

@@ -112,7 +112,7 @@ def test_exit_codes_and_errors_are_those_of_the_program():
         assert plain[0] == code
     code, _, errors = finish(start("train", DATA, "--allocator", "malloc"))
     assert code == 2
-    assert errors == 'unstarve: --allocator: found "malloc", expected system, jemalloc, tcmalloc, mimalloc\n'
+    assert errors == 'unstarve: --allocator: found "malloc"; expected system, jemalloc, tcmalloc, mimalloc\n'
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")

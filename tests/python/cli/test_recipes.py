@@ -48,7 +48,7 @@ def test_a_settings_file_may_begin_with_a_recipe(tmp_path, whole):
     file.write_text("unstarve: 1\nrecipe: cifar-sped\npipeline: {source: {path: x}}\n")
     code, _, errors = finish(start_training("--config", file))
     assert code == 3
-    assert 'fast.yaml.recipe: line 2: found "cifar-sped", expected one of cifar-speed' in errors
+    assert 'fast.yaml.recipe: line 2: found "cifar-sped"; expected one of cifar-speed' in errors
 
 
 def test_an_unknown_recipe_is_rejected_with_the_known_ones():

@@ -163,7 +163,7 @@ def test_pixels_decoded_on_the_device_count_towards_the_limit(photographs):
     place, made = 3 * 224 * 224, 4 * 3 * 224 * 224
     text = loader.to_torch(operations="device", decode="hybrid").explain()
     assert f", on the device {32 * (9 * place + 2 * made) / 1e6:.1f}" in text
-    with pytest.raises(un.errors.ArgumentError, match="memory_limit_mb: 20, expected at least"):
+    with pytest.raises(un.errors.ArgumentError, match="memory_limit_mb: 20; expected at least"):
         pipeline(photographs).options(memory_limit=20 * MB).batch(40).to_torch(
             operations="device", decode="hybrid").explain()
 
@@ -172,11 +172,11 @@ def test_invalid_combinations_are_rejected(photographs, monkeypatch):
     whole = pipeline(photographs)
     for options, message in (
             ({"decode": "nvjpeg"},
-             'device.decode: .*found "nvjpeg", expected one of host, hybrid, gpu_hybrid, hardware'),
+             'device.decode: .*found "nvjpeg"; expected one of host, hybrid, gpu_hybrid, hardware'),
             ({"decode": "hybrid", "operations": "host"},
              "device.decode: hybrid with device.operations: host; expected"),
             ({"decode_share": 0.5}, "device.decode_share: 0.5 with device.decode: host; expected no share"),
-            ({"decode": "hybrid", "decode_share": 1.5}, "device.decode_share: 1.5, expected 0 to 1"),
+            ({"decode": "hybrid", "decode_share": 1.5}, "device.decode_share: 1.5; expected 0 to 1"),
             ({"decode": "hybrid", "decode_share": -1}, r"decode_share\): found -1; expected a number of 0 or more"),
             ({"decode": "hybrid", "decode_share": "half"}, r"decode_share\): found 'half'; expected a number")):
         with pytest.raises(un.errors.ArgumentError, match=message):

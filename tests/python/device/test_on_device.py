@@ -95,7 +95,7 @@ def test_operations_that_require_the_host_are_reported():
                            (start.center_crop(24).mixup(0.2), r"batch_operations\[0\]: mixup works on batches on")):
         with pytest.raises(un.errors.ArgumentError, match=message):
             wrong.batch(8).to_torch(operations="device")
-    with pytest.raises(un.errors.ArgumentError, match='device.operations: .*found "gpu", expected one of host, device'):
+    with pytest.raises(un.errors.ArgumentError, match='device.operations: .*found "gpu"; expected one of host, device'):
         start.center_crop(24).batch(8).to_torch(operations="gpu")
     with pytest.raises(un.errors.ArgumentError, match="float64"):
         start.center_crop(24).batch(8).to_torch(operations="device", dtype=torch.float64)

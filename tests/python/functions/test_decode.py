@@ -89,7 +89,7 @@ def test_headers():
 
 
 @pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda: un.decode(b""), un.errors.InputError, "^decode image: empty file: 0 bytes, expected a JPEG"),
+    (lambda: un.decode(b""), un.errors.InputError, "^decode image: empty file: 0 bytes; expected a JPEG"),
     (lambda: un.decode(b"GIF89a" + bytes(99)), un.errors.InputError, "^decode image: not a JPEG, PNG or WebP image"),
     (lambda: un.image_info(b"x"), un.errors.InputError, "^image_info image: not a JPEG"),
     (lambda: un.decode("/nowhere/x.jpg"), un.errors.IoError, "^decode open /nowhere/x.jpg: No such file"),

@@ -154,7 +154,7 @@ def test_invalid_arguments_are_rejected(folder):
     for arguments, text in [({"last": "full"}, r"batch\(last\)"),
                             ({"last": "drop", "drop_last": True}, "both last and drop"),
                             ({"pad": (0, 3)}, r"batch\(pad\)"), ({"pad": (3, 3), "bucket": 9}, "batch.pad.to: largest"),
-                            ({"pad": True, "pad_value": 300}, r"batch\(pad_value\): 300, expected 0 to 255"),
+                            ({"pad": True, "pad_value": 300}, r"batch\(pad_value\): 300; expected 0 to 255"),
                             ({"bucket": 64}, r"batch\(bucket\)"), ({"pad": (1, 2, 3)}, r"batch\(pad\)"),
                             ({"pad": True, "bucket": 7}, "at least the 8 samples")]:
         with pytest.raises((ArgumentError, un.errors.InputError), match=text):

@@ -112,7 +112,7 @@ def test_a_loop_that_holds_batches_uses_the_memory_that_a_cache_does_not_need(tm
     ("1 gigabyte", r"options\(memory_limit\): found '1 gigabyte'; expected a size of 1MB or more with its unit"),
     ("0.5MB", "expected a size of 1MB or more"),
     ("2MB", r"expected at least (\d+): .*; a smaller batch needs less; in Python options\(memory_limit=\1_000_000\)"),
-    (2 * MB, r"execution.memory_limit_mb: 2, expected at least \d+: 2 batches of 4.9 MB"),
+    (2 * MB, r"execution.memory_limit_mb: 2; expected at least \d+: 2 batches of 4.9 MB"),
 ])
 def test_a_memory_limit_below_the_minimum_is_rejected(limit, message):
     with pytest.raises(un.errors.ArgumentError, match=message):

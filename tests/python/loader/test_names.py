@@ -147,9 +147,9 @@ def test_unknown_arguments_say_what_to_use(call, message):
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda p: p.batch(8, last="dorp"), r"^batch\(last\): found \"dorp\", expected one of drop, keep, pad"),
+    (lambda p: p.batch(8, last="dorp"), r"^batch\(last\): found \"dorp\"; expected one of drop, keep, pad"),
     (lambda p: p.output("int8"), r"^output\(dtype\): found \"int8\""),
-    (lambda p: p.cache("pixels", limit_mb=0), r"^cache\(limit_mb\): 0, expected 1 or more"),
+    (lambda p: p.cache("pixels", limit_mb=0), r"^cache\(limit_mb\): 0; expected 1 or more"),
     (lambda p: p.normalize(*un.IMAGENET).output("uint8"), r"^output\(dtype\): found 'uint8' after normalize\(\)"),
     (lambda p: p.output("uint8").normalize(*un.IMAGENET), "normalize: output.type was already set to 'uint8'"),
 ])

@@ -92,20 +92,20 @@ def test_a_state_of_another_loader_is_rejected():
         un.open("synthetic:images=100").shuffle(1).batch(20).load_state_dict(state)
     with pytest.raises(un.errors.ArgumentError, match="found no version; expected the result of state_dict"):
         un.open(SMALL).batch(20).load_state_dict({"a": 1})
-    with pytest.raises(un.errors.ArgumentError, match="version 7, expected 1"):
+    with pytest.raises(un.errors.ArgumentError, match="version 7; expected 1"):
         un.open(SMALL).batch(20).load_state_dict({**state, "version": 7})
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
-    ("epoch", -1, "state: epoch: found -1, expected 0 to 2147483647"),
-    ("epoch", 2**40, "state: epoch: found 1099511627776, expected 0 to 2147483647"),
-    ("epoch", None, "state: epoch: found null, expected a whole number"),
-    ("samples", 201, "state: samples: found 201, expected 0 to 200"),
-    ("samples", "x", 'state: samples: found "x", expected a whole number'),
+    ("epoch", -1, "state: epoch: found -1; expected 0 to 2147483647"),
+    ("epoch", 2**40, "state: epoch: found 1099511627776; expected 0 to 2147483647"),
+    ("epoch", None, "state: epoch: found null; expected a whole number"),
+    ("samples", 201, "state: samples: found 201; expected 0 to 200"),
+    ("samples", "x", 'state: samples: found "x"; expected a whole number'),
     ("seed", None, "state: seed null, but this loader has 3"),
     ("samples", {1}, "set is not JSON serializable; expected the result of state_dict"),
     ("samples", float("nan"), "expected the result of state_dict"),
-    ("window", "?", "state: window: found .*, expected bits in base64"),
+    ("window", "?", "state: window: found .*; expected bits in base64"),
 ])
 def test_a_damaged_state_is_rejected_and_changes_nothing(key, value, message):
     loader = un.open(SMALL).shuffle(3).batch(10)

@@ -335,7 +335,7 @@ def test_invalid_arguments_are_rejected_by_the_step():
                            (lambda: data.filter(labels=[]), "found no condition; expected labels"),
                            (lambda: data.filter(min_side=-1), "filter.min_side.: found -1"),
                            (lambda: data.filter(max_aspect=nan), "max_aspect"),
-                           (lambda: data.filter(max_aspect=0.5).batch(1), "max_aspect: 0.5, expected 1"),
+                           (lambda: data.filter(max_aspect=0.5).batch(1), "max_aspect: 0.5; expected 1"),
                            (lambda: data.filter(min_side=9, max_side=8).batch(1), "9 is above max_side 8"),
                            (lambda: data.filter(labels=1).filter(labels=2), "labels was already set"),
                            (lambda: data.take(5).filter(labels=1), r"filter\(\) after take\(\)"),

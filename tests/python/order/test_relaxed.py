@@ -113,7 +113,7 @@ def test_several_ranks_combine_their_states():
     # whole.
     for loader in (relaxed(), relaxed(batch=4, rank=1, world=3, drop_last=True)):
         with pytest.raises(un.errors.ArgumentError,
-                           match=r"of ranks \[1\], expected a list of the states of all 3 ranks, saved"):
+                           match=r"of ranks \[1\]; expected a list of the states of all 3 ranks, saved"):
             loader.load_state_dict(states[1])
     with pytest.raises(un.errors.ArgumentError, match="expected a list of the states of all 3 ranks"):
         relaxed().load_state_dict([states[0], states[0], states[1]])
@@ -122,7 +122,7 @@ def test_several_ranks_combine_their_states():
 
 
 def test_steps_in_the_wrong_order_are_rejected():
-    with pytest.raises(un.Error, match=r'options\(order\): found "any", expected one of exact, relaxed'):
+    with pytest.raises(un.Error, match=r'options\(order\): found "any"; expected one of exact, relaxed'):
         un.open(SET).options(order="any")
 
 

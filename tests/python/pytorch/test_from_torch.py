@@ -153,7 +153,7 @@ def test_a_sample_of_another_shape_is_named(dataset, options):
     with pipeline.batch(8) as loader, pytest.raises(un.errors.InputError) as raised:
         list(loader)
     assert re.search(r"map\(growing \(dataloader_support.py:\d+\)\): sample 13 cannot be stacked with the others of "
-                     r"its batch, such as sample 8: at \['image'\]\[1\] found float32 \(3, 2\), expected float32 "
+                     r"its batch, such as sample 8: at \['image'\]\[1\] found float32 \(3, 2\); expected float32 "
                      r"\(2, 2\)",
                      str(raised.value))
 
@@ -161,7 +161,7 @@ def test_a_sample_of_another_shape_is_named(dataset, options):
 def test_other_errors_of_collating_are_raised_unchanged():
     with pytest.raises(TypeError, match="default_collate: batch must contain"):
         list(un.from_torch([object()] * 4).options(workers=0).batch(2))
-    with pytest.raises(un.errors.InputError, match=r"from_torch: .* 2 cannot be stacked .* float32 \(3,\), expected"):
+    with pytest.raises(un.errors.InputError, match=r"from_torch: .* 2 cannot be stacked .* float32 \(3,\); expected"):
         list(un.from_torch([torch.zeros(2), torch.zeros(2), torch.zeros(3)]).sequential().options(workers=0).batch(3))
     with pytest.raises(ZeroDivisionError):
         list(un.from_torch([1, 2.0]).options(workers=0).batch(2, collate=lambda samples: 1 // 0))
@@ -179,12 +179,12 @@ def test_getitems_with_too_few_samples_is_an_error():
 
 @pytest.mark.parametrize(("samples", "expected"), [
     ([], None), ([1, 2], None), ([(1, "ab"), (2, "abc")], None),
-    ([1, 2.0, 3], (1, 0, "found float, expected int")),
-    ([1.0, 2, 3], (0, 1, "found float, expected int")),
-    ([(1, 2), (1, 2, 3)], (1, 0, "found 3 values, expected 2 values")),
-    ([{"a": 1}, {"a": 1}, {"b": 1}], (2, 0, "found a mapping of ['b'], expected a mapping of ['a']")),
-    ([{"a": [1]}, {"a": [None]}], (1, 0, "at ['a'][0] found NoneType, expected int")),
-    ([torch.zeros(2), torch.zeros(2, dtype=torch.int64)], (1, 0, "found int64 (2,), expected float32 (2,)")),
+    ([1, 2.0, 3], (1, 0, "found float; expected int")),
+    ([1.0, 2, 3], (0, 1, "found float; expected int")),
+    ([(1, 2), (1, 2, 3)], (1, 0, "found 3 values; expected 2 values")),
+    ([{"a": 1}, {"a": 1}, {"b": 1}], (2, 0, "found a mapping of ['b']; expected a mapping of ['a']")),
+    ([{"a": [1]}, {"a": [None]}], (1, 0, "at ['a'][0] found NoneType; expected int")),
+    ([torch.zeros(2), torch.zeros(2, dtype=torch.int64)], (1, 0, "found int64 (2,); expected float32 (2,)")),
 ])
 def test_the_mismatching_sample_is_found(samples, expected):
     assert find_mismatch(samples) == expected

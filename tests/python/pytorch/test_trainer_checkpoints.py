@@ -140,7 +140,7 @@ def test_errors_about_checkpoints(tmp_path):
     with pytest.raises(un.errors.InputError, match="optimiser sgd; expected adamw. Continue with optimiser=sgd, or "
                                                    r"load only the weights by unstarve.weights.load_torch\(\)"):
         trainer(resume=tmp_path, epochs=3, optimiser="adamw").fit()
-    with pytest.raises(un.errors.InputError, match=r'tensor "fc.weight" has shape \[4, 8\], expected \[5, 8\]'):
+    with pytest.raises(un.errors.InputError, match=r'tensor "fc.weight" has shape \[4, 8\]; expected \[5, 8\]'):
         trainer(support.Small(5), classes=5, resume=tmp_path, epochs=3).fit()
     (tmp_path / "empty").mkdir()
     with pytest.raises(un.errors.InputError, match="no checkpoint"):

@@ -134,7 +134,7 @@ def test_one_run_at_a_time():
     ([(torch.zeros(2, 3, 8, 8, dtype=torch.float64), torch.zeros(2, dtype=torch.int64))], "images torch.float64"),
     ([(torch.zeros(2, 3, 8, 8), torch.zeros(2))], r"labels torch.float32 \(2,\); expected integers"),
     ([(torch.zeros(2, 3, 8, 8), torch.zeros(3, dtype=torch.int64))], "2 images and 3 labels"),
-    ([(torch.zeros(2, 3, 8, 8), torch.tensor([0, 4]))], "sample 1 has label 4, expected a class from 0 to 3"),
+    ([(torch.zeros(2, 3, 8, 8), torch.tensor([0, 4]))], "sample 1 has label 4; expected a class from 0 to 3"),
     ([("a", "b")], "one is str; expected torch tensors or NumPy arrays"),
 ])
 def test_batches_of_another_form(loader, message):

@@ -24,8 +24,8 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
 def test_a_long_line_is_reported_with_its_location(tmp_path):
     found = check(tmp_path, {"a.h": f"// {FULL}\n", "b/c.py": f"# {FULL[2:]}\n{WIDE}\n", "d.md": f"- {WIDE}\n",
                              "e.cpp": f"{FULL}\n"})
-    assert found == (1, ["a.h:1: 123 columns, expected 120 at most", "b/c.py:2: 121 columns, expected 120 at most",
-                         "d.md:1: 123 columns, expected 120 at most"])
+    assert found == (1, ["a.h:1: 123 columns; expected 120 at most", "b/c.py:2: 121 columns; expected 120 at most",
+                         "d.md:1: 123 columns; expected 120 at most"])
 
 
 def test_tables_code_and_vendored_files_may_be_wider(tmp_path):

@@ -18,7 +18,7 @@ namespace unstarve {
 inline void check_encodable(Size size, const std::string& format) {
   if (size.width > 0 && size.height > 0 && size.width <= kMaxSide && size.height <= kMaxSide) return;
   throw Error(ErrorKind::kArgument, "encode " + format + ": image of " + std::to_string(size.width) + " x " +
-                                        std::to_string(size.height) + ", expected 1 to " + std::to_string(kMaxSide) +
+                                        std::to_string(size.height) + "; expected 1 to " + std::to_string(kMaxSide) +
                                         " per side");
 }
 

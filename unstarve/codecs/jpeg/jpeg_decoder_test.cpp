@@ -139,7 +139,7 @@ TEST_CASE("a header of 60,000 x 60,000 pixels is rejected", "[codecs]") {
   auto bytes = jpeg_bomb(make_jpeg(sample_image({16, 16}, 1), {}));
   const std::size_t frame = find(bytes, 0xC0);
   CHECK_THROWS_WITH(decoder.open(bytes),
-                    "jpeg too large: 60000 x 60000 pixels, expected at most the decoder's pixel limit of 268435456; "
+                    "jpeg too large: 60000 x 60000 pixels; expected at most the decoder's pixel limit of 268435456; "
                     "scale it down or remove it");
   // Above libjpeg's own limit for a side.
   bytes[frame + 5] = bytes[frame + 6] = 0xFF;

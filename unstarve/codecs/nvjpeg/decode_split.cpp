@@ -14,7 +14,7 @@ void check(const DecodeRate& rate, const char* whose) {
   for (const double part : {rate.s_per_byte, rate.s_per_pixel, rate.s_per_batch}) {
     if (!(part >= 0) || !std::isfinite(part)) {
       throw Error(ErrorKind::kArgument,
-                  fmt::format("split decoding: the {}'s rate is {} s, expected 0 or more", whose, part));
+                  fmt::format("split decoding: the {}'s rate is {} s; expected 0 or more", whose, part));
     }
   }
 }

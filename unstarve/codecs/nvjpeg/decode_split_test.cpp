@@ -90,9 +90,9 @@ TEST_CASE("the split is within one file's time of the optimum", "[nvjpeg]") {
 
 TEST_CASE("an invalid rate is rejected", "[nvjpeg]") {
   const auto files = alike(2);
-  CHECK_THROWS_WITH(split_decode(files, {-1, 0, 0}, {}), "split decoding: the host's rate is -1 s, expected 0 or more");
+  CHECK_THROWS_WITH(split_decode(files, {-1, 0, 0}, {}), "split decoding: the host's rate is -1 s; expected 0 or more");
   CHECK_THROWS_WITH(split_decode(files, {}, {0, std::nan(""), 0}),
-                    "split decoding: the device's rate is nan s, expected 0 or more");
+                    "split decoding: the device's rate is nan s; expected 0 or more");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ bool rejected(nvjpeg::Status status) {
 
 int checked_threads(int cpu_threads) {
   if (cpu_threads < 1)
-    throw Error(ErrorKind::kArgument, fmt::format("nvJPEG: {} CPU threads, expected 1 or more", cpu_threads));
+    throw Error(ErrorKind::kArgument, fmt::format("nvJPEG: {} CPU threads; expected 1 or more", cpu_threads));
   return cpu_threads;
 }
 

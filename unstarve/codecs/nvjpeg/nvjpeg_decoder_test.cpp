@@ -214,7 +214,7 @@ TEST_CASE("a failure of nvJPEG itself is an error", "[nvjpeg]") {
   Files files({"420.jpg"});
   seen.broken = 6;
   CHECK_THROWS_WITH(decoder.decode(files.jobs, nullptr), "nvJPEG, decode a batch: EXECUTION_FAILED");
-  CHECK_THROWS_WITH(NvjpegDecoder(library, NvjpegBackend::kHybrid, 0), "nvJPEG: 0 CPU threads, expected 1 or more");
+  CHECK_THROWS_WITH(NvjpegDecoder(library, NvjpegBackend::kHybrid, 0), "nvJPEG: 0 CPU threads; expected 1 or more");
 }
 
 TEST_CASE("a machine without a GPU is reported, and nothing leaks", "[nvjpeg]") {

@@ -21,7 +21,7 @@ void find(void* library, const std::string& path, const char* name, F*& function
   function = reinterpret_cast<F*>(dlsym(library, name));
   if (function == nullptr) {
     throw Error(ErrorKind::kMissing,
-                "nvJPEG: " + path + " has no function " + name + ", expected nvJPEG 12 or 13" + kRemedy);
+                "nvJPEG: " + path + " has no function " + name + "; expected nvJPEG 12 or 13" + kRemedy);
   }
 }
 

@@ -172,7 +172,7 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   session.bytes = bytes;
   if (bytes.size() < kHeaderBytes) {
     throw Error(ErrorKind::kInput, "PNG: truncated: the file has " + std::to_string(bytes.size()) +
-                                       " bytes, expected at least " + std::to_string(kHeaderBytes) + " for the header");
+                                       " bytes; expected at least " + std::to_string(kHeaderBytes) + " for the header");
   }
   if (!std::equal(std::begin(kSignature), std::end(kSignature), bytes.begin()) || big_endian_32(&bytes[8]) != 13 ||
       std::memcmp(&bytes[12], "IHDR", 4) != 0) {
@@ -185,14 +185,14 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   if (width == 0 || height == 0) throw Error(ErrorKind::kInput, "PNG: empty: " + found());
   if (width > kMaxSide || height > kMaxSide) {
     throw Error(ErrorKind::kInput,
-                "PNG: too large: " + found() + ", expected at most " + std::to_string(kMaxSide) + " per side");
+                "PNG: too large: " + found() + "; expected at most " + std::to_string(kMaxSide) + " per side");
   }
   if (components == 0) {
-    throw Error(ErrorKind::kInput, "PNG: colour type " + std::to_string(bytes[25]) + ", expected 0, 2, 3, 4 or 6");
+    throw Error(ErrorKind::kInput, "PNG: colour type " + std::to_string(bytes[25]) + "; expected 0, 2, 3, 4 or 6");
   }
   const int depth = bytes[24];
   if (depth != 1 && depth != 2 && depth != 4 && depth != 8 && depth != 16) {
-    throw Error(ErrorKind::kInput, "PNG: bit depth " + std::to_string(depth) + ", expected 1, 2, 4, 8 or 16");
+    throw Error(ErrorKind::kInput, "PNG: bit depth " + std::to_string(depth) + "; expected 1, 2, 4, 8 or 16");
   }
   session.size = {static_cast<int>(width), static_cast<int>(height)};
   session.interlaced = bytes[28] != 0;

@@ -195,7 +195,7 @@ TEST_CASE("PNG headers with invalid bit depths are rejected", "[codecs]") {
   auto bytes = encode_png(sample_image({4, 4}, 1).view());
   for (const int depth : {0, 3, 12, 32, 255}) {
     bytes[24] = static_cast<std::uint8_t>(depth);
-    CHECK_THROWS_WITH(decoder.open(bytes), "PNG: bit depth " + std::to_string(depth) + ", expected 1, 2, 4, 8 or 16");
+    CHECK_THROWS_WITH(decoder.open(bytes), "PNG: bit depth " + std::to_string(depth) + "; expected 1, 2, 4, 8 or 16");
   }
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("PNG headers with invalid sizes are rejected", "[codecs]") {
   set_32(bytes, 16, 60'000);
   set_32(bytes, 20, 60'000);
   CHECK_THROWS_WITH(decoder.open(bytes),
-                    "png too large: 60000 x 60000 pixels, expected at most the decoder's pixel limit of 268435456; "
+                    "png too large: 60000 x 60000 pixels; expected at most the decoder's pixel limit of 268435456; "
                     "scale it down or remove it");
   set_32(bytes, 16, 20'000);
   set_32(bytes, 20, 10'000);

@@ -57,7 +57,7 @@ int orientation_of(Bytes chunks) {
 void check_size(Size size) {
   if (size.width > kMaxSide || size.height > kMaxSide) {
     reject("too large: " + std::to_string(size.width) + " x " + std::to_string(size.height) +
-           " pixels, expected at most " + std::to_string(kMaxSide) + " per side");
+           " pixels; expected at most " + std::to_string(kMaxSide) + " per side");
   }
 }
 

@@ -307,7 +307,7 @@ TEST_CASE("WebP headers with invalid sizes are rejected", "[codecs]") {
   const Image image = sample_image({4, 4}, 1);
   const Bytes still = make_webp(image, kSamples[5]);
   CHECK_THROWS_WITH(Decoder().open(animation({60'000, 60'000}, {frame({0, 0, 4, 4}, chunks_of(still))})),
-                    "webp too large: 60000 x 60000 pixels, expected at most the decoder's pixel limit of 268435456; "
+                    "webp too large: 60000 x 60000 pixels; expected at most the decoder's pixel limit of 268435456; "
                     "scale it down or remove it");
   CHECK_THROWS_WITH(Decoder().open(still, 15), "webp too large: 4 x 4 pixels; decode.max_pixels is 15");
   CHECK_NOTHROW(Decoder().open(still, 16));

@@ -36,8 +36,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "operators run on the CPU within steps, while the accelerator waits for their results";
   finding.evidence = fmt::format(
-      "{:.1f} times per step, data are copied to the host, and results back: {} in these copies; no accelerator works "
-      "for {}; {}",
+      "{:.1f} times per step, data are copied to the host, and results back: {} in these copies; no accelerator "
+      "works for {}; {}",
       per_step(trace, static_cast<double>(trace.fallback.count)),
       format_bytes(
           static_cast<std::uint64_t>(std::max(per_step(trace, static_cast<double>(trace.fallback.bytes)), 0.0))),
@@ -45,8 +45,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   finding.changes = {
       "",
       "compute on the accelerator: no .cpu() or .numpy() within the step; replace an operator without an "
-      "implementation "
-      "for the accelerator (a warning about fallback names it), or run it once per epoch or in the loader",
+      "implementation for the accelerator (a warning about fallback names it), or run it once per epoch or in the "
+      "loader",
       "compute on the accelerator: no tf.py_function or numpy_function within the step; "
       "tf.debugging.set_log_device_placement(True) names operators that are placed on the CPU",
       "compute on the accelerator: no jax.pure_callback, numpy functions or jax.device_get within the step"};
@@ -59,9 +59,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 
 extern const Rule kCpuFallback;
 const Rule kCpuFallback{"cpu-fallback",
-                        "operators that run on the CPU between a copy to the host and one to the accelerator take 3 % "
-                        "of the step, in which "
-                        "no accelerator works",
+                        "operators that run on the CPU between a copy to the host and one to the accelerator take 3 "
+                        "% of the step, in which no accelerator works",
                         find};
 
 }  // namespace unstarve

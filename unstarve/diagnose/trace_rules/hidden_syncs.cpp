@@ -22,16 +22,14 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "the host waits for the accelerator within steps, which then waits for new work";
   finding.evidence = fmt::format(
-      "{:.1f} synchronisations and {:.1f} small copies to the host per step; after them, no accelerator works for "
-      "{}",
+      "{:.1f} synchronisations and {:.1f} small copies to the host per step; after them, no accelerator works for {}",
       per_step(trace, static_cast<double>(trace.runtime.synchronisations.count)),
       per_step(trace, static_cast<double>(small_reads)), time_of(trace, trace.idle.synchronisation_s));
   finding.changes = {
       "",
-      "read values rarely: sum the loss on the accelerator and call .item(), .cpu() or print every 100 steps; "
-      "remove torch.cuda.synchronize(), and boolean masks and nonzero(), whose size the host must know",
-      "read values rarely: no .numpy() or print of tensors in each step; call train_on_batch with "
-      "steps_per_execution",
+      "read values rarely: sum the loss on the accelerator and call .item(), .cpu() or print every 100 steps; remove "
+      "torch.cuda.synchronize(), and boolean masks and nonzero(), whose size the host must know",
+      "read values rarely: no .numpy() or print of tensors in each step; call train_on_batch with steps_per_execution",
       "read values rarely: no float(), print or block_until_ready() of results in each step"};
   finding.lost = lost;
   finding.gain = gain_without(lost);

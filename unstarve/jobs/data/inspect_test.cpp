@@ -68,7 +68,7 @@ TEST_CASE("inspect finds every unusable record, with location and reason") {
       {"dog/1_cut.jpg", ""},
       {"dog/3_lost.jpg", "No such file"},
       {"dog/5_bomb.jpg",
-       "jpeg too large: 60000 x 60000 pixels, expected at most the decoder's pixel limit of 268435456; scale it down"}};
+       "jpeg too large: 60000 x 60000 pixels; expected at most the decoder's pixel limit of 268435456; scale it down"}};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(to_string(result.corrupt[i].location) == folder.str("set/" + expected[i].first));
     CHECK_THAT(result.corrupt[i].reason, Catch::Contains(expected[i].second));

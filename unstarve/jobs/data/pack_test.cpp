@@ -341,7 +341,7 @@ TEST_CASE("an image with too many pixels is rejected by a limit that no spec can
   folder.write("src/class2/26.jpg", jpeg_bomb(encode_jpeg(picture({60, 40}, 1).view(), 92)));
   CHECK_THROWS_WITH(
       run_pack(folder.str("src"), folder.path() / "dst", options_for("tfrecord")),
-      Catch::Contains("60000 x 60000 pixels, expected at most the decoder's pixel limit of 268435456; scale it down") &&
+      Catch::Contains("60000 x 60000 pixels; expected at most the decoder's pixel limit of 268435456; scale it down") &&
           !Catch::Contains("decode.max_pixels"));
 }
 
@@ -413,13 +413,13 @@ TEST_CASE("folders with other content are rejected") {
   const auto before = contents(dst);
   PackOptions other = options;
   other.quality = 50;
-  CHECK_THROWS_WITH(run_pack(folder.str("src"), dst, other), Catch::Contains("options.quality: found 0, expected 50"));
+  CHECK_THROWS_WITH(run_pack(folder.str("src"), dst, other), Catch::Contains("options.quality: found 0; expected 50"));
   other = options;
   other.format = "tfrecord";
   CHECK_THROWS_WITH(run_pack(folder.str("src"), dst, other), Catch::Contains("format: found \"webdataset\""));
   fill(folder, 31);
   CHECK_THROWS_WITH(run_pack(folder.str("src"), dst, options),
-                    Catch::Contains("source.records: found 30, expected 31"));
+                    Catch::Contains("source.records: found 30; expected 31"));
   CHECK(contents(dst) == before);
 
   folder.write("full/notes.txt", "mine");

@@ -45,7 +45,7 @@ std::string difference(const Json& found, const Json& expected, const std::strin
     const std::string text = dump(json);
     return text.size() <= 80 ? text : text.substr(0, 80) + "...";
   };
-  return name + ": found " + shown(found) + ", expected " + shown(expected);
+  return name + ": found " + shown(found) + "; expected " + shown(expected);
 }
 
 bool present(const fs::path& path) {

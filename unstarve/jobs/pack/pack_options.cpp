@@ -61,7 +61,7 @@ PackPart parse_part(const std::string& text) {
   const bool read = parse_all(std::string_view(text).substr(0, slash), part.number) && slash < text.size() &&
                     parse_all(std::string_view(text).substr(slash + 1), part.of);
   if (!read || part.of < 1 || part.number > part.of)
-    reject("--part: found \"" + text + "\", expected i/n with i from 0 to n-1, or from 1 to n");
+    reject("--part: found \"" + text + "\"; expected i/n with i from 0 to n-1, or from 1 to n");
   return part;
 }
 

@@ -80,7 +80,7 @@ class Elements {
   }
   Element next(Type type, const char* what) {
     const Element element = next();
-    if (element.type != type) fail(fmt::format("{}: element of type {}, expected {}", what, element.type, +type));
+    if (element.type != type) fail(fmt::format("{}: element of type {}; expected {}", what, element.type, +type));
     return element;
   }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -130,14 +130,14 @@ double number_of(const Element& element, const Elements& elements) {
     case kDouble: return as(double{});
     case kInt64: return as(std::int64_t{});
     case kUint64: return as(std::uint64_t{});
-    default: elements.fail(fmt::format("element of type {}, expected a number", element.type));
+    default: elements.fail(fmt::format("element of type {}; expected a number", element.type));
   }
 }
 
 std::string text_of(const Element& element, const Elements& elements) {
   const bool wide = element.type == kUint16 || element.type == kUtf16;
   if (!wide && element.type != kUtf8 && element.type != kInt8 && element.type != kUint8) {
-    elements.fail(fmt::format("element of type {}, expected a text", element.type));
+    elements.fail(fmt::format("element of type {}; expected a text", element.type));
   }
   const std::size_t step = wide ? 2 : 1;
   std::string text;

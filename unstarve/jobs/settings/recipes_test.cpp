@@ -150,7 +150,7 @@ TEST_CASE("keys of a settings file replace those of its recipe") {
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kInput);
-    CHECK_THAT(error.what(), Catch::Contains("f.yaml.recipe: line 2: found \"fast\", expected one of cifar-speed") &&
+    CHECK_THAT(error.what(), Catch::Contains("f.yaml.recipe: line 2: found \"fast\"; expected one of cifar-speed") &&
                                  Catch::Contains("f.yaml.train.classes: line 3"));
   }
 }

@@ -210,7 +210,7 @@ Settings read_settings(const std::string& text, const std::string& name, const s
   faults.collect([&] {
     map.get("recipe", named);
     if (!named.empty() && recipe_named(named) == nullptr)
-      map.fail("recipe", fmt::format("found \"{}\", expected one of {}", named, recipe_names()));
+      map.fail("recipe", fmt::format("found \"{}\"; expected one of {}", named, recipe_names()));
   });
   if (!recipe.empty()) named = recipe;
   const Recipe* const begin = recipe_named(named);

@@ -74,13 +74,13 @@ TEST_CASE("both kinds of spec give a pipeline; errors name the key") {
   };
   CHECK_THAT(wrong("source: {path: x}\nbatch: {sise: 1}"), Contains("a.yaml.batch.sise: line 2: unknown key"));
   CHECK_THAT(wrong("source: {path: x}\nbatch: {size: 0}"),
-             Contains("a.yaml.batch.size: line 2: 0, expected 1 or more"));
+             Contains("a.yaml.batch.size: line 2: 0; expected 1 or more"));
   CHECK_THAT(wrong("source: {path: x}\noperations: [swirl]"),
              Contains("a.yaml.operations[0]: line 2: unknown operation"));
   CHECK_THAT(wrong("source: {split: x}"), Contains("a.yaml.source.path: line 1: missing"));
   CHECK_THAT(wrong("unstarve: 1\npipeline: {}"), Contains("a.yaml.pipeline.source.path: missing"));
   CHECK_THAT(wrong("unstarve: 1\npipeline: {execution: {threads: 5000}}"),
-             Contains("a.yaml.pipeline.execution.threads: line 2: 5000, expected 0 to 1024"));
+             Contains("a.yaml.pipeline.execution.threads: line 2: 5000; expected 0 to 1024"));
   CHECK_THAT(wrong("unstarve: 1\npipeline: {}\ntrain: {image_size: 3}"),
              Contains("a.yaml.train.image_size: line 3: found 3"));
 }

@@ -61,7 +61,7 @@ Load load_of(const Profile& profile) {
   }
   if (samples <= 0 || profile.batch_samples < 1)
     throw Error(ErrorKind::kArgument,
-                fmt::format("autotune: found a profile with {} samples in batches of {}, expected 1 or more of both",
+                fmt::format("autotune: found a profile with {} samples in batches of {}; expected 1 or more of both",
                             samples, profile.batch_samples));
   // With read-ahead, workers wait for the readers, which more workers would not change.
   load.readers.in_flight = profile.read_ahead;

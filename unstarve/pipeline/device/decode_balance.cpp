@@ -12,7 +12,7 @@ namespace unstarve {
 DecodeBalance::DecodeBalance(NvjpegBackend backend, std::uint64_t seed, std::optional<double> share)
     : backend_(backend), seed_(seed), share_(share) {
   if (share && !(*share >= 0 && *share <= 1)) {
-    throw Error(ErrorKind::kArgument, fmt::format("decode_share: {}, expected 0 to 1", *share));
+    throw Error(ErrorKind::kArgument, fmt::format("decode_share: {}; expected 0 to 1", *share));
   }
 }
 

@@ -211,7 +211,7 @@ TEST_CASE("pixels may be cached after any operation before the first random one 
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3);  // position -1 is position 2
   fs::remove_all(folder);
   spec.cache = {CacheWhat::kPixels, "", 100, 3};
-  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: 3, expected at most 2: pad_crop differs"));
+  CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: 3; expected at most 2: pad_crop differs"));
   spec.operations.pop_back();
   CHECK_THROWS_WITH(plan_run(spec, data, {2}), Contains("cache.after: 3, but there are 2 operations"));
   spec.cache.what = CacheWhat::kEncoded;

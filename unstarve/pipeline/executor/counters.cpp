@@ -14,7 +14,7 @@ StageCounters::StageCounters(std::vector<std::string> stages, int workers)
     : names_(std::move(stages)), workers_(workers > 0 ? static_cast<std::size_t>(workers) : 0) {
   if (names_.empty() || names_.size() > kMaxStages || workers < 1) {
     throw Error(ErrorKind::kArgument,
-                fmt::format("stage counters: {} stages and {} workers, expected 1 to {} stages and "
+                fmt::format("stage counters: {} stages and {} workers; expected 1 to {} stages and "
                             "at least one worker",
                             names_.size(), workers, kMaxStages));
   }

@@ -221,7 +221,7 @@ TEST_CASE("invalid batch settings are rejected with the node and the expected va
   const PadSpec largest{PadTo::kLargest, {}, 0};
   CHECK_THAT(rejected({8, LastBatch::kDrop, {PadTo::kSize, {}, 0}}), Contains("batch.pad.to: size without"));
   CHECK_THAT(rejected({8, LastBatch::kDrop, {PadTo::kLargest, {9, 9}, 0}}), Contains("batch.pad.size: found without"));
-  CHECK_THAT(rejected({8, LastBatch::kDrop, {PadTo::kLargest, {}, 256}}), Contains("batch.pad.value: 256, expected 0"));
+  CHECK_THAT(rejected({8, LastBatch::kDrop, {PadTo::kLargest, {}, 256}}), Contains("batch.pad.value: 256; expected 0"));
   CHECK_THAT(rejected({8, LastBatch::kDrop, {}, {100, 0}}),
              Contains("batch.bucket.window") && Contains("batch.pad.to"));
   CHECK_THAT(rejected({8, LastBatch::kDrop, largest, {7, 0}}), Contains("at least the 8 samples of a batch of all"));

@@ -53,12 +53,12 @@ std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels, 
       numbers.push_back(*number);
     } else if (classes.empty()) {
       reject_choice(node,
-                    fmt::format("found \"{}\", expected a number, because the dataset has no class names", label));
+                    fmt::format("found \"{}\"; expected a number, because the dataset has no class names", label));
     } else {
       constexpr std::size_t kListed = 10;
       const auto listed = std::span(classes).first(std::min(classes.size(), kListed));
       reject_choice(
-          node, fmt::format("found \"{}\", expected the name or number of one of {} classes: {}{}", label,
+          node, fmt::format("found \"{}\"; expected the name or number of one of {} classes: {}{}", label,
                             classes.size(), fmt::join(listed, ", "), listed.size() < classes.size() ? ", ..." : ""));
     }
   }
@@ -71,13 +71,13 @@ class Conditions {
  public:
   Conditions(const FilterSpec& filter, const std::string& node, const Dataset& dataset) : filter_(filter) {
     if (filter.by_label() && dataset.field_index(FieldKind::kLabel) < 0)
-      reject_choice(node, fmt::format("{} has no labels, expected a dataset with labels", dataset.format()));
+      reject_choice(node, fmt::format("{} has no labels; expected a dataset with labels", dataset.format()));
     if (filter.max_side > 0 && filter.min_side > filter.max_side)
-      reject_choice(node + ".min_side", fmt::format("{} is above max_side {}, expected at most max_side",
+      reject_choice(node + ".min_side", fmt::format("{} is above max_side {}; expected at most max_side",
                                                     filter.min_side, filter.max_side));
     if (filter.max_aspect > 0 && filter.max_aspect < 1)
       reject_choice(node + ".max_aspect",
-                    fmt::format("{}, expected 1 (squares) or more, or 0 for no limit", filter.max_aspect));
+                    fmt::format("{}; expected 1 (squares) or more, or 0 for no limit", filter.max_aspect));
     keep_ = class_numbers(filter.labels, dataset.classes(), node + ".labels");
     drop_ = class_numbers(filter.drop_labels, dataset.classes(), node + ".drop_labels");
   }
@@ -158,7 +158,7 @@ class Chooser {
     }
     if (given.size() != dataset_.size())
       reject_choice("order.sample_weights",
-                    fmt::format("{} weights, expected {}, one per record", given.size(), dataset_.size()));
+                    fmt::format("{} weights; expected {}, one per record", given.size(), dataset_.size()));
     std::vector<double> weights(static_cast<std::size_t>(ids_.size()));
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = given[ids_[i]];
     try {
@@ -172,7 +172,7 @@ class Chooser {
   std::shared_ptr<SampleSet> balanced() {
     if (dataset_.field_index(FieldKind::kLabel) < 0)
       reject_choice("order.balance",
-                    fmt::format("{} has no labels, expected a dataset with labels", dataset_.format()));
+                    fmt::format("{} has no labels; expected a dataset with labels", dataset_.format()));
     check_listed("order.balance");
     std::vector<std::uint32_t> ids(static_cast<std::size_t>(ids_.size()));
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::uint32_t>(ids_[i]);
@@ -229,7 +229,7 @@ class Chooser {
     }
     if (source.part == PartSpec{}) return list;
     if (source.part.to > list.size())
-      reject_choice(node + ".part.to", fmt::format("{}, expected at most the {} records", source.part.to, list.size()));
+      reject_choice(node + ".part.to", fmt::format("{}; expected at most the {} records", source.part.to, list.size()));
     constexpr std::uint64_t kPartTweak = tweak_of(1, 0);
     const PermutationKeys keys(source.part.seed, 0);
     std::vector<std::uint32_t> part;
@@ -272,7 +272,7 @@ class Chooser {
       const std::string node = "order.class_weights." + name;
       const auto number = static_cast<std::size_t>(class_numbers({name}, dataset_.classes(), node).front());
       if (number >= weights.size() || (weight > 0 && weights[number] == 0))
-        reject_choice(node, "found a class without samples, expected weight 0");
+        reject_choice(node, "found a class without samples; expected weight 0");
       weights[number] = weight;
     }
     if (empty > 0) notes_.push_back(fmt::format("order.balance: {} classes without samples are dropped", empty));
@@ -346,7 +346,7 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
         "mix", fmt::format("{} sources, but the dataset was concatenated from {}", sources.size(), parts.size() - 1));
   if (!predicates.empty() && predicates.size() != sources.size())
     reject_choice("filter",
-                  fmt::format("{} predicates for {} sources, expected one each", predicates.size(), sources.size()));
+                  fmt::format("{} predicates for {} sources; expected one each", predicates.size(), sources.size()));
   const auto predicate = [&](std::size_t i) {
     return i < predicates.size() && predicates[i].keep ? &predicates[i] : nullptr;
   };

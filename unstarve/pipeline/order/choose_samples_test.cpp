@@ -57,7 +57,7 @@ TEST_CASE("labels are included and excluded by name or number") {
   spec.source.filter = {{}, {}, 9, 8, 0};
   CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter.min_side: 9 is above max_side 8"));
   spec.source.filter = {{}, {}, 0, 0, 0.5};
-  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter.max_aspect: 0.5, expected 1"));
+  CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source.filter.max_aspect: 0.5; expected 1"));
   spec.source.filter = {{"5"}, {"5"}, 0, 0, 0};
   CHECK_THROWS_WITH(choose_samples(spec, *data, 2), Contains("source: the filter selects none of 12 samples"));
 }
@@ -266,19 +266,19 @@ TEST_CASE("invalid settings of source, mix and order are rejected with their nod
   const auto two = [](PipelineSpec& s) {
     s.mix = {{.path = "a", .split = "", .weight = 1.0}, {.path = "b", .split = "", .weight = 1.0}};
   };
-  CHECK_THAT(wrong([](auto& s) { s.source.take = 0; }), Contains("source.take: 0, expected 1 or more"));
+  CHECK_THAT(wrong([](auto& s) { s.source.take = 0; }), Contains("source.take: 0; expected 1 or more"));
   CHECK_THAT(wrong([](auto& s) { s.source.filter.min_side = -3; }), Contains("source.filter.min_side: -3"));
   CHECK_THAT(wrong([](auto& s) { s.source.filter.max_aspect = -0.5; }), Contains("source.filter.max_aspect: -0.5"));
   CHECK_THAT(wrong([](auto& s) { s.source.filter.max_aspect = std::nan(""); }), Contains("max_aspect: nan"));
   CHECK_THAT(wrong([](auto& s) { s.source.weight = 1; }), Contains("source.weight"));
-  CHECK_THAT(wrong([](auto& s) { s.order.repeat = 0; }), Contains("order.repeat: 0, expected 1 or more"));
+  CHECK_THAT(wrong([](auto& s) { s.order.repeat = 0; }), Contains("order.repeat: 0; expected 1 or more"));
   CHECK_THAT(wrong([](auto& s) { s.order = {false, 0, 0, 1, 5}; }), Contains("order.window"));
   CHECK_THAT(wrong([](auto& s) { s.order.class_weights = {{"a", 1}}; }), Contains("order.class_weights"));
   CHECK_THAT(wrong([](auto& s) {
                s.order.balance = true;
                s.order.class_weights = {{"a", std::nan("")}};
              }),
-             Contains("order.class_weights.a: nan, expected 0 or more"));
+             Contains("order.class_weights.a: nan; expected 0 or more"));
   CHECK_THAT(wrong([](auto& s) {
                s.order.balance = true;
                s.order.shuffle = false;
@@ -291,7 +291,7 @@ TEST_CASE("invalid settings of source, mix and order are rejected with their nod
       change(s);
     });
   };
-  CHECK_THAT(mixed([](auto& s) { s.mix[1].weight = -1; }), Contains("mix[1].weight: -1, expected 0 or more"));
+  CHECK_THAT(mixed([](auto& s) { s.mix[1].weight = -1; }), Contains("mix[1].weight: -1; expected 0 or more"));
   CHECK_THAT(mixed([](auto& s) { s.mix[0].weight = std::nan(""); }), Contains("mix[0].weight: nan"));
   CHECK_THAT(mixed([](auto& s) { s.mix[1].weight.reset(); }), Contains("mix[1].weight: only some sources have"));
   CHECK_THAT(mixed([](auto& s) { s.mix[0].weight = s.mix[1].weight = 0; }), Contains("mix: all weights are 0"));

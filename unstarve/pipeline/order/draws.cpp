@@ -29,10 +29,10 @@ Draws::Draws(const OrderSpec& spec, std::shared_ptr<const SampleSet> set, std::v
   const std::uint64_t pass = spec.epoch > 0 ? spec.epoch : set_->drawn();
   if (__builtin_mul_overflow(pass, spec.repeat, &length_) || length_ > kMostLength)
     throw Error(ErrorKind::kArgument,
-                fmt::format("order.repeat: {} times {} samples, expected at most 2^62 in an epoch", spec.repeat, pass));
+                fmt::format("order.repeat: {} times {} samples; expected at most 2^62 in an epoch", spec.repeat, pass));
   if (!set_->shares().empty()) {
     if (pass > Shares::kTotal)
-      throw Error(ErrorKind::kArgument, fmt::format("order.epoch: {} weighted samples, expected at most 2^52", pass));
+      throw Error(ErrorKind::kArgument, fmt::format("order.epoch: {} weighted samples; expected at most 2^52", pass));
     pass_ = pass;
     occurrences_ = set_->shares().most_occurrences(pass);
     return;

@@ -27,18 +27,18 @@ std::vector<double> shares_of(std::span<const double> weights) {
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!std::isfinite(weights[i]) || weights[i] < 0)
-      throw Error(ErrorKind::kArgument, fmt::format("weight {}: {}, expected 0 or more", i, weights[i]));
+      throw Error(ErrorKind::kArgument, fmt::format("weight {}: {}; expected 0 or more", i, weights[i]));
     sum += weights[i];
   }
-  if (sum == 0) throw Error(ErrorKind::kArgument, "all weights are 0, expected at least one above 0");
+  if (sum == 0) throw Error(ErrorKind::kArgument, "all weights are 0; expected at least one above 0");
   if (!std::isfinite(sum))
-    throw Error(ErrorKind::kArgument, "the sum of the weights is infinite, expected smaller weights");
+    throw Error(ErrorKind::kArgument, "the sum of the weights is infinite; expected smaller weights");
   std::vector<double> shares(weights.begin(), weights.end());
   for (std::size_t i = 0; i < shares.size(); ++i) {
     shares[i] /= sum;
     if (shares[i] > 0 && shares[i] < kMinShare)
       throw Error(ErrorKind::kArgument,
-                  fmt::format("weight {}: {}, expected 0 or at least a millionth of the sum", i, weights[i]));
+                  fmt::format("weight {}: {}; expected 0 or at least a millionth of the sum", i, weights[i]));
   }
   return shares;
 }

@@ -30,7 +30,7 @@ TEST_CASE("every weight above 0 gets samples, 0 gets none") {
 }
 
 TEST_CASE("invalid weights are rejected") {
-  CHECK_THROWS_WITH(Mixture(Weights{1, -1}), Catch::Contains("weight 1: -1, expected 0 or more"));
+  CHECK_THROWS_WITH(Mixture(Weights{1, -1}), Catch::Contains("weight 1: -1; expected 0 or more"));
   CHECK_THROWS_WITH(Mixture(Weights{std::nan(""), 1}), Catch::Contains("weight 0: nan"));
   CHECK_THROWS_AS(Mixture(Weights{std::numeric_limits<double>::infinity(), 1}), Error);
   CHECK_THROWS_WITH(Mixture(Weights{0, 0}), Catch::Contains("all weights are 0"));

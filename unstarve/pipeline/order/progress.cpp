@@ -22,7 +22,7 @@ void mark(std::vector<bool>& bits, std::uint64_t i) {
 
 EpochPosition position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
                              std::uint64_t samples) {
-  if (ranks.empty()) throw Error(ErrorKind::kArgument, "state: found no ranks, expected 1 or more");
+  if (ranks.empty()) throw Error(ErrorKind::kArgument, "state: found no ranks; expected 1 or more");
   const EpochPosition& start = ranks[0].start;
   order.world = static_cast<int>(ranks.size());
   std::vector<Order> orders;

@@ -28,9 +28,9 @@ std::vector<std::uint32_t> records_in(const std::string& text, std::uint64_t rec
   std::vector<std::uint32_t> list;
   const auto add = [&](std::uint64_t first, std::uint64_t last) {
     if (last >= records)
-      throw Error(ErrorKind::kArgument, fmt::format("record {}, expected 0 to {}", last, records - 1));
+      throw Error(ErrorKind::kArgument, fmt::format("record {}; expected 0 to {}", last, records - 1));
     if (first > last || (!list.empty() && first <= list.back()))
-      throw Error(ErrorKind::kArgument, fmt::format("record {} after {}, expected ascending numbers", first,
+      throw Error(ErrorKind::kArgument, fmt::format("record {} after {}; expected ascending numbers", first,
                                                     list.empty() ? last : list.back()));
     for (std::uint64_t id = first; id <= last; ++id) list.push_back(static_cast<std::uint32_t>(id));
   };
@@ -48,7 +48,7 @@ std::vector<std::uint32_t> records_in(const std::string& text, std::uint64_t rec
     const auto first = number_in(entry.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : number_in(entry.substr(dash + 1));
     if (!first || !last)
-      throw Error(ErrorKind::kArgument, fmt::format("found \"{}\", expected a number or a range such as 0-99", entry));
+      throw Error(ErrorKind::kArgument, fmt::format("found \"{}\"; expected a number or a range such as 0-99", entry));
     add(*first, *last);
     at = end + 1;
   }

@@ -44,7 +44,7 @@ std::string digest_of(const std::map<std::string, double>& weights) {
 
 Json parse(const std::string& text) {
   const Json state = Json::parse(text, nullptr, false);
-  if (!state.is_object()) reject("found " + text.substr(0, 60) + ", expected the JSON object of a loader's state");
+  if (!state.is_object()) reject("found " + text.substr(0, 60) + "; expected the JSON object of a loader's state");
   return state;
 }
 
@@ -55,32 +55,32 @@ std::string text_of(const Json& state, const char* key) {
 std::uint64_t integer(const Json& state, const char* key, std::uint64_t min, std::uint64_t max) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_number_integer())
-    reject(fmt::format("{}: found {}, expected a whole number", key, text_of(state, key)));
+    reject(fmt::format("{}: found {}; expected a whole number", key, text_of(state, key)));
   // A negative number is larger than `max` after the conversion.
   const auto value = found->get<std::uint64_t>();
   if ((!found->is_number_unsigned() && found->get<std::int64_t>() < 0) || value < min || value > max)
-    reject(fmt::format("{}: found {}, expected {} to {}", key, found->dump(), min, max));
+    reject(fmt::format("{}: found {}; expected {} to {}", key, found->dump(), min, max));
   return value;
 }
 
 std::uint64_t identity(const Json& value) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    reject(fmt::format("data: found {}, expected 16 hexadecimal digits", value.dump().substr(0, 60)));
+    reject(fmt::format("data: found {}; expected 16 hexadecimal digits", value.dump().substr(0, 60)));
   return std::stoull(text, nullptr, 16);
 }
 
 bool boolean(const Json& state, const char* key) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_boolean())
-    reject(fmt::format("{}: found {}, expected true or false", key, text_of(state, key)));
+    reject(fmt::format("{}: found {}; expected true or false", key, text_of(state, key)));
   return found->get<bool>();
 }
 
 std::vector<bool> bits(const Json& state, const char* key) {
   if (!state.contains(key)) return {};
   const auto read = state[key].is_string() ? bits_from_text(state[key].get<std::string>()) : std::nullopt;
-  if (!read) reject(fmt::format("{}: found {}, expected bits in base64", key, text_of(state, key).substr(0, 60)));
+  if (!read) reject(fmt::format("{}: found {}; expected bits in base64", key, text_of(state, key).substr(0, 60)));
   return *read;
 }
 
@@ -171,7 +171,7 @@ std::string RunState::text(const RankProgress& progress, std::span<const Mixture
 
 std::uint64_t RunState::check(const Json& state) const {
   if (!state.contains("version")) reject("found no version; expected the result of state_dict()");
-  if (state["version"] != kVersion) reject(fmt::format("version {}, expected {}", text_of(state, "version"), kVersion));
+  if (state["version"] != kVersion) reject(fmt::format("version {}; expected {}", text_of(state, "version"), kVersion));
   (void)integer(state, "epoch", 0, kMaxEpoch);
   if (const auto found = state.find("dataset");
       found != state.end() && found->is_number_unsigned() && *found != records_) {
@@ -194,7 +194,7 @@ std::uint64_t RunState::check(const Json& state) const {
   }
   std::uint64_t bucket_run = 0;
   const Json given = state.contains("order") ? state["order"] : Json::object();
-  if (!given.is_object()) reject(fmt::format("order: found {}, expected settings by name", given.dump()));
+  if (!given.is_object()) reject(fmt::format("order: found {}; expected settings by name", given.dump()));
   const Json all = settings();
   for (const auto& [key, value] : all.items()) {
     const Json& theirs = given.contains(key) ? given[key] : default_settings()[key];
@@ -223,7 +223,7 @@ EpochPosition RunState::position(std::span<const Json> states) const {
   const auto epoch_of = [](const Json& state) { return state["epoch"].get<std::uint32_t>(); };
   if (std::none_of(states.begin(), states.end(), [](const Json& state) { return state.contains("rank"); })) {
     for (const Json& state : states)
-      if (state != first) reject("found different states of the ranks, expected states of one batch");
+      if (state != first) reject("found different states of the ranks; expected states of one batch");
     return {epoch_of(first), 0, first["samples"].get<std::uint64_t>(), window(first)};
   }
   std::vector<std::pair<std::int64_t, const Json*>> ranks;
@@ -240,7 +240,7 @@ EpochPosition RunState::position(std::span<const Json> states) const {
   }
   if (!all)
     reject(fmt::format(
-        "found states of ranks [{}], expected a list of the states of all {} ranks, saved at the same time: in "
+        "found states of ranks [{}]; expected a list of the states of all {} ranks, saved at the same time: in "
         "relaxed order each rank knows only its own samples",
         fmt::join(found, ", "), world));
   std::vector<RankProgress> progress;
@@ -253,7 +253,7 @@ EpochPosition RunState::position(std::span<const Json> states) const {
 }
 
 RunStart RunState::start(std::span<const std::string> texts) const {
-  if (texts.empty()) reject("found an empty list, expected the states of all ranks");
+  if (texts.empty()) reject("found an empty list; expected the states of all ranks");
   std::vector<Json> states;
   for (const std::string& text : texts) states.push_back(parse(text));
   RunStart start;

@@ -116,7 +116,7 @@ TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the s
   // Six samples per rank in batches of four: positions 0 to 7, then 8, 9, 12 and 13 of the epoch.
   CHECK(single.start(texts).at == EpochPosition{1, 0, 10, {false, false, true, true}});
   CHECK_THAT(error_message([&] { (void)start_of(single, texts[0]); }),
-             Contains("of ranks [1], expected a list of the states of all 2 ranks"));
+             Contains("of ranks [1]; expected a list of the states of all 2 ranks"));
 }
 
 TEST_CASE("a damaged or foreign state is rejected") {
@@ -127,25 +127,25 @@ TEST_CASE("a damaged or foreign state is rejected") {
     change(state);
     return error_message([&] { (void)start_of(run, state.dump()); });
   };
-  CHECK_THAT(error_of([](Json& s) { s["version"] = 2; }), Contains("version 2, expected 1"));
+  CHECK_THAT(error_of([](Json& s) { s["version"] = 2; }), Contains("version 2; expected 1"));
   CHECK_THAT(error_of([](Json& s) { s.erase("version"); }), Contains("found no version; expected the result of"));
-  CHECK_THAT(error_of([](Json& s) { s["epoch"] = -1; }), Contains("epoch: found -1, expected 0 to 2147483647"));
-  CHECK_THAT(error_of([](Json& s) { s["epoch"] = 1.5; }), Contains("epoch: found 1.5, expected a whole number"));
+  CHECK_THAT(error_of([](Json& s) { s["epoch"] = -1; }), Contains("epoch: found -1; expected 0 to 2147483647"));
+  CHECK_THAT(error_of([](Json& s) { s["epoch"] = 1.5; }), Contains("epoch: found 1.5; expected a whole number"));
   CHECK_THAT(error_of([](Json& s) { s.erase("samples"); }),
-             Contains("samples: found nothing, expected a whole number"));
-  CHECK_THAT(error_of([](Json& s) { s["samples"] = 101; }), Contains("samples: found 101, expected 0 to 100"));
+             Contains("samples: found nothing; expected a whole number"));
+  CHECK_THAT(error_of([](Json& s) { s["samples"] = 101; }), Contains("samples: found 101; expected 0 to 100"));
   CHECK_THAT(error_of([](Json& s) { s["seed"] = 8; }), Contains("seed 8, but this loader has 7"));
   CHECK_THAT(error_of([](Json& s) { s["dataset"] = 99; }),
              Contains("found a state of other data, of 99 samples; expected this data, of 100"));
   CHECK_THAT(error_of([](Json& s) { s["order"] = 1; }), Contains("order: found 1"));
   CHECK_THAT(error_of([](Json& s) { s["order"]["window"] = 9; }), Contains("window 9, but this loader has 0"));
   CHECK_THAT(error_of([](Json& s) { s["order"]["set"] = "12"; }), Contains("other selected samples"));
-  CHECK_THAT(error_of([](Json& s) { s["window"] = "?"; }), Contains("window: found \"?\", expected bits in base64"));
+  CHECK_THAT(error_of([](Json& s) { s["window"] = "?"; }), Contains("window: found \"?\"; expected bits in base64"));
   CHECK_THAT(error_of([](Json& s) { s["window"] = std::string(16, '/'); }), Contains("found 96 bits after 24 samples"));
   CHECK_THAT(error_of([](Json& s) { s["rank"] = 0; }), Contains("world: found nothing"));
-  CHECK_THAT(error_of([](Json& s) { s = Json::array(); }), Contains("found [], expected the JSON object"));
+  CHECK_THAT(error_of([](Json& s) { s = Json::array(); }), Contains("found []; expected the JSON object"));
   CHECK_THAT(error_message([&] { (void)run.start({}); }), Contains("empty list"));
-  CHECK_THAT(error_message([&] { (void)start_of(run, "{"); }), Contains("found {, expected"));
+  CHECK_THAT(error_message([&] { (void)start_of(run, "{"); }), Contains("found {; expected"));
 }
 
 TEST_CASE("the state of a mixture is under 1 KB for any number of sources, and resumes exactly") {
@@ -218,7 +218,7 @@ TEST_CASE("a damaged mixture in a state is rejected") {
     CHECK_THAT(error_of(few, Json::parse(mix)), Contains("state: mix") || Contains("weight") || Contains("sources"));
   }
   const Json entry = Json::parse(many.run().text({{0, 0, 0, {}}, 0, {}}, many.run().first_stretches()))["mix"][0];
-  CHECK_THAT(error_of(many, Json::array({Json::array({5, entry[1]})})), Contains("begins at sample 5, expected 0"));
+  CHECK_THAT(error_of(many, Json::array({Json::array({5, entry[1]})})), Contains("begins at sample 5; expected 0"));
   CHECK_THAT(error_of(many, Json::array({entry, Json::array({1, entry[1]})})), Contains("expected a multiple of"));
   CHECK_THAT(error_of(many, Json::array({Json::array({0, 5})})), Contains("expected the digest"));
 }

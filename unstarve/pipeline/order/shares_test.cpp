@@ -163,7 +163,7 @@ TEST_CASE("subset and part select records before filter and take") {
   CHECK(both.size() == 50);
   CHECK(*both.rbegin() == 49);
   spec.source.part = {0, 51, 3};
-  CHECK_THROWS_WITH(ids(), Catch::Contains("source.part.to: 51, expected at most the 50 records"));
+  CHECK_THROWS_WITH(ids(), Catch::Contains("source.part.to: 51; expected at most the 50 records"));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ class RangeChecks {
       const auto number = static_cast<double>(value);
       const bool low = info.above ? !(number > *info.above) : info.minimum && !(number >= *info.minimum);
       if (low || (info.maximum && !(number <= *info.maximum)) || !std::isfinite(number))
-        fail(node, fmt::format("{}, expected {}", value, expected(info, low)));
+        fail(node, fmt::format("{}; expected {}", value, expected(info, low)));
     }
   }
   template <class T>
@@ -98,12 +98,12 @@ void check_mix(const PipelineSpec& spec) {
     const auto& earlier = spec.mix[i].earlier_weights;
     if (earlier.size() != spec.mix[0].earlier_weights.size())
       fail(node + ".earlier_weights",
-           fmt::format("{} weights, expected {} as in mix[0]", earlier.size(), spec.mix[0].earlier_weights.size()));
+           fmt::format("{} weights; expected {} as in mix[0]", earlier.size(), spec.mix[0].earlier_weights.size()));
     if (!weighted && !earlier.empty()) fail(node + ".earlier_weights", "found without mix[].weight; expected both");
     if (weighted) sum += *spec.mix[i].weight;
   }
   if (!weighted) return;
-  if (sum == 0) fail("mix", "all weights are 0, expected at least one above 0");
+  if (sum == 0) fail("mix", "all weights are 0; expected at least one above 0");
   if (spec.order.balance) fail("order.balance", "true together with weights of mix; expected one of them");
   if (!spec.order.shuffle)
     fail("order.shuffle",
@@ -114,7 +114,7 @@ void check_sources(const PipelineSpec& spec) {
   const OrderSpec& order = spec.order;
   check_mix(spec);
   if (order.rank >= order.world)
-    fail("order.rank", fmt::format("rank {} of world {}, expected 0 <= rank < world", order.rank, order.world));
+    fail("order.rank", fmt::format("rank {} of world {}; expected 0 <= rank < world", order.rank, order.world));
   if (spec.source.weight) fail("source.weight", "found for a single source; expected weights only in mix");
   if (!spec.source.earlier_weights.empty())
     fail("source.earlier_weights", "found for a single source; expected weights only in mix");
@@ -139,7 +139,7 @@ void check_batch(const PipelineSpec& spec) {
       bucket.run > 0 ? bucket.run
                      : static_cast<std::uint64_t>(spec.batch.size) * static_cast<std::uint64_t>(spec.order.world);
   if (bucket.window < run)
-    fail("batch.bucket.window", fmt::format("{}, expected 0 or at least the {} samples of a {}", bucket.window, run,
+    fail("batch.bucket.window", fmt::format("{}; expected 0 or at least the {} samples of a {}", bucket.window, run,
                                             bucket.run > 0 ? "group (batch.bucket.run)" : "batch of all ranks"));
   if (pad.to != PadTo::kLargest) fail("batch.bucket.window", "buckets without padding; expected batch.pad.to: largest");
   if (spec.execution.order == ExecutionOrder::kRelaxed)
@@ -149,7 +149,7 @@ void check_batch(const PipelineSpec& spec) {
 
 void check_device(const DeviceSpec& device) {
   if (!device.name.empty() && !is_device_name(device.name))
-    fail("device.name", fmt::format("\"{}\", expected cpu, cuda or cuda:N", device.name));
+    fail("device.name", fmt::format("\"{}\"; expected cpu, cuda or cuda:N", device.name));
   if (device.operations == OperationsOn::kDevice && device.name.empty())
     fail("device.operations", "device without device.name; expected cpu, cuda or cuda:N there");
   if (device.decode != DecodeOn::kHost && device.operations == OperationsOn::kHost)

@@ -9,7 +9,7 @@
 namespace unstarve {
 
 // Checks ranges, operations and their parameters. Throws Error(kArgument) whose message begins with the node
-// ("execution.threads: 5000, expected 0 to 1024").
+// ("execution.threads: 5000; expected 0 to 1024").
 void check_spec(const PipelineSpec& spec);
 
 // The first epoch in which a schedule makes the operations return another image size than in epoch 0; none if sizes

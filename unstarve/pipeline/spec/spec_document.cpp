@@ -46,7 +46,7 @@ void check_settings_version(YamlMap& settings) {
   int version = 0;
   settings.get("unstarve", version);
   if (version != kSettingsVersion)
-    settings.fail("unstarve", fmt::format("found version {}, expected {}", version, kSettingsVersion));
+    settings.fail("unstarve", fmt::format("found version {}; expected {}", version, kSettingsVersion));
 }
 
 void check_node(const YamlMap& map, const std::function<void()>& check) {

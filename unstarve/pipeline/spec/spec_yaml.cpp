@@ -148,17 +148,17 @@ OpSchedule read_schedule(YamlMap map) {
     std::uint32_t epoch = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), epoch);
     if (error != std::errc() || end != key.data() + key.size())
-      points.fail(key, fmt::format("found \"{}\", expected an epoch: a whole number of 0 or more", key));
-    if (schedule.points.contains(epoch)) points.fail(key, fmt::format("found epoch {} twice, expected once", epoch));
+      points.fail(key, fmt::format("found \"{}\"; expected an epoch: a whole number of 0 or more", key));
+    if (schedule.points.contains(epoch)) points.fail(key, fmt::format("found epoch {} twice; expected once", epoch));
     points.get(key, schedule.points[epoch]);
   }
   std::string between = "steps";
   map.get("between", between);
   schedule.linear = between == "linear";
   if (!schedule.linear && between != "steps")
-    map.fail("between", fmt::format("found \"{}\", expected one of steps, linear", between));
+    map.fail("between", fmt::format("found \"{}\"; expected one of steps, linear", between));
   map.get("multiple", schedule.multiple);
-  if (schedule.points.empty()) map.fail("schedule", "found no epochs, expected epochs with values: {0: 128, 10: 224}");
+  if (schedule.points.empty()) map.fail("schedule", "found no epochs; expected epochs with values: {0: 128, 10: 224}");
   map.finish();
   return schedule;
 }
@@ -208,13 +208,13 @@ class Reader {
       }
       known += (known.empty() ? "" : ", ") + std::string(name);
     }
-    map_.fail(key, fmt::format("found \"{}\", expected one of {}", text, known));
+    map_.fail(key, fmt::format("found \"{}\"; expected one of {}", text, known));
   }
   void read(const char* key, std::array<float, kChannels>& value) {
     std::vector<double> numbers(value.begin(), value.end());
     map_.get(key, numbers);
     if (numbers.size() != value.size())
-      map_.fail(key, fmt::format("found {} numbers, expected 3, one per channel", numbers.size()));
+      map_.fail(key, fmt::format("found {} numbers; expected 3, one per channel", numbers.size()));
     for (std::size_t c = 0; c < value.size(); ++c) value[c] = static_cast<float>(numbers[c]);
   }
   void read(const char* key, Size& size) {

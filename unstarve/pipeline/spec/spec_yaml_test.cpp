@@ -107,13 +107,13 @@ TEST_CASE("a duplicate key is rejected") {
 
 TEST_CASE("errors name path, line, found and expected values") {
   CHECK_THROWS_WITH(read("batch:\n  size: many"),
-                    Catch::Contains("p.yaml.batch.size: line 2: found \"many\", expected a whole number"));
+                    Catch::Contains("p.yaml.batch.size: line 2: found \"many\"; expected a whole number"));
   CHECK_THROWS_WITH(read("batch: {sise: 3}"),
                     Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known keys: bucket, last, pad, size"));
   CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
-  CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("found 2 numbers, expected 3"));
+  CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("found 2 numbers; expected 3"));
   CHECK_THROWS_WITH(read("device: {operations: gpu}"),
-                    Catch::Contains("p.yaml.device.operations: line 1: found \"gpu\", expected one of host, device"));
+                    Catch::Contains("p.yaml.device.operations: line 1: found \"gpu\"; expected one of host, device"));
   CHECK_THROWS_WITH(read("device: {decode: nvjpeg}"),
                     Catch::Contains("device.decode") && Catch::Contains("host, hybrid, gpu_hybrid, hardware"));
   CHECK_THROWS_WITH(read("passes: {\"\\xff\": true}"), Catch::Contains("lower-case"));

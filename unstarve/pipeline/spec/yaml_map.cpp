@@ -90,7 +90,7 @@ void YamlMap::read(const std::string& key, T& value, const char* expected) {
   if (!has(key)) return;
   const YAML::Node node = node_[key];
   if (node.IsNull() || !YAML::convert<T>::decode(node, value))
-    fail(key, fmt::format("found {}, expected {}", found_in(node), expected));
+    fail(key, fmt::format("found {}; expected {}", found_in(node), expected));
 }
 
 template <class T>
@@ -98,11 +98,11 @@ void YamlMap::read_list(const std::string& key, std::vector<T>& value, const cha
   requested_.insert(key);
   if (!has(key)) return;
   const YAML::Node list = node_[key];
-  if (!list.IsSequence()) fail(key, fmt::format("found {}, expected {}", found_in(list), expected));
+  if (!list.IsSequence()) fail(key, fmt::format("found {}; expected {}", found_in(list), expected));
   value.assign(list.size(), {});
   for (std::size_t i = 0; i < list.size(); ++i)
     if (!YAML::convert<T>::decode(list[i], value[i]))
-      throw Error(ErrorKind::kInput, fmt::format("{}.{}[{}]: line {}: found {}, expected {}", path_, key, i,
+      throw Error(ErrorKind::kInput, fmt::format("{}.{}[{}]: line {}: found {}; expected {}", path_, key, i,
                                                  list[i].Mark().line + 1, found_in(list[i]), element));
 }
 

@@ -151,7 +151,7 @@ class Concatenated final : public Dataset {
     const std::vector<std::int64_t>& labels = parts_[part].labels;
     if (labels.empty()) return label;
     if (label < 0 || label >= static_cast<std::int64_t>(labels.size()))
-      throw Error(ErrorKind::kInput, location(id) + ": label " + std::to_string(label) + ", expected 0 to " +
+      throw Error(ErrorKind::kInput, location(id) + ": label " + std::to_string(label) + "; expected 0 to " +
                                          std::to_string(labels.size() - 1));
     return labels[static_cast<std::size_t>(label)];
   }
@@ -180,7 +180,7 @@ class Concatenated final : public Dataset {
 
 std::shared_ptr<const Dataset> concatenate(std::vector<std::shared_ptr<const Dataset>> parts,
                                            const std::vector<std::string>& names, const std::string& operation) {
-  if (parts.empty()) throw Error(ErrorKind::kArgument, operation + ": no source is given, expected one or more");
+  if (parts.empty()) throw Error(ErrorKind::kArgument, operation + ": no source is given; expected one or more");
   return std::make_shared<Concatenated>(std::move(parts), names, operation);
 }
 

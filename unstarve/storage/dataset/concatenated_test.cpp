@@ -105,7 +105,7 @@ TEST_CASE("incompatible datasets are rejected by name") {
   CHECK_THROWS_WITH(concatenate({}, {}), Catch::Contains("no source"));
   const auto wrong = both(listed({"dog"}, {4}));
   RecordBuffer record;
-  CHECK_THROWS_WITH(wrong->read(1, record), Catch::Contains("listed record 0: label 4, expected 0 to 0"));
+  CHECK_THROWS_WITH(wrong->read(1, record), Catch::Contains("listed record 0: label 4; expected 0 to 0"));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : by
     damaged(0, "not an index (magic bytes missing)");
   const std::uint32_t version = load_little<std::uint32_t>(bytes.data() + 8);
   if (version != kIndexVersion) {
-    damaged(8, "version " + std::to_string(version) + ", expected " + std::to_string(kIndexVersion));
+    damaged(8, "version " + std::to_string(version) + "; expected " + std::to_string(kIndexVersion));
   }
   if (bytes.size() < kHeaderBytes) {
     damaged(bytes.size(), "the file ends within its header of " + std::to_string(kHeaderBytes) + " bytes");
@@ -112,7 +112,7 @@ IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : by
   data_ = {load_little<std::uint64_t>(bytes.data() + 24), load_little<std::int64_t>(bytes.data() + 32)};
   const std::uint64_t file_bytes = load_little<std::uint64_t>(bytes.data() + 40);
   if (file_bytes != bytes.size()) {
-    damaged(40, "the file has " + std::to_string(bytes.size()) + " bytes, expected " + std::to_string(file_bytes));
+    damaged(40, "the file has " + std::to_string(bytes.size()) + " bytes; expected " + std::to_string(file_bytes));
   }
   // Every record has at least 32 bytes, which bounds every product below.
   if (count_ > bytes.size() / kRecordBytes) damaged(16, std::to_string(count_) + " records do not fit into the file");
@@ -157,7 +157,7 @@ void IndexView::add_records(std::uint64_t at, std::span<const std::uint8_t> sect
   const std::uint64_t blocks = (count_ + kBlockRecords - 1) / kBlockRecords;
   const std::uint64_t expected = count_ * kRecordBytes + blocks * kBlockCrcBytes;
   if (has_records_ || section.size() != expected) {
-    damaged(at, "records take " + std::to_string(section.size()) + " bytes, expected one section of " +
+    damaged(at, "records take " + std::to_string(section.size()) + " bytes; expected one section of " +
                     std::to_string(expected));
   }
   has_records_ = true;

@@ -89,7 +89,7 @@ TEST_CASE("a missing, outdated or damaged index is rejected") {
   std::string other_version = good;
   other_version[8] = 1;
   write_file_atomically(path, other_version);
-  CHECK_THAT(rejected(ErrorKind::kInput), Catch::Contains("version 1, expected 2"));
+  CHECK_THAT(rejected(ErrorKind::kInput), Catch::Contains("version 1; expected 2"));
 
   for (const std::string& bad : {std::string(), std::string("short"), std::string(200, 'x'), good.substr(0, 40),
                                  good.substr(0, good.size() - 1), good + "x"}) {

@@ -113,7 +113,7 @@ void RecordFiles::number_classes() {
   }
   if (numbered != nullptr && named != nullptr) {
     throw Error(ErrorKind::kInput, "open " + format_->name() + ": classes are numbers in " + numbered->stored->name() +
-                                       " and names in " + named->stored->name() + ", expected the same of all shards");
+                                       " and names in " + named->stored->name() + "; expected the same of all shards");
   }
   labelled_ = numbered != nullptr || named != nullptr;
   if (named != nullptr) return take_names({names.begin(), names.end()});

@@ -127,7 +127,7 @@ class RecordIndexBuilder final : public RecordSink {
 void RecordIndexBuilder::add(const ScannedRecord& record) {
   if (record.label && (*record.label < 0 || *record.label >= kMaxClasses)) {
     add_damaged(record.offset, record.length,
-                "label " + std::to_string(*record.label) + " is no class number, expected 0 to " +
+                "label " + std::to_string(*record.label) + " is no class number; expected 0 to " +
                     std::to_string(kMaxClasses - 1) + "; another field may hold the label");
     name_member(record.member);
     return;

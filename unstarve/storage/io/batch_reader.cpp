@@ -157,7 +157,7 @@ class ThreadReader final : public BatchReader {
 
 std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth) {
   if (depth < 1 || depth > 1024) {
-    throw Error(ErrorKind::kArgument, "reads in flight: " + std::to_string(depth) + ", expected 1 to 1024");
+    throw Error(ErrorKind::kArgument, "reads in flight: " + std::to_string(depth) + "; expected 1 to 1024");
   }
   if (kind == BatchReaderKind::kThreads) return std::make_unique<ThreadReader>(depth);
   try {

@@ -83,7 +83,7 @@ void ReplyReader::judge_range() {
   if (headers_.status == 200) {
     if (headers_.content_length && *headers_.content_length != pin.bytes) {
       return reject(Outcome::kRetry, "the server sends " + std::to_string(*headers_.content_length) +
-                                         " bytes, expected the object's " + std::to_string(pin.bytes));
+                                         " bytes; expected the object's " + std::to_string(pin.bytes));
     }
     skip_ = first;
     body_ = Body::kRange;
@@ -91,7 +91,7 @@ void ReplyReader::judge_range() {
   }
   const auto range = parse_content_range(headers_.content_range);
   if (!range || range->unsatisfied || range->first != first || range->last != last) {
-    return reject(Outcome::kRetry, "the server sends Content-Range '" + headers_.content_range + "', expected bytes " +
+    return reject(Outcome::kRetry, "the server sends Content-Range '" + headers_.content_range + "'; expected bytes " +
                                        std::to_string(first) + "-" + std::to_string(last));
   }
   if (headers_.content_length && *headers_.content_length != wanted()) {

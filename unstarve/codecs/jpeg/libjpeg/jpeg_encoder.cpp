@@ -113,7 +113,7 @@ JpegEncoder::~JpegEncoder() = default;
 void JpegEncoder::encode(PixelView pixels, int quality, ChromaSampling sampling, std::vector<std::uint8_t>& out) {
   check_encodable(pixels.size(), "JPEG");
   if (quality < 1 || quality > 100) {
-    throw Error(ErrorKind::kArgument, "encode JPEG: quality " + std::to_string(quality) + ", expected 1 to 100");
+    throw Error(ErrorKind::kArgument, "encode JPEG: quality " + std::to_string(quality) + "; expected 1 to 100");
   }
   JpegEncoderSession& session = *session_;
   session.pixels = pixels;

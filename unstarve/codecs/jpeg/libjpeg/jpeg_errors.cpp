@@ -66,7 +66,7 @@ Error jpeg_error(const JpegFailure& failure, const std::string& where) {
                                           "; expected baseline, extended or progressive. Convert the image.");
     case kTooManyScans:
       return Error(ErrorKind::kInput, "JPEG: more than 500 scans" + suffix +
-                                          ", expected at most 500; remove the file, it was made to waste time");
+                                          "; expected at most 500; remove the file, it was made to waste time");
     default: return Error(ErrorKind::kInput, std::string("JPEG: ") + failure.text + suffix);
   }
 }

@@ -240,7 +240,7 @@ ImageHeader LibjpegDecoder::open(std::span<const std::uint8_t> bytes) {
   const jpeg_decompress_struct& cinfo = session.cinfo;
   if (cinfo.num_components != 1 && cinfo.num_components != 3 && cinfo.num_components != 4) {
     throw Error(ErrorKind::kInput, "JPEG: " + std::to_string(cinfo.num_components) +
-                                       " colour components, expected 1 (grey), 3 (colour) or 4 (CMYK)");
+                                       " colour components; expected 1 (grey), 3 (colour) or 4 (CMYK)");
   }
   ImageHeader header;
   header.encoding = Encoding::kJpeg;

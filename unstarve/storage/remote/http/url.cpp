@@ -93,7 +93,7 @@ RemoteUrl parse_http(Scheme scheme, std::string_view rest) {
   url.path = rest.substr(0, question);
   if (url.path.empty()) url.path = "/";
   url.query = rest.substr(std::min(question + 1, rest.size()));
-  if ((url.path + url.query).find(' ') != std::string::npos) reject_url(url.display_name(), "a space, expected %20");
+  if ((url.path + url.query).find(' ') != std::string::npos) reject_url(url.display_name(), "a space; expected %20");
   return url;
 }
 
