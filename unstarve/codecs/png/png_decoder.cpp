@@ -1,15 +1,17 @@
 #include "unstarve/codecs/png/png_decoder.h"
 
-#include <algorithm>
 #include <csetjmp>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <png.h>
 
 #include "unstarve/codecs/common/guarded_call.h"
 #include "unstarve/codecs/common/image_arena.h"
+#include "unstarve/codecs/png/png_header.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {
@@ -25,53 +27,18 @@ struct PngSession {
 
   std::span<const std::uint8_t> bytes;
   std::size_t position = 0;
-  bool opened = false;
-  Size size;
-  bool interlaced = false;
-  std::uint64_t row_bytes = 0;  // as filtered, before compression
-
-  // The task of decode_step().
-  Rect rect;
-  std::uint8_t* out = nullptr;    // rows of rect.width pixels
-  std::uint8_t* image = nullptr;  // rows of size.width pixels, for an interlaced image
+  std::optional<PngHeader> header;  // of the image that was opened and is not yet decoded
 };
 
 namespace {
 
-// PNG 1.2 (ISO 15948): the signature, then IHDR, always 13 bytes: width, height, depth, colour type, compression,
-// filter, interlace.
-constexpr std::uint8_t kSignature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-constexpr std::size_t kHeaderBytes = 8 + 8 + 13 + 4;
-
-std::uint32_t big_endian_32(const std::uint8_t* p) {
-  return static_cast<std::uint32_t>(p[0]) << 24 | static_cast<std::uint32_t>(p[1]) << 16 |
-         static_cast<std::uint32_t>(p[2]) << 8 | p[3];
-}
-
-int components_of(int colour_type) {
-  switch (colour_type) {
-    case PNG_COLOR_TYPE_GRAY: return 1;
-    case PNG_COLOR_TYPE_GRAY_ALPHA: return 2;
-    case PNG_COLOR_TYPE_RGB:
-    case PNG_COLOR_TYPE_PALETTE: return 3;
-    case PNG_COLOR_TYPE_RGB_ALPHA: return 4;
-    default: return 0;
-  }
-}
-
-// Called before memory is allocated for the declared size. A shorter file would fail later in any case.
-void check_length(const PngSession& session, const Rect& rect) {
-  // Two bits of deflate (RFC 1951) represent at most 258 bytes.
-  constexpr std::uint64_t kMostCompressed = 258 * 8 / 2;
-  const auto rows = static_cast<std::uint64_t>(session.interlaced ? session.size.height : rect.y + rect.height);
-  const std::uint64_t least = rows * session.row_bytes / kMostCompressed;
-  const std::size_t available = session.bytes.size() - kHeaderBytes;
-  if (available >= least) return;
-  throw Error(ErrorKind::kInput, "PNG: truncated: " + std::to_string(rows) + " rows of " +
-                                     std::to_string(session.size.width) + " x " + std::to_string(session.size.height) +
-                                     " pixels require at least " + std::to_string(least) + " bytes, the file has " +
-                                     std::to_string(available) + " after its header");
-}
+struct DecodeTask {
+  PngSession& session;
+  Size size;
+  Rect rect;
+  std::uint8_t* out = nullptr;    // rows of rect.width pixels
+  std::uint8_t* image = nullptr;  // rows of size.width pixels, for an interlaced image
+};
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
   auto& session = *static_cast<PngSession*>(png_get_error_ptr(png));
@@ -99,7 +66,8 @@ void on_read(png_structp png, png_bytep target, std::size_t count) {
 }
 
 void decode_step(void* context) {
-  auto& session = *static_cast<PngSession*>(context);
+  const DecodeTask& task = *static_cast<const DecodeTask*>(context);
+  PngSession& session = task.session;
   png_structp png =
       png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning, &session, on_malloc, on_free);
   session.png = png;
@@ -122,8 +90,8 @@ void decode_step(void* context) {
   const int passes = png_set_interlace_handling(png);
   png_read_update_info(png, session.info);
 
-  const Rect& rect = session.rect;
-  const std::size_t row_bytes = static_cast<std::size_t>(session.size.width) * kChannels;
+  const Rect& rect = task.rect;
+  const std::size_t row_bytes = static_cast<std::size_t>(task.size.width) * kChannels;
   if (png_get_rowbytes(png, session.info) != row_bytes) png_error(png, "rows are not RGB after expansion");
   const std::size_t out_stride = static_cast<std::size_t>(rect.width) * kChannels;
   const std::size_t offset = static_cast<std::size_t>(rect.x) * kChannels;
@@ -131,27 +99,27 @@ void decode_step(void* context) {
 
   if (passes > 1) {
     for (int pass = 0; pass < passes; ++pass) {
-      for (int y = 0; y < session.size.height; ++y) {
-        png_read_row(png, session.image + static_cast<std::size_t>(y) * row_bytes, nullptr);
+      for (int y = 0; y < task.size.height; ++y) {
+        png_read_row(png, task.image + static_cast<std::size_t>(y) * row_bytes, nullptr);
       }
     }
-    if (session.image != session.out) {
+    if (task.image != task.out) {
       for (int y = rect.y; y < last; ++y) {
-        std::memcpy(session.out + static_cast<std::size_t>(y - rect.y) * out_stride,
-                    session.image + static_cast<std::size_t>(y) * row_bytes + offset, out_stride);
+        std::memcpy(task.out + static_cast<std::size_t>(y - rect.y) * out_stride,
+                    task.image + static_cast<std::size_t>(y) * row_bytes + offset, out_stride);
       }
     }
   } else {
-    const bool direct = rect.width == session.size.width;
+    const bool direct = rect.width == task.size.width;
     auto* row = static_cast<png_bytep>(png_malloc(png, row_bytes));
     for (int y = 0; y < last; ++y) {
-      std::uint8_t* target = y < rect.y ? nullptr : session.out + static_cast<std::size_t>(y - rect.y) * out_stride;
+      std::uint8_t* target = y < rect.y ? nullptr : task.out + static_cast<std::size_t>(y - rect.y) * out_stride;
       png_read_row(png, target != nullptr && direct ? target : row, nullptr);
       if (target != nullptr && !direct) std::memcpy(target, row + offset, out_stride);
     }
   }
   // After the last row, also verifies the checksums and the end of the file.
-  if (last == session.size.height) png_read_end(png, nullptr);
+  if (last == task.size.height) png_read_end(png, nullptr);
 }
 
 void close_step(void* context) {
@@ -168,58 +136,28 @@ PngDecoder& PngDecoder::operator=(PngDecoder&&) noexcept = default;
 
 ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
   PngSession& session = *session_;
-  session.opened = false;
+  session.header.reset();
   session.bytes = bytes;
-  if (bytes.size() < kHeaderBytes) {
-    throw Error(ErrorKind::kInput, "PNG: truncated: the file has " + std::to_string(bytes.size()) +
-                                       " bytes; expected at least " + std::to_string(kHeaderBytes) + " for the header");
-  }
-  if (!std::equal(std::begin(kSignature), std::end(kSignature), bytes.begin()) || big_endian_32(&bytes[8]) != 13 ||
-      std::memcmp(&bytes[12], "IHDR", 4) != 0) {
-    throw Error(ErrorKind::kInput, "PNG: damaged: the file does not begin with the signature and IHDR");
-  }
-  const std::uint32_t width = big_endian_32(&bytes[16]);
-  const std::uint32_t height = big_endian_32(&bytes[20]);
-  const int components = components_of(bytes[25]);
-  const auto found = [=] { return std::to_string(width) + " x " + std::to_string(height) + " pixels"; };
-  if (width == 0 || height == 0) throw Error(ErrorKind::kInput, "PNG: empty: " + found());
-  if (width > kMaxSide || height > kMaxSide) {
-    throw Error(ErrorKind::kInput,
-                "PNG: too large: " + found() + "; expected at most " + std::to_string(kMaxSide) + " per side");
-  }
-  if (components == 0) {
-    throw Error(ErrorKind::kInput, "PNG: colour type " + std::to_string(bytes[25]) + "; expected 0, 2, 3, 4 or 6");
-  }
-  const int depth = bytes[24];
-  if (depth != 1 && depth != 2 && depth != 4 && depth != 8 && depth != 16) {
-    throw Error(ErrorKind::kInput, "PNG: bit depth " + std::to_string(depth) + "; expected 1, 2, 4, 8 or 16");
-  }
-  session.size = {static_cast<int>(width), static_cast<int>(height)};
-  session.interlaced = bytes[28] != 0;
-  const auto samples = static_cast<std::uint64_t>(bytes[25] == PNG_COLOR_TYPE_PALETTE ? 1 : components);
-  session.row_bytes = 1 + (width * samples * static_cast<std::uint64_t>(depth) + 7) / 8;
-  session.opened = true;
-  return {Encoding::kPng, session.size, 1, components, true};
+  session.header = read_png_header(bytes);
+  return {Encoding::kPng, session.header->size, 1, session.header->components, true};
 }
 
 void PngDecoder::decode(Rect rect, Image& out) {
   PngSession& session = *session_;
-  if (!session.opened) throw Error(ErrorKind::kArgument, "PNG: decode() without a preceding open()");
-  session.opened = false;
-  check_length(session, rect);
+  if (!session.header) throw Error(ErrorKind::kArgument, "PNG: decode() without a preceding open()");
+  const PngHeader header = *std::exchange(session.header, std::nullopt);
+  check_png_length(header, session.bytes.size(), rect);
   out.resize(rect.size());
-  session.rect = rect;
-  session.out = out.data();
-  session.image = nullptr;
-  if (session.interlaced) {
-    const bool all = rect.size() == session.size;
-    if (!all) session.whole.resize(session.size);
-    session.image = all ? out.data() : session.whole.data();
+  DecodeTask task{session, header.size, rect, out.data()};
+  if (header.interlaced) {
+    const bool all = rect.size() == header.size;
+    if (!all) session.whole.resize(header.size);
+    task.image = all ? out.data() : session.whole.data();
   }
   session.position = 0;
   session.out_of_memory = false;
 
-  const bool done = guarded_call(session.jump, decode_step, &session);
+  const bool done = guarded_call(session.jump, decode_step, &task);
   // Errors while closing are ignored: the image is decoded, and the arena reclaims the memory.
   static_cast<void>(guarded_call(session.jump, close_step, &session));
   session.png = nullptr;
