@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
@@ -15,9 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "unstarve/core/error.h"
 #include "unstarve/core/statistics.h"
-#include "unstarve/diagnose/cupti/kernel_log.h"
 #include "unstarve/diagnose/traces/activity_names.h"
 #include "unstarve/diagnose/traces/kernel_period.h"
 #include "unstarve/diagnose/traces/steps.h"
@@ -25,7 +22,6 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kLongestText = 1000;
 constexpr std::size_t kFewestForCost = 8;  // steps in windows, and others
 
 // CUPTI_ACTIVITY_MEMCPY_KIND_...
@@ -69,116 +65,33 @@ std::string demangled(const std::string& name) {
   return status == 0 && text ? text.get() : name;
 }
 
-bool is_time(std::int64_t ns) { return ns > -kLatestNs && ns < kLatestNs; }
-
-class KernelLogReader {
+// Adds the entries of a file to `events`.
+class KernelLogEvents {
  public:
-  KernelLogReader(std::span<const std::uint8_t> file, const std::string& name, TraceEvents& events)
-      : file_(file), name_(name), events_(events) {}
+  KernelLogEvents(KernelLogFile log, TraceEvents& events) : log_(std::move(log)), events_(events) {}
 
-  KernelLogFacts read() {
-    KernelLogHeader header;
-    if (file_.size() < sizeof header) fail("found {} bytes", file_.size());
-    std::memcpy(&header, file_.data(), sizeof header);
-    if (std::memcmp(header.magic, kKernelLogMagic, sizeof header.magic) != 0) fail("found another kind of file");
-    if (header.version != kKernelLogVersion) fail("found version {}", header.version);
-    facts_.process = header.process;
-    offset_ = sizeof header;
-    while (next()) {
+  KernelLogFacts add() {
+    facts_.process = log_.process;
+    facts_.message = log_.message;
+    for (const LoggedWindow& window : log_.windows) {
+      if (window.has_kernels) facts_.windows.push_back(window);
+      add_ranges(window);
     }
-    if (open_) close_window(latest_ns_);  // the process was killed
-    if (file_.size() + kLongestText + 100 > kMostLogBytes && facts_.message.empty())
-      facts_.message = fmt::format("the limit of {} MB for kernels was reached", kMostLogBytes >> 20);
     add_events();
     add_memory();
     return std::move(facts_);
   }
 
  private:
-  template <class... Arguments>
-  [[noreturn]] void fail(fmt::format_string<Arguments...> found, Arguments&&... arguments) const {
-    throw Error(ErrorKind::kInput, fmt::format("read kernels {}: {}; expected a file of unstarve watch", name_,
-                                               fmt::format(found, std::forward<Arguments>(arguments)...)));
-  }
-
-  // False: the end.
-  bool next() {
-    KernelLogEntry entry;
-    if (file_.size() - offset_ < sizeof entry) return false;
-    std::memcpy(&entry, file_.data() + offset_, sizeof entry);
-    const std::size_t at = std::exchange(offset_, offset_ + sizeof entry);
-    if (!is_time(entry.begin_ns) || !is_time(entry.end_ns)) fail("found an impossible time at byte {}", at);
-    switch (entry.kind) {
-      case KernelLogKind::kName:
-      case KernelLogKind::kMessage: {
-        if (entry.value > kLongestText) fail("found a text of {} bytes at byte {}", entry.value, at);
-        const std::size_t padded = (entry.value + 7) / 8 * 8;
-        if (file_.size() - offset_ < padded) return false;
-        std::string text(reinterpret_cast<const char*>(file_.data()) + offset_, entry.value);
-        offset_ += padded;
-        if (entry.kind == KernelLogKind::kMessage)
-          facts_.message = std::move(text);
-        else
-          names_[entry.name] = std::move(text);
-        return true;
-      }
-      case KernelLogKind::kWindowBegin:
-        if (open_) close_window(latest_ns_);
-        // After a correction of the clock, a window may lie before the latest one.
-        usable_ = entry.detail == 0 && (facts_.windows.empty() || entry.begin_ns >= facts_.windows.back().time.end);
-        open_ = true;
-        ranges_.clear();
-        latest_ns_ = entry.begin_ns;
-        window_ = {{entry.begin_ns, entry.begin_ns}, static_cast<std::int64_t>(entry.value)};
-        return true;
-      case KernelLogKind::kWindowEnd:
-        if (entry.detail != 0) ranges_.clear();
-        if (open_) close_window(entry.end_ns);
-        return true;
-      case KernelLogKind::kRange:
-        ranges_.push_back(entry);
-        if (const auto end_ns = in_clock_of_window(entry.end_ns); is_time(end_ns))
-          latest_ns_ = std::max(latest_ns_, end_ns);
-        return true;
-      case KernelLogKind::kMemory: memory_.push_back(entry); return true;
-      case KernelLogKind::kKernel:
-      case KernelLogKind::kCopy:
-      case KernelLogKind::kMemset:
-      case KernelLogKind::kSynchronisation:
-      case KernelLogKind::kOverhead:
-      case KernelLogKind::kCall:
-        latest_ns_ = std::max(latest_ns_, entry.end_ns);
-        entries_.push_back(entry);
-        return true;
-    }
-    fail("found an entry of kind {} at byte {}", static_cast<int>(entry.kind), at);
-  }
-
-  void close_window(std::int64_t end_ns) {
-    open_ = false;
-    window_.time.end = end_ns;
-    if (end_ns <= window_.time.begin) return;
-    if (usable_) facts_.windows.push_back(window_);
-    add_ranges();
-  }
-
-  // Wrapping arithmetic: a damaged file may have any time.
-  [[nodiscard]] std::int64_t in_clock_of_window(std::int64_t monotonic_ns) const {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(monotonic_ns) +
-                                     static_cast<std::uint64_t>(window_.time.begin) -
-                                     static_cast<std::uint64_t>(window_.monotonic_ns));
-  }
-
-  // Those of the window that was closed.
-  void add_ranges() {
-    if (window_.monotonic_ns < 0 || !is_time(window_.monotonic_ns)) return;
-    const Interval window{window_.monotonic_ns, window_.monotonic_ns + (window_.time.end - window_.time.begin)};
+  void add_ranges(const LoggedWindow& logged) {
+    if (logged.monotonic_ns < 0 || logged.monotonic_ns >= kLatestNs) return;
+    const Interval window{logged.monotonic_ns, logged.monotonic_ns + (logged.time.end - logged.time.begin)};
     std::vector<Interval>& recorded = facts_.ranges.recorded;
     if (!recorded.empty() && window.begin < recorded.back().end) return;
     recorded.push_back(window);
-    for (const KernelLogEntry& entry : ranges_) {
-      const auto name = names_.find(entry.name);
-      const auto activity = name != names_.end() ? range_activity(name->second) : std::nullopt;
+    for (const KernelLogEntry& entry : logged.ranges) {
+      const auto name = log_.names.find(entry.name);
+      const auto activity = name != log_.names.end() ? range_activity(name->second) : std::nullopt;
       if (!activity || entry.begin_ns < window.begin || entry.end_ns > window.end) continue;
       TraceEvent event;
       event.activity = *activity;
@@ -190,7 +103,7 @@ class KernelLogReader {
         event.lane = events.lane_id(fmt::format("thread {}", entry.lane));
         events.add(event);
       };
-      if (usable_) add(events_, in_clock_of_window(entry.begin_ns), in_clock_of_window(entry.end_ns));
+      if (logged.has_kernels) add(events_, in_clock_of(logged, entry.begin_ns), in_clock_of(logged, entry.end_ns));
       if (*activity == TraceActivity::kPossibleStep) add(facts_.ranges, entry.begin_ns, entry.end_ns);
     }
   }
@@ -213,8 +126,8 @@ class KernelLogReader {
   const Name& name_of(std::uint32_t number) {
     const auto known = ids_.find(number);
     if (known != ids_.end()) return known->second;
-    const auto found = names_.find(number);
-    const std::string text = found == names_.end() ? "unknown" : demangled(found->second);
+    const auto found = log_.names.find(number);
+    const std::string text = found == log_.names.end() ? "unknown" : demangled(found->second);
     Name name;
     name.id = events_.name_id(text);
     if (kernel_traits(text).collective) name.kernel = TraceActivity::kCollective;
@@ -228,14 +141,14 @@ class KernelLogReader {
     events_.format = "CUPTI";
     for (const KernelWindow& window : facts_.windows) events_.recorded.push_back(window.time);
     // Calls first, the outer before the inner ones.
-    std::sort(entries_.begin(), entries_.end(), [](const KernelLogEntry& a, const KernelLogEntry& b) {
+    std::sort(log_.entries.begin(), log_.entries.end(), [](const KernelLogEntry& a, const KernelLogEntry& b) {
       return std::tie(a.lane, a.begin_ns, b.end_ns) < std::tie(b.lane, b.begin_ns, a.end_ns);
     });
-    const bool has_calls = std::any_of(entries_.begin(), entries_.end(),
+    const bool has_calls = std::any_of(log_.entries.begin(), log_.entries.end(),
                                        [](const KernelLogEntry& entry) { return entry.kind == KernelLogKind::kCall; });
     std::uint64_t thread = 0;
     std::int64_t outer_end_ns = std::numeric_limits<std::int64_t>::min();
-    for (const KernelLogEntry& entry : entries_) {
+    for (const KernelLogEntry& entry : log_.entries) {
       if (entry.kind == KernelLogKind::kCall) {
         const bool nested = entry.lane == thread && entry.end_ns <= outer_end_ns;
         if (nested) continue;
@@ -250,10 +163,10 @@ class KernelLogReader {
   // A release counts the bytes of its allocation if that was recorded, as records of releases may have none.
   void add_memory() {
     constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // sums do not overflow
-    std::stable_sort(memory_.begin(), memory_.end(),
+    std::stable_sort(log_.memory.begin(), log_.memory.end(),
                      [](const KernelLogEntry& a, const KernelLogEntry& b) { return a.begin_ns < b.begin_ns; });
     std::unordered_map<std::uint64_t, std::uint64_t> on_devices, on_host;  // bytes by address
-    for (const KernelLogEntry& entry : memory_) {
+    for (const KernelLogEntry& entry : log_.memory) {
       const MemoryKind kind = cupti_memory(entry.memory);
       if (kind != MemoryKind::kDevice && kind != MemoryKind::kPinned) continue;
       auto& live = kind == MemoryKind::kPinned ? on_host : on_devices;
@@ -326,17 +239,10 @@ class KernelLogReader {
     events_.add(event);
   }
 
-  std::span<const std::uint8_t> file_;
-  const std::string& name_;
+  KernelLogFile log_;
   TraceEvents& events_;
-  std::size_t offset_ = 0;
   KernelLogFacts facts_;
-  std::vector<KernelLogEntry> entries_, memory_, ranges_;  // ranges of the current window
-  std::map<std::uint32_t, std::string> names_;
-  std::map<std::uint32_t, Name> ids_;
-  bool open_ = false, usable_ = false;
-  KernelWindow window_;
-  std::int64_t latest_ns_ = 0;
+  std::map<std::uint32_t, Name> ids_;  // by the numbers of the file
 };
 
 // The thread with the most launches.
@@ -373,17 +279,15 @@ std::int64_t monotonic_ns(double seconds) { return static_cast<std::int64_t>(std
 }  // namespace
 
 KernelLogFacts read_kernel_log(std::span<const std::uint8_t> file, const std::string& name, TraceEvents& events) {
-  return KernelLogReader(file, name, events).read();
+  return KernelLogEvents(parse_kernel_log(file, name), events).add();
 }
 
 bool add_marked_steps(const KernelLogFacts& facts, std::span<const double> times, TraceEvents& events) {
   bool added = false;
   for (const KernelWindow& window : facts.windows) {
-    // Wrapping arithmetic: a damaged file may have any time.
-    const auto shift = static_cast<std::uint64_t>(window.time.begin) - static_cast<std::uint64_t>(window.monotonic_ns);
     std::vector<std::int64_t> in_window;
     for (const double time : times) {
-      const auto ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(monotonic_ns(time)) + shift);
+      const std::int64_t ns = in_clock_of(window, monotonic_ns(time));
       if (ns >= window.time.begin && ns <= window.time.end) in_window.push_back(ns);
     }
     added = add_steps_between(facts, in_window, events) || added;

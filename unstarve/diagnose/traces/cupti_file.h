@@ -5,8 +5,7 @@
 // window of which some were lost.
 //
 // Threads: one. Ownership: values.
-// Failure: Error(kInput) for a file of another kind, or an entry of an unknown kind. A file may end within an entry, as
-//          its process may have been killed.
+// Failure: as parse_kernel_log().
 
 #include <cstdint>
 #include <span>
@@ -14,14 +13,10 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/traces/kernel_log_file.h"
 #include "unstarve/diagnose/traces/trace_events.h"
 
 namespace unstarve {
-
-struct KernelWindow {
-  Interval time;                  // of CUPTI's clock
-  std::int64_t monotonic_ns = 0;  // its begin, of CLOCK_MONOTONIC
-};
 
 struct KernelLogFacts {
   std::uint32_t process = 0;

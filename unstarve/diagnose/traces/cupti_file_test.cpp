@@ -2,89 +2,18 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/diagnose/cupti/kernel_log.h"
+#include "unstarve/diagnose/traces/kernel_log_fixture.h"
 #include "unstarve/diagnose/traces/reduce.h"
 
 namespace unstarve {
 namespace {
 
-using Catch::Contains;
-
 constexpr std::int64_t kCuptiSecond = 1'000'000'000, kCuptiMs = 1'000'000;
-
-// A file in memory; times are milliseconds.
-class LogBytes {
- public:
-  LogBytes() {
-    KernelLogHeader header;
-    std::memcpy(header.magic, kKernelLogMagic, sizeof header.magic);
-    header.process = 4711;
-    append(&header, sizeof header);
-  }
-  void add(const KernelLogEntry& entry) { append(&entry, sizeof entry); }
-  void text(KernelLogKind kind, std::uint32_t number, const std::string& text) {
-    add({.kind = kind, .name = number, .value = text.size()});
-    bytes_.insert(bytes_.end(), text.begin(), text.end());
-    bytes_.resize((bytes_.size() + 7) / 8 * 8);
-  }
-  void begin(double ms, double monotonic_ms, bool only_ranges = false) {
-    add({.kind = KernelLogKind::kWindowBegin,
-         .detail = static_cast<std::uint8_t>(only_ranges),
-         .begin_ns = ns(ms),
-         .value = static_cast<std::uint64_t>(ns(monotonic_ms))});
-  }
-  void end(double ms, bool lost = false) {
-    add({.kind = KernelLogKind::kWindowEnd, .detail = static_cast<std::uint8_t>(lost), .end_ns = ns(ms)});
-  }
-  void range(std::uint32_t name, double begin_ms, double end_ms, std::uint64_t thread = 77) {
-    add({.kind = KernelLogKind::kRange,
-         .name = kFirstRangeName + name,
-         .begin_ns = ns(begin_ms),
-         .end_ns = ns(end_ms),
-         .lane = thread});
-  }
-  void kernel(std::uint32_t name, double begin_ms, double end_ms) {
-    add({.kind = KernelLogKind::kKernel, .name = name, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms), .lane = 7});
-  }
-  void call(std::uint32_t name, double begin_ms, double end_ms, std::uint64_t thread = 77) {
-    add({.kind = KernelLogKind::kCall, .name = name, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms), .lane = thread});
-  }
-  void copy(std::uint8_t memory, double begin_ms, double end_ms) {
-    add({.kind = KernelLogKind::kCopy,
-         .detail = 1,
-         .memory = memory,
-         .begin_ns = ns(begin_ms),
-         .end_ns = ns(end_ms),
-         .value = 1000});
-  }
-  void memory(std::uint8_t operation, std::uint64_t address, std::uint64_t bytes, double ms, std::uint8_t kind = 3) {
-    add({.kind = KernelLogKind::kMemory,
-         .detail = operation,
-         .memory = kind,
-         .begin_ns = ns(ms),
-         .end_ns = ns(ms),
-         .value = bytes,
-         .lane = address});
-  }
-  void overhead(std::uint8_t kind, double begin_ms, double end_ms) {
-    add({.kind = KernelLogKind::kOverhead, .detail = kind, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms)});
-  }
-  [[nodiscard]] std::vector<std::uint8_t>& bytes() { return bytes_; }
-
- private:
-  static std::int64_t ns(double ms) { return static_cast<std::int64_t>(ms * 1e6); }
-  void append(const void* data, std::size_t size) {
-    bytes_.resize(bytes_.size() + size);
-    std::memcpy(bytes_.data() + bytes_.size() - size, data, size);
-  }
-  std::vector<std::uint8_t> bytes_;
-};
 
 // Two windows of 100 ms with nine seconds between them. Steps of 10 ms: a pageable copy of 4 ms, three kernels.
 LogBytes two_windows() {
@@ -338,20 +267,7 @@ TEST_CASE("a process that is killed in a window, and one that could not record")
   CHECK(reduce_trace(none).analysed_s == 0);
 }
 
-TEST_CASE("files that are damaged, or of another kind") {
-  TraceEvents events;
-  CHECK_THROWS_WITH(read_kernel_log({}, "x", events), Contains("read kernels x: found 0 bytes"));
-  const std::vector<std::uint8_t> zeros(100);
-  CHECK_THROWS_WITH(read_kernel_log(zeros, "x", events), Contains("another kind of file"));
-  LogBytes wrong;
-  wrong.add({.kind = static_cast<KernelLogKind>(99)});
-  CHECK_THROWS_WITH(read_kernel_log(wrong.bytes(), "x", events), Contains("an entry of kind 99 at byte 16"));
-  LogBytes text;
-  text.add({.kind = KernelLogKind::kName, .value = 1u << 30});
-  CHECK_THROWS_WITH(read_kernel_log(text.bytes(), "x", events), Contains("a text of"));
-  LogBytes version;
-  version.bytes()[8] = 9;
-  CHECK_THROWS_WITH(read_kernel_log(version.bytes(), "x", events), Contains("found version 9"));
+TEST_CASE("files that are damaged") {
   // Any bytes are read or rejected, and any length is.
   LogBytes log = two_windows(), ranges = with_ranges();
   for (std::size_t size = 0; size < log.bytes().size(); size += 13) {
