@@ -11,6 +11,7 @@
 #include "unstarve/diagnose/traces/activity_names.h"
 #include "unstarve/diagnose/traces/fallback.h"
 #include "unstarve/diagnose/traces/intervals.h"
+#include "unstarve/diagnose/traces/step_memory.h"
 #include "unstarve/diagnose/traces/steps.h"
 #include "unstarve/diagnose/traces/window.h"
 
@@ -112,8 +113,8 @@ class Reduction {
     sum_devices();
     sum_host();
     sweep();
-    use_.memory = sum_memory(source_.memory);
-    use_.pinned = sum_memory(source_.pinned);
+    use_.memory = memory_in_steps(source_.memory, source_.recorded, steps_);
+    use_.pinned = memory_in_steps(source_.pinned, source_.recorded, steps_);
     sum_work();
     use_.window = window_of(source_, steps_, main_, launching_);
     return use_;
@@ -330,44 +331,6 @@ class Reduction {
       if (steps_.found) use_.steps.push_back(step);
     }
     add_gap(gap);
-  }
-
-  [[nodiscard]] MemoryUse sum_memory(const std::vector<MemoryChange>& changes) const {
-    MemoryUse memory;
-    auto change = changes.begin();
-    auto step = steps_.windows.begin();
-    std::int64_t grown = 0;
-    for (const Interval& window : source_.recorded) {
-      std::int64_t level = 0, least = 0;
-      // The highest level until then.
-      const auto advance = [&](std::int64_t until, bool in_step) {
-        std::int64_t highest = level;
-        for (; change != changes.end() && change->time_ns < until; ++change) {
-          level += change->bytes;
-          least = std::min(least, level);
-          highest = std::max(highest, level);
-          if (!in_step) continue;
-          ++(change->bytes < 0 ? memory.releases : memory.allocations);
-          memory.allocated_bytes += std::max(change->bytes, std::int64_t{0});
-        }
-        return highest;
-      };
-      std::vector<std::int64_t> levels;  // of its steps
-      for (; step != steps_.windows.end() && step->begin < window.end; ++step) {
-        (void)advance(step->begin, false);
-        const std::int64_t before = level;
-        levels.push_back(advance(step->end, true));
-        grown += level - before;
-      }
-      (void)advance(window.end, false);
-      for (const std::int64_t highest : levels) {
-        memory.peak_bytes = std::max(memory.peak_bytes, highest - least);
-        if (steps_.found) memory.levels.push_back(static_cast<double>(highest - least));
-      }
-    }
-    if (memory.allocations + memory.releases == 0) return {};
-    if (steps_.found) memory.growth_bytes = static_cast<double>(grown) / static_cast<double>(steps_.windows.size());
-    return memory;
   }
 
   void add_gap(double& gap) {
