@@ -1,8 +1,6 @@
 #include "unstarve/diagnose/cupti/windows.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <ctime>
 
 #include "unstarve/diagnose/cupti/nvtx_ranges.h"
@@ -12,13 +10,11 @@ namespace {
 
 constexpr std::uint32_t kKinds[] = {kCuptiConcurrentKernel, kCuptiMemcpy,   kCuptiMemset,
                                     kCuptiSynchronisation,  kCuptiOverhead, kCuptiMemory};
-constexpr std::uint32_t kMostFunctions = 2000;  // of the runtime and of the driver each
-using Seconds = std::chrono::duration<double>;
 
 std::string error_text(const CuptiRecorder& recorder, const char* function, CuptiStatus status) {
   const char* text = nullptr;
-  if (recorder.cupti.text == nullptr || recorder.cupti.text(status, &text) != kCuptiSuccess || text == nullptr)
-    text = "unknown error";
+  const CuptiFunctions& cupti = recorder.cupti.functions();
+  if (cupti.text == nullptr || cupti.text(status, &text) != kCuptiSuccess || text == nullptr) text = "unknown error";
   return std::string(function).append(": ").append(text).append(" (").append(std::to_string(status)).append(")");
 }
 
@@ -33,9 +29,9 @@ void no_callback(void*, int, std::uint32_t, const void*) {}
 // Whether CUPTI accepts a subscriber, which then is removed. The reason is written if not.
 bool is_alone(CuptiRecorder& recorder) {
   void* subscriber = nullptr;
-  const CuptiStatus status = recorder.cupti.subscribe(&subscriber, no_callback, nullptr);
+  const CuptiStatus status = recorder.cupti.functions().subscribe(&subscriber, no_callback, nullptr);
   if (status == kCuptiSuccess) {
-    (void)recorder.cupti.unsubscribe(subscriber);
+    (void)recorder.cupti.functions().unsubscribe(subscriber);
     return true;
   }
   write_message(recorder, status == kCuptiMultipleSubscribers || status == kCuptiMaxLimit
@@ -49,7 +45,7 @@ void write_window(CuptiRecorder& recorder, KernelLogKind kind, bool lost = false
   entry.kind = kind;
   entry.value = static_cast<std::uint64_t>(monotonic_ns());
   std::uint64_t now = entry.value;
-  if (recorder.kernels) (void)recorder.cupti.timestamp(&now);
+  if (recorder.kernels) (void)recorder.cupti.functions().timestamp(&now);
   entry.begin_ns = entry.end_ns = static_cast<std::int64_t>(now);
   const bool mark = kind == KernelLogKind::kWindowEnd ? lost : !recorder.kernels;
   entry.detail = static_cast<std::uint8_t>(mark);
@@ -58,19 +54,10 @@ void write_window(CuptiRecorder& recorder, KernelLogKind kind, bool lost = false
   recorder.log.flush();
 }
 
-void enable_functions(const CuptiRecorder& recorder, bool enable) {
-  const CuptiFunctions& cupti = recorder.cupti;
-  for (const std::uint32_t domain : {kCuptiDriver, kCuptiRuntime}) {
-    const auto change = domain == kCuptiDriver ? cupti.enable_driver : cupti.enable_runtime;
-    for (const std::uint32_t function : recorder.functions[domain])
-      if (change != nullptr) (void)change(function, enable ? 1 : 0);
-  }
-}
-
 // False: kernels cannot be recorded; the reason is written.
 bool begin_kernels(CuptiRecorder& recorder) {
   if (!is_alone(recorder)) return false;
-  const CuptiStatus status = recorder.cupti.register_buffers(recorder.give_buffer, recorder.take_buffer);
+  const CuptiStatus status = recorder.cupti.functions().register_buffers(recorder.give_buffer, recorder.take_buffer);
   if (status != kCuptiSuccess) write_message(recorder, error_text(recorder, "cuptiActivityRegisterCallbacks", status));
   return status == kCuptiSuccess;
 }
@@ -78,12 +65,12 @@ bool begin_kernels(CuptiRecorder& recorder) {
 // As above.
 bool enable_kernels(CuptiRecorder& recorder) {
   for (const std::uint32_t kind : kKinds) {
-    const CuptiStatus status = recorder.cupti.enable(kind);
+    const CuptiStatus status = recorder.cupti.functions().enable(kind);
     if (status == kCuptiSuccess || kind != kCuptiConcurrentKernel) continue;
     write_message(recorder, error_text(recorder, "cuptiActivityEnable", status));
     return false;
   }
-  enable_functions(recorder, true);
+  recorder.cupti.enable_calls(true);
   return true;
 }
 
@@ -102,29 +89,8 @@ void write_message(CuptiRecorder& recorder, const std::string& text) {
   recorder.log.flush();
 }
 
-bool wait_for_change(CuptiRecorder& recorder, double seconds) {
-  std::unique_lock lock(recorder.stop_mutex);
-  return recorder.changed.wait_for(lock, Seconds(seconds),
-                                   [&] { return recorder.stop || recorder.cuda != recorder.cuda_known; });
-}
-
-void choose_functions(CuptiRecorder& recorder) {
-  if (recorder.cupti.function_name == nullptr) return;
-  for (const std::uint32_t domain : {kCuptiDriver, kCuptiRuntime}) {
-    for (std::uint32_t function = 1; function < kMostFunctions; ++function) {
-      const char* name = nullptr;
-      if (recorder.cupti.function_name(domain, function, &name) != kCuptiSuccess || name == nullptr) continue;
-      for (const char* part : {"Launch", "Memcpy", "Memset", "Synchronize", "Alloc", "Free", "StreamWaitEvent"}) {
-        if (std::strstr(name, part) == nullptr) continue;
-        recorder.functions[domain].push_back(function);
-        break;
-      }
-    }
-  }
-}
-
 bool record_window(CuptiRecorder& recorder) {
-  const CuptiFunctions& cupti = recorder.cupti;
+  const CuptiFunctions& cupti = recorder.cupti.functions();
   if (recorder.log.is_removed()) return false;
   recorder.kernels = recorder.kernels && begin_kernels(recorder);
   if (!recorder.kernels && !nvtx_is_attached()) return true;
@@ -137,12 +103,12 @@ bool record_window(CuptiRecorder& recorder) {
   bool stops = false;
   constexpr double kSlice = 0.25;  // what is lost if the process is killed
   for (double over = 0; over < recorder.times.on && !stops; over += kSlice) {
-    stops = wait_for_change(recorder, std::min(kSlice, recorder.times.on - over));
+    stops = recorder.program.wait(std::min(kSlice, recorder.times.on - over));
     if (recorder.kernels) (void)cupti.flush(0);
     (void)write_latest_ranges(recorder);
     if (!recorder.kernels || stops || is_alone(recorder)) continue;
     close_ranges();
-    enable_functions(recorder, false);  // the kinds remain enabled: the other profiler may have enabled them too
+    recorder.cupti.enable_calls(false);  // the kinds remain enabled: the other profiler may have enabled them too
     const std::lock_guard lock(recorder.mutex);
     recorder.given_up = true;
     recorder.kernels = false;
@@ -151,7 +117,7 @@ bool record_window(CuptiRecorder& recorder) {
   close_ranges();
   write_window(recorder, KernelLogKind::kWindowEnd, !write_latest_ranges(recorder));
   if (recorder.kernels) {
-    enable_functions(recorder, false);
+    recorder.cupti.enable_calls(false);
     for (const std::uint32_t kind : kKinds) (void)cupti.disable(kind);
     (void)cupti.flush(0);
     (void)cupti.flush(kCuptiFlushForced);
