@@ -10,27 +10,18 @@
 // at most. Further ones follow when all of them have taken less than `cpu_share` of a core. Of several ranks, each
 // window records one: first all of them in turn, without distances.
 //
-// py-spy does not stop the program to read its memory; samples that it cannot read are left out. It does not search
-// for the workers: it would read the parents of all processes of the machine several times per second, which costs
-// more than the samples.
+// The turns are those of stack_turns.h, a recording is that of py_spy.h.
 //
 // Threads: one at a time. Failure: PythonStacks::missing has the reason; only std::bad_alloc is thrown.
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "unstarve/diagnose/profile/python_stacks.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 
 namespace unstarve {
-
-// py-spy of the environment variable UNSTARVE_PY_SPY, next to `python` (the interpreter as it was called), next to this
-// program, in the environment of UNSTARVE_PYTHON or VIRTUAL_ENV, or on PATH; empty: none.
-[[nodiscard]] std::filesystem::path find_py_spy(const std::filesystem::path& python);
 
 struct StackProbeOptions {
   double cpu_share = 0.004;  // of one core

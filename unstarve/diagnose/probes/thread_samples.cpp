@@ -135,6 +135,26 @@ StepMarks repeated_steps(const ThreadSamples& samples, double period_s) {
   return marks;
 }
 
+StepMarks marks_within(const ThreadSamples& samples, const StepMarks& marked, const std::vector<Interval>& ranges,
+                       double rate) {
+  if (samples.threads.empty() || samples.times.empty()) return {};
+  const auto within = [&](const StepMarks& marks) {
+    return std::count_if(marks.begins.begin(), marks.begins.end(), [&](double time) {
+             return time >= samples.times.front() && time <= samples.times.back();
+           }) >= 2;
+  };
+  if (within(marked)) return marked;
+  StepMarks marks{"NVTX ranges", {}};
+  for (const Interval& range : ranges) {
+    for (const std::int64_t ns : {range.begin, range.end}) {
+      const double time = 1e-9 * static_cast<double>(ns);
+      if (marks.begins.empty() || time > marks.begins.back()) marks.begins.push_back(time);
+    }
+  }
+  if (within(marks)) return marks;
+  return rate > 0 ? repeated_steps(samples, 1 / rate) : StepMarks{};
+}
+
 ThreadWindow thread_window(const ThreadSamples& samples, const StepMarks& marks, double begin_s) {
   ThreadWindow window;
   if (samples.threads.empty() || samples.times.size() < 2) return window;

@@ -11,6 +11,7 @@
 #include "unstarve/diagnose/probes/proc_text.h"
 #include "unstarve/diagnose/probes/thread_waits.h"
 #include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/traces/intervals.h"
 
 namespace unstarve {
 
@@ -40,6 +41,11 @@ struct StepMarks {
 // Begins of steps of about `period_s` by the states of the main thread: it does the same in every step. Steps begin
 // where its longest wait begins. `source` is empty if they do not repeat.
 [[nodiscard]] StepMarks repeated_steps(const ThreadSamples& samples, double period_s);
+
+// The first of these of which at least two are within the samples: `marked` by the program; NVTX `ranges` of the
+// process, nanoseconds of CLOCK_MONOTONIC, in order; repeated_steps(), if the `rate` of steps per second is not 0.
+[[nodiscard]] StepMarks marks_within(const ThreadSamples& samples, const StepMarks& marked,
+                                     const std::vector<Interval>& ranges, double rate);
 
 // At least kWindowSteps steps, of 40 samples together, whose durations are nearest to the median; without marks,
 // the samples in the middle. `begin_s`: the begin of watching, seconds of CLOCK_MONOTONIC.

@@ -70,6 +70,20 @@ TEST_CASE("steps that vary are followed") {
   for (std::size_t i = 0; i < marks.begins.size(); ++i) CHECK(marks.begins[i] == Approx(begins[i]).margin(0.021));
 }
 
+TEST_CASE("marks of the program count, then ranges, then what repeats") {
+  const ThreadSamples samples = repeated(20, 8, 12);  // from second 100 to 104
+  const StepMarks marked{"un.step()", {1, 101, 102}}, elsewhere{"un.step()", {1, 2, 104}};
+  const std::vector<Interval> ranges{{100'500'000'000, 100'700'000'000}, {100'700'000'000, 100'900'000'000}};
+  CHECK(marks_within(samples, marked, ranges, 5).begins == marked.begins);
+  const StepMarks by_ranges = marks_within(samples, elsewhere, ranges, 5);
+  CHECK(by_ranges.source == "NVTX ranges");
+  REQUIRE(by_ranges.begins.size() == 3);
+  CHECK(by_ranges.begins[1] == Approx(100.7));
+  CHECK(marks_within(samples, elsewhere, {{5, 9}}, 5).source == "what the main thread repeats");
+  CHECK(marks_within(samples, elsewhere, {}, 0).source.empty());
+  CHECK(marks_within(ThreadSamples{}, marked, ranges, 5).source.empty());
+}
+
 TEST_CASE("the window shows typical steps with the states of every thread") {
   const ThreadSamples samples = repeated(20, 8, 12);
   StepMarks marks{"un.step()", {}};
