@@ -13,6 +13,7 @@
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/train.h"
+#include "unstarve/jobs/training/train_data.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/order/sources.h"

@@ -5,7 +5,8 @@
 //           there if these need at most half of its free memory. Batches, checkpoints and ranks are the same.
 //
 // Resuming: a checkpoint contains weights, momentum, step number and resume position. The run continues with exactly
-//           the next batch, or, with another batch size, with the remaining samples of the epoch (resume_position.h).
+//           the next batch, or, with another batch size, with the remaining samples of the epoch
+//           (training/resume_position.h).
 //
 // Ranks:    with several, all of them call run_train() with the same options; each trains on its share of the data. The
 //           result of rank 0 is that of all.
@@ -23,14 +24,14 @@
 
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/jobs/training/lost_ranks.h"
 #include "unstarve/jobs/training/phase_times.h"
+#include "unstarve/jobs/training/training_source.h"
 #include "unstarve/train/loop.h"
 
 namespace unstarve {
 
-struct BadSample;  // pipeline/executor/loader.h
-class Dataset;     // storage/dataset/dataset.h
-struct Report;     // observe/report.h
+struct Report;  // observe/report.h
 
 struct TrainOptions {
   Settings settings;
@@ -57,17 +58,8 @@ struct TrainOptions {
   std::function<void(const std::string&)> announce;
   // Called when everything is prepared, before the first step; may be empty. Most errors before are those of all ranks.
   std::function<void()> begin;
-  // Called by another thread, once, after a rank of this machine ended without reporting why, for example because it
-  // was killed: this rank waits for it forever, so that the process has to end. Receives the message for the user; "":
-  // another rank reports it. May be empty. Only under MPI: torchrun's exchange fails instead.
-  std::function<void(const std::string&)> lost_rank;
-};
-
-// Training images that stayed on the device (train/resident_source.h).
-struct ResidentImages {
-  std::int64_t images = 0;
-  std::uint64_t bytes = 0;
-  double seconds = 0;  // in which they were decoded and copied; part of the run
+  // This rank waits for a lost one forever, so that the process has to end. May be empty. Only under MPI.
+  LostRank lost_rank;
 };
 
 struct TrainResult {
@@ -95,8 +87,6 @@ struct TrainResult {
 [[nodiscard]] TrainResult run_train(const TrainOptions& options, const Progress& progress = {},
                                     std::stop_token stop = {});
 
-// Throws Error(kInput) or Error(kArgument) unless the data have the labels that training needs.
-void require_labels_to_train(const PipelineSpec& spec, const Dataset& dataset);
 // Trainer::load_weights(), with a notice about tensors that keep their initial values.
 void load_starting_weights(Trainer& trainer, const std::filesystem::path& path);
 

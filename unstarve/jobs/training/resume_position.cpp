@@ -1,4 +1,4 @@
-#include "unstarve/jobs/resume_position.h"
+#include "unstarve/jobs/training/resume_position.h"
 
 #include <fmt/format.h>
 

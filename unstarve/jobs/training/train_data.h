@@ -1,0 +1,35 @@
+#pragma once
+// The data sets of a training run, and the checks whether they can train a network.
+//
+// Threads: any. Failure: Error(kInput) or Error(kArgument), which name the data.
+
+#include <memory>
+#include <stop_token>
+
+#include "unstarve/jobs/training/configuration_faults.h"
+#include "unstarve/pipeline/spec/spec.h"
+
+namespace unstarve {
+
+class Dataset;  // storage/dataset/dataset.h
+
+[[nodiscard]] bool has_source(const PipelineSpec& spec);
+
+// Throws Error(kInput) or Error(kArgument) unless the data have the labels that training needs.
+void require_labels_to_train(const PipelineSpec& spec, const Dataset& dataset);
+
+struct TrainData {
+  std::shared_ptr<const Dataset> training, validation;  // null: none, or it cannot be opened
+};
+
+struct TrainDataSpecs {
+  const PipelineSpec& training;
+  const PipelineSpec& validation;  // without a source: none
+  int classes = 0;                 // of the network
+};
+
+// Opens both data sets. What is missing in them, and what does not fit, is added to `faults`. Listing files or reading
+// an index may take long: Error(kCancelled) after a request to stop.
+[[nodiscard]] TrainData open_train_data(const TrainDataSpecs& specs, std::stop_token stop, ConfigurationFaults& faults);
+
+}  // namespace unstarve
