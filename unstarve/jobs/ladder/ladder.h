@@ -27,7 +27,6 @@
 // Failure: as Rig. A step whose rig cannot be built (out of memory, for example) is reverted with the reason, and the
 //          ladder continues.
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,9 +36,9 @@
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/common/recording.h"
 #include "unstarve/jobs/ladder/ladder_step.h"
+#include "unstarve/jobs/ladder/run_comparison.h"
 #include "unstarve/observe/ledger.h"
 #include "unstarve/storage/dataset/dataset.h"
-#include "unstarve/train/history.h"
 
 namespace unstarve {
 
@@ -49,8 +48,7 @@ struct LadderOptions {
   double seconds = 180;
   std::string program{};  // path of the program, for other processes; "": steps of host settings do not apply
   std::vector<std::string> tried{};  // LadderContext::tried
-  // A whole run with validation, for the steps of `tried`.
-  std::function<TrainHistory(const Settings& settings)> train{};
+  TrainRun train{};                  // for the steps of `tried`
 };
 
 struct LadderResult {

@@ -1,0 +1,63 @@
+#include "unstarve/jobs/ladder/block_comparison.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "unstarve/core/clock.h"
+
+namespace unstarve {
+namespace {
+
+constexpr int kPairs = 10;  // at most
+
+double geometric_mean(const std::vector<double>& rates) {
+  double logs = 0;
+  for (const double rate : rates) logs += std::log(rate);
+  return rates.empty() ? 0 : std::exp(logs / static_cast<double>(rates.size()));
+}
+
+}  // namespace
+
+double BlockComparison::rate_a() const { return geometric_mean(a); }
+double BlockComparison::rate_b() const { return geometric_mean(b); }
+
+MeasuredStep measured_step(const Block& block) {
+  const double steps = static_cast<double>(std::max<std::int64_t>(block.steps, 1));
+  return {1e-9 * static_cast<double>(block.wall_ns) / steps, 1e-9 * static_cast<double>(block.wait_ns) / steps};
+}
+
+BlockComparison compare_blocks(const ComparedSide& a, const ComparedSide& b, const ComparisonPlan& plan,
+                               LadderRecorder& recorder) {
+  const double each = plan.seconds / kPairs / 2;
+  const double block =
+      std::max(kShortestBlock, each - std::max(untimed_time(a.time, each), untimed_time(b.time, each)));
+  const double end = seconds_now() + plan.seconds;
+  BlockComparison comparison;
+  Block all_a, all_b;
+  const auto run = [&](Subject& side, std::vector<double>& rates, Block& all, const char* name) {
+    const double begin = recorder.elapsed();
+    const Block result = side.run(block, 1);
+    rates.push_back(result.samples_per_s());
+    recorder.add({name, begin, recorder.elapsed() - begin, {{"samples_per_s", rates.back()}}});
+    all.wall_ns += result.wall_ns;
+    all.steps += result.steps;
+    all.wait_ns += result.wait_ns;
+  };
+  const auto run_a = [&] { run(a.subject, comparison.a, all_a, plan.names[0]); };
+  const auto run_b = [&] { run(b.subject, comparison.b, all_b, plan.names[1]); };
+  for (int pair = 0; pair < plan.least_pairs || (pair < kPairs && seconds_now() < end); ++pair) {
+    if (pair % 2 == 0) {
+      run_a();
+      run_b();
+    } else {
+      run_b();
+      run_a();
+    }
+  }
+  comparison.step_ms_a = all_a.step_ms();
+  comparison.step_ms_b = all_b.step_ms();
+  comparison.step_b = measured_step(all_b);
+  return comparison;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,86 @@
+#include "unstarve/jobs/ladder/block_comparison.h"
+
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace unstarve {
+namespace {
+
+// A side whose steps of 10 samples take `step_ms`; it appends its name to `log`.
+class SteadySubject final : public Subject {
+ public:
+  SteadySubject(char name, std::int64_t step_ms, std::string& log) : name_(name), step_ms_(step_ms), log_(log) {}
+  Block run(double seconds, int) override {
+    CHECK(seconds >= kShortestBlock);
+    log_ += name_;
+    return {.steps = 4, .samples = 40, .wall_ns = 4'000'000 * step_ms_, .wait_ns = 1'000'000 * step_ms_};
+  }
+  void record() override {}
+  Profile profile() override { return {}; }
+  [[nodiscard]] const Settings& settings() const override { return settings_; }
+  [[nodiscard]] const FirstMeasurements& first() const override { return first_; }
+
+ private:
+  char name_;
+  std::int64_t step_ms_;
+  std::string& log_;
+  Settings settings_;
+  FirstMeasurements first_;
+};
+
+TEST_CASE("both sides alternate, and every block is recorded") {
+  const Progress progress;
+  LadderRecorder recorder(100, progress);
+  std::string log;
+  SteadySubject a('a', 20, log), b('b', 10, log);
+  const BlockComparison comparison = compare_blocks({a, {}}, {b, {}}, {0, 3, {"before", "after"}}, recorder);
+  CHECK(log == "abbaab");
+  CHECK(comparison.interval().ratio == Approx(2));
+  CHECK(comparison.rate_a() == Approx(500));
+  CHECK(comparison.rate_b() == Approx(1000));
+  CHECK(comparison.step_ms_a == Approx(20));
+  CHECK(comparison.step_ms_b == Approx(10));
+  CHECK(comparison.step_b.seconds == Approx(0.01));
+  CHECK(comparison.step_b.wait_s == Approx(0.0025));
+  const std::vector<RecordedSpan> spans = recorder.take_spans();
+  REQUIRE(spans.size() == 6);
+  CHECK(spans[1].name == "after");
+  CHECK(spans[1].figures == std::vector<std::pair<std::string, double>>{{"samples_per_s", 1000.0}});
+  CHECK(recorder.take_spans().empty());
+  log.clear();
+  (void)compare_blocks({a, {}}, {b, {}}, {1000, 2, {"before", "after"}}, recorder);
+  CHECK(log.size() == 20);  // ten pairs at most
+}
+
+TEST_CASE("spans of a ladder, its time and its progress") {
+  std::vector<double> shares;
+  const Progress progress = [&](std::string_view, double share) { shares.push_back(share); };
+  LadderRecorder recorder(1000, progress);
+  CHECK_THROWS_AS(recorder.recorded("outer",
+                                    [&] {
+                                      recorder.recorded("inner", [] {});
+                                      throw std::runtime_error("x");
+                                    }),
+                  std::runtime_error);
+  const std::vector<RecordedSpan> spans = recorder.take_spans();
+  REQUIRE(spans.size() == 2);
+  CHECK(spans[0].name == "outer");
+  CHECK(spans[1].begin_s >= spans[0].begin_s);
+  CHECK(spans[1].begin_s + spans[1].seconds <= spans[0].begin_s + spans[0].seconds);
+  CHECK(recorder.seconds_left() <= 1000);
+  recorder.report("a");
+  recorder.add_not_counted(-400);  // as if 400 s were over
+  CHECK(recorder.seconds_left() == Approx(600).margin(1));
+  recorder.report("b");
+  recorder.add_not_counted(-900);
+  CHECK(recorder.seconds_left() == 0);
+  recorder.report("c");
+  REQUIRE(shares.size() == 3);
+  CHECK(shares[0] < 0.01);
+  CHECK(shares[1] == Approx(0.4).margin(0.01));
+  CHECK(shares[2] == 1);
+}
+
+}  // namespace
+}  // namespace unstarve
