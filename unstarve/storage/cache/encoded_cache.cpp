@@ -2,30 +2,26 @@
 
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
+#include "unstarve/storage/cache/record_arena.h"
 
 namespace unstarve {
 namespace {
 
-// Records are stored in chunks, so that the allocator has few large blocks.
-constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
-// Each at most this fraction of the budget, which others may share.
-constexpr std::uint64_t kChunkPart = 16;
-constexpr std::size_t kAlignment = alignof(std::max_align_t);
-
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes) {
+  constexpr std::size_t kTo = RecordArena::kAlignment;
+  return (bytes + kTo - 1) / kTo * kTo;
+}
 
 class MemoryCache final : public EncodedCache {
  public:
   MemoryCache(std::shared_ptr<const Dataset> inner, std::shared_ptr<ByteBudget> room)
-      : inner_(std::move(inner)), room_(std::move(room)), cached_(inner_->size()) {}
+      : inner_(std::move(inner)), arena_(std::move(room)), cached_(inner_->size()) {}
 
   [[nodiscard]] std::string format() const override { return inner_->format(); }
   [[nodiscard]] std::uint64_t size() const override { return inner_->size(); }
@@ -51,7 +47,7 @@ class MemoryCache final : public EncodedCache {
     }
     misses_.fetch_add(1, std::memory_order_relaxed);
     inner_->read(id, record);
-    if (!full_.load(std::memory_order_relaxed)) store(id, record);
+    if (!arena_.full()) store(id, record);
   }
 
   // Runs of records that are not cached are read together.
@@ -67,7 +63,7 @@ class MemoryCache final : public EncodedCache {
       misses_.fetch_add(end - i, std::memory_order_relaxed);
       inner_->read_many(ids.subspan(i, end - i), records.subspan(i, end - i));
       for (; i < end; ++i)
-        if (!full_.load(std::memory_order_relaxed)) store(ids[i], records[i]);
+        if (!arena_.full()) store(ids[i], records[i]);
     }
   }
 
@@ -77,8 +73,8 @@ class MemoryCache final : public EncodedCache {
   }
 
   [[nodiscard]] CacheCounts counts() const override {
-    std::lock_guard lock(mutex_);
-    return {hits_.load(), misses_.load(), records_, bytes_, room_->size()};
+    const RecordArena::Counts stored = arena_.counts();
+    return {hits_.load(), misses_.load(), stored.records, stored.bytes, stored.limit};
   }
 
  private:
@@ -98,7 +94,7 @@ class MemoryCache final : public EncodedCache {
     if (!cached_[id].compare_exchange_strong(expected, claimed(), std::memory_order_acquire)) return;
     std::size_t need = aligned(sizeof(Value) * record.values.size());
     for (const Value& value : record.values) need += aligned(value.bytes.size());
-    std::uint8_t* memory = allocate(need);
+    std::uint8_t* memory = arena_.allocate(need);
     if (memory == nullptr) {
       cached_[id].store(nullptr, std::memory_order_release);
       return;
@@ -120,50 +116,11 @@ class MemoryCache final : public EncodedCache {
     cached_[id].store(values, std::memory_order_release);
   }
 
-  // Null if the budget or the memory is exhausted.
-  std::uint8_t* allocate(std::size_t need) const {
-    std::lock_guard lock(mutex_);
-    if (need > left_) {
-      const std::uint64_t preferred = std::min<std::uint64_t>(kChunkBytes, room_->size() / kChunkPart);
-      const std::size_t chunk = std::max<std::size_t>(need, std::min(room_->left(), preferred));
-      if (!room_->take(chunk)) {
-        // Records have similar sizes: if one does not fit, few others would. Other users may return memory to the
-        // budget.
-        if (chunks_bytes_ + need > room_->size()) full_.store(true, std::memory_order_relaxed);
-        return nullptr;
-      }
-      try {
-        chunks_.emplace_back(chunk);
-      } catch (const std::bad_alloc&) {
-        room_->give_back(chunk);
-        full_.store(true, std::memory_order_relaxed);
-        return nullptr;
-      }
-      chunks_bytes_ += chunk;
-      next_ = chunks_.back().data();
-      left_ = chunk;
-    }
-    std::uint8_t* const memory = next_;
-    next_ += need;
-    left_ -= need;
-    bytes_ += need;
-    ++records_;
-    return memory;
-  }
-
   const std::shared_ptr<const Dataset> inner_;
-  const std::shared_ptr<ByteBudget> room_;
+  mutable RecordArena arena_;
   mutable std::vector<std::atomic<const Value*>> cached_;
-  mutable std::atomic<bool> full_{false};
   mutable std::atomic<std::uint64_t> hits_{0};
   mutable std::atomic<std::uint64_t> misses_{0};
-  mutable std::mutex mutex_;  // guards the following
-  mutable std::vector<AlignedBytes> chunks_;
-  mutable std::uint8_t* next_ = nullptr;
-  mutable std::size_t left_ = 0;
-  mutable std::uint64_t chunks_bytes_ = 0;
-  mutable std::uint64_t bytes_ = 0;
-  mutable std::uint64_t records_ = 0;
 };
 
 }  // namespace
