@@ -28,10 +28,20 @@
 #include "unstarve/device/device.h"
 #include "unstarve/ops/gpu/program_recorder.h"
 #include "unstarve/pipeline/device/decode_balance.h"
-#include "unstarve/pipeline/device/device_batch.h"
+#include "unstarve/pipeline/plan/sample_extent.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
+
+// A batch on its way through a device: what the host sends. Borrows all of its memory.
+struct DeviceBatch {
+  std::span<const std::uint64_t> ids;
+  // Device memory: uint8, ids.size() x height x width x 3, followed by room for decoded_bytes(files).
+  std::uint8_t* source;
+  // One entry per sample if a decoder decodes some of them on the device, otherwise empty.
+  std::span<const FileExtent> files{};
+  const std::uint8_t* host = nullptr;  // with files: the batch in host memory, read until the call returns
+};
 
 // Bytes of the decoded images of `files`.
 [[nodiscard]] std::size_t decoded_bytes(std::span<const FileExtent> files);

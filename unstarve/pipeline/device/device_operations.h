@@ -31,7 +31,6 @@
 #include "unstarve/ops/gpu/batch_recorder.h"
 #include "unstarve/ops/gpu/batch_runner.h"
 #include "unstarve/ops/gpu/output.h"
-#include "unstarve/pipeline/device/device_batch.h"
 #include "unstarve/pipeline/device/device_decoder.h"
 #include "unstarve/pipeline/spec/spec.h"
 
