@@ -136,6 +136,7 @@ Rect Decoder::stored_rect(const DecodeRequest& request) const {
   return stored_part(header, request.crop, request.reduction);
 }
 
+// A RowSink receives rows from the top, a few at a time: begin(), then room() and take() in turn.
 bool Decoder::decode(const DecodeRequest& request, RowSink& rows, Image& out) {
   State& state = *state_;
   const Rect rect = stored_rect(request);

@@ -43,6 +43,7 @@ class RandomResizedCrop final : public Operation {
   bool fixed_output() const override { return true; }
   bool resamples() const override { return true; }
   std::uint64_t scratch_bytes(Size input) const override { return resize_scratch_bytes(input, size_, resampling_); }
+  // Since it only resizes what select() returns, a decode step may do it row by row, instead of apply().
   std::optional<ResizeTo> only_resizes(Size) const override { return ResizeTo{size_, resampling_}; }
   void apply(Frame& frame, Random&, Scratch& scratch) const override { resize(frame, size_, resampling_, scratch); }
 

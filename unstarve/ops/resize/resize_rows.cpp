@@ -7,6 +7,7 @@
 
 namespace unstarve {
 
+// The tables have the weights of both passes. `out_` becomes the resized image.
 void ResizeRows::begin(Size stored) {
   const ResizePart part = target_(upright_size(stored, orientation_));
   ResizeTables& tables = scratch_.part<ResizeTables>();
@@ -31,7 +32,7 @@ std::uint8_t* ResizeRows::room(int count, std::ptrdiff_t& stride) {
 void ResizeRows::take(int count) {
   const std::int64_t start = timed_ ? steady_clock().now_ns() : 0;
   ResizeTables& tables = scratch_.part<ResizeTables>();
-  push_rows(tables.strip.data(), stride_, count, tables);
+  push_rows(tables.strip.data(), stride_, count, tables);  // resizes each row, and adds it to the output's rows
   if (tables.lines == stored_.height && orientation_ != 1) {
     Image& upright = scratch_.other_than(Frame(out_->view()));
     turn_upright(*out_, orientation_, upright);

@@ -104,6 +104,7 @@ const std::uint8_t* as_one_run(const Frame& frame) {
 
 Storer::Storer(const StoreFormat& format) : format_(format), map_(make_map(format.normalisation)) {}
 
+// copy_window() carries out the frame's crops, mirrors and changes of colour while it copies.
 void Storer::store(const Frame& frame, void* dst, CacheFetch* prefetch) const {
   CacheFetch nothing;
   CacheFetch& fetch = prefetch ? *prefetch : nothing;

@@ -25,7 +25,7 @@ bool Delivery::may_open() const {
 }
 
 Slot& Delivery::open() {
-  Slot& slot = pool_.acquire();
+  Slot& slot = pool_.acquire();  // a free one: their memory is allocated once
   slot.batch = order_.batch(next_.epoch, next_.batch);
   slot.fill = BatchFill(slot.batch.samples);
   std::fill(slot.arrays.good.begin(), slot.arrays.good.end(), std::uint8_t{1});
@@ -51,6 +51,7 @@ bool Delivery::next_is_ready() const {
   return closed_ || (open_.empty() ? exhausted() : open_.first().fill.complete());
 }
 
+// The pool may have to grow for a consumer that keeps batches.
 void Delivery::request() {
   const bool first = requested_ <= open_.taken();
   bool changed = first;

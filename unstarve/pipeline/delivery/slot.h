@@ -1,6 +1,10 @@
 #pragma once
 // A batch slot: the memory of one batch, which batch it is, how far it is filled, and what the consumer gets of it.
 //
+//   arrays.memory   | pixels of sample 0 | of sample 1 | ...      also labels, ids and more: one value per sample
+//   batch           its epoch and index, and how many samples it has
+//   fill            counts the samples that are not finished, and keeps the first failure
+//
 // Life:    Delivery::open() ── workers fill ── complete_batch() ── consumer borrows ── Delivery::release(), again
 // Threads: as Delivery; `delivered` is written by the worker that completes the batch.
 

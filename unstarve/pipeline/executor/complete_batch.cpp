@@ -66,6 +66,7 @@ void execute(const RepeatStep&, const Run& run, Slot& slot) {
 
 }  // namespace
 
+// Without batch operations, padding and skipped samples there are no batch steps.
 void complete_batch(const Run& run, Slot& slot) {
   slot.delivered.size = run.plan.size_at(slot.batch.epoch);
   slot.delivered.samples = slot.batch.samples;

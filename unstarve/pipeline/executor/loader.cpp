@@ -70,6 +70,13 @@ class ConsumerCall {
 
 }  // namespace
 
+// The parts of a loader:
+//
+//   run        the program of a sample, the order of samples, the opened data; constant
+//   delivery   batch slots, on their way between workers and consumer
+//   executor   threads that execute run_worker() (worker.cpp)
+//   errors     what happens to samples that cannot be made
+//   tuner      changes the number of threads and of prefetched batches during the run
 struct Loader::State {
   State(PlannedRun&& planned, const RunOptions& run_options, Device& device, const Options& options, Clock& clock)
       : run(std::move(planned), run_options, options.start, options.decode, clock),
@@ -141,6 +148,7 @@ Loader::Loader(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, Device
   options.on_device.decodes = options.decode != nullptr;
   const RunOptions run_options{read_topology().usable(), options.consumer, options.epochs, options.grow,
                                options.on_device};
+  // The program (plan/step.h), made by the passes, the order of the samples, and the number of threads and slots.
   PlannedRun planned = plan_run(std::move(spec), std::move(dataset), run_options, options.basis);
   if (options.check_data) unstarve::check_data(planned.plan.spec, *planned.data.dataset, *planned.data.samples);
   state_ = std::make_unique<State>(std::move(planned), run_options, device, options, clock);

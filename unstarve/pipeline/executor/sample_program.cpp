@@ -76,7 +76,7 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
   clock_.emplace(totals, timed);
   if (timed) ++totals.timed_samples;
   current_.file = {};
-  for (StepIndex at = 0, end = last(); at < end;)
+  for (StepIndex at = 0, end = last(); at < end;)  // calls the run() of each step's type, below
     at = std::visit([&](const auto& step) { return run(step, at); }, plan_.steps[at]);
   if (current_.file[0] > 0) {  // left to a device
     clock_->lap(WorkStage::kDecode, 0);
@@ -183,6 +183,7 @@ StepIndex SampleProgram::run(const DecodeStep& step, StepIndex at) {
   return at + 1;
 }
 
+// The decoder writes its rows into `rows`, which resizes them.
 StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
   const DecodePlan how = plan_decode(current_.header, decode_hint(step.decode, current_.selection));
   const bool all = current_.selection.region == Rect{0, 0, current_.header.size.width, current_.header.size.height};

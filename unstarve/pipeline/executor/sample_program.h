@@ -77,7 +77,7 @@ class SampleProgram {
     std::int64_t label = 0;
     ImageHeader header;
     Selection selection;
-    Frame frame;  // borrows from the buffers or a cache
+    Frame frame;  // a window on pixels of the buffers or a cache, with changes that are not carried out yet
     FileExtent file{};
   };
 
@@ -100,7 +100,7 @@ class SampleProgram {
     return buffers_.record.values[static_cast<std::size_t>(plan_.facts.image_field)];
   }
   [[nodiscard]] StepIndex last() const { return static_cast<StepIndex>(plan_.steps.size()) - 1; }
-  // The random numbers of an operation, from the first on.
+  // The random numbers of an operation, from the first on: those of this sample in any run, by any thread.
   [[nodiscard]] Random stream_of(OpIndex op) const {
     return {plan_.spec.order.seed, current_.sample.draw, current_.sample.id, op};
   }

@@ -31,6 +31,9 @@ std::optional<Error> error_of(const Work& work) {
   }
 }
 
+// A claim is some consecutive samples of one batch. Its samples are made one after the other and written into the slot
+// of the batch, whose memory the consumer gets. `timer_` measures a part of the samples; `gate` stops the threads that
+// are too many after a change of their number.
 class Worker {
  public:
   Worker(WorkerShared& shared, int number)
@@ -104,6 +107,8 @@ class Worker {
     return {};
   }
 
+  // try_sample() calls the function below with `sample`. If it throws, the policy throws on, skips the sample, or calls
+  // it again with another one.
   ErrorPolicy::Outcome make(const Claim& claim, std::size_t i, Sample sample, bool timed) {
     return shared_.errors.try_sample(sample, claim.epoch, [&](Sample candidate, bool first) {
       const bool is_read = first && fetch(claim, i, timed);
@@ -111,6 +116,7 @@ class Worker {
     });
   }
 
+  // Sample `index` of the slot has the bytes from index * sample_bytes() on.
   void write(const ErrorPolicy::Outcome& made, Slot& slot, std::size_t index, bool timed) {
     BatchArrays& arrays = slot.arrays;
     arrays.ids[index] = made.id;

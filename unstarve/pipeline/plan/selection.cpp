@@ -11,6 +11,7 @@ Selection select_for(const Operation& operation, Size image, Random& random) {
   return {region, operation.output_size(region.size()), {}};
 }
 
+// Only for an operation that follows the resize and reads a part of its output, such as center_crop.
 bool select_through(const SelectThrough& through, const ImageHeader& header, Selection& selection, Random& random,
                     Scratch& scratch) {
   const auto& [step, operations] = through;

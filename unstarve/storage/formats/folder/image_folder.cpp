@@ -26,6 +26,8 @@ std::string without_trailing_slashes(std::string path) {
 
 }  // namespace
 
+// `listing_` has the names of all files, which are not opened. Sample ids number them by class, then by name:
+// class_begin_[c] is the first id of class c.
 ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
     : root_(without_trailing_slashes(std::move(root))),
       folder_(open_folder(AT_FDCWD, root_, root_)),
@@ -71,6 +73,7 @@ void ImageFolder::fill(std::uint64_t id, std::span<const std::uint8_t> bytes, Re
   record.values[1] = {{}, {}, static_cast<std::int64_t>(class_of(id))};
 }
 
+// Called by a worker for each sample (SampleProgram, ReadStep), or by a thread of the read-ahead.
 void ImageFolder::read(std::uint64_t id, RecordBuffer& record) const {
   std::array<char, PATH_MAX> buffer;
   fill(id, read_image_file(path_of(id, buffer), record.storage), record);
