@@ -25,7 +25,9 @@ class Photos(torch.utils.data.IterableDataset):
         else:
             mine = self.photos[info.id :: info.num_workers]
         for path, label in mine:
-            image = Image.open(path).convert("RGB").resize((96, 96), Image.Resampling.BILINEAR)
+            image = Image.open(path)
+            image.draft("RGB", (192, 192))  # decoded at reduced scale: large images are not a second cause
+            image = image.convert("RGB").resize((96, 96), Image.Resampling.BILINEAR)
             yield torch.from_numpy(np.array(image)).permute(2, 0, 1) / 255, label
 
 
