@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/device/device.h"
+#include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/testing/idle_trainer.h"

@@ -25,6 +25,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/executor/bad_sample.h"
 #include "unstarve/pipeline/order/order.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 
