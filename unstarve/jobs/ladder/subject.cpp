@@ -1,20 +1,14 @@
 #include "unstarve/jobs/ladder/subject.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/line_pipe.h"
 #include "unstarve/jobs/probe/memory_probe.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sources.h"
@@ -65,71 +59,6 @@ class LocalSubject final : public Subject {
   std::vector<StepParts> steps_;
 };
 
-// Holds SIGPIPE back in this thread, so that a write to a pipe without a reader is an error and does not end the
-// process: programs that use this library may not ignore the signal.
-class WithoutPipeSignal {
- public:
-  WithoutPipeSignal() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    pending_before_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
-  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
-  ~WithoutPipeSignal() {
-    const timespec now{};
-    if (!pending_before_) (void)sigtimedwait(&pipe_, nullptr, &now);  // the one that the write has caused, if any
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t pipe_{}, before_{};
-  bool pending_before_ = false;
-};
-
-// Lines over two descriptors.
-class Lines {
- public:
-  Lines(int in, int out) : in_(::fdopen(in, "r")), out_(::fdopen(out, "w")) {
-    if (!in_ || !out_) throw io_error("open", "pipe", errno);
-  }
-  // False at the end.
-  bool read(std::string& line) {
-    line.clear();
-    for (int c = std::getc(in_.get()); c != EOF; c = std::getc(in_.get())) {
-      if (c == '\n') return true;
-      line += static_cast<char>(c);
-    }
-    return false;
-  }
-  // False: no process reads them any more.
-  bool write(const std::string& line) {
-    const WithoutPipeSignal without_signal;
-    return std::fwrite(line.data(), 1, line.size(), out_.get()) == line.size() && std::fputc('\n', out_.get()) != EOF &&
-           std::fflush(out_.get()) == 0;
-  }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Close> in_, out_;
-};
-
-// A pipe, whose ends children do not inherit.
-struct Pipe {
-  Pipe() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw io_error("create", "pipe", errno);
-    reading = FileDescriptor(ends[0]);
-    writing = FileDescriptor(ends[1]);
-  }
-  FileDescriptor reading, writing;
-};
-
 //   request                          answer
 //   {"settings": TEXT, "device": D}  {"memory_bytes": N, "step_s": S}      once, at first
 //   {"run": SECONDS, "steps": N}     the members of Block
@@ -147,7 +76,7 @@ class RemoteSubject final : public Subject {
       process_ =
           std::make_unique<ChildProcess>(std::vector<std::string>{program, kMeasureVerb},
                                          ChildStreams{requests.reading.get(), answers.writing.get()}, &environment);
-      lines_ = std::make_unique<Lines>(answers.reading.release(), requests.writing.release());
+      lines_ = std::make_unique<LinePipe>(answers.reading.release(), requests.writing.release());
     }
     const Json answer = ask({{"settings", to_yaml(settings)}, {"device", target.name}});
     first_ = {answer.at("memory_bytes").get<std::size_t>(), answer.at("step_s").get<double>()};
@@ -189,7 +118,7 @@ class RemoteSubject final : public Subject {
 
   Settings settings_;
   FirstMeasurements first_;
-  std::unique_ptr<Lines> lines_;
+  std::unique_ptr<LinePipe> lines_;
   std::unique_ptr<ChildProcess> process_;  // destroyed first, while its pipes are open
 };
 
@@ -234,7 +163,7 @@ std::unique_ptr<Subject> measure_in_process(const Settings& settings, const Targ
 }
 
 int serve_measurements(int in, int out) {
-  Lines lines(in, out);
+  LinePipe lines(in, out);
   Server server;
   std::string line;
   while (lines.read(line)) {
