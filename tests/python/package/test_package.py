@@ -21,6 +21,7 @@ def test_extras_are_the_versions_that_the_build_uses():
     extras = project["optional-dependencies"]
     assert extras["torch"] == [f"torch=={pinned['torch']}.*"]
     assert extras["parquet"] == [f"pyarrow=={pinned['pyarrow']}.*"]
+    assert extras["infer"] == [f"openvino=={pinned['openvino']}.*", "onnxruntime"]
     assert {"jax", "ray", "s3", "gs", "az"} <= set(extras)
 
 
