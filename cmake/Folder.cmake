@@ -31,13 +31,14 @@ set(UNSTARVE_TEST_ENVIRONMENT OMP_WAIT_POLICY=passive)
 add_library(unstarve_test_main STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
 target_link_libraries(unstarve_test_main PUBLIC unstarve_options Catch2::Catch2)
 
-# unstarve_embed_credentials(SCRIPT OUT): a source file with the text of SCRIPT (storage/remote/credential_helper.h).
-function(unstarve_embed_credentials script out)
+# unstarve_embed(SCRIPT HEADER FUNCTION OUT): a source file with FUNCTION of HEADER, which returns the text of SCRIPT.
+function(unstarve_embed script header function out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
   file(READ ${script} text)
-  set(file ${PROJECT_BINARY_DIR}/generated/credentials_program.cpp)
+  get_filename_component(name ${script} NAME_WE)
+  set(file ${PROJECT_BINARY_DIR}/generated/${name}_text.cpp)
   file(CONFIGURE OUTPUT ${file} @ONLY CONTENT
-    "#include \"unstarve/storage/remote/credential_helper.h\"\n\nstd::string_view unstarve::remote::credentials_program() {\n  return R\"~~~~(@text@)~~~~\";\n}\n")
+    "#include \"@header@\"\n\nstd::string_view @function@() {\n  return R\"~~~~(@text@)~~~~\";\n}\n")
   set(${out} ${file} PARENT_SCOPE)
 endfunction()
 
@@ -60,7 +61,7 @@ endfunction()
 # libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/batch_norm_device_absent.cpp without CUDA;
 # torch/graphs/recorder_absent.cpp without a CUDA package of libtorch; storage/remote/remote_absent.cpp instead
 # of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp and
-# parquet_module.cpp without Arrow. With Arrow, the files that include its headers are a module (cmake/Modules.cmake).
+# parquet_module.cpp without Arrow; infer/engines/openvino_absent.cpp without OpenVINO. With Arrow and OpenVINO, the files that include their headers are modules (cmake/Modules.cmake).
 function(unstarve_folder name)
   cmake_parse_arguments(arg "TORCH;CUDA" "" "USES;LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/unstarve/${name})
@@ -88,7 +89,8 @@ function(unstarve_folder name)
     list(FILTER sources EXCLUDE REGEX "/remote/${without}\\.cpp$")
     list(FILTER tests EXCLUDE REGEX "/remote/${without}(_test)?\\.cpp$")
     if(UNSTARVE_HAS_REMOTE)
-      unstarve_embed_credentials(${dir}/remote/credentials.py credentials_program)
+      unstarve_embed(${dir}/remote/credentials.py unstarve/storage/remote/credential_helper.h
+        unstarve::remote::credentials_program credentials_program)
       list(APPEND sources ${credentials_program})
     else()
       list(APPEND sources ${dir}/remote/remote_absent.cpp)
@@ -110,6 +112,18 @@ function(unstarve_folder name)
       list(APPEND sources ${dir}/formats/parquet/arrow_absent.cpp)
       list(APPEND tests ${dir}/formats/parquet/arrow_absent_test.cpp)
     endif()
+  endif()
+  if(name STREQUAL "infer")
+    unstarve_embed(${dir}/engines/onnxruntime_server.py unstarve/infer/engines/engine_table.h
+      unstarve::onnxruntime_server onnxruntime_server)
+    list(APPEND sources ${onnxruntime_server})
+    set(without "openvino_(engine|absent)")
+    if(UNSTARVE_HAS_OPENVINO)
+      unstarve_add_openvino_module()
+    else()
+      set(without "openvino_(engine|module)")
+    endif()
+    list(FILTER sources EXCLUDE REGEX "/engines/${without}\\.cpp$")
   endif()
   set(has_cuda ${UNSTARVE_HAS_CUDA})
   if(name STREQUAL "torch")
@@ -136,6 +150,9 @@ function(unstarve_folder name)
   endif()
   if(name STREQUAL "storage" AND UNSTARVE_HAS_PARQUET)
     add_dependencies(unstarve_storage unstarve_arrow_module)  # whatever reads data loads it
+  endif()
+  if(name STREQUAL "infer" AND UNSTARVE_HAS_OPENVINO)
+    add_dependencies(unstarve_infer unstarve_openvino_module)
   endif()
   if(arg_TORCH)
     unstarve_link_torch(unstarve_${name})

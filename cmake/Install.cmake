@@ -5,7 +5,7 @@
 #   target_link_libraries(my_program PRIVATE unstarve::unstarve)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/unstarve)
-set(folders core observe codecs device storage ops pipeline ranks train diagnose jobs)
+set(folders core observe codecs device storage ops pipeline ranks train diagnose infer jobs)
 
 add_library(unstarve_library INTERFACE)
 set(exported unstarve_library unstarve_options unstarve_zstd unstarve_webp)

@@ -1,9 +1,10 @@
 # Modules that the program and the Python extension load at run time (unstarve/core/module_loader.h):
 #
-#   libunstarve_torch.so   torch/ and models/ with libtorch
-#   libunstarve_arrow.so   storage/formats/parquet/arrow_*.cpp with Arrow C++
-#   libunstarve_mpi.so     ranks/module.cpp with MPI
-#   libunstarve_cupti.so   diagnose/cupti/module.cpp, which CUDA and NVTX load into programs that watch starts
+#   libunstarve_torch.so      torch/ and models/ with libtorch
+#   libunstarve_arrow.so      storage/formats/parquet/arrow_*.cpp with Arrow C++
+#   libunstarve_openvino.so   infer/engines/openvino_engine.cpp with OpenVINO
+#   libunstarve_mpi.so        ranks/module.cpp with MPI
+#   libunstarve_cupti.so      diagnose/cupti/module.cpp, which CUDA and NVTX load into programs that watch starts
 #
 # They are located by the run path: the top of the build folder, or UNSTARVE_MODULE_FOLDER of an installation. A module contains
 # the parts of core/ that it uses and exports one function (cmake/module.map).
@@ -81,6 +82,17 @@ function(unstarve_add_arrow_module)
   set_source_files_properties(${parquet}/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
   set_source_files_properties(${parquet}/arrow_module.cpp PROPERTIES COMPILE_DEFINITIONS
     "${stamp};UNSTARVE_ARROW_VERSION=\"${UNSTARVE_ARROW_VERSION}\";UNSTARVE_ARROW_LIBRARY=\"${UNSTARVE_ARROW_LIBRARY}\";UNSTARVE_PARQUET_LIBRARY=\"${UNSTARVE_PARQUET_LIBRARY}\"")
+endfunction()
+
+function(unstarve_add_openvino_module)
+  set(engines ${PROJECT_SOURCE_DIR}/unstarve/infer/engines)
+  unstarve_module_stamp(stamp unstarve/infer/engines/openvino_module.h)
+  unstarve_module(openvino ${UNSTARVE_OPENVINO_FOLDER}/libs ${engines}/openvino_engine.cpp ${engines}/module.cpp)
+  target_include_directories(unstarve_openvino_module SYSTEM PRIVATE ${UNSTARVE_OPENVINO_FOLDER}/include)
+  target_link_libraries(unstarve_openvino_module PRIVATE unstarve_core unstarve_libopenvino)
+  set_source_files_properties(${engines}/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
+  set_source_files_properties(${engines}/openvino_module.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_DEFINITIONS
+    "${stamp};UNSTARVE_OPENVINO_VERSION=\"${UNSTARVE_OPENVINO_VERSION}\";UNSTARVE_OPENVINO_LIBRARY=\"${UNSTARVE_OPENVINO_LIBRARY}\";UNSTARVE_OPENVINO_TBB=\"${UNSTARVE_OPENVINO_TBB}\"")
 endfunction()
 
 # The folders torch and train exist when this is called.

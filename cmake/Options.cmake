@@ -173,7 +173,7 @@ endif()
 # All machines round in the same way: a product and a sum are rounded separately. Compilers for 64-bit ARM and kernels
 # for AVX2 would otherwise use a fused instruction.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
-if(UNSTARVE_HAS_PYTHON OR UNSTARVE_HAS_TORCH OR UNSTARVE_HAS_PARQUET)
+if(UNSTARVE_HAS_PYTHON OR UNSTARVE_HAS_TORCH OR UNSTARVE_HAS_PARQUET OR UNSTARVE_HAS_OPENVINO)
   # Shared modules are linked from the static libraries. Without semantic interposition, functions can still be inlined.
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-semantic-interposition>)

@@ -1,0 +1,140 @@
+#include "unstarve/infer/engines/choose_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "unstarve/core/clock.h"
+
+namespace unstarve {
+namespace {
+
+// A measurement of settings; shorter ones measure the scheduler of the OS.
+constexpr double kSettingsSeconds = 0.5;
+// A larger batch that computes less than this share more is not worth its memory, nor are others.
+constexpr double kWorthwhile = 0.02;
+
+void fill_with_noise(EngineProcess& engine) {
+  std::minstd_rand numbers(1);
+  std::uniform_real_distribution<float> pixels(-2, 2);
+  for (int request = 0; request < engine.requests(); ++request)
+    for (float& value : engine.input(request)) value = pixels(numbers);
+}
+
+double quantile(std::vector<double>& values, double share) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// Tries the settings of one engine.
+class SettingsSearch {
+ public:
+  SettingsSearch(const EngineSearch& search, EngineProcess& engine, std::vector<std::int64_t> shape, double end_s)
+      : search_(search), engine_(engine), shape_(std::move(shape)), end_s_(end_s) {}
+
+  EngineRate best() {
+    const int fixed = fixed_batch(engine_.model());
+    if (fixed > 0 && search_.batch > 0 && fixed != search_.batch)
+      throw Error(ErrorKind::kArgument, fmt::format("batch: found {}; expected {}, the first dimension of the model's "
+                                                    "input",
+                                                    search_.batch, fixed));
+    const int only = fixed > 0 ? fixed : search_.batch;
+    EngineRate best = best_streams(only > 0 ? only : 1);
+    for (int batch = 8; only == 0 && batch <= search_.most_batch && seconds_now() < end_s_; batch *= 2) {
+      const EngineRate larger = best_streams(batch);
+      if (larger.samples_per_s < best.samples_per_s * (1 + kWorthwhile)) break;
+      best = larger;
+    }
+    return best;
+  }
+
+  void compile(const EngineSettings& settings) { engine_.compile(settings, shape_, requests_of(settings)); }
+
+ private:
+  // One stream with all threads, or a stream per thread.
+  EngineRate best_streams(int batch) {
+    EngineRate best = measure({1, search_.threads, batch});
+    if (search_.threads > 1 && seconds_now() < end_s_)
+      if (const EngineRate other = measure({search_.threads, search_.threads, batch});
+          other.samples_per_s > best.samples_per_s)
+        best = other;
+    return best;
+  }
+  EngineRate measure(const EngineSettings& settings) {
+    compile(settings);
+    return measure_engine(engine_, settings, kSettingsSeconds);
+  }
+
+  const EngineSearch& search_;
+  EngineProcess& engine_;
+  std::vector<std::int64_t> shape_;
+  double end_s_;
+};
+
+}  // namespace
+
+int fixed_batch(const ModelFacts& model) {
+  const auto& shape = model.inputs.at(0).shape;
+  return !shape.empty() && shape[0] > 0 ? static_cast<int>(shape[0]) : 0;
+}
+
+EngineRate measure_engine(EngineProcess& engine, const EngineSettings& settings, double seconds) {
+  fill_with_noise(engine);
+  const int requests = engine.requests();
+  std::vector<double> started(static_cast<std::size_t>(requests)), batches_ms;
+  const auto start = [&](int request) {
+    started[static_cast<std::size_t>(request)] = seconds_now();
+    engine.start(request);
+  };
+  for (int request = 0; request < requests; ++request) start(request);
+  for (int request = 0; request < requests; ++request) (void)engine.wait(request);
+  const double begin = seconds_now();
+  for (int request = 0; request < requests; ++request) start(request);
+  for (int next = 0;; next = (next + 1) % requests) {
+    (void)engine.wait(next);
+    const double now = seconds_now();
+    batches_ms.push_back(1e3 * (now - started[static_cast<std::size_t>(next)]));
+    if (now - begin >= seconds && batches_ms.size() >= static_cast<std::size_t>(requests)) break;
+    start(next);
+  }
+  const double elapsed = seconds_now() - begin;
+  const std::size_t batches = batches_ms.size();
+  EngineRate rate{settings, static_cast<double>(batches) * settings.batch / elapsed, quantile(batches_ms, 0.5),
+                  quantile(batches_ms, 0.99)};
+  for (int request = 0; request < requests; ++request) (void)engine.wait(request);
+  return rate;
+}
+
+EngineChoice choose_engine(const EngineSearch& search) {
+  EngineChoice choice;
+  const double begin = seconds_now(), share = search.seconds / static_cast<double>(search.engines.size());
+  for (std::size_t i = 0; i < search.engines.size(); ++i) {
+    const EngineCommand& command = search.engines[i];
+    bool checks_model = false;
+    try {
+      auto engine = std::make_unique<EngineProcess>(command, search.model);
+      checks_model = true;
+      std::vector<std::int64_t> shape = search.shape(engine->model());
+      checks_model = false;
+      SettingsSearch settings(search, *engine, std::move(shape), begin + share * static_cast<double>(i + 1));
+      const EngineRate rate = settings.best();
+      if (rate.samples_per_s <= choice.best.samples_per_s) continue;
+      settings.compile(rate.settings);
+      choice.best = rate;
+      choice.engine = std::move(engine);
+    } catch (const Error& error) {
+      if (search.engines.size() == 1 || checks_model || error.kind() == ErrorKind::kArgument) throw;
+      choice.left_out.push_back({command.name, error.what()});
+    }
+  }
+  if (choice.engine) return choice;
+  std::string reasons;
+  for (const LeftOutEngine& each : choice.left_out) reasons += (reasons.empty() ? "" : "\n") + each.reason;
+  throw Error(ErrorKind::kInput, reasons);
+}
+
+}  // namespace unstarve

@@ -1,0 +1,131 @@
+#include "unstarve/infer/engines/engine_process.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "unstarve/core/child_process.h"
+#include "unstarve/core/line_pipe.h"
+#include "unstarve/infer/engines/engine_memory.h"
+
+namespace unstarve {
+namespace {
+
+using EngineJson = nlohmann::json;
+
+ErrorKind kind_named(const std::string& name) {
+  for (int kind = 0; kind < static_cast<int>(ErrorKind::kInternal); ++kind)
+    if (name == to_string(static_cast<ErrorKind>(kind))) return static_cast<ErrorKind>(kind);
+  return ErrorKind::kInternal;
+}
+
+std::vector<TensorFacts> tensors_from(const EngineJson& list) {
+  std::vector<TensorFacts> tensors;
+  for (const EngineJson& each : list)
+    tensors.push_back({each.at("name").get<std::string>(), each.at("type").get<std::string>(),
+                       each.at("shape").get<std::vector<std::int64_t>>()});
+  return tensors;
+}
+
+// "signal 11 (SIGSEGV)", "exit code 1"; `status` as ChildProcess::wait().
+std::string end_of(int status) {
+  if (status <= 128) return fmt::format("exit code {}", status);
+  const char* const name = ::sigabbrev_np(status - 128);
+  return fmt::format("signal {} ({})", status - 128, name == nullptr ? "unknown" : std::string("SIG") + name);
+}
+
+}  // namespace
+
+struct EngineProcess::State {
+  std::string name;
+  ModelFacts model;
+  CompiledFacts compiled;
+  FileDescriptor file = make_engine_file();  // inherited by the process
+  std::optional<EngineMemory> memory;
+  std::vector<bool> done;  // by request
+  std::unique_ptr<LinePipe> lines;
+  std::unique_ptr<ChildProcess> process;  // destroyed first, while its pipes are open
+
+  [[noreturn]] void ended() {
+    throw EngineCrash(ErrorKind::kInternal, fmt::format("engine {}: its process ended by {}; expected an answer", name,
+                                                        end_of(process->wait())));
+  }
+
+  void send(const EngineJson& request) {
+    if (!lines->write(request.dump())) ended();
+  }
+
+  EngineJson receive() {
+    std::string line;
+    if (!lines->read(line)) ended();
+    EngineJson answer;
+    try {
+      answer = EngineJson::parse(line);
+    } catch (const EngineJson::exception& error) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("engine {}: found {}; expected an answer in JSON", name, error.what()));
+    }
+    if (answer.contains("error"))
+      throw Error(kind_named(answer.value("kind", "")), answer.at("error").get<std::string>());
+    return answer;
+  }
+
+  EngineJson ask(const EngineJson& request) {
+    send(request);
+    return receive();
+  }
+};
+
+EngineProcess::EngineProcess(EngineCommand engine, const std::filesystem::path& model)
+    : state_(std::make_unique<State>()) {
+  state_->name = std::move(engine.name);
+  {
+    Pipe requests, answers;
+    state_->process =
+        std::make_unique<ChildProcess>(engine.command, ChildStreams{requests.reading.get(), answers.writing.get()});
+    state_->lines = std::make_unique<LinePipe>(answers.reading.release(), requests.writing.release());
+  }
+  const EngineJson answer = state_->ask({{"load", model.string()}});
+  state_->model = {answer.at("version").get<std::string>(), tensors_from(answer.at("inputs")),
+                   tensors_from(answer.at("outputs"))};
+}
+
+EngineProcess::~EngineProcess() = default;
+
+const std::string& EngineProcess::name() const { return state_->name; }
+const ModelFacts& EngineProcess::model() const { return state_->model; }
+const CompiledFacts& EngineProcess::compiled() const { return state_->compiled; }
+int EngineProcess::requests() const { return static_cast<int>(state_->done.size()); }
+
+void EngineProcess::compile(const EngineSettings& settings, std::span<const std::int64_t> shape, int requests) {
+  std::vector<std::int64_t> batch{settings.batch};
+  batch.insert(batch.end(), shape.begin(), shape.end());
+  const EngineJson answer =
+      state_->ask({{"streams", settings.streams}, {"threads", settings.threads}, {"shape", batch}});
+  state_->compiled = {answer.at("output_shape").get<std::vector<std::int64_t>>(),
+                      answer.at("precision").get<std::string>(),
+                      answer.at("kernels").get<std::map<std::string, int>>()};
+  state_->memory.emplace(state_->file.get(),
+                         EngineMemoryLayout{values_of(batch), values_of(state_->compiled.output_shape), requests});
+  (void)state_->ask({{"memory", state_->file.get()}, {"requests", requests}});
+  state_->done.assign(static_cast<std::size_t>(requests), false);
+}
+
+std::span<float> EngineProcess::input(int request) { return state_->memory->input(request); }
+
+void EngineProcess::start(int request) {
+  state_->done.at(static_cast<std::size_t>(request)) = false;
+  state_->send({{"run", request}});
+}
+
+std::span<const float> EngineProcess::wait(int request) {
+  while (!state_->done.at(static_cast<std::size_t>(request)))
+    state_->done.at(state_->receive().at("done").get<std::size_t>()) = true;
+  return state_->memory->output(request);
+}
+
+}  // namespace unstarve

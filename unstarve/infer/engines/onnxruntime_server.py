@@ -1,0 +1,111 @@
+"""The process of the engine onnxruntime: python -c THIS. engine_process.h has the requests and answers.
+
+One session computes all streams: each stream is a thread that calls session.run(), which releases the interpreter lock.
+"""
+
+import json
+import mmap
+import os
+import queue
+import signal
+import sys
+import threading
+
+TYPES = {"float": "float32", "double": "float64", "float16": "float16", "bfloat16": "bfloat16"}
+
+
+def facts(ports):
+    return [{"name": port.name, "type": TYPES.get(port.type[7:-1], port.type[7:-1]),
+             "shape": [side if isinstance(side, int) else -1 for side in port.shape]} for port in ports]
+
+
+class Server:
+    def __init__(self, answers):
+        self.answers, self.lock = answers, threading.Lock()
+        self.path, self.session, self.waiting, self.threads = None, None, queue.SimpleQueue(), []
+
+    def write(self, answer):
+        with self.lock:
+            print(json.dumps(answer), file=self.answers, flush=True)
+
+    def open(self, threads, optimise):
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        # Threads that wait in a loop would take the cores of the loader.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if not optimise:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return onnxruntime.InferenceSession(self.path, options, providers=["CPUExecutionProvider"])
+
+    def load(self, request):
+        import onnxruntime
+        self.path = request["load"]
+        session = self.open(1, optimise=False)
+        return {"version": onnxruntime.__version__, "inputs": facts(session.get_inputs()),
+                "outputs": facts(session.get_outputs())}
+
+    def compile(self, request):
+        import numpy
+        self.session = self.open(max(1, request["threads"] // request["streams"]), optimise=True)
+        self.input, self.output = self.session.get_inputs()[0].name, self.session.get_outputs()[0].name
+        self.shape = request["shape"]
+        sample = numpy.zeros(self.shape, numpy.float32)
+        self.output_shape = list(self.session.run([self.output], {self.input: sample})[0].shape)
+        while len(self.threads) < request["streams"]:
+            self.threads.append(threading.Thread(target=self.work, daemon=True))
+            self.threads[-1].start()
+        return {"output_shape": self.output_shape, "precision": "", "kernels": {}}
+
+    def bind(self, request):
+        import numpy
+        inputs, outputs = (int(numpy.prod(shape)) for shape in (self.shape, self.output_shape))
+        memory = mmap.mmap(request["memory"], 4 * (inputs + outputs) * request["requests"])
+        rows = numpy.frombuffer(memory, numpy.float32).reshape(request["requests"], inputs + outputs)
+        self.inputs = [row[:inputs].reshape(self.shape) for row in rows]
+        self.outputs = [row[inputs:].reshape(self.output_shape) for row in rows]
+        return {}
+
+    def work(self):
+        while True:
+            request = self.waiting.get()
+            try:
+                self.outputs[request][...] = self.session.run([self.output], {self.input: self.inputs[request]})[0]
+                self.write({"done": request})
+            except Exception as error:  # any error of the engine is an answer
+                self.write(failure(f"run {self.path}", error))
+
+    def answer(self, request):
+        if "run" in request:
+            self.waiting.put(request["run"])
+        elif "load" in request:
+            self.write(self.load(request))
+        elif "shape" in request:
+            self.write(self.compile(request))
+        else:
+            self.write(self.bind(request))
+
+
+def failure(what, error):
+    return {"error": f"engine onnxruntime: {what}: " + " ".join(str(error).split()), "kind": "input"}
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent stops in order, and closes the input
+    server = Server(os.fdopen(os.dup(1), "w"))
+    os.dup2(2, 1)  # libraries may print
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            server.answer(request)
+        except ImportError as error:
+            server.write({"error": f"engine onnxruntime: {error} in {sys.executable}; expected onnxruntime and numpy. "
+                                   "Run: pip install 'unstarve[infer]'   (in a source tree: make setup)",
+                          "kind": "missing"})
+        except Exception as error:
+            server.write(failure(("load " if "load" in request else "compile ") + str(server.path), error))
+    os._exit(0)  # without waiting for threads that compute
+
+
+main()
