@@ -13,7 +13,7 @@ namespace unstarve {
 namespace {
 
 // A measurement of settings; shorter ones measure the scheduler of the OS.
-constexpr double kSettingsSeconds = 0.5;
+constexpr double kSettingsSeconds = 0.3;
 // A larger batch that computes less than this share more is not worth its memory, nor are others.
 constexpr double kWorthwhile = 0.02;
 

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,6 +32,18 @@ std::vector<TensorFacts> tensors_from(const EngineJson& list) {
   return tensors;
 }
 
+// The last line of a file that is not blank; "": none.
+std::string last_line_of(std::FILE* file) {
+  std::rewind(file);
+  std::string line, last;
+  for (int c = std::getc(file); c != EOF; c = std::getc(file)) {
+    if (c != '\n') line += static_cast<char>(c);
+    if (c != '\n' || line.find_first_not_of(" \t") == std::string::npos) continue;
+    last = std::exchange(line, {});
+  }
+  return last;
+}
+
 // "signal 11 (SIGSEGV)", "exit code 1"; `status` as ChildProcess::wait().
 std::string end_of(int status) {
   if (status <= 128) return fmt::format("exit code {}", status);
@@ -41,18 +54,25 @@ std::string end_of(int status) {
 }  // namespace
 
 struct EngineProcess::State {
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
   std::string name;
   ModelFacts model;
   CompiledFacts compiled;
   FileDescriptor file = make_engine_file();  // inherited by the process
   std::optional<EngineMemory> memory;
   std::vector<bool> done;  // by request
+  // What the libraries of the engine print, which is shown if the process ends.
+  std::unique_ptr<std::FILE, CloseFile> errors{std::tmpfile()};
   std::unique_ptr<LinePipe> lines;
   std::unique_ptr<ChildProcess> process;  // destroyed first, while its pipes are open
 
   [[noreturn]] void ended() {
-    throw EngineCrash(ErrorKind::kInternal, fmt::format("engine {}: its process ended by {}; expected an answer", name,
-                                                        end_of(process->wait())));
+    const std::string end = end_of(process->wait()), last = last_line_of(errors.get());
+    throw EngineCrash(ErrorKind::kInternal, fmt::format("engine {}: its process ended by {}{}; expected an answer",
+                                                        name, end, last.empty() ? "" : " after \"" + last + "\""));
   }
 
   void send(const EngineJson& request) {
@@ -83,10 +103,11 @@ struct EngineProcess::State {
 EngineProcess::EngineProcess(EngineCommand engine, const std::filesystem::path& model)
     : state_(std::make_unique<State>()) {
   state_->name = std::move(engine.name);
+  if (!state_->errors) throw io_error("create", "temporary file", errno);
   {
     Pipe requests, answers;
-    state_->process =
-        std::make_unique<ChildProcess>(engine.command, ChildStreams{requests.reading.get(), answers.writing.get()});
+    state_->process = std::make_unique<ChildProcess>(
+        engine.command, ChildStreams{requests.reading.get(), answers.writing.get(), fileno(state_->errors.get())});
     state_->lines = std::make_unique<LinePipe>(answers.reading.release(), requests.writing.release());
   }
   const EngineJson answer = state_->ask({{"load", model.string()}});

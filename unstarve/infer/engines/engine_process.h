@@ -34,7 +34,8 @@ struct EngineCommand {
   std::vector<std::string> command;
 };
 
-// Error(kInternal): the process of an engine ended. The message has the signal or the exit code.
+// Error(kInternal): the process of an engine ended. The message has the signal or the exit code, and the last line that
+// the process printed to standard error.
 class EngineCrash : public Error {
  public:
   using Error::Error;

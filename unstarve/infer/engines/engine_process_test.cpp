@@ -79,6 +79,8 @@ TEST_CASE("a crash of an engine is an error with its name and its signal") {
                                                                                      {"KILL", "signal 9 (SIGKILL)"}})
     CHECK(message_of_run("kill -" + signal + " $$") ==
           "engine bad: its process ended by " + text + "; expected an answer");
+  CHECK(message_of_run("echo one >&2; echo broken >&2; exit 3") ==
+        "engine bad: its process ended by exit code 3 after \"broken\"; expected an answer");
   CHECK(message_of_run("exit 3") == "engine bad: its process ended by exit code 3; expected an answer");
   CHECK_THROWS_AS(EngineProcess({"gone", {"/bin/sh", "-c", "kill -SEGV $$"}}, "m.onnx"), EngineCrash);
 }

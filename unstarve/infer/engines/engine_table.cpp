@@ -8,7 +8,7 @@ namespace unstarve {
 
 std::vector<EngineCommand> engine_commands(const std::string& program) {
   return {{"openvino", {program, kEngineVerb, "openvino"}},
-          {"onnxruntime", {python_interpreter().string(), "-c", std::string(onnxruntime_server())}}};
+          {"onnxruntime", {python_interpreter().string(), "-P", "-c", std::string(onnxruntime_server())}}};
 }
 
 std::vector<EngineCommand> engines_named(const std::string& name, const std::string& program) {

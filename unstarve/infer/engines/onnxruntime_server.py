@@ -1,4 +1,4 @@
-"""The process of the engine onnxruntime: python -c THIS. engine_process.h has the requests and answers.
+"""The process of the engine onnxruntime: python -P -c THIS. engine_process.h has the requests and answers.
 
 One session computes all streams: each stream is a thread that calls session.run(), which releases the interpreter lock.
 """
