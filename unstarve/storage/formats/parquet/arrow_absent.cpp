@@ -3,6 +3,7 @@
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
+#include "unstarve/storage/formats/parquet/table_writer.h"
 
 namespace unstarve {
 namespace {
@@ -30,6 +31,10 @@ std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<s
 }
 
 std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<std::string>&, std::size_t) {
+  throw missing("write Parquet", "write Parquet");
+}
+
+std::unique_ptr<TableWriter> make_table_writer(ByteSink&, const std::vector<TableField>&) {
   throw missing("write Parquet", "write Parquet");
 }
 

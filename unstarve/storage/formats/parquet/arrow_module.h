@@ -19,6 +19,7 @@
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/record_writer.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
+#include "unstarve/storage/formats/parquet/table_writer.h"
 
 namespace unstarve {
 
@@ -36,6 +37,7 @@ struct ArrowModule {
                                                  const std::string& label);
   std::unique_ptr<RecordWriter> (*make_writer)(ByteSink& sink, const std::vector<std::string>& classes,
                                                std::size_t group_rows);
+  std::unique_ptr<TableWriter> (*make_table)(ByteSink& sink, const std::vector<TableField>& fields);
   std::string (*version)();  // of Arrow: "26.0.1"
 };
 
@@ -49,6 +51,7 @@ struct ArrowModule {
                                                                 const std::string& label);
 [[nodiscard]] std::unique_ptr<RecordWriter> make_arrow_writer(ByteSink& sink, const std::vector<std::string>& classes,
                                                               std::size_t group_rows);
+[[nodiscard]] std::unique_ptr<TableWriter> make_arrow_table(ByteSink& sink, const std::vector<TableField>& fields);
 [[nodiscard]] std::string linked_arrow_version();
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// ParquetWriter based on Arrow C++.
+// ParquetWriter and TableWriter based on Arrow C++.
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/util/key_value_metadata.h>
@@ -81,11 +81,23 @@ std::shared_ptr<arrow::KeyValueMetadata> make_metadata(const std::vector<std::st
 
 parquet::ByteArray as_bytes(std::string_view text) { return parquet::ByteArray(text); }
 
+// Translates exceptions of Arrow to the exception of the sink, if any, or to an Error.
+template <class Call>
+void guarded(SinkStream& stream, const Call& call) {
+  try {
+    call();
+  } catch (const parquet::ParquetException& error) {
+    stream.abandon();
+    if (stream.failure()) std::rethrow_exception(stream.failure());
+    throw Error(ErrorKind::kInput, std::string("write Parquet: ") + error.what());
+  }
+}
+
 class ParquetWriter final : public RecordWriter {
  public:
   ParquetWriter(ByteSink& sink, const std::vector<std::string>& classes, std::size_t group_rows)
       : classes_(classes.size()), group_rows_(group_rows), stream_(std::make_shared<SinkStream>(sink)) {
-    guarded([&] {
+    guarded(*stream_, [&] {
       writer_ = parquet::ParquetFileWriter::Open(stream_, make_schema(), make_properties(), make_metadata(classes));
     });
   }
@@ -106,7 +118,7 @@ class ParquetWriter final : public RecordWriter {
 
   void finish() override {
     if (!rows_.empty()) write_group();
-    guarded([&] { writer_->Close(); });
+    guarded(*stream_, [&] { writer_->Close(); });
   }
 
  private:
@@ -116,20 +128,8 @@ class ParquetWriter final : public RecordWriter {
     std::int64_t label;
   };
 
-  // Translates exceptions of Arrow to the exception of the sink, if any, or to an Error.
-  template <class Call>
-  void guarded(const Call& call) {
-    try {
-      call();
-    } catch (const parquet::ParquetException& error) {
-      stream_->abandon();
-      if (stream_->failure()) std::rethrow_exception(stream_->failure());
-      throw Error(ErrorKind::kInput, std::string("write Parquet: ") + error.what());
-    }
-  }
-
   void write_group() {
-    guarded([&] {
+    guarded(*stream_, [&] {
       parquet::RowGroupWriter* const group = writer_->AppendRowGroup();
       write_images(*group);
       write_keys(*group);
@@ -179,7 +179,75 @@ class ParquetWriter final : public RecordWriter {
   std::vector<Row> rows_;
 };
 
+parquet::schema::NodePtr node_of(const TableField& field) {
+  using parquet::Type, parquet::schema::PrimitiveNode;
+  const auto repetition = field.nullable ? parquet::Repetition::OPTIONAL : parquet::Repetition::REQUIRED;
+  if (std::holds_alternative<std::vector<std::string>>(field.type))
+    return PrimitiveNode::Make(field.name, repetition, parquet::LogicalType::String(), Type::BYTE_ARRAY);
+  const bool whole = std::holds_alternative<std::vector<std::int64_t>>(field.type);
+  return PrimitiveNode::Make(field.name, repetition, whole ? Type::INT64 : Type::FLOAT);
+}
+
+class ArrowTable final : public TableWriter {
+ public:
+  ArrowTable(ByteSink& sink, const std::vector<TableField>& fields) : stream_(std::make_shared<SinkStream>(sink)) {
+    parquet::schema::NodeVector nodes;
+    for (const TableField& field : fields) nodes.push_back(node_of(field));
+    using parquet::schema::GroupNode;
+    const auto schema =
+        std::static_pointer_cast<GroupNode>(GroupNode::Make("schema", parquet::Repetition::REQUIRED, nodes));
+    const auto properties = parquet::WriterProperties::Builder().created_by("unstarve")->build();
+    guarded(*stream_, [&] { writer_ = parquet::ParquetFileWriter::Open(stream_, schema, properties); });
+  }
+  ~ArrowTable() override { stream_->abandon(); }
+  ArrowTable(const ArrowTable&) = delete;
+  ArrowTable& operator=(const ArrowTable&) = delete;
+
+  void write(const std::vector<TableColumn>& columns) override {
+    guarded(*stream_, [&] {
+      parquet::RowGroupWriter* const group = writer_->AppendRowGroup();
+      for (const TableColumn& column : columns)
+        std::visit([&](const auto& values) { write_column(*group->NextColumn(), values); }, column);
+      group->Close();
+    });
+  }
+  void finish() override {
+    guarded(*stream_, [&] { writer_->Close(); });
+  }
+
+ private:
+  static void write_column(parquet::ColumnWriter& writer, const std::vector<std::int64_t>& values) {
+    auto& column = static_cast<parquet::Int64Writer&>(writer);
+    const std::int16_t present = column.descr()->max_definition_level();
+    for (const std::int64_t& value : values) {
+      const std::int16_t level = value < 0 ? std::int16_t{0} : present;
+      column.WriteBatch(1, &level, nullptr, &value);
+    }
+    column.Close();
+  }
+  static void write_column(parquet::ColumnWriter& writer, const std::vector<float>& values) {
+    auto& column = static_cast<parquet::FloatWriter&>(writer);
+    column.WriteBatch(static_cast<std::int64_t>(values.size()), nullptr, nullptr, values.data());
+    column.Close();
+  }
+  static void write_column(parquet::ColumnWriter& writer, const std::vector<std::string>& values) {
+    auto& column = static_cast<parquet::ByteArrayWriter&>(writer);
+    for (const std::string& value : values) {
+      const parquet::ByteArray bytes = as_bytes(value);
+      column.WriteBatch(1, nullptr, nullptr, &bytes);
+    }
+    column.Close();
+  }
+
+  std::shared_ptr<SinkStream> stream_;
+  std::unique_ptr<parquet::ParquetFileWriter> writer_;
+};
+
 }  // namespace
+
+std::unique_ptr<TableWriter> make_arrow_table(ByteSink& sink, const std::vector<TableField>& fields) {
+  return std::make_unique<ArrowTable>(sink, fields);
+}
 
 std::unique_ptr<RecordWriter> make_arrow_writer(ByteSink& sink, const std::vector<std::string>& classes,
                                                 std::size_t group_rows) {

@@ -27,6 +27,10 @@ std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vec
   return arrow_module("write Parquet").make_writer(sink, classes, group_rows);
 }
 
+std::unique_ptr<TableWriter> make_table_writer(ByteSink& sink, const std::vector<TableField>& fields) {
+  return arrow_module("write Parquet").make_table(sink, fields);
+}
+
 ArrowFacts arrow_facts() {
   try {
     return {.in_build = true, .version = arrow_module("read Parquet").version(), .problem = ""};
