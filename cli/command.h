@@ -89,6 +89,7 @@ struct Command {
 [[nodiscard]] Command train_command();
 [[nodiscard]] Command lr_find_command();
 [[nodiscard]] Command batch_find_command();
+[[nodiscard]] Command infer_command();
 [[nodiscard]] Command inspect_command();
 [[nodiscard]] Command explain_command();
 [[nodiscard]] Command pack_command();

@@ -21,6 +21,7 @@
 #include "unknown_name.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
+#include "unstarve/infer/engines/engine_process.h"
 #include "unstarve/jobs/ladder/subject.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/ranks/ranks.h"
@@ -186,6 +187,13 @@ int parse(int argc, char** argv, const Use& use) {
   }
 }
 
+// The standard output under another descriptor; what libraries print to it, for example with ONEDNN_VERBOSE, goes to
+// standard error. -1: failed.
+int own_output() {
+  const int output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  return output >= 0 && ::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 ? output : -1;
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv, Start start) {
@@ -195,10 +203,12 @@ int run_program(int argc, char** argv, Start start) {
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   if (argc == 2 && std::string_view(argv[1]) == kMeasureVerb) {
-    // Libraries may print to the standard output, for example with ONEDNN_VERBOSE.
-    const int answers = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    if (answers < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return kCheckFailed;
-    return serve_measurements(STDIN_FILENO, answers);
+    const int answers = own_output();
+    return answers < 0 ? kCheckFailed : serve_measurements(STDIN_FILENO, answers);
+  }
+  if (argc == 3 && std::string_view(argv[1]) == kEngineVerb) {
+    const int answers = own_output();
+    return answers < 0 ? kCheckFailed : serve_engine(argv[2], STDIN_FILENO, answers);
   }
   return parse(argc, argv, [&](const Command& command, const Arguments& arguments, const std::string& command_line) {
     const auto host = start == Start::kApplyHostSettings ? host_settings_of(command, arguments) : std::nullopt;

@@ -1,0 +1,386 @@
+#include "unstarve/jobs/inference/infer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "unstarve/core/clock.h"
+#include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/device/device.h"
+#include "unstarve/infer/engines/engine_table.h"
+#include "unstarve/jobs/inference/prediction_output.h"
+#include "unstarve/jobs/inference/prediction_part.h"
+#include "unstarve/jobs/prepare/digest.h"
+#include "unstarve/jobs/settings/settings.h"
+#include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/order/sample_set.h"
+#include "unstarve/pipeline/order/sources.h"
+#include "unstarve/pipeline/spec/spec_yaml.h"
+#include "unstarve/storage/dataset/notice.h"
+
+namespace unstarve {
+namespace {
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::vector<std::string> sides;
+  for (const std::int64_t side : shape) sides.push_back(side < 0 ? "?" : std::to_string(side));
+  return fmt::format("{}", fmt::join(sides, " x "));
+}
+
+void check_model_file(const std::filesystem::path& model) {
+  if (model.extension() != ".onnx")
+    throw Error(ErrorKind::kArgument, fmt::format("infer {}: found the extension \"{}\"; expected an ONNX file (.onnx)",
+                                                  model.string(), model.extension().string()));
+  if (::access(model.c_str(), R_OK) != 0) throw io_error("open", model.string(), errno);
+  if (std::filesystem::is_directory(model)) throw io_error("open", model.string(), EISDIR);
+}
+
+// The shape of a sample: 3 x height x width.
+std::vector<std::int64_t> sample_shape(const InferOptions& options, const ModelFacts& model) {
+  const std::string name = options.model.string();
+  const auto fail = [&](const std::string& text) {
+    throw Error(ErrorKind::kInput, fmt::format("infer {}: {}", name, text));
+  };
+  if (model.inputs.size() != 1) fail(fmt::format("found {} inputs; expected one, the images", model.inputs.size()));
+  if (model.outputs.empty()) fail("found no output; expected one, the classes");
+  const TensorFacts& input = model.inputs[0];
+  if (input.type != "float32") fail(fmt::format("input {} is {}; expected float32", input.name, input.type));
+  const auto& shape = input.shape;
+  if (shape.size() != 4 || (shape[1] != kChannels && shape[1] != -1))
+    fail(fmt::format("input {} is {}; expected images: batch x 3 x height x width", input.name, shape_text(shape)));
+  std::vector<std::int64_t> sample{kChannels};
+  for (const std::int64_t side : {shape[2], shape[3]}) {
+    if (side < 0 && options.image_size == 0)
+      fail(fmt::format("input {} is {}, without a size of the images; expected one. Pass --image-size", input.name,
+                       shape_text(shape)));
+    if (side >= 0 && options.image_size > 0 && side != options.image_size)
+      fail(fmt::format("--image-size {}: input {} is {}; expected its size", options.image_size, input.name,
+                       shape_text(shape)));
+    sample.push_back(side < 0 ? options.image_size : side);
+  }
+  if (sample[1] != sample[2])
+    fail(fmt::format("input {} is {}; expected square images", input.name, shape_text(shape)));
+  return sample;
+}
+
+std::size_t classes_of(const InferOptions& options, const CompiledFacts& compiled, int batch) {
+  const auto& shape = compiled.output_shape;
+  const std::size_t values = values_of(shape);
+  if (shape.empty() || shape[0] != batch || values / static_cast<std::size_t>(batch) < 2)
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("infer {}: the first output is {} for a batch of {}; expected batch x classes, at least two",
+                    options.model.string(), shape_text(shape), batch));
+  return values / static_cast<std::size_t>(batch);
+}
+
+// Whether labels are classes of the model.
+bool labels_fit(const InferOptions& options, const Dataset& dataset, std::size_t classes) {
+  const std::size_t named = dataset.classes().size();
+  if (options.data.declines_labels() || dataset.field_index(FieldKind::kLabel) < 0) return false;
+  if (named > classes)
+    throw Error(ErrorKind::kInput,
+                fmt::format("infer {}: the model has {} classes and the data {}; expected at most {} classes. Pass the "
+                            "model of these data, or a spec with source.labels: none",
+                            options.model.string(), classes, named, classes));
+  if (named > 0 && named < classes) {
+    emit_notice(fmt::format("accuracy unknown: the model has {} classes and the data {}", classes, named));
+    return false;
+  }
+  return true;
+}
+
+PipelineSpec pipeline_of(const InferOptions& options, int size, int batch) {
+  PipelineSpec spec = options.data;
+  if (spec.operations.empty()) spec.operations = evaluation_operations(size);
+  const Normalisation normalisation = options.is_spec ? spec.output.normalisation : output_for(size).normalisation;
+  spec.output = {ElementType::kFloat32, Layout::kNchw, normalisation};
+  for (SourceSpec& source : spec.mix) {
+    source.weight.reset();
+    source.earlier_weights.clear();
+  }
+  spec.order = {};
+  spec.order.shuffle = false;
+  spec.batch = {batch, LastBatch::kKeep};
+  spec.batch_operations.clear();
+  spec.cache = {};
+  spec.device = {};
+  spec.execution.order = ExecutionOrder::kExact;
+  spec.execution.prefetch = std::max(2, spec.execution.prefetch);
+  return spec;
+}
+
+// What the rows of a part depend on.
+std::string header_of(const InferOptions& options, const PipelineSpec& spec, const Dataset& dataset,
+                      const SampleSet& samples, std::size_t values) {
+  PipelineSpec pixels = spec;
+  pixels.execution = {};
+  pixels.batch = {};
+  const nlohmann::ordered_json header{{"model", options.model.filename().string()},
+                                      {"model_sha256", digest_file(options.model, Checksum::kSha256)},
+                                      {"data", name_of_sources(spec)},
+                                      {"records", dataset.size()},
+                                      {"samples", fmt::format("{:016x}", samples.fingerprint())},
+                                      {"first", dataset.location(0)},
+                                      {"last", dataset.location(dataset.size() - 1)},
+                                      {"values", values},
+                                      {"pipeline", to_yaml(pixels)}};
+  return header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::filesystem::path part_path(const std::filesystem::path& out) { return out.string() + ".part"; }
+
+void check_out(const InferOptions& options) {
+  if (options.out.empty()) {
+    if (options.resume) throw Error(ErrorKind::kArgument, "--resume: found no file of predictions; expected --out too");
+    return;
+  }
+  require_format(options.out);
+  if (const auto part = part_path(options.out); !options.resume && std::filesystem::exists(part))
+    throw Error(ErrorKind::kArgument, fmt::format("infer --out {}: found {} of an interrupted run; expected none. Pass "
+                                                  "--resume to continue that run, or delete the file",
+                                                  options.out.string(), part.string()));
+}
+
+// Converts outputs to rows and counts them.
+class RowMaker {
+ public:
+  RowMaker(InferResult& result, PredictionFormat format, bool labels)
+      : result_(result), format_(format), labels_(labels), pairs_(2 * static_cast<std::size_t>(result.top)) {
+    rows_.values = values_per_row(format, result.classes, static_cast<std::size_t>(result.top));
+  }
+  [[nodiscard]] std::size_t values() const { return rows_.values; }
+
+  const PredictionRows& make(std::span<const std::uint64_t> ids, std::span<const std::int64_t> labels,
+                             std::span<const float> outputs) {
+    rows_.clear();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const auto row = outputs.subspan(i * result_.classes, result_.classes);
+      top_classes(row, pairs_);
+      rows_.ids.push_back(ids[i]);
+      rows_.labels.push_back(labels[i]);
+      if (format_ == PredictionFormat::kNpy)
+        rows_.data.insert(rows_.data.end(), row.begin(), row.end());
+      else
+        rows_.data.insert(rows_.data.end(), pairs_.begin(), pairs_.end());
+      count(rows_.labels.back());
+    }
+    return rows_;
+  }
+  // Counts rows of an earlier run.
+  void add(const PredictionRows& rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (format_ == PredictionFormat::kNpy)
+        top_classes(rows.row(i), pairs_);
+      else
+        std::copy(rows.row(i).begin(), rows.row(i).end(), pairs_.begin());
+      count(rows.labels[i]);
+    }
+  }
+
+ private:
+  // Of the row in pairs_.
+  void count(std::int64_t label) {
+    ++result_.samples;
+    if (!labels_ || label < 0 || static_cast<std::size_t>(label) >= result_.classes) return;
+    ++result_.labelled;
+    if (static_cast<std::int64_t>(pairs_[0]) == label) ++result_.correct;
+    for (std::size_t k = 0; k < pairs_.size(); k += 2)
+      if (static_cast<std::int64_t>(pairs_[k]) == label) ++result_.correct_top;
+  }
+
+  InferResult& result_;
+  PredictionFormat format_;
+  bool labels_;
+  std::vector<float> pairs_;
+  PredictionRows rows_;
+};
+
+void check_finite(std::span<const float> outputs, const Dataset& dataset, std::uint64_t id, const std::string& model) {
+  if (!std::ranges::all_of(outputs, [](float value) { return std::isfinite(value); }))
+    throw Error(ErrorKind::kInput,
+                fmt::format("infer {}: the output for {} is not a finite number; expected finite numbers. The weights "
+                            "may be damaged, or the normalisation that of another model",
+                            model, dataset.location(id)));
+}
+
+void check_size(const Batch& batch, const InferResult& result) {
+  const Size size = batch.size();
+  if (size.width != result.image_size || size.height != result.image_size)
+    throw Error(ErrorKind::kInput,
+                fmt::format("infer {}: the operations of {} make images of {} x {} px; expected {} x {}, the input of "
+                            "the model",
+                            result.model, result.data, size.width, size.height, result.image_size, result.image_size));
+}
+
+// What is in flight in one request of the engine.
+struct InFlight {
+  std::vector<std::uint64_t> ids;
+  std::vector<std::int64_t> labels;
+};
+
+// Feeds the engine with the batches of a loader; requests are used in turn, so that results are in order.
+class Feeder {
+ public:
+  Feeder(EngineProcess& engine, Loader& loader, InferResult& result)
+      : engine_(engine), loader_(loader), result_(result) {
+    in_flight_.resize(static_cast<std::size_t>(engine.requests()));
+  }
+
+  // Calls `use` for each batch in order, until the loader or the stop ends the run. False: stopped.
+  bool run(const std::function<void(const InFlight&, std::span<const float>)>& use, const std::stop_token& stop) {
+    int next = 0;
+    for (;; next = (next + 1) % engine_.requests()) {
+      collect(next, use);
+      if (stop.stop_requested()) break;
+      const double begin = seconds_now();
+      const auto batch = loader_.next();
+      result_.loader_wait_s += seconds_now() - begin;
+      if (!batch) break;
+      check_size(*batch, result_);
+      InFlight& flight = in_flight_[static_cast<std::size_t>(next)];
+      const std::size_t samples = batch->valid();
+      flight.ids.assign(batch->ids().begin(), batch->ids().begin() + static_cast<std::ptrdiff_t>(samples));
+      flight.labels.assign(batch->labels().begin(), batch->labels().begin() + static_cast<std::ptrdiff_t>(samples));
+      const std::span<float> input = engine_.input(next);
+      std::memcpy(input.data(), batch->pixels(), std::min(batch->pixel_bytes(), input.size_bytes()));
+      engine_.start(next);
+    }
+    for (int i = 0; i < engine_.requests(); ++i) collect((next + i) % engine_.requests(), use);
+    return !stop.stop_requested();
+  }
+
+ private:
+  void collect(int request, const std::function<void(const InFlight&, std::span<const float>)>& use) {
+    InFlight& flight = in_flight_[static_cast<std::size_t>(request)];
+    if (flight.ids.empty()) return;
+    const double begin = seconds_now();
+    const std::span<const float> outputs = engine_.wait(request);
+    result_.engine_wait_s += seconds_now() - begin;
+    use(flight, outputs);
+    flight.ids.clear();
+  }
+
+  EngineProcess& engine_;
+  Loader& loader_;
+  InferResult& result_;
+  std::vector<InFlight> in_flight_;
+};
+
+EngineChoice choose(const InferOptions& options, std::uint64_t samples) {
+  EngineSearch search;
+  search.engines = engines_named(options.engine, options.program);
+  search.model = options.model;
+  search.shape = [&](const ModelFacts& model) { return sample_shape(options, model); };
+  search.batch = options.batch;
+  search.most_batch = static_cast<int>(std::clamp<std::uint64_t>(samples, 1, 64));
+  search.threads = read_topology().usable();
+  search.seconds = options.measure_seconds;
+  return choose_engine(search);
+}
+
+// The number of the first samples that the rows cover; rows have ascending ids.
+std::uint64_t covered(const SampleSet& samples, std::optional<std::uint64_t> last_id) {
+  return last_id ? samples.ids().lower_bound(0, samples.size(), *last_id + 1) : 0;
+}
+
+}  // namespace
+
+void top_classes(std::span<const float> outputs, std::span<float> pairs) {
+  const std::size_t top = std::min(pairs.size() / 2, outputs.size());
+  std::vector<std::uint32_t> order(outputs.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(top), order.end(),
+      [&](std::uint32_t a, std::uint32_t b) { return outputs[a] > outputs[b] || (outputs[a] == outputs[b] && a < b); });
+  const double sum = std::accumulate(outputs.begin(), outputs.end(), 0.0);
+  const bool probabilities = std::abs(sum - 1) < 1e-3 && *std::ranges::min_element(outputs) >= 0;
+  const double largest = outputs[order[0]];
+  double total = 0;
+  for (const float value : outputs) total += std::exp(value - largest);
+  for (std::size_t k = 0; k < top; ++k) {
+    const float value = outputs[order[k]];
+    pairs[2 * k] = static_cast<float>(order[k]);
+    pairs[2 * k + 1] = probabilities ? value : static_cast<float>(std::exp(value - largest) / total);
+  }
+}
+
+InferResult run_infer(const InferOptions& options, const Progress& progress, std::stop_token stop) {
+  check_model_file(options.model);
+  check_out(options);
+  const std::shared_ptr<const Dataset> dataset = open_sources(options.data);
+  const auto samples = samples_of_sources(options.data, *dataset, read_topology().usable());
+  if (progress) progress("measuring engines", 0);
+  EngineChoice choice = choose(options, samples->size());
+  EngineProcess& engine = *choice.engine;
+
+  InferResult result;
+  result.model = options.model.string();
+  result.data = name_of_sources(options.data);
+  result.engine = engine.name();
+  result.engine_version = engine.model().version;
+  result.engine_rate = choice.best;
+  result.compiled = engine.compiled();
+  result.left_out = std::move(choice.left_out);
+  result.out = options.out;
+  const int batch = choice.best.settings.batch;
+  result.image_size = static_cast<int>(sample_shape(options, engine.model())[1]);
+  result.classes = classes_of(options, engine.compiled(), batch);
+  if (static_cast<std::size_t>(options.top) > result.classes)
+    throw Error(ErrorKind::kArgument, fmt::format("--top: found {}; expected at most {}, the classes of the model",
+                                                  options.top, result.classes));
+  result.top = options.top;
+  const bool labels = labels_fit(options, *dataset, result.classes);
+  const PipelineSpec spec = pipeline_of(options, result.image_size, batch);
+  result.normalisation = spec.output.normalisation;
+  RowMaker maker(result, options.out.empty() ? PredictionFormat::kCsv : prediction_format(options.out), labels);
+
+  std::optional<PredictionPart> part;
+  std::optional<std::uint64_t> last_id;
+  if (!options.out.empty())
+    part.emplace(part_path(options.out), header_of(options, spec, *dataset, *samples, maker.values()), maker.values(),
+                 [&](const PredictionRows& rows) {
+                   maker.add(rows);
+                   if (rows.size() > 0) last_id = rows.ids.back();
+                 });
+  result.resumed = result.samples;
+
+  const std::unique_ptr<Device> device = open_device("cpu");
+  const std::uint64_t done = covered(*samples, last_id);
+  if (done < samples->size()) {
+    Loader loader(spec, dataset, *device,
+                  {.start = {0, 0, done}, .epochs = 1, .basis = {samples, {}}, .check_data = labels});
+    ItemProgress items(progress, samples->size() - done, "samples");
+    const double begin = seconds_now();
+    const auto use = [&](const InFlight& flight, std::span<const float> outputs) {
+      for (std::size_t i = 0; i < flight.ids.size(); ++i)
+        check_finite(outputs.subspan(i * result.classes, result.classes), *dataset, flight.ids[i], result.model);
+      const PredictionRows& rows = maker.make(flight.ids, flight.labels, outputs);
+      if (part) part->append(rows);
+      items.add(rows.size());
+    };
+    const bool finished = Feeder(engine, loader, result).run(use, stop);
+    result.seconds = seconds_now() - begin;
+    result.bad = loader.bad_count();
+    if (!finished)
+      throw Error(ErrorKind::kCancelled, fmt::format("infer: stopped after {} of {} samples{}", result.samples,
+                                                     samples->size(), part ? "; --resume continues" : ""));
+  }
+  if (part) {
+    if (progress) progress("writing " + options.out.string(), 1);
+    const bool named = dataset->classes().size() == result.classes;
+    write_predictions(*part, *dataset, options.out, named ? dataset->classes() : std::vector<std::string>(),
+                      maker.values());
+    std::filesystem::remove(part->path());
+  }
+  return result;
+}
+
+}  // namespace unstarve
