@@ -49,7 +49,8 @@ def test_it_contains_sources_program_and_modules(files):
     sources = {str(path.relative_to(ROOT / "python")) for path in (ROOT / "python").rglob("*.py*")
                if path.suffix in (".py", ".pyi")}
     assert sources | {"unstarve/py.typed", "unstarve/bin/unstarve", "unstarve/lib/libunstarve_torch.so",
-                      "unstarve/lib/libunstarve_arrow.so", "unstarve/lib/libunstarve_cupti.so"} <= names
+                      "unstarve/lib/libunstarve_arrow.so", "unstarve/lib/libunstarve_openvino.so",
+                      "unstarve/lib/libunstarve_cupti.so"} <= names
     assert any(re.fullmatch(r"unstarve/_core\.\S+\.so", name) for name in names)
 
 

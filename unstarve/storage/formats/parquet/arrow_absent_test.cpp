@@ -4,6 +4,7 @@
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
+#include "unstarve/storage/formats/parquet/table_writer.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/fixtures_folder.h"
 
@@ -24,6 +25,7 @@ TEST_CASE("without Arrow, Parquet cannot be written") {
     [[nodiscard]] std::uint64_t position() const noexcept override { return 0; }
   } sink;
   CHECK_THROWS_AS(make_parquet_writer(sink, {}), Error);
+  CHECK_THROWS_AS(make_table_writer(sink, {}), Error);
 }
 
 }  // namespace
