@@ -1,8 +1,10 @@
 # OpenVINO's C++ library from the openvino wheel in .venv, or in UNSTARVE_OPENVINO_FOLDER (.../site-packages/openvino):
 # sets UNSTARVE_HAS_OPENVINO, UNSTARVE_OPENVINO_VERSION (2026.4), UNSTARVE_OPENVINO_LIBRARY and UNSTARVE_OPENVINO_TBB
 # (names of the library and of the TBB that it requires), and defines the target unstarve_libopenvino.
+#
+# Not used with sanitizers and fuzzing: the library is not instrumented, and no unit test loads it.
 set(UNSTARVE_HAS_OPENVINO FALSE)
-if(UNSTARVE_OPENVINO STREQUAL "OFF")
+if(UNSTARVE_OPENVINO STREQUAL "OFF" OR UNSTARVE_SANITIZE OR UNSTARVE_FUZZ)
   return()
 endif()
 
