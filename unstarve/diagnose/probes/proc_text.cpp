@@ -66,6 +66,7 @@ std::optional<TaskStat> parse_task_stat(std::string_view text) {
   stat.minor_faults = fields[6];
   stat.major_faults = fields[8];
   stat.cpu_ticks = fields[10] + fields[11];
+  stat.system_ticks = fields[11];
   stat.ended_ticks = fields[12] + fields[13];
   stat.threads = static_cast<int>(fields[16]);
   stat.start_ticks = fields[18];

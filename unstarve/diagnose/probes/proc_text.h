@@ -15,7 +15,7 @@
 
 namespace unstarve {
 
-// /proc/PID/stat
+// /proc/PID/stat, or /proc/PID/task/TID/stat of one thread
 struct TaskStat {
   std::string name;  // of the program file or the thread, 15 bytes at most
   char state = '?';  // R running, S sleeping, D waiting for a device, Z ended, ...
@@ -24,6 +24,7 @@ struct TaskStat {
   std::int64_t minor_faults = 0;
   std::int64_t major_faults = 0;  // that waited for a device
   std::int64_t cpu_ticks = 0;     // user and system time of all threads
+  std::int64_t system_ticks = 0;  // the latter
   std::int64_t ended_ticks = 0;   // of children that have ended and were waited for
   std::int64_t start_ticks = 0;   // since the machine started
   std::int64_t resident_pages = 0;

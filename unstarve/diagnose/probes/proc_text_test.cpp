@@ -17,6 +17,7 @@ TEST_CASE("stat of a task whose name contains blanks and parentheses") {
   CHECK(stat->minor_faults == 155);
   CHECK(stat->major_faults == 7);
   CHECK(stat->cpu_ticks == 380);
+  CHECK(stat->system_ticks == 130);
   CHECK(stat->ended_ticks == 42);
   CHECK(stat->threads == 3);
   CHECK(stat->start_ticks == 76152);

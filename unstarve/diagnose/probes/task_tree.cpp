@@ -203,6 +203,11 @@ void TaskTree::look_at_threads(Process& process, double seconds) {
     Thread& thread = entry->second;
     if (is_new) thread.begin_s = thread.last_s = seconds;
     if (is_new && first_find_) thread.first = times;
+    if (id == process.use.pid) {
+      const std::optional<TaskStat> stat = parse_task_stat(read(task + "/stat"));
+      process.last_system_ticks = stat ? stat->system_ticks : process.last_system_ticks;
+      if (is_new && first_find_) process.first_system_ticks = process.last_system_ticks;
+    }
     // A thread that has not run since the last look is still in the same system call.
     const bool has_run = is_new || times.running_ns != thread.last.running_ns;
     if (has_run) look_at_call(process, thread, task);
@@ -278,6 +283,7 @@ ProcessUse TaskTree::summary(const Process& process) {
   ProcessUse use = process.use;
   use.cpu_s = static_cast<double>(process.last.cpu_ticks - process.first.cpu_ticks) / ticks_per_s();
   use.ended_children_s = static_cast<double>(process.last.ended_ticks - process.first.ended_ticks) / ticks_per_s();
+  use.main_system_s = static_cast<double>(process.last_system_ticks - process.first_system_ticks) / ticks_per_s();
   use.minor_faults = process.last.minor_faults - process.first.minor_faults;
   use.major_faults = process.last.major_faults - process.first.major_faults;
   use.read_calls = process.last_io.read_calls - process.first_io.read_calls;

@@ -65,7 +65,8 @@ class TaskTree {
     ProcessUse use;
     TaskStat first, last;
     IoCounts first_io, last_io;
-    std::map<int, Thread> threads;  // alive, by id
+    std::int64_t first_system_ticks = 0, last_system_ticks = 0;  // of its main thread
+    std::map<int, Thread> threads;                               // alive, by id
     ThreadUse ended_main_thread;
     std::size_t counted = 0;                 // threads when their names were counted
     std::map<std::string, ThreadUse> ended;  // by group

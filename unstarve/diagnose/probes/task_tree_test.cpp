@@ -184,6 +184,31 @@ TEST_CASE("a process that has ended does not count as alive, and its number may 
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("system time of the main thread, without that of other threads") {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder folder;
+  const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  const auto write = [&](const fs::path& task, int user, int system) {
+    fs::create_directories(folder.path() / task);
+    std::ofstream(folder.path() / task / "stat")
+        << "7 (train) S 1 7 7 0 -1 0 0 0 0 0 " << user << ' ' << system << " 0 0 20 0 2 0 5 1000 10 0 0 0\n";
+  };
+  write("7", 100, 90);
+  write("7/task/7", 50, 40);
+  write("7/task/8", 50, 50);
+  TaskTree tree(7, {.proc = folder.path()});
+  tree.look(0);
+  CHECK(tree.use().at(0).main_system_s == 0);  // it was running before
+  write("7", 200, 190);
+  write("7/task/7", 60, 70);
+  write("7/task/8", 140, 120);
+  tree.look(1);
+  CHECK(tree.use().at(0).main_system_s == Approx(30 / ticks));
+  fs::remove(folder.path() / "7/task/7/stat");  // it ends
+  tree.look(2);
+  CHECK(tree.use().at(0).main_system_s == Approx(30 / ticks));
+}
+
 TEST_CASE("files that a thread reads") {
   namespace fs = std::filesystem;
   const testing::TemporaryFolder folder;

@@ -74,6 +74,7 @@ struct ProcessUse {
   double cpu_s = 0;
   double run_delay_s = 0;
   double busiest_thread_s = 0;  // CPU time of its busiest thread
+  double main_system_s = 0;     // CPU time of its main thread in the kernel; 0 in JSON of earlier programs
   double ended_children_s = 0;  // CPU time of children that have ended, including those that were never seen
   std::int64_t minor_faults = 0;
   std::int64_t major_faults = 0;

@@ -20,8 +20,8 @@ void subtract(ThreadUse& now, const ThreadUse& before) {
 
 void subtract(ProcessUse& now, const ProcessUse& before, double since_s) {
   now.begin_s = std::max(now.begin_s, since_s);
-  for (double ProcessUse::*const time :
-       {&ProcessUse::cpu_s, &ProcessUse::run_delay_s, &ProcessUse::busiest_thread_s, &ProcessUse::ended_children_s})
+  for (double ProcessUse::*const time : {&ProcessUse::cpu_s, &ProcessUse::run_delay_s, &ProcessUse::busiest_thread_s,
+                                         &ProcessUse::main_system_s, &ProcessUse::ended_children_s})
     subtract(now.*time, before.*time);
   for (std::int64_t ProcessUse::*const count :
        {&ProcessUse::minor_faults, &ProcessUse::major_faults, &ProcessUse::read_calls, &ProcessUse::read_bytes,

@@ -267,6 +267,36 @@ TEST_CASE("many small files") {
   CHECK(findings_of(profile)[0].rule == "small-files");
 }
 
+TEST_CASE("longer reads of the main thread save waits and the CPU time of its calls") {
+  RunProfile profile = run(5, {});
+  ProcessUse& main = profile.processes[0];
+  main.main_thread.waits.file_s = 4;
+  main.file_samples = {50, 50, 50, 600'000};
+  main.main_system_s = 3.2;
+  main.minor_faults = 200'000;  // 0.2 s
+  CHECK(calls_share(profile) == Approx(0.3));
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.rule == "small-files");
+  CHECK(finding.lost == Approx(0.7));
+  CHECK(finding.gain.gain == Approx(1 / (1 - 0.3 * 15 / 16 - 0.4 * 3 / 4)));
+  CHECK(finding.gain.low == Approx(gain_without(0.4 * 15 / 16, 10).low));  // the calls do something else
+  CHECK(finding.gain.high > 1 / 0.3);
+  // Other threads could do the calls.
+  finding = findings_of(profile)[1];
+  CHECK(finding.rule == "slow-reads");
+  CHECK(finding.gain.gain == Approx(1 / (0.4 / 16 + 0.3 / (0.85 * 8) + 0.3)));
+  CHECK(finding.gain.low < 1 / (0.4 / 16 + 0.3 + 0.3));
+  record(profile, {{kMainThread, "f", "torch/nn.py", 5, 0}});  // stacks show what the main thread does
+  CHECK(findings_of(profile)[1].gain.gain == Approx(1 / (0.4 / 16 + 0.6)));
+  // The same for all that waits for a device.
+  RunProfile storage = run(2, {});
+  storage.machine.io_pressure = 0.6;
+  storage.processes[0].storage_bytes = storage.processes[0].read_bytes = 1'000'000'000;
+  storage.processes[0].main_system_s = 1;
+  CHECK(found(storage) == Names{"storage-wait"});
+  CHECK(findings_of(storage)[0].gain.gain == Approx(1 / (1 - 0.1 * 15 / 16 - 0.6 * 3 / 4)));
+}
+
 TEST_CASE("large images") {
   RunProfile profile = run(2, {9.8, 9.8});
   profile.machine.affinity_cores = 2;  // no core is free

@@ -14,14 +14,16 @@ namespace {
 constexpr double kReads = 16;  // at the same time, after the change
 
 // With more reads at the same time, the main thread waits for a part of what it waited; the threads that read also do
-// what it did to load a sample (requests, decoding, conversions), on the cores that are left. The rest remains. Most is
-// gained if further reads overlap with the training, least if the threads get no further core.
+// what it did to load a sample (requests, decoding, conversions; without stacks, only system calls are known), on the
+// cores that are left. The rest remains. Most is gained if further reads overlap with the training, least if the
+// threads get no further core.
 GainPrediction gain_of(const RunProfile& profile, double lost) {
   const PythonStacks& stacks = profile.stacks;
   const double decode =
       share_of(stacks, StackThread::kMain, Activity::kDecode) + share_of(stacks, StackThread::kMain, Activity::kPixels);
   const double waits = std::max(lost, reading_share(stacks));
-  const double loading = std::max(std::min(waits + decode, 1.0), loading_share(stacks));
+  const double known = stacks.seconds > 0 ? loading_share(stacks) : waits + calls_share(profile);
+  const double loading = std::min(std::max(waits + decode, known), 1.0);
   const double works = std::max(loading - waits, 0.0), rest = 1 - std::max(loading, waits);
   const double cores = std::max(0.85 * (usable_cores(profile.machine) - foreign_cores(profile)), 1.0);
   GainPrediction gain;

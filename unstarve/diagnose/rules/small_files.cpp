@@ -43,12 +43,15 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "pack the files into shards of ArrayRecord, and read these by grain.ArrayRecordDataSource(files), or by "
       "unstarve.open() after unstarve pack",
       "unstarve pack FOLDER, then open the packed file"};
-  // A bound: the storage may not deliver the bytes faster. If the main thread reads the files, fewer calls also save
-  // CPU time of it, and the waits are no bound.
-  if (reads.workers) finding.gain.gain = least_of(gain_by_cores(profile), gain_without(reads.lost)).gain;
-  // Not less than storage-wait, which sees the same waits without their cause.
-  finding.lost =
-      std::max(reads.workers ? lost_by(finding.gain) : std::max(reads.lost, waits_for_devices(profile)), 0.01);
+  if (reads.workers) {  // a bound: the storage may not deliver the bytes faster
+    finding.gain.gain = least_of(gain_by_cores(profile), gain_without(reads.lost)).gain;
+    finding.lost = std::max(lost_by(finding.gain), 0.01);
+    return finding;
+  }
+  // Not less than storage-wait and slow-reads, which see the same waits without their cause.
+  const double waits = std::max(reads.lost, waits_for_devices(profile)), calls = calls_share(profile);
+  finding.gain = gain_by_longer_reads(waits, calls, steady_seconds(profile));
+  finding.lost = std::clamp(waits + calls, 0.01, 1.0);
   return finding;
 }
 

@@ -38,11 +38,12 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "grain.ReadOptions(num_threads=64), pack small files into shards (unstarve pack), or cache the data in memory "
       "or on a local disk",
       "options(read_ahead=64), cache(), or pack small files into shards (unstarve pack)"};
-  finding.lost = waits;
-  // A bound: the storage may not deliver more. Without workers, fewer calls also save CPU time of the main thread, and
-  // the waits are no bound.
+  // Of workers a bound: the storage may not deliver more.
   if (sum_of(profile, ProcessRole::kLoader).processes > 0)
     finding.gain.gain = least_of(gain_by_cores(profile), gain_without(waits)).gain;
+  else
+    finding.gain = gain_by_longer_reads(waits, calls_share(profile), steady_seconds(profile));
+  finding.lost = waits;
   return finding;
 }
 

@@ -48,6 +48,7 @@ RoleSum sum_of(const RunProfile& profile, ProcessRole role) {
     sum.cpu_s += process.cpu_s;
     sum.run_delay_s += process.run_delay_s;
     sum.thread_s += process.busiest_thread_s;
+    sum.system_s += process.main_system_s;
     sum.minor_faults += process.minor_faults;
     add_waits(sum.waits, process.main_thread.waits, 1);
   }
@@ -85,6 +86,13 @@ ReadUse read_use(const RunProfile& profile) {
   return use;
 }
 
+double calls_share(const RunProfile& profile) {
+  constexpr double kFault = 1e-6;  // seconds: a page that is cleared, and the change to the kernel and back
+  const RoleSum main = sum_of(profile, ProcessRole::kMain);
+  if (main.lived_s <= 0) return 0;
+  return std::max(main.system_s - kFault * static_cast<double>(main.minor_faults), 0.0) / main.lived_s;
+}
+
 double waits_for_devices(const RunProfile& profile) {
   return std::min(profile.machine.io_pressure, 1 - sum_of(profile, ProcessRole::kMain).thread_busy());
 }
@@ -110,6 +118,15 @@ GainPrediction gain_without(double share, double seconds) {
   if (seconds <= 0) return {gain(p), 0, 0};
   const double margin = 1.96 * std::sqrt(p * (1 - p) * kIndependent / seconds);
   return {gain(p), gain(p - margin), gain(p + margin)};
+}
+
+GainPrediction gain_by_longer_reads(double waits, double calls, double seconds) {
+  if (calls <= 0) return {};
+  constexpr double kSaved = 1 - 1 / kLongerReads;
+  const double waits_saved = 1 - 1 / std::sqrt(kLongerReads);
+  return {gain_without(kSaved * calls + waits_saved * waits).gain,
+          std::min(gain_without(kSaved * waits, seconds).low, gain_without(kSaved * calls).gain),
+          gain_without(waits + calls, seconds).high};
 }
 
 GainPrediction least_of(const GainPrediction& a, const GainPrediction& b) {

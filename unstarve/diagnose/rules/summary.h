@@ -15,6 +15,7 @@ struct RoleSum {
   double cpu_s = 0;
   double run_delay_s = 0;
   double thread_s = 0;  // CPU time of the busiest thread of each
+  double system_s = 0;  // CPU time of their main threads in the kernel
   std::int64_t minor_faults = 0;
   ThreadWaits waits;  // of their main threads
 
@@ -43,6 +44,9 @@ struct ReadUse {
   [[nodiscard]] bool limits() const { return files + sockets >= (workers ? 0.4 : 0.1) && lost >= 0.1; }
 };
 [[nodiscard]] ReadUse read_use(const RunProfile& profile);
+// The share of the main thread's time that its system calls use on a CPU, at most: in the kernel, without page faults.
+// 0: unknown.
+[[nodiscard]] double calls_share(const RunProfile& profile);
 // The part of the time in which the main thread waits and some task waits for a device.
 [[nodiscard]] double waits_for_devices(const RunProfile& profile);
 
@@ -64,6 +68,14 @@ inline constexpr std::int64_t kFewestBusySamples = 10;
 // 1 / (1 - share), at most 100, for a share of the main thread's time that is known from samples of `seconds`; the
 // interval is their 95 % confidence interval. seconds = 0: without an interval.
 [[nodiscard]] GainPrediction gain_without(double share, double seconds = 0);
+
+// The gain if the main thread reads kLongerReads times as much by one call. `waits` for reads and the CPU time of its
+// `calls` are shares of its time. The CPU time is divided by this number, and so are waits as far as the storage needs
+// time for each request, while its time for each byte remains. Which part is which is unknown: waits are divided by the
+// geometric mean, the square root of the number. The interval reaches from saving only one of both, the smaller one, to
+// saving both. `calls` = 0, unknown: no prediction. `seconds`: as gain_without().
+inline constexpr double kLongerReads = 16;
+[[nodiscard]] GainPrediction gain_by_longer_reads(double waits, double calls, double seconds);
 
 // The smaller gain, the smaller ends of the intervals; without an interval if one has none.
 [[nodiscard]] GainPrediction least_of(const GainPrediction& a, const GainPrediction& b);
