@@ -7,7 +7,8 @@ ROOT = Path(__file__).resolve().parents[3]
 SOURCE = (ROOT / "unstarve/diagnose/profile/run_profile.cpp").read_text()
 PAGE = (ROOT / "docs/reference/profile.md").read_text()
 # Fields that to_json() adds if there is something: json["trace"]["gaps"] = ...
-PARENTS = {"": "RunProfile", "watching": "Watching", "timeline": "RunTimeline", "trace": "TraceUse"}
+PARENTS = {"": "RunProfile", "watching": "Watching", "timeline": "RunTimeline", "trace": "TraceUse",
+           "stacks": "PythonStacks"}
 
 
 def fields_of_source():

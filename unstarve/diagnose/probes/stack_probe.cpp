@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/core/thread_time.h"
 #include "unstarve/diagnose/probes/py_spy.h"
 #include "unstarve/diagnose/probes/stack_recording.h"
@@ -27,6 +29,25 @@ bool is_python(int process) {
   const std::string name =
       std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/exe", error).filename().string();
   return name.starts_with("python") || name.starts_with("pypy");
+}
+
+// Of a source file as the process sees it, which may be in a container; nothing if it cannot be read, or is too large
+// for a file that someone wrote.
+std::optional<std::string> source_of(int pid, const std::string& file) {
+  constexpr std::uintmax_t kLargestSource = 1 << 20;
+  const std::filesystem::path process = "/proc/" + std::to_string(pid);
+  for (const std::filesystem::path& path :
+       {file.starts_with('/') ? process / "root" / file.substr(1) : process / "cwd" / file,
+        std::filesystem::path(file)}) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) continue;
+    if (std::filesystem::file_size(path, error) > kLargestSource || error) continue;
+    try {
+      return read_text_file(path);
+    } catch (const Error&) {  // of another user
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -101,10 +122,12 @@ class StackProbe::State {
 
   void end_window(double seconds) {
     const double before = 1e-9 * static_cast<double>(thread_cpu_ns());
-    const PySpyResult result = run_->end();
+    PySpyResult result = run_->end();
     run_.reset();
     bool immediately;
     if (result.recording) {
+      if (target_.kind == RecordingKind::kAll)
+        mark_flushes(*result.recording, [this](const std::string& file) { return source_of(target_.process, file); });
       immediately = turns_.recorded(target_, add(result, seconds));
     } else {
       immediately = turns_.failed(target_);

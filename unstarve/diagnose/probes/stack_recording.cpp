@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 #include "unstarve/core/error.h"
@@ -157,6 +158,25 @@ StackRecording parse_stack_recording(const std::string& text, int process) {
   }
 }
 
+void mark_flushes(StackRecording& recording,
+                  const std::function<std::optional<std::string>(const std::string& file)>& text_of) {
+  std::map<std::string, std::vector<CodeLine*>> by_file;
+  for (CodeLine& line : recording.lines)
+    if (!is_library(line) && line.line > 0) by_file[line.file].push_back(&line);
+  for (const auto& [file, lines] : by_file) {
+    const std::optional<std::string> text = text_of(file);
+    if (!text) continue;
+    std::istringstream stream(*text);
+    std::string code;
+    for (int number = 1; std::getline(stream, code); ++number) {
+      const std::string_view statement = std::string_view(code).substr(0, code.find('#'));
+      const bool flushes =
+          statement.find("fsync(") != std::string_view::npos || statement.find("fdatasync(") != std::string_view::npos;
+      for (CodeLine* const line : lines) line->flushes = line->flushes || (flushes && line->line == number);
+    }
+  }
+}
+
 void StackSum::add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds,
                    double end_s) {
   const bool all = kind == RecordingKind::kAll;
@@ -186,6 +206,8 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
         known.try_emplace({line.file, line.function, line.line}, static_cast<int>(sum_.lines.size()));
     if (is_new) sum_.lines.push_back(line);
     index_of.push_back(entry->second);
+    CodeLine& known_line = sum_.lines[static_cast<std::size_t>(entry->second)];
+    known_line.flushes = known_line.flushes || line.flushes;
   }
   std::map<std::pair<StackThread, std::vector<int>>, double> time_of;
   std::set<int> loaders;

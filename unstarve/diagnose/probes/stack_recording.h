@@ -5,6 +5,8 @@
 //         `Process 12 Thread 34 "MainThread"`, with its stacks at equal distances. The first frame is the process.
 //         If only one process was recorded, names and stacks do not contain it.
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,10 @@ struct StackRecording {
 
 // `process`: that of threads whose names have none. Throws Error(kInput) for text of another form.
 [[nodiscard]] StackRecording parse_stack_recording(const std::string& text, int process = 0);
+
+// Sets CodeLine::flushes by the text of the program's own files. `text_of`: the text of a file, or nothing.
+void mark_flushes(StackRecording& recording,
+                  const std::function<std::optional<std::string>(const std::string& file)>& text_of);
 
 enum class RecordingKind {
   kAll,          // all threads, also those that wait

@@ -1,5 +1,6 @@
 #include "unstarve/diagnose/probes/stack_recording.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
@@ -39,6 +40,26 @@ TEST_CASE("a recording of py-spy") {
   std::string whole_paths = kRecorded;
   whole_paths.replace(whole_paths.find("/home/me/t.py"), 13, "/v/lib/python3.11/site-packages/torch/a.py");
   CHECK(parse_stack_recording(whole_paths).lines[0] == CodeLine{"work", "torch/a.py", 3});
+}
+
+TEST_CASE("lines of the program that flush files are known by their text") {
+  StackRecording recording = parse_stack_recording(kRecorded);
+  std::vector<std::string> read;
+  mark_flushes(recording, [&](const std::string& file) -> std::optional<std::string> {
+    read.push_back(file);
+    return "import os\n\n    os.fsync(f.fileno())\n4\n5\nwork()  # then os.fsync()\n7\n8\nos.fdatasync(f)\n";
+  });
+  CHECK(read == std::vector<std::string>{"/home/me/t.py"});  // no library, each file once
+  std::vector<bool> flushes;
+  for (const CodeLine& line : recording.lines) flushes.push_back(line.flushes);
+  CHECK(flushes == std::vector<bool>{true, false, false, false, true, false, false});
+  StackSum sum;
+  sum.add(parse_stack_recording(kRecorded), 72, RecordingKind::kAll, 0.15, 1);
+  sum.add(recording, 72, RecordingKind::kAll, 0.15, 2);
+  const PythonStacks stacks = sum.stacks();
+  CHECK(std::count_if(stacks.lines.begin(), stacks.lines.end(), [](const CodeLine& line) { return line.flushes; }) ==
+        2);
+  mark_flushes(recording, [](const std::string&) { return std::nullopt; });  // the file is gone
 }
 
 TEST_CASE("a recording of one process has its number from the caller") {

@@ -12,6 +12,7 @@ struct CodeLine {
   std::string function;
   std::string file;  // relative to the folder of the libraries; of the user's files the name as Python knows it
   int line = 0;
+  bool flushes = false;  // a line of the program itself whose text calls fsync(), which has no frame of its own
   friend bool operator==(const CodeLine&, const CodeLine&) = default;
 };
 

@@ -204,6 +204,13 @@ void upgrade(nlohmann::json& json) {
   }
 }
 
+std::vector<int> flushing_lines(const PythonStacks& stacks) {
+  std::vector<int> indices;
+  for (std::size_t i = 0; i < stacks.lines.size(); ++i)
+    if (stacks.lines[i].flushes) indices.push_back(static_cast<int>(i));
+  return indices;
+}
+
 // What only watching a program shows: null in the profile of a trace.
 constexpr std::array kOfWatching{"command", "exit_code", "watching", "machine", "timeline", "stacks", "steps"};
 
@@ -239,6 +246,8 @@ std::string to_json(const RunProfile& profile) {
   }
   json["io"] = io_use(profile);
   if (!profile.thread_window.spans.empty()) json["thread_window"] = profile.thread_window;
+  if (const std::vector<int> flushing = flushing_lines(profile.stacks); !flushing.empty())
+    json["stacks"]["flushing"] = flushing;
   if (!profile.timeline.gpu.empty()) json["timeline"]["gpu"] = profile.timeline.gpu;
   if (!profile.watching.gpus_missing.empty()) json["watching"]["gpus_missing"] = profile.watching.gpus_missing;
   if (!profile.watching.kernels_missing.empty()) json["watching"]["kernels_missing"] = profile.watching.kernels_missing;
@@ -307,6 +316,13 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
         throw Error(ErrorKind::kInput, fmt::format("{}: found line {} of a stack; expected less than {}", origin, line,
                                                    profile.stacks.lines.size()));
       }
+    }
+    for (const int line : json.at("stacks").value("flushing", std::vector<int>())) {
+      if (line < 0 || static_cast<std::size_t>(line) >= profile.stacks.lines.size()) {
+        throw Error(ErrorKind::kInput, fmt::format("{}: found line {} in stacks.flushing; expected less than {}",
+                                                   origin, line, profile.stacks.lines.size()));
+      }
+      profile.stacks.lines[static_cast<std::size_t>(line)].flushes = true;
     }
     if (json.contains("slowdowns")) profile.slowdowns = json.at("slowdowns").get<SlowdownChecks>();
     if (json.contains("steady")) {

@@ -33,8 +33,9 @@ TEST_CASE("a profile is the same after JSON") {
   use.threads[0].waits.pipe_s = 1.5;
   use.locked_bytes = 4096;
   use.pinned_bytes = 8192;
+  use.main_system_s = 0.25;
   profile.processes = {use};
-  profile.stacks.lines = {{"main", "train.py", 7}};
+  profile.stacks.lines = {{"main", "train.py", 7}, {"write", "train.py", 9, true}};
   profile.stacks.stacks = {{StackThread::kLoader, {0}, 1.5, 0, 9}};
   profile.steps = {"un.step()", 2, {0.5, 0.5}, 3};
   CHECK(to_json(profile).find("ranks") == std::string::npos);  // as in files of earlier versions
@@ -57,6 +58,9 @@ TEST_CASE("a profile is the same after JSON") {
   CHECK(read.thread_window.spans[0].state == ThreadState::kPipe);
   CHECK(read.processes[0].threads[0].waits.pipe_s == 1.5);
   CHECK(read.stacks.stacks[0].thread == StackThread::kLoader);
+  CHECK_FALSE(read.stacks.lines[0].flushes);
+  CHECK(read.stacks.lines[1].flushes);
+  CHECK(read.processes[0].main_system_s == 0.25);
   CHECK(read.steps.seconds.size() == 2);
   REQUIRE(read.ranks.size() == 1);
   CHECK(read.ranks[0].numbers == RankNumbers{3, 1});
@@ -82,14 +86,18 @@ TEST_CASE("a profile is the same after JSON") {
   std::string earlier = json;
   for (std::size_t at = 0; (at = earlier.find("samples\"", at)) != std::string::npos;) earlier.replace(at, 7, "looks");
   CHECK(earlier != json);
-  for (const char* const field : {"locked_bytes", "sent_bytes_per_s", "read_bytes_per_s", "thread_window"}) {
+  for (const char* const field :
+       {"locked_bytes", "sent_bytes_per_s", "read_bytes_per_s", "thread_window", "main_system_s", "flushing"}) {
     std::string without = json;
     for (std::size_t at = 0; (at = without.find(field, at)) != std::string::npos;) without[at] = 'X';
     CHECK_NOTHROW(run_profile_from_json(without, "x.json"));
   }
   CHECK(to_json(run_profile_from_json(earlier, "x.json")) == json);
-  profile.stacks.stacks[0].lines = {1};
-  CHECK_THROWS_WITH(run_profile_from_json(to_json(profile), "x.json"), Contains("line 1 of a stack"));
+  profile.stacks.stacks[0].lines = {2};
+  CHECK_THROWS_WITH(run_profile_from_json(to_json(profile), "x.json"), Contains("line 2 of a stack"));
+  std::string flushing = json;
+  flushing.replace(flushing.find("\"flushing\": [") + 13, 5, " 7 ");
+  CHECK_THROWS_WITH(run_profile_from_json(flushing, "x.json"), Contains("line 7 in stacks.flushing"));
   CHECK_THROWS_WITH(run_profile_from_json("{\"version\": 99}", "x.json"), Contains("x.json: found version 99"));
   CHECK_THROWS_AS(run_profile_from_json("{\"version\": 1}", "x.json"), Error);
   std::string text = to_json(RunProfile());

@@ -112,6 +112,11 @@ bool loads(const PythonStacks& stacks, const StackUse& stack) {
          });
 }
 
+// Whether its innermost line flushes files.
+bool is_flushing(const PythonStacks& stacks, const StackUse& stack) {
+  return !stack.lines.empty() && stacks.lines[static_cast<std::size_t>(stack.lines.back())].flushes;
+}
+
 // The functions of the program in which it is.
 std::set<std::string> functions_in(const PythonStacks& stacks, const StackUse& stack) {
   std::set<std::string> names;
@@ -200,7 +205,7 @@ HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity ac
   return hottest(stacks, by_line, stacks.seconds);
 }
 
-double stall_share(const PythonStacks& stacks, Activity activity, double least) {
+double stall_share(const PythonStacks& stacks, Activity activity, double least, bool flushes) {
   if (stacks.seconds <= 0) return 0;
   // Functions with a larger share of all time contain the training itself, except if a framework trains elsewhere.
   constexpr double kMostOfAll = 0.6;
@@ -210,16 +215,18 @@ double stall_share(const PythonStacks& stacks, Activity activity, double least) 
   };
   std::map<std::string, Time> functions;
   const auto counts = [&](const StackUse& stack) { return stack.thread == StackThread::kMain && stack.seconds > 0; };
-  const auto is_training = [&](const StackUse& stack) {
-    return activity_of(stacks, stack) != activity && has_framework(stacks, stack);
+  const auto does = [&](const StackUse& stack) {
+    const Activity own = activity_of(stacks, stack);
+    return own == activity || (flushes && own == Activity::kOther && is_flushing(stacks, stack));
   };
+  const auto is_training = [&](const StackUse& stack) { return !does(stack) && has_framework(stacks, stack); };
   double training = 0;
   for (const StackUse& stack : stacks.stacks) {
     if (!counts(stack)) continue;
     if (is_training(stack)) training += stack.seconds;
     for (const std::string& name : functions_in(stacks, stack)) {
       functions[name].all += stack.seconds;
-      if (activity_of(stacks, stack) == activity) functions[name].activity += stack.seconds;
+      if (does(stack)) functions[name].activity += stack.seconds;
       if (is_training(stack)) functions[name].training += stack.seconds;
     }
   }
@@ -235,9 +242,17 @@ double stall_share(const PythonStacks& stacks, Activity activity, double least) 
       return time.activity > 0 && time.activity >= least * time.all &&
              (time.all <= kMostOfAll * stacks.seconds || trains_elsewhere(time));
     });
-    if (within || activity_of(stacks, stack) == activity) seconds += stack.seconds;
+    if (within || does(stack)) seconds += stack.seconds;
   }
   return seconds / stacks.seconds;
+}
+
+HotLine hottest_flush(const PythonStacks& stacks, StackThread thread) {
+  if (stacks.seconds <= 0) return {};
+  std::map<int, double> by_line;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == thread && is_flushing(stacks, stack)) by_line[stack.lines.back()] += stack.seconds;
+  return hottest(stacks, by_line, stacks.seconds);
 }
 
 double loading_share(const PythonStacks& stacks) {

@@ -40,8 +40,12 @@ struct HotLine {
 [[nodiscard]] HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity);
 
 // As share_of() of the main thread, with all that functions of the program do which do `activity` for at least the part
-// `least` of their time and do not train, such as save() around torch.save() and fsync().
-[[nodiscard]] double stall_share(const PythonStacks& stacks, Activity activity, double least = 0.05);
+// `least` of their time and do not train, such as save() around torch.save() and fsync(). `flushes`: lines that flush
+// files do `activity`, too.
+[[nodiscard]] double stall_share(const PythonStacks& stacks, Activity activity, double least = 0.05,
+                                 bool flushes = false);
+// The line in which `thread` flushes files most. share = 0 if there is none.
+[[nodiscard]] HotLine hottest_flush(const PythonStacks& stacks, StackThread thread);
 
 // The share of the main thread in which it loads data: gets batches, reads from servers, decodes images or changes
 // their pixels; with all that functions of the program do which load for at least 5 % of their time and do not train.

@@ -375,6 +375,30 @@ TEST_CASE("stalls of the main thread") {
   CHECK(found(profile) == Names{});
 }
 
+TEST_CASE("the main thread writes logs with functions of the program and waits for the disk") {
+  RunProfile profile = run(6, {});
+  record(profile, {{kMainThread, "backward", "torch/_tensor.py", 5, 0}});
+  PythonStacks& stacks = profile.stacks;
+  stacks.lines.push_back({"log", kOwnFile, 20});
+  stacks.lines.push_back({"write", kOwnFile, 10, true});  // os.fsync(file)
+  stacks.lines.push_back({"write", kOwnFile, 8});         // open(): it truncates the file
+  stacks.stacks.push_back({kMainThread, {0, 2, 3}, 2.5, 0, 9});
+  stacks.stacks.push_back({kMainThread, {0, 2, 4}, 1.5, 0, 9});
+  stacks.stacks.push_back({kMainThread, {0, 2}, 0.5, 0, 9});
+  REQUIRE(found(profile) == Names{"logging-stall"});
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.55));  // all that log() does
+  CHECK_THAT(findings_of(profile)[0].evidence, Catch::Contains("train.py:10 (write)"));
+  profile.processes[0].main_thread.waits.flush_s = 2;  // a part of it
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.55));
+  stacks.lines[3].flushes = false;
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.8));  // only the wait is known
+  stacks.lines[3].flushes = true;
+  // A checkpoint.
+  stacks.lines.push_back({"save", "torch/serialization.py", 5});
+  stacks.stacks.push_back({kMainThread, {0, 2, 5}, 0.5, 0, 9});
+  CHECK(found(profile) == Names{"checkpoint-stall"});
+}
+
 TEST_CASE("memory that grows") {
   RunProfile profile = run(9.9, {});
   for (int i = 0; i < 20; ++i) profile.timeline.resident_bytes.push_back(3e8 + 2e7 * i);

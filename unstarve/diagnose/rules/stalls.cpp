@@ -23,7 +23,8 @@ std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& sta
   RunFinding finding;
   finding.title = stall.title;
   finding.evidence = fmt::format("the main thread does this for {:.0f} % of the time", 100 * share);
-  const HotLine line = caller_of(profile.stacks, StackThread::kMain, stall.activity);
+  HotLine line = caller_of(profile.stacks, StackThread::kMain, stall.activity);
+  if (stall.activity == Activity::kLogging && line.share <= 0) line = hottest_flush(profile.stacks, StackThread::kMain);
   if (line.share > 0) finding.evidence += fmt::format(", called at {}", to_string(line.line));
   finding.changes = stall.changes;
   finding.gain = gain_without(share, profile.stacks.seconds > 0 ? profile.stacks.seconds : steady_seconds(profile));
@@ -31,8 +32,8 @@ std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& sta
   return finding;
 }
 
-double stacks_share(const RunProfile& profile, Activity activity, double least = 0.05) {
-  return std::min(stall_share(profile.stacks, activity, least), 1.0);
+double stacks_share(const RunProfile& profile, Activity activity, double least = 0.05, bool flushes = false) {
+  return std::min(stall_share(profile.stacks, activity, least, flushes), 1.0);
 }
 
 // Logs and checkpoints may be written by functions of the user; fsync is seen in any program.
@@ -56,9 +57,10 @@ std::optional<RunFinding> find_checkpoint(const RunProfile& profile) {
 std::optional<RunFinding> find_logging(const RunProfile& profile) {
   constexpr double kFlushes = 0.05;
   const bool saves = stacks_share(profile, Activity::kCheckpoint) > 0;  // fsync may be that of checkpoints
-  // Stacks do not show fsync: a function of the user that waits for the disk has little time in known functions.
+  // Frames do not show fsync, the text of lines does. Without it, a function of the user that waits for the disk has
+  // little time in known functions.
   const double least = !saves && flush_share(profile) >= kFlushes ? 0.01 : kFlushes;
-  const double by_stacks = stacks_share(profile, Activity::kLogging, least);
+  const double by_stacks = stacks_share(profile, Activity::kLogging, least, !saves);
   return find_stall(profile,
                     {Activity::kLogging,
                      "writing logs stops the training",
@@ -102,7 +104,7 @@ const Rule kCheckpointStall{
 const Rule kLoggingStall{
     "logging-stall",
     "the main thread is in functions that write logs and images, or functions of the program around them, for 5 % of "
-    "the time; or in fsync, if the stacks show no checkpoints",
+    "the time; or in fsync or functions around it, if the stacks show no checkpoints",
     find_logging};
 const Rule kRecompilation{"recompilation",
                           "the main thread compiles for 10 % of the time, also in the second half of the run",
