@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/common/chrome_trace.h"
 #include "unstarve/jobs/diagnose_ranks.h"
 #include "unstarve/jobs/diagnose_trace.h"
+#include "unstarve/jobs/tensorboard/watch_events.h"
 
 namespace unstarve::cli {
 namespace {
@@ -19,6 +22,8 @@ void diagnose_one(const Arguments& arguments, const std::string& command_line) {
   write(diagnosis, arguments);
   if (arguments.has("--trace"))
     write_file_atomically(arguments.text("--trace"), chrome_trace(diagnosis.profile, diagnosis.findings));
+  if (arguments.has("--tensorboard"))
+    write_watch_events(arguments.text("--tensorboard"), diagnosis.profile, diagnosis.findings);
   if (!arguments.has("--report")) return;
   Report report = report_of(diagnosis, command_line);
   if (arguments.has("--trace")) add_trace_link(report, arguments.text("--report"), arguments.text("--trace"));
@@ -26,15 +31,17 @@ void diagnose_one(const Arguments& arguments, const std::string& command_line) {
 }
 
 void diagnose_several(const Arguments& arguments, const std::string& command_line) {
-  if (arguments.has("--trace"))
-    throw Error(ErrorKind::kArgument, "diagnose --trace: found several files; expected one");
+  for (const char* const option : {"--trace", "--tensorboard"})
+    if (arguments.has(option))
+      throw Error(ErrorKind::kArgument, fmt::format("diagnose {}: found several files; expected one", option));
   const RanksDiagnosis diagnosis = diagnose_ranks(arguments.rest());
   write(diagnosis, arguments);
   if (arguments.has("--report")) write_report(report_of(diagnosis, command_line), arguments.text("--report"));
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--out", "--report", "--trace"});
+  check_outputs(arguments, {"--out"});
+  check_measurement_files(arguments);
   if (arguments.rest().size() == 1)
     diagnose_one(arguments, command_line);
   else
@@ -63,7 +70,8 @@ Command diagnose_command() {
         .completes = Completes::kPath,
         .several = true},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
-       {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath},
+       trace_option(),
+       {"--tensorboard", "FOLDER", "", "write scalars and findings for TensorBoard", false, Completes::kPath},
        {"--report", "FILE", "", "write an HTML page with charts and a timeline of a few steps", false,
         Completes::kPath},
        json_option()},

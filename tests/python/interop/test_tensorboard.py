@@ -1,4 +1,4 @@
-"""Event files of `--tensorboard` of train, watch, bench, tune, capacity and compare, read by TensorBoard.
+"""Event files of `--tensorboard` of train, watch, diagnose, bench, tune, capacity and compare, read by TensorBoard.
 
 Skipped if the package is missing; make test-frameworks installs it.
 """
@@ -54,6 +54,40 @@ def measured(folder, *arguments):
                          capture_output=True, text=True, timeout=300)
     assert run.returncode in (0, 1), run.stderr
     return json.loads(run.stdout), events_of(folder)
+
+
+def test_tensorboard_reads_diagnose(tmp_path):
+    def event(category, name, begin, duration):
+        return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": begin, "dur": duration}
+
+    steps = [1000 + 10 * i for i in range(6)]  # microseconds
+    events, begin = [], 0
+    for i, duration in enumerate(steps):
+        events += [event("user_annotation", f"ProfilerStep#{i}", begin, duration),
+                   event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", begin, 400),
+                   event("cpu_op", "aten::mm", begin + 400, duration - 500)]
+        begin += duration
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    result, read = measured(tmp_path / "events", "diagnose", trace)
+    recorded = result["profile"]["trace"]["steps"]
+    assert [round(1e6 * step["seconds"]) for step in recorded] == steps[1:]  # without the first one
+    for tag, seconds in {"step": [1e-6 * step for step in steps[1:]], "loader": [400e-6] * 5,
+                         "operator": [1e-6 * (step - 500) for step in steps[1:]], "other": [100e-6] * 5}.items():
+        assert list(enumerate(map(pytest.approx, seconds), 1)) == [
+            (point.step, point.value) for point in read.Scalars(f"trace/{tag}_seconds")]
+    assert len(read.Tags()["scalars"]) == 4
+    assert "(input-wait, " in text(read, "trace/findings")
+    # The output of watch has the scalars of the run.
+    watched = tmp_path / "watched.json"
+    subprocess.run([os.environ["UNSTARVE"], "watch", "--out", watched, "--tensorboard", tmp_path / "watch", "--",
+                    sys.executable, "-c", "import time, unstarve as un\nfor _ in range(40):\n    time.sleep(0.05)\n"
+                    "    un.step()"], check=True, timeout=120)
+    again, before = measured(tmp_path / "again", "diagnose", watched)[1], events_of(tmp_path / "watch")
+    assert again.Tags()["scalars"] == before.Tags()["scalars"]
+    assert text(again, "watch/findings") == text(before, "watch/findings")
+    for tag in before.Tags()["scalars"]:
+        assert values(again, tag) == [(event.step, event.value) for event in before.Scalars(tag)]
 
 
 FEED = ["synthetic:classes=4,images=256,size=32,seed=2", "--device", "emulated:h100-resnet50"]

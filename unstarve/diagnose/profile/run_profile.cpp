@@ -149,6 +149,11 @@ double foreign_cores(const RunProfile& profile) {
   return std::max(profile.machine.busy_cores - own, 0.0);
 }
 
+std::size_t points_of(const RunTimeline& timeline) noexcept {
+  return std::min({timeline.main.size(), timeline.loader.size(), timeline.other.size(), timeline.resident_bytes.size(),
+                   timeline.storage_bytes_per_s.size()});
+}
+
 double usable_cores(const MachineUse& machine) {
   const auto affinity = static_cast<double>(machine.affinity_cores);
   return machine.quota_cores > 0 ? std::min(machine.quota_cores, affinity) : affinity;

@@ -176,6 +176,9 @@ struct RunProfile {
 // What shares are computed from: `steady` and its duration, or the whole run.
 [[nodiscard]] const std::vector<ProcessUse>& steady_processes(const RunProfile& profile);
 [[nodiscard]] double steady_seconds(const RunProfile& profile);
+// How many points its lists for cores, memory and storage have in common: a file that was written by hand may have
+// lists of different lengths.
+[[nodiscard]] std::size_t points_of(const RunTimeline& timeline) noexcept;
 // CPU time of the program, also of processes that were too short to be seen.
 [[nodiscard]] double own_cpu_s(const RunProfile& profile);
 // Cores of the affinity mask that programs outside of the tree used.

@@ -73,10 +73,7 @@ void add_findings(ChromeEvents& events, std::span<const RunFinding> findings) {
 }
 
 void add_counters(ChromeEvents& events, const RunTimeline& timeline) {
-  // A file that was written by hand may have lists of other lengths.
-  const std::size_t points = std::min({timeline.main.size(), timeline.loader.size(), timeline.other.size(),
-                                       timeline.resident_bytes.size(), timeline.storage_bytes_per_s.size()});
-  for (std::size_t i = 0; i < points; ++i) {
+  for (std::size_t i = 0; i < points_of(timeline); ++i) {
     const double at = static_cast<double>(i) * timeline.interval_s;
     events.counter("busy cores", at,
                    {{"main", timeline.main[i]}, {"loader", timeline.loader[i]}, {"other", timeline.other[i]}});

@@ -105,6 +105,41 @@ TEST_CASE("a watched run becomes scalars over seconds and steps, and a text of i
   CHECK(count("**the loader has one worker** (few-workers, 50 % of the time)") == 1);
 }
 
+TEST_CASE("the steps of a trace and their parts become scalars, of many steps as means") {
+  const auto events_of = [](std::size_t steps) {
+    RunProfile profile;
+    profile.trace.emplace();
+    for (std::size_t i = 0; i < steps; ++i) {
+      profile.trace->steps.push_back({.seconds = 0.5, .parts = {0.2, 0, 0, 0, 0, 0.3}});
+      profile.trace->parts[0] += 0.2;
+      profile.trace->parts[5] += 0.3;
+    }
+    const Folder folder;
+    write_watch_events(folder.path, profile, {});
+    return records_of(fs::directory_iterator(folder.path)->path());
+  };
+  const auto count = [](const std::vector<std::string>& records, const std::string& part) {
+    return std::count_if(records.begin(), records.end(),
+                         [&](const std::string& record) { return record.find(part) != std::string::npos; });
+  };
+  const std::vector<std::string> few = events_of(7);
+  CHECK(few.size() == 1 + 3 * 7 + 1);  // the version, step, kernel and loader, the findings
+  CHECK(count(few, "trace/step_seconds") == 7);
+  CHECK(count(few, "trace/loader_seconds") == 7);
+  CHECK(count(few, "trace/findings") == 1);
+  CHECK(count(few, "watch/") == 0);
+  CHECK(count(events_of(2500), "trace/kernel_seconds") == 834);  // three steps each
+  CHECK(events_of(0).size() == 2);
+}
+
+TEST_CASE("a timeline whose lists have different lengths becomes scalars of the points that all have") {
+  const Folder folder;
+  RunProfile profile;
+  profile.timeline = {2, {1, 0.5}, {0}, {0, 0}, {1e6, 2e6}, {5e6, 6e6}};
+  write_watch_events(folder.path, profile, {});
+  CHECK(records_of(fs::directory_iterator(folder.path)->path()).size() == 1 + 5 + 1);
+}
+
 TEST_CASE("scalars of a recording are written to the folder of their run, and its text to the folder itself") {
   const Folder folder;
   Recording recording;

@@ -46,13 +46,34 @@ void write_steps(EventFile& file, const StepUse& steps) {
   }
 }
 
+// Of many steps, means of consecutive ones.
+void write_trace(EventFile& file, const TraceUse& trace) {
+  constexpr std::size_t kPoints = 1000;
+  const std::size_t steps = trace.steps.size(), joined = (steps + kPoints - 1) / kPoints;
+  for (std::size_t begin = 0, end = 0; begin < steps; begin = end) {
+    end = std::min(begin + joined, steps);
+    TraceStep mean;
+    for (std::size_t i = begin; i < end; ++i) {
+      mean.seconds += trace.steps[i].seconds / static_cast<double>(end - begin);
+      for (std::size_t part = 0; part < kStepActivities; ++part)
+        mean.parts[part] += trace.steps[i].parts[part] / static_cast<double>(end - begin);
+    }
+    const auto number = static_cast<std::int64_t>(end);
+    file.scalar("trace/step_seconds", number, mean.seconds);
+    for (std::size_t part = 0; part < kStepActivities; ++part)
+      if (trace.parts[part] > 0)
+        file.scalar(fmt::format("trace/{}_seconds", to_string(static_cast<StepActivity>(part))), number,
+                    mean.parts[part]);
+  }
+}
+
 }  // namespace
 
 void write_watch_events(const std::filesystem::path& folder, const RunProfile& profile,
                         std::span<const RunFinding> findings) {
   EventFile file(folder);
   const RunTimeline& timeline = profile.timeline;
-  for (std::size_t i = 0; i < timeline.main.size(); ++i) {
+  for (std::size_t i = 0; i < points_of(timeline); ++i) {
     const auto second = static_cast<std::int64_t>(std::llround(static_cast<double>(i + 1) * timeline.interval_s));
     file.scalar("watch/cores_main", second, timeline.main[i]);
     file.scalar("watch/cores_loader", second, timeline.loader[i]);
@@ -65,7 +86,9 @@ void write_watch_events(const std::filesystem::path& folder, const RunProfile& p
   const auto end = static_cast<std::int64_t>(std::llround(profile.watching.seconds));
   if (profile.stacks.seconds > 0)
     file.scalar("watch/loader_share", end, share_of(profile.stacks, StackThread::kMain, Activity::kInput));
-  file.text("watch/findings", end, findings_markdown(findings));
+  if (profile.trace) write_trace(file, *profile.trace);
+  const bool watched = !profile.trace || profile.watching.seconds > 0;
+  file.text(watched ? "watch/findings" : "trace/findings", end, findings_markdown(findings));
 }
 
 }  // namespace unstarve
