@@ -31,6 +31,14 @@ class Tree {
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
   [[nodiscard]] Topology read() const { return read_topology(root_); }
+  [[nodiscard]] const fs::path& root() const { return root_; }
+  // Of the groups of this process, its own first; 0 for a group without one.
+  [[nodiscard]] std::vector<std::uint64_t> memory_limits() const {
+    std::vector<std::uint64_t> limits;
+    for (const unstarve::Cgroup& group : unstarve::memory_groups(root_, "self"))
+      limits.push_back(unstarve::memory_limit(group));
+    return limits;
+  }
 
  private:
   fs::path root_;
@@ -110,6 +118,36 @@ TEST_CASE("a quota in cgroup v1 applies if both versions are mounted") {
                   {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}};
   CHECK(tree.read().quota == 1.5);
   CHECK(tree.read().usable() == 1);
+}
+
+TEST_CASE("memory limits of cgroup v1: its own, those above it, and those that a container does not see") {
+  const char* const none = "9223372036854771712\n";
+  const Tree tree{
+      {"proc/self/cgroup", "12:cpu:/\n9:memory:/docker/abc/sub\n0::/system.slice\n"},
+      {"proc/self/mountinfo",
+       "700 690 0:30 / /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n"
+       "701 690 0:31 /docker/abc /sys/fs/cgroup/memory ro master:14 - cgroup cgroup rw,memory\n"},
+      {"sys/fs/cgroup/cpu/memory.limit_in_bytes", "1\n"},
+      {"sys/fs/cgroup/memory/memory.limit_in_bytes", none},
+      {"sys/fs/cgroup/memory/memory.stat", "cache 1\nhierarchical_memory_limit 3000000\ntotal_inactive_file 7\n"},
+      {"sys/fs/cgroup/memory/sub/memory.limit_in_bytes", "4000000\n"}};
+  CHECK(tree.memory_limits() == std::vector<std::uint64_t>{0, 0, 4'000'000, 3'000'000});  // first those of v2
+  const Tree unlimited{{"proc/self/cgroup", "9:memory:/a\n"},
+                       {"sys/fs/cgroup/memory/memory.limit_in_bytes", none},
+                       {"sys/fs/cgroup/memory/a/memory.limit_in_bytes", none},
+                       {"sys/fs/cgroup/memory/a/memory.stat", "hierarchical_memory_limit 9223372036854771712\n"}};
+  CHECK(unlimited.memory_limits() == std::vector<std::uint64_t>{0, 0});
+}
+
+TEST_CASE("memory limits of cgroup v2 are read in the groups of the process, not in those of v1 controllers") {
+  const Tree tree{{"proc/self/cgroup", "2:cpu:/\n0::/pod/container\n"},
+                  {"proc/self/mountinfo",
+                   "31 30 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+                   "33 30 0:30 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"},
+                  {"sys/fs/cgroup/unified/pod/container/memory.max", "max\n"},
+                  {"sys/fs/cgroup/unified/pod/container/memory.stat", "hierarchical_memory_limit 5\n"},
+                  {"sys/fs/cgroup/unified/pod/memory.max", "2147483648\n"}};
+  CHECK(tree.memory_limits() == std::vector<std::uint64_t>{0, std::uint64_t{2} << 30, 0});
 }
 
 TEST_CASE("a cpuset limits the number of CPUs") {

@@ -103,30 +103,6 @@ std::uint64_t last_level_cache(const fs::path& root) {
   return bytes;
 }
 
-struct MemoryCgroup {
-  fs::path mount;  // mount point of the hierarchy, under root
-  fs::path path;   // of this process in the hierarchy
-  bool v2 = false;
-};
-
-// The hierarchy that limits memory: the v1 memory controller if mounted, else the unified v2 hierarchy.
-std::optional<MemoryCgroup> memory_cgroup(const fs::path& root) {
-  std::optional<MemoryCgroup> unified;
-  std::istringstream lines(read_text(root / "proc/self/cgroup"));
-  for (std::string line; std::getline(lines, line);) {
-    const auto first = line.find(':');
-    const auto second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    fs::path path = fs::path(line.substr(second + 1)).relative_path();
-    if (line.find("..", second) != std::string::npos) path.clear();  // outside this namespace
-    const bool memory = controllers.find(",memory,") != std::string::npos;
-    if (memory) return MemoryCgroup{root / "sys/fs/cgroup/memory", path, false};
-    if (controllers == ",,") unified = MemoryCgroup{root / "sys/fs/cgroup", path, true};
-  }
-  return unified;
-}
-
 // Processes in `directory` or below that the kernel killed for lack of memory; none if the directory is not visible.
 std::optional<std::uint64_t> kills_of_group(const fs::path& directory, bool v2) {
   const auto events = parse_keys(read_text(directory / (v2 ? "memory.events" : "memory.oom_control")), ' ');
@@ -137,28 +113,19 @@ std::optional<std::uint64_t> kills_of_group(const fs::path& directory, bool v2) 
 
 // The lowest limit on the path from the group of this process to the root, and the memory left below that limit.
 void read_memory_limit(const fs::path& root, MachineFacts& facts) {
-  const auto group = memory_cgroup(root);
-  if (!group) return;
-  const char* const limit_file = group->v2 ? "memory.max" : "memory.limit_in_bytes";
-  const char* const used_file = group->v2 ? "memory.current" : "memory.usage_in_bytes";
   std::optional<std::uint64_t> kills;  // of the group closest to this process
-  // Inside a container the path may name an invisible directory of the host; the limit of the mount point applies.
-  for (fs::path path = group->path;; path = path.parent_path()) {
-    const fs::path directory = group->mount / path;
-    if (!kills) kills = kills_of_group(directory, group->v2);
-    const std::uint64_t limit = parse_bytes(first_line(directory / limit_file));
-    // v1 writes a number near 2^63 for "no limit".
-    const bool binds = limit > 0 && (facts.memory_bytes == 0 || limit < facts.memory_bytes);
-    if (binds) {
-      if (facts.memory_limit_bytes == 0 || limit < facts.memory_limit_bytes) facts.memory_limit_bytes = limit;
-      // Inactive page cache counts as used, but the kernel reclaims it on demand.
-      const auto stat = parse_keys(read_text(directory / "memory.stat"), ' ');
-      const std::uint64_t cache = parse_bytes(value_of(stat, group->v2 ? "inactive_file" : "total_inactive_file"));
-      const std::uint64_t used = parse_bytes(first_line(directory / used_file));
-      const std::uint64_t held = used > cache ? used - cache : 0;
-      facts.memory_available_bytes = std::min(facts.memory_available_bytes, limit > held ? limit - held : 0);
-    }
-    if (path.empty() || path == path.parent_path()) break;
+  for (const Cgroup& group : memory_groups(root, "self")) {
+    if (!kills) kills = kills_of_group(group.folder, group.v2);
+    const std::uint64_t limit = memory_limit(group);
+    if (limit == 0 || (facts.memory_bytes > 0 && limit >= facts.memory_bytes)) continue;
+    if (facts.memory_limit_bytes == 0 || limit < facts.memory_limit_bytes) facts.memory_limit_bytes = limit;
+    // Inactive page cache counts as used, but the kernel reclaims it on demand.
+    const auto stat = parse_keys(read_text(group.folder / "memory.stat"), ' ');
+    const std::uint64_t cache = parse_bytes(value_of(stat, group.v2 ? "inactive_file" : "total_inactive_file"));
+    const std::uint64_t used =
+        parse_bytes(first_line(group.folder / (group.v2 ? "memory.current" : "memory.usage_in_bytes")));
+    const std::uint64_t held = used > cache ? used - cache : 0;
+    facts.memory_available_bytes = std::min(facts.memory_available_bytes, limit > held ? limit - held : 0);
   }
   facts.killed_for_memory = kills.value_or(0);
 }

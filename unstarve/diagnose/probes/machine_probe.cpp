@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -24,7 +23,10 @@ double share(std::int64_t microseconds, double seconds) {
 }  // namespace
 
 MachineProbe::MachineProbe(int process, std::filesystem::path root)
-    : root_(std::move(root)), process_(std::to_string(process)), groups_(cpu_groups(root_, process_)) {
+    : root_(std::move(root)),
+      process_(std::to_string(process)),
+      groups_(cpu_groups(root_, process_)),
+      memory_groups_(memory_groups(root_, process_)) {
   // A container has its own network. The file disappears with the process.
   network_file_ = root_ / "proc" / process_ / "net/dev";
   if (!parse_network_bytes(text_of(network_file_))) network_file_ = root_ / "proc/net/dev";
@@ -46,7 +48,7 @@ MachineProbe::Counts MachineProbe::counts() const {
   counts.cpu_us = pressure("cpu");
   counts.io_us = pressure("io");
   counts.memory_us = pressure("memory");
-  for (const CpuGroup& group : groups_)
+  for (const Cgroup& group : groups_)
     counts.quotas.push_back(parse_quota_periods(text_of(group.folder / "cpu.stat")).value_or(QuotaPeriods{}));
   counts.network = parse_network_bytes(text_of(network_file_)).value_or(last_.network);
   return counts;
@@ -62,9 +64,8 @@ void MachineProbe::look() {
   if (const Topology topology = read_topology(root_, process_); topology.quota > 0) quota_cores_ = topology.quota;
   Counts now = counts();
   if (now.cpu.busy > 0) last_ = std::move(now);
-  for (const CpuGroup& group : groups_) {
-    const std::string limit = text_of(group.folder / "memory.max");  // "max" or bytes
-    const std::int64_t bytes = std::strtoll(limit.c_str(), nullptr, 10);
+  for (const Cgroup& group : memory_groups_) {
+    const auto bytes = static_cast<std::int64_t>(memory_limit(group));
     if (bytes > 0 && (memory_limit_bytes_ == 0 || bytes < memory_limit_bytes_)) memory_limit_bytes_ = bytes;
   }
   struct statvfs shm {};

@@ -37,7 +37,7 @@ class MachineProbe {
 
   std::filesystem::path root_, network_file_;
   std::string process_;
-  std::vector<CpuGroup> groups_;
+  std::vector<Cgroup> groups_, memory_groups_;
   std::set<int> cpus_;  // of the affinity mask
   double quota_cores_ = 0;
   Counts first_, last_;

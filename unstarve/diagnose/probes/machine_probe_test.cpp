@@ -67,6 +67,29 @@ TEST_CASE("what the machine and the container of a process did") {
   CHECK(probe.network().sent == 5500);
 }
 
+TEST_CASE("limits of a container with cgroups of version 1") {
+  const Machine machine;
+  machine.write("proc/self/mountinfo",
+                "700 690 0:30 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n"
+                "701 690 0:31 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
+  machine.write("proc/7/cgroup", "9:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc/sub\n");
+  machine.write("proc/stat", "cpu0 1 0 0 1 0 0 0 0\n");
+  machine.write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n");
+  machine.write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+  machine.write("sys/fs/cgroup/cpu,cpuacct/cpu.stat", "nr_periods 100\nnr_throttled 10\nthrottled_time 5\n");
+  machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  MachineProbe probe(7, machine.root());
+  CHECK(probe.use(10).memory_limit_bytes == 0);
+  machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n");
+  machine.write("sys/fs/cgroup/cpu,cpuacct/cpu.stat", "nr_periods 200\nnr_throttled 60\nthrottled_time 9\n");
+  machine.write("proc/stat", "cpu0 2 0 0 2 0 0 0 0\n");
+  probe.look();
+  const MachineUse use = probe.use(10);
+  CHECK(use.memory_limit_bytes == std::int64_t{1} << 30);
+  CHECK(use.quota_cores == 0.5);
+  CHECK(use.throttled_share == Approx(0.5));
+}
+
 TEST_CASE("a process that binds itself to other CPUs, and then ends") {
   const Machine machine;
   machine.write("proc/stat", "cpu0 1 0 0 1 0 0 0 0\ncpu1 1000 0 0 9000 0 0 0 0\ncpu2 1 0 0 1 0 0 0 0\n");

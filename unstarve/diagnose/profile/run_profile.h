@@ -105,7 +105,7 @@ struct MachineUse {
   double received_bytes_per_s = 0, sent_bytes_per_s = 0;
   std::int64_t shm_bytes = 0;           // size of /dev/shm, as the program sees it
   std::int64_t shm_used_bytes = 0;      // at most
-  std::int64_t memory_limit_bytes = 0;  // of its cgroups, which count /dev/shm; 0: none, or cgroups of version 1
+  std::int64_t memory_limit_bytes = 0;  // of its cgroups, which count /dev/shm; 0: none
 };
 
 // How the program was watched.
