@@ -3,7 +3,8 @@
 # file alone. Always compiled alone are files that use Highway (they include themselves once per instruction set) or
 # define JSON_DIAGNOSTICS, the files of tables (passes, rules, verbs), which use the same names on purpose, and
 # core/aligned.cpp, which fuzz/ replaces.
-set(unstarve_tables unstarve/pipeline/passes unstarve/diagnose/rules unstarve/diagnose/trace_rules cli/commands)
+set(unstarve_tables unstarve/pipeline/passes unstarve/diagnose/rules unstarve/diagnose/trace_rules
+  unstarve/infer/passes cli/commands)
 function(unstarve_unity target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
@@ -57,8 +58,8 @@ endfunction()
 # Files are found by glob, so no test is left out. TORCH links libtorch. CUDA adds the folder cuda/ if the build has CUDA;
 # torch/cuda/ needs a CUDA package of libtorch too.
 #
-# Files named *_absent.cpp replace the files of a component that the build lacks: train/trainer_absent.cpp without
-# libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/batch_norm_device_absent.cpp without CUDA;
+# Files named *_absent.cpp replace the files of a component that the build lacks: train/trainer_absent.cpp and
+# infer/import/torch_import_absent.cpp without libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/batch_norm_device_absent.cpp without CUDA;
 # torch/graphs/recorder_absent.cpp without a CUDA package of libtorch; storage/remote/remote_absent.cpp instead
 # of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp and
 # parquet_module.cpp without Arrow; infer/engines/openvino_absent.cpp without OpenVINO. With Arrow and OpenVINO, the files that include their headers are modules (cmake/Modules.cmake).
@@ -80,6 +81,13 @@ function(unstarve_folder name)
     endif()
     list(FILTER sources EXCLUDE REGEX "/(${without})\\.cpp$")
     list(FILTER tests EXCLUDE REGEX "/(${without})\\.cpp$")
+  endif()
+  if(name STREQUAL "infer")
+    set(without torch_import)
+    if(UNSTARVE_HAS_TORCH)
+      set(without torch_import_absent)
+    endif()
+    list(FILTER sources EXCLUDE REGEX "/import/${without}\\.cpp$")
   endif()
   if(name STREQUAL "storage")
     set(without remote_absent)

@@ -1,0 +1,188 @@
+#include "unstarve/infer/onnx/read_onnx.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/infer/graph/unsupported.h"
+#include "unstarve/infer/graph/verify.h"
+#include "unstarve/infer/onnx/nodes.h"
+#include "unstarve/infer/onnx/onnx_fields.h"
+
+namespace unstarve::infer {
+namespace {
+
+class OnnxReader {
+ public:
+  OnnxReader(const ProtoModel& model, const ReadOptions& options) : model_(model), options_(options) {}
+
+  Graph run() {
+    check_opset();
+    if (!model_.name.empty()) graph_.name = model_.name;
+    for (const ProtoTensor& tensor : model_.initializers) add_constant(tensor.name, tensor_of(tensor));
+    const std::vector<std::pair<const ProtoNode*, TypedNode>> nodes = typed_nodes();
+    for (const ProtoInput& input : model_.inputs)
+      if (!values_.contains(input.name)) define(input.name, graph_.add_input(std::string(input.name), type_of(input)));
+    for (const auto& [proto, typed] : nodes) add_node(*proto, typed);
+    for (const std::string_view output : model_.outputs) graph_.outputs.push_back(value("an output", output));
+    graph_.remove_unused();
+    if (const std::string wrong = violation(graph_); !wrong.empty()) throw Error(ErrorKind::kInput, wrong);
+    return std::move(graph_);
+  }
+
+ private:
+  void check_opset() const {
+    const auto found = model_.opsets.find("");
+    const std::int64_t version = found == model_.opsets.end() ? 0 : found->second;
+    if (version < onnx::kOldestOpset || version > onnx::kNewestOpset)
+      throw Error(ErrorKind::kInput,
+                  fmt::format("found opset {}; expected {} to {}. Convert it with onnx.version_converter", version,
+                              onnx::kOldestOpset, onnx::kNewestOpset));
+  }
+
+  void define(std::string_view name, ValueId id) {
+    if (name.empty()) throw Error(ErrorKind::kInput, "found a value without a name; expected one");
+    if (!values_.emplace(name, id).second)
+      throw Error(ErrorKind::kInput, fmt::format("'{}' is defined twice; expected unique names", name));
+  }
+  void add_constant(std::string_view name, Tensor tensor) {
+    define(name, graph_.add_constant(std::string(name), std::move(tensor)));
+  }
+  ValueId value(std::string_view reader, std::string_view name) const {
+    const auto found = values_.find(name);
+    if (found == values_.end())
+      throw Error(ErrorKind::kInput, fmt::format("{} is '{}', which is not computed before; expected an input, a "
+                                                 "constant or the first output of an earlier node",
+                                                 reader, name));
+    return found->second;
+  }
+
+  // Defines Constant nodes and converts all others.
+  std::vector<std::pair<const ProtoNode*, TypedNode>> typed_nodes() {
+    std::vector<std::pair<const ProtoNode*, TypedNode>> result;
+    UnsupportedOperators unsupported;
+    const auto collect = [&](const ProtoNode& node, auto&& convert) {
+      try {
+        convert();
+      } catch (const UnsupportedForm& form) {
+        const std::string domain = node.domain.empty() ? "" : std::string(node.domain) + "::";
+        unsupported.add(domain + std::string(node.op) + form.reason, std::string(node.label()));
+      }
+    };
+    const auto is_constant = [](const ProtoNode& node) { return node.op == "Constant" && node.domain.empty(); };
+    for (const ProtoNode& node : model_.nodes)
+      if (is_constant(node)) {
+        collect(node, [&] {
+          Tensor tensor = constant_of(node);
+          add_constant(node.outputs[0], std::move(tensor));
+        });
+      }
+    const FindConstant find = [&](std::string_view name) -> const Tensor* {
+      const auto found = values_.find(name);
+      return found == values_.end() ? nullptr : graph_.value(found->second).constant.get();
+    };
+    for (const ProtoNode& node : model_.nodes)
+      if (!is_constant(node)) collect(node, [&] { result.emplace_back(&node, typed_node(node, find)); });
+    unsupported.check();
+    return result;
+  }
+
+  TensorType type_of(const ProtoInput& input) const {
+    const std::optional<ElementType> element = element_type_of(input.type);
+    if (!element || !input.has_shape)
+      throw Error(ErrorKind::kInput,
+                  fmt::format("input '{}' has {}; expected a tensor of a supported type with a shape", input.name,
+                              element ? "no shape" : "an unsupported type"));
+    TensorType type{*element, {}};
+    for (std::size_t i = 0; i < input.dims.size(); ++i) type.shape.push_back(length_of(input, i));
+    return type;
+  }
+
+  std::int64_t length_of(const ProtoInput& input, std::size_t i) const {
+    const ProtoDimension& dimension = input.dims[i];
+    const bool image_side = input.dims.size() == 4 && i >= 2;
+    if (dimension.length > 0) {
+      if (image_side && options_.image_size > 0 && options_.image_size != dimension.length)
+        throw Error(ErrorKind::kInput,
+                    fmt::format("input '{}' has images of {} pixels; expected the requested {}. Remove --image-size",
+                                input.name, dimension.length, options_.image_size));
+      if (dimension.length > kLargestDimension)
+        throw Error(ErrorKind::kInput, fmt::format("input '{}' has the dimension {}; expected at most 2^31", input.name,
+                                                   dimension.length));
+      return dimension.length;
+    }
+    if (i == 0) return kBatch;
+    if (image_side && options_.image_size > 0) return options_.image_size;
+    throw Error(ErrorKind::kInput,
+                fmt::format("dimension {} of input '{}' is open ('{}'); expected a number, because only the batch size "
+                            "may be open. {}",
+                            i, input.name, dimension.length_name,
+                            image_side ? "Pass --image-size" : "Export the model with a fixed size"));
+  }
+
+  void add_node(const ProtoNode& proto, const TypedNode& typed) {
+    const std::string label(proto.label());
+    std::vector<ValueId> inputs;
+    for (std::size_t i = 0; i < typed.inputs; ++i)
+      inputs.push_back(value(fmt::format("node '{}' ({}): input {}", label, proto.op, i), proto.inputs[i]));
+    const ValueId output = graph_.add_node(label, typed.kind, inputs, complete(typed, inputs));
+    graph_.values[output].name = proto.outputs[0];
+    define(proto.outputs[0], output);
+  }
+
+  // The attributes with what depends on the shapes of inputs.
+  Attributes complete(const TypedNode& typed, const std::vector<ValueId>& inputs) const {
+    Attributes attributes = typed.attributes;
+    const Shape& shape = graph_.value(inputs[0]).type.shape;
+    if (auto* const transpose = std::get_if<TransposeAttributes>(&attributes)) {
+      if (transpose->order.empty())
+        for (std::size_t i = shape.size(); i-- > 0;) transpose->order.push_back(static_cast<std::int64_t>(i));
+    }
+    if (auto* const conv = std::get_if<ConvAttributes>(&attributes)) {
+      const Shape& weights = graph_.value(inputs[1]).type.shape;
+      if (conv->window.kernel[0] == 0 && weights.size() == 4) conv->window.kernel = {weights[2], weights[3]};
+      pad_same(conv->window, typed.auto_pad, shape);
+    }
+    if (auto* const pool = std::get_if<PoolAttributes>(&attributes)) pad_same(pool->window, typed.auto_pad, shape);
+    return attributes;
+  }
+
+  static void pad_same(Window& window, AutoPad auto_pad, const Shape& shape) {
+    if (auto_pad == AutoPad::kNone || shape.size() != 4) return;
+    constexpr std::int64_t kLargest = std::int64_t{1} << 20;  // as infer_type() accepts, so that nothing overflows
+    for (const std::size_t i : {0, 1}) {
+      const std::int64_t input = shape[i + 2], stride = window.strides[i];
+      if (stride < 1 || stride > kLargest || std::abs(window.kernel[i]) > kLargest ||
+          std::abs(window.dilations[i]) > kLargest)
+        return;  // infer_type() rejects it
+      const std::int64_t outputs = (input + stride - 1) / stride;
+      const std::int64_t extent = (window.kernel[i] - 1) * window.dilations[i] + 1;
+      const std::int64_t total = std::max<std::int64_t>(0, (outputs - 1) * stride + extent - input);
+      const std::int64_t less = total / 2, more = total - less;
+      window.pads[i] = auto_pad == AutoPad::kSameUpper ? less : more;
+      window.pads[i + 2] = auto_pad == AutoPad::kSameUpper ? more : less;
+    }
+  }
+
+  const ProtoModel& model_;
+  const ReadOptions& options_;
+  Graph graph_;
+  std::map<std::string_view, ValueId> values_;
+};
+
+}  // namespace
+
+Graph read_onnx(std::span<const std::uint8_t> file, const std::string& origin, const ReadOptions& options) {
+  try {
+    return OnnxReader(parse_proto(file), options).run();
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("read '{}': {}", origin, error.what()));
+  }
+}
+
+}  // namespace unstarve::infer
