@@ -87,6 +87,7 @@ struct Command {
 [[nodiscard]] Command capacity_command();
 [[nodiscard]] Command tune_command();
 [[nodiscard]] Command train_command();
+[[nodiscard]] Command export_command();
 [[nodiscard]] Command lr_find_command();
 [[nodiscard]] Command batch_find_command();
 [[nodiscard]] Command infer_command();

@@ -1,13 +1,13 @@
 # Modules that the program and the Python extension load at run time (unstarve/core/module_loader.h):
 #
-#   libunstarve_torch.so      torch/ and models/ with libtorch
+#   libunstarve_torch.so      torch/ and models/ with libtorch: training, and the importer of models
 #   libunstarve_arrow.so      storage/formats/parquet/arrow_*.cpp with Arrow C++
 #   libunstarve_openvino.so   infer/engines/openvino_engine.cpp with OpenVINO
 #   libunstarve_mpi.so        ranks/module.cpp with MPI
 #   libunstarve_cupti.so      diagnose/cupti/module.cpp, which CUDA and NVTX load into programs that watch starts
 #
 # They are located by the run path: the top of the build folder, or UNSTARVE_MODULE_FOLDER of an installation. A module contains
-# the parts of core/ that it uses and exports one function (cmake/module.map).
+# the parts of core/ that it uses and exports one function, or two (cmake/module.map).
 include(GNUInstallDirs)
 if(DEFINED SKBUILD)  # in the Python package
   set(UNSTARVE_PROGRAM_FOLDER unstarve/bin)
@@ -95,13 +95,17 @@ function(unstarve_add_openvino_module)
     "${stamp};UNSTARVE_OPENVINO_VERSION=\"${UNSTARVE_OPENVINO_VERSION}\";UNSTARVE_OPENVINO_LIBRARY=\"${UNSTARVE_OPENVINO_LIBRARY}\";UNSTARVE_OPENVINO_TBB=\"${UNSTARVE_OPENVINO_TBB}\"")
 endfunction()
 
-# The folders torch and train exist when this is called.
+# The folders torch, train and infer exist when this is called.
 function(unstarve_add_torch_module)
   unstarve_module_stamp(stamp unstarve/train/trainer_module.h)
+  unstarve_module_stamp(importer_stamp unstarve/infer/import/import_module.h)
   unstarve_module(torch ${TORCH_INSTALL_PREFIX}/lib unstarve/torch/module.cpp)
   target_link_libraries(unstarve_torch_module PRIVATE unstarve_torch)
   string(REGEX MATCH "^[0-9]+\\.[0-9]+" version ${Torch_VERSION})
-  set_source_files_properties(unstarve/torch/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
+  string(REPLACE UNSTARVE_MODULE_STAMP UNSTARVE_IMPORTER_STAMP second_stamp ${importer_stamp})
+  set_source_files_properties(unstarve/torch/module.cpp PROPERTIES COMPILE_DEFINITIONS "${stamp};${second_stamp}")
+  set_source_files_properties(unstarve/infer/import/torch_import.cpp PROPERTIES
+    COMPILE_DEFINITIONS "${importer_stamp};UNSTARVE_TORCH_VERSION=\"${version}\"")
   set_source_files_properties(unstarve/train/trainer_module.cpp PROPERTIES
     COMPILE_DEFINITIONS "${stamp};UNSTARVE_TORCH_VERSION=\"${version}\"")
 endfunction()

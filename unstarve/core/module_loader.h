@@ -2,10 +2,10 @@
 // Loads a module: a part of unstarve in a shared library of its own, because it needs the libraries of a Python
 // package. Nothing else waits for those libraries or requires them (docs/decisions/0029-torch-module.md).
 //
-//   libunstarve_torch.so      training    libtorch of torch
-//   libunstarve_arrow.so      Parquet     Arrow C++ of pyarrow
-//   libunstarve_openvino.so   inference   OpenVINO of openvino
-//   libunstarve_mpi.so        ranks       MPI of the system
+//   libunstarve_torch.so      training, import of models   libtorch of torch
+//   libunstarve_arrow.so      Parquet                      Arrow C++ of pyarrow
+//   libunstarve_openvino.so   inference                    OpenVINO of openvino
+//   libunstarve_mpi.so        ranks                        MPI of the system
 //
 // libunstarve_cupti.so is another kind of module: CUDA loads it (diagnose/cupti/module.cpp).
 //

@@ -1,5 +1,8 @@
-// The one symbol of libunstarve_torch.so. The build defines UNSTARVE_MODULE_STAMP (cmake/TorchModule.cmake).
+// The two symbols of libunstarve_torch.so. The build defines UNSTARVE_MODULE_STAMP and UNSTARVE_IMPORTER_STAMP
+// (cmake/Modules.cmake).
 
+#include "unstarve/infer/import/import_module.h"
+#include "unstarve/torch/importer.h"
 #include "unstarve/torch/torch_trainer.h"
 #include "unstarve/train/trainer_module.h"
 
@@ -7,5 +10,11 @@ const unstarve::TrainerModule* unstarve_trainer_module() noexcept {
   static constexpr unstarve::TrainerModule kModule{UNSTARVE_MODULE_STAMP, unstarve::make_torch_trainer,
                                                    unstarve::register_operators, unstarve::gpu_precision,
                                                    unstarve::torch_facts};
+  return &kModule;
+}
+
+const unstarve::infer::ImporterModule* unstarve_importer_module() noexcept {
+  static constexpr unstarve::infer::ImporterModule kModule{UNSTARVE_IMPORTER_STAMP, unstarve::infer::import_network,
+                                                           unstarve::infer::import_script};
   return &kModule;
 }

@@ -15,7 +15,6 @@ namespace {
 
 constexpr const char* kStepKey = "unstarve.step";
 constexpr const char* kDataKey = "unstarve.data";
-constexpr const char* kModelKey = "unstarve.model";
 constexpr const char* kOptimiserKey = "unstarve.optimiser";
 constexpr const char* kWeightsPrefix = "training.";
 constexpr const char* kAverageUpdates = "average.updates";
@@ -49,6 +48,10 @@ std::int64_t step_number(const std::string& text, const std::filesystem::path& p
 }
 
 }  // namespace
+
+std::vector<std::string> training_state_prefixes() {
+  return {"optimiser.", "loss_scaler.", "lookahead.", "average.", kWeightsPrefix};
+}
 
 TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainSettings& settings, torch::Device device)
     : network_(std::move(network)),
@@ -145,8 +148,7 @@ LoadedWeights TrainingState::load_weights(const std::filesystem::path& path) {
   const std::vector<StateEntry> weights = network_state(*network_);
   LoadedWeights result;
   result.initialised =
-      load(weights, {header, file.bytes(), path.string()},
-           {head_of(*network_), {"optimiser.", "loss_scaler.", "lookahead.", "average.", kWeightsPrefix}});
+      load(weights, {header, file.bytes(), path.string()}, {head_of(*network_), training_state_prefixes()});
   result.loaded = weights.size() - result.initialised.size();
   forget();
   return result;

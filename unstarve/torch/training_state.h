@@ -28,6 +28,11 @@
 
 namespace unstarve {
 
+// Metadata of a checkpoint: the name of its network.
+inline constexpr const char* kModelKey = "unstarve.model";
+// How the names of tensors begin that a checkpoint has next to the weights for use.
+[[nodiscard]] std::vector<std::string> training_state_prefixes();
+
 class TrainingState {
  public:
   // The network is on `device` already. `model`: its name, which is stored in snapshots; "": unknown.

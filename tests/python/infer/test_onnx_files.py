@@ -1,0 +1,209 @@
+"""`unstarve export` of ONNX files that the onnx package wrote: ONNX Runtime computes the same from both, within 1e-5 of
+the largest value. Files that cannot be read give one clear error."""
+
+import numpy as np
+import pytest
+from export_support import assert_close, checked, exported, kinds, outputs, run_export
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+DRAWS = np.random.default_rng(4)
+
+
+def normal(*shape):
+    return DRAWS.normal(size=shape).astype(np.float32)
+
+
+def typed(name, array):
+    """A tensor in the typed fields of the format instead of raw data."""
+    return helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape,
+                              array.flatten().tolist())
+
+
+def save(path, nodes, constants=(), shape=("N", 3, 16, 16), opset=17, outputs=("y",), element=TensorProto.FLOAT):
+    graph = helper.make_graph(nodes, "tested", [helper.make_tensor_value_info("x", element, shape)],
+                              [helper.make_tensor_value_info(name, element, None) for name in outputs],
+                              list(constants))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
+    return path
+
+
+def node(kind, inputs, output, **attributes):
+    return helper.make_node(kind, inputs, [output], name=f"node_{output}", **attributes)
+
+
+def constant(output, array):
+    return helper.make_node("Constant", [], [output], value=numpy_helper.from_array(array, output))
+
+
+def agree(path, out, shape=(2, 3, 16, 16)):
+    images = normal(*shape)
+    assert_close(outputs(out, images), outputs(path, images), rtol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [13, 14, 17])
+@pytest.mark.parametrize("make", [typed, lambda name, array: numpy_helper.from_array(array, name)],
+                         ids=["typed_fields", "raw_data"])
+def test_typed_and_raw_weights_optional_inputs_and_constants(opset, make, tmp_path):
+    nodes = [
+        constant("low", np.array(-1.0, np.float32)),
+        constant("pads", np.array([0, 0, 1, 2, 0, 0, 0, 1], np.int64)),
+        node("Pad", ["x", "pads"], "padded"),
+        node("Conv", ["padded", "w"], "conv", auto_pad="SAME_UPPER", strides=[2, 3]),
+        node("BatchNormalization", ["conv", "s", "b", "m", "v"], "norm", momentum=0.8),
+        node("Clip", ["norm", "low"], "lower"),
+        node("Clip", ["lower", "", "high"], "clipped"),
+        node("Dropout", ["clipped"], "dropped"),
+        node("MaxPool", ["dropped"], "pooled", kernel_shape=[2, 2], auto_pad="SAME_LOWER"),
+        node("Identity", ["wide"], "wide_again"),
+        node("Mul", ["pooled", "wide_again"], "scaled"),
+        node("Reshape", ["scaled", "shape"], "rows"),
+        node("MatMul", ["rows", "turned"], "y"),
+        node("Transpose", ["matrix"], "turned"),
+    ]
+    nodes.insert(-2, nodes.pop())  # topological order
+    constants = [make("w", normal(4, 3, 3, 3)), make("s", normal(4)), make("b", normal(4)), make("m", normal(4)),
+                 make("v", np.abs(normal(4)) + 0.5), make("high", np.array(1.5, np.float32)),
+                 make("wide", normal(4, 1, 1)), make("shape", np.array([-1, 4 * 9 * 7], np.int64)),
+                 make("matrix", normal(5, 4 * 9 * 7))]
+    path = save(tmp_path / "in.onnx", nodes, constants, opset=opset)
+    before = path.read_bytes()
+    result = exported(path, tmp_path / "out.onnx")
+    agree(path, tmp_path / "out.onnx")
+    assert path.read_bytes() == before
+    assert [entry["changed"] for entry in result["passes"]] == [2, 1, 1]
+    assert "Transpose" not in kinds(tmp_path / "out.onnx")
+    assert checked(tmp_path / "out.onnx").opset_import[0].version == 17
+
+
+def test_quantised_files_keep_their_int8_weights(tmp_path):
+    nodes = [
+        node("QuantizeLinear", ["x", "sx", "zx"], "qx"),
+        node("DequantizeLinear", ["qx", "sx", "zx"], "dx"),
+        node("DequantizeLinear", ["qw", "sw", "zw"], "dw", axis=0),
+        node("DequantizeLinear", ["qb", "sb"], "db", axis=0),
+        node("Conv", ["dx", "dw", "db"], "conv"),
+        node("Relu", ["conv"], "y"),
+    ]
+    scale = np.full(8, 0.02, np.float32)
+    constants = [numpy_helper.from_array(array, name) for name, array in (
+        ("sx", np.array(0.03, np.float32)), ("zx", np.array(7, np.int8)),
+        ("qw", DRAWS.integers(-128, 128, (8, 3, 3, 3)).astype(np.int8)), ("sw", scale), ("zw", np.zeros(8, np.int8)),
+        ("qb", DRAWS.integers(-900, 900, 8).astype(np.int32)), ("sb", scale * 0.03))]
+    path = save(tmp_path / "in.onnx", nodes, constants)
+    result = exported(path, tmp_path / "out.onnx")
+    agree(path, tmp_path / "out.onnx")
+    assert kinds(tmp_path / "out.onnx") == [node.op_type for node in nodes]
+    assert [entry["changed"] for entry in result["passes"]] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("element", ["float16", "bfloat16"])
+def test_halves_in_typed_fields_are_cast(element, tmp_path):
+    values = [0.5, -1.25, 2.0**-20 if element == "float16" else 3.0]
+    code = TensorProto.FLOAT16 if element == "float16" else TensorProto.BFLOAT16
+    half = helper.make_tensor("half", code, [3, 1, 1], values)
+    assert half.int32_data
+    assert not half.raw_data
+    path = save(tmp_path / "in.onnx", [node("Cast", ["half"], "whole", to=TensorProto.FLOAT),
+                                       node("Mul", ["x", "whole"], "y")], [half])
+    assert exported(path, tmp_path / "out.onnx")["passes"][1]["changed"] == 1
+    images = normal(1, 3, 16, 16)
+    assert_close(outputs(tmp_path / "out.onnx", images), images * np.float32(values).reshape(3, 1, 1), rtol=1e-6)
+
+
+def test_unsupported_operators_are_listed_all_together_with_their_nodes(tmp_path):
+    branch = helper.make_graph([helper.make_node("Identity", ["x"], ["inner"])], "branch", [],
+                               [helper.make_tensor_value_info("inner", TensorProto.FLOAT, None)])
+    nodes = [
+        constant("yes", np.array(1, np.float32)),
+        node("Cast", ["yes"], "condition", to=TensorProto.BOOL),
+        node("If", ["condition"], "chosen", then_branch=branch, else_branch=branch),
+        node("Sin", ["chosen"], "sine"),
+        node("Sin", ["sine"], "again"),
+        helper.make_node("FusedConv", ["again"], ["fused"], name="fast", domain="com.vendor"),
+        node("Clip", ["fused", "x"], "y"),
+    ]
+    graph = helper.make_graph(nodes, "tested", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, 8, 8])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.vendor", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "in.onnx")
+    process = run_export(tmp_path / "in.onnx", tmp_path / "out.onnx")
+    assert process.returncode == 3
+    assert "found 5 unsupported operators: " in process.stderr
+    for part in ("Cast to the type code 9 (node 'node_condition')", "If (node 'node_chosen')",
+                 "Sin (nodes 'node_sine', 'node_again')", "com.vendor::FusedConv (node 'fast')",
+                 "Clip whose lower bound is not constant (node 'node_y')"):
+        assert part in process.stderr
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def simple(tmp_path, **options):
+    weight = numpy_helper.from_array(normal(4, 3, 3, 3), "w")
+    return save(tmp_path / "in.onnx", [node("Conv", ["x", "w"], "y")], [weight], **options)
+
+
+def error_of(path, tmp_path, *options):
+    process = run_export(path, tmp_path / "out.onnx", *options)
+    assert process.returncode in (2, 3), process.stdout
+    assert not (tmp_path / "out.onnx").exists()
+    assert len(process.stderr.strip().splitlines()) == 1
+    return process.stderr
+
+
+def test_open_dimensions_name_the_value_that_is_needed(tmp_path):
+    path = simple(tmp_path, shape=("N", 3, "height", "width"))
+    message = error_of(path, tmp_path)
+    assert "dimension 2 of input 'x' is open ('height'); expected a number, because only the batch size may be open. " \
+           "Pass --image-size" in message
+    exported(path, tmp_path / "out.onnx", "--image-size", 20)
+    agree(path, tmp_path / "out.onnx", (2, 3, 20, 20))
+
+
+def test_a_fixed_size_differs_from_the_requested_one(tmp_path):
+    assert "input 'x' has images of 16 pixels; expected the requested 20" in \
+        error_of(simple(tmp_path), tmp_path, "--image-size", 20)
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+def test_other_opsets_are_rejected(opset, tmp_path):
+    assert f"found opset {opset}; expected 13 to 17" in error_of(simple(tmp_path, opset=opset), tmp_path)
+
+
+def test_weights_in_another_file_are_rejected(tmp_path):
+    model = onnx.load(simple(tmp_path))
+    onnx.save(model, tmp_path / "in.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert "constant 'w' is stored in another file; expected weights in the same file" in \
+        error_of(tmp_path / "in.onnx", tmp_path)
+
+
+def test_truncated_files_give_one_error(tmp_path):
+    data = simple(tmp_path).read_bytes()
+    for size in [0, 1, 7, *range(20, len(data), 61), len(data) - 1]:
+        (tmp_path / "cut.onnx").write_bytes(data[:size])
+        assert "read '" in error_of(tmp_path / "cut.onnx", tmp_path)
+
+
+def test_the_model_is_never_overwritten(tmp_path):
+    path = simple(tmp_path)
+    before = path.read_bytes()
+    (tmp_path / "link.onnx").symlink_to(path)
+    for out in (path, tmp_path / "link.onnx"):
+        process = run_export(path, out)
+        assert process.returncode == 2
+        assert "expected another file than the model itself" in process.stderr
+        assert path.read_bytes() == before
+
+
+def test_the_output_is_an_onnx_file_in_an_existing_folder(tmp_path):
+    path = simple(tmp_path)
+    assert "expected the name of an ONNX file" in run_export(path, tmp_path / "out.pb").stderr
+    assert run_export(path, tmp_path / "none" / "out.onnx").returncode == 3
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.onnx"]
+
+
+def test_the_wrong_number_of_classes_is_rejected(tmp_path):
+    assert "its output is [batch, 4, 14, 14]; expected [batch, 10]" in \
+        error_of(simple(tmp_path), tmp_path, "--classes", 10)
+    assert "--model: found resnet18 for" in error_of(simple(tmp_path), tmp_path, "--model", "resnet18")

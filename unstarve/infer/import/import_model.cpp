@@ -1,0 +1,55 @@
+#include "unstarve/infer/import/import_model.h"
+
+#include <fmt/format.h>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/infer/graph/verify.h"
+#include "unstarve/infer/import/torch_import.h"
+#include "unstarve/infer/onnx/read_onnx.h"
+#include "unstarve/train/checkpoints.h"
+
+namespace unstarve::infer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kDefaultImageSize = 224;
+
+Graph import_any(const fs::path& path, const ImportOptions& options) {
+  const std::string suffix = path.extension().string();
+  if (fs::is_directory(path))
+    return importer_module().network({newest_checkpoint(path), options.model, options.image_size, options.classes});
+  if (suffix == ".safetensors")
+    return importer_module().network({path, options.model, options.image_size, options.classes});
+  if (!options.model.empty())
+    throw Error(ErrorKind::kArgument,
+                fmt::format("--model: found {} for {}, which has its own network; expected it with weights in a "
+                            ".safetensors file. Remove --model",
+                            options.model, path.string()));
+  if (suffix == ".onnx") return read_onnx(MappedFile(path).bytes(), path.string(), {options.image_size});
+  if (suffix == ".pt" || suffix == ".pth")
+    return importer_module().script({path, options.image_size > 0 ? options.image_size : kDefaultImageSize});
+  throw Error(ErrorKind::kInput,
+              fmt::format("read '{}': found the suffix '{}'; expected .onnx, .safetensors, .pt or a folder of "
+                          "checkpoints",
+                          path.string(), suffix));
+}
+
+}  // namespace
+
+Graph import_model(const fs::path& path, const ImportOptions& options) {
+  Graph graph = import_any(path, options);
+  const auto fail = [&](const std::string& found, const std::string& expected) {
+    return Error(ErrorKind::kInput, fmt::format("read '{}': {}; expected {}", path.string(), found, expected));
+  };
+  if (const std::string wrong = violation(graph); !wrong.empty())
+    throw Error(ErrorKind::kInternal, fmt::format("read '{}': {}", path.string(), wrong));
+  if (const std::string wrong = not_finite(graph); !wrong.empty()) throw fail(wrong, "finite weights");
+  const Shape& outputs = graph.value(graph.outputs[0]).type.shape;
+  if (options.classes > 0 && (outputs.size() != 2 || outputs[1] != options.classes))
+    throw fail(fmt::format("its output is {}", text_of(outputs)), fmt::format("[batch, {}]", options.classes));
+  return graph;
+}
+
+}  // namespace unstarve::infer

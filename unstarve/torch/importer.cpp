@@ -1,0 +1,138 @@
+#include "unstarve/torch/importer.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/passes/remove_mutation.h>
+#include <torch/script.h>
+
+#include "unstarve/core/file.h"
+#include "unstarve/models/weights.h"
+#include "unstarve/models/zoo.h"
+#include "unstarve/torch/guards.h"
+#include "unstarve/torch/script_graph.h"
+#include "unstarve/torch/training_state.h"
+
+namespace unstarve::infer {
+namespace {
+
+TensorType image_batch(std::int64_t size) { return {ElementType::kFloat32, {kBatch, 3, size, size}}; }
+
+Error bad_model(const std::filesystem::path& path, std::string_view what) {
+  return {ErrorKind::kInput, fmt::format("read '{}': {}", path.string(), what)};
+}
+
+std::string first_line(const char* text) {
+  const std::string all = text;
+  return all.substr(0, all.find('\n'));
+}
+
+// Adds the path to errors of `body`.
+template <class Body>
+Graph with_path(const std::filesystem::path& path, Body&& body) {
+  return translate_errors("read '" + path.string() + "'", [&] {
+    try {
+      return body();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;
+      throw bad_model(path, error.what());
+    }
+  });
+}
+
+// The network of the file with its weights, in evaluation mode.
+NetworkPtr load_network(const NetworkFile& file, const ModelEntry& entry, const SafetensorsHeader& header,
+                        std::span<const std::uint8_t> bytes) {
+  // The number of classes is that of the head's weights; the head has its name in a network of any number.
+  const StoredTensor* const head = header.find(head_of(*entry.make(1)) + "weight");
+  if (head == nullptr || head->shape.empty() || head->shape[0] < 1 || head->shape[0] > (1 << 20))
+    throw Error(ErrorKind::kInput, fmt::format("found no weights of the last layer of {}; expected those of this "
+                                               "network. Pass the right --model",
+                                               entry.name));
+  const std::int64_t classes = head->shape[0];
+  if (file.classes > 0 && file.classes != classes)
+    throw Error(ErrorKind::kInput,
+                fmt::format("found weights for {} classes; expected the requested {}", classes, file.classes));
+  NetworkPtr network = entry.make(static_cast<int>(classes));
+  (void)load_state(network_state(*network), {header, bytes, file.weights.string()},
+                   {.ignored = training_state_prefixes()});
+  network->eval();
+  for (torch::Tensor& parameter : network->parameters()) parameter.set_requires_grad(false);
+  return network;
+}
+
+Graph traced(Network& network, std::int64_t image_size) {
+  TensorNames names;
+  for (const StateEntry& entry : network_state(network)) names.emplace(entry.tensor.data_ptr(), entry.name);
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor images = torch::zeros({2, 3, image_size, image_size});
+  std::shared_ptr<torch::jit::Graph> script;
+  try {
+    script = torch::jit::tracer::trace(
+                 {images},
+                 [&](torch::jit::Stack inputs) -> torch::jit::Stack { return {network.forward(inputs[0].toTensor())}; },
+                 [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true,
+                 /*force_outplace=*/true)
+                 .first->graph;
+  } catch (const c10::Error& error) {
+    throw Error(ErrorKind::kInput, fmt::format("found images of {} x {} pixels, which the network cannot process ({}); "
+                                               "expected another --image-size",
+                                               image_size, image_size, first_line(error.what_without_backtrace())));
+  }
+  return graph_of(*script, image_batch(image_size), names);
+}
+
+}  // namespace
+
+Graph import_network(const NetworkFile& file) {
+  return with_path(file.weights, [&] {
+    const MappedFile mapped(file.weights);
+    const SafetensorsHeader header = parse_safetensors(mapped.bytes(), file.weights.string());
+    const auto stored = header.metadata.find(kModelKey);
+    if (stored == header.metadata.end() && file.model.empty())
+      throw Error(ErrorKind::kArgument, fmt::format("read '{}': the file does not name its network; expected --model, "
+                                                    "for example --model resnet50",
+                                                    file.weights.string()));
+    if (stored != header.metadata.end() && !file.model.empty() && stored->second != file.model)
+      throw Error(ErrorKind::kArgument, fmt::format("--model: found {}; expected {}, the network of {}", file.model,
+                                                    stored->second, file.weights.string()));
+    const ModelEntry entry = find_model(file.model.empty() ? stored->second : file.model);
+    const NetworkPtr network = load_network(file, entry, header, mapped.bytes());
+    Graph graph = traced(*network, file.image_size > 0 ? file.image_size : entry.image_size);
+    graph.name = file.model.empty() ? stored->second : file.model;
+    return graph;
+  });
+}
+
+Graph import_script(const ScriptFile& file) {
+  return with_path(file.path, [&] {
+    (void)MappedFile(file.path);  // for the error of a missing file
+    torch::jit::Module module;
+    try {
+      module = torch::jit::load(file.path.string(), torch::kCPU);
+    } catch (const c10::Error& error) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("found no TorchScript ({}); expected a file of torch.jit.save. Convert a state_dict with "
+                              "unstarve.weights.convert('{}', 'weights.safetensors') in Python",
+                              first_line(error.what_without_backtrace()), file.path.string()));
+    }
+    module.eval();
+    std::shared_ptr<torch::jit::Graph> script;
+    try {
+      // Batch norms are folded by a pass of this project.
+      script = torch::jit::freeze(module, std::nullopt, /*optimize_numerics=*/false).get_method("forward").graph();
+      torch::jit::RemoveTensorMutation(script);
+    } catch (const c10::Error& error) {
+      throw Error(ErrorKind::kInput, fmt::format("freezing the module failed ({}); expected one with a forward() that "
+                                                 "can be frozen",
+                                                 first_line(error.what_without_backtrace())));
+    }
+    Graph graph = graph_of(*script, image_batch(file.image_size), {});
+    graph.name = file.path.stem().string();
+    return graph;
+  });
+}
+
+}  // namespace unstarve::infer

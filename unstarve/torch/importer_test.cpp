@@ -1,0 +1,83 @@
+#include "unstarve/torch/importer.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "unstarve/core/testing/error_message.h"
+#include "unstarve/infer/graph/verify.h"
+#include "unstarve/infer/passes/pass.h"
+#include "unstarve/models/weights.h"
+#include "unstarve/models/zoo.h"
+
+namespace unstarve::infer {
+namespace {
+
+namespace fs = std::filesystem;
+using unstarve::testing::error_message;
+
+// The initial weights of a network in a file that is removed.
+class WeightsFile {
+ public:
+  WeightsFile(std::string_view model, int classes, std::map<std::string, std::string> metadata = {})
+      : path_(fs::temp_directory_path() / (std::string(model) + "-importer-test.safetensors")) {
+    const NetworkPtr network = find_model(model).make(classes);
+    StateCopy(network_state(*network), std::move(metadata)).write(path_);
+  }
+  ~WeightsFile() { fs::remove(path_); }
+  WeightsFile(const WeightsFile&) = delete;
+  WeightsFile& operator=(const WeightsFile&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("every network of the zoo becomes a valid graph with the names of its weights") {
+  for (const ModelEntry& entry : model_table()) {
+    CAPTURE(entry.name);
+    const WeightsFile file(entry.name, 7);
+    const std::int64_t size = std::min(entry.image_size, 64);
+    const Graph graph = import_network({file.path(), std::string(entry.name), size, 0});
+    CHECK(violation(graph).empty());
+    CHECK(graph.value(graph.inputs.at(0)).type.shape == Shape{kBatch, 3, size, size});
+    CHECK(graph.value(graph.outputs.at(0)).type.shape == Shape{kBatch, 7});
+    // All constants but numbers of formulas have the names of the state.
+    const NetworkPtr network = entry.make(7);
+    std::set<std::string> names;
+    for (const StateEntry& state : network_state(*network)) names.insert(state.name);
+    for (const Value& value : graph.values)
+      if (value.constant && !value.type.shape.empty()) CHECK(names.contains(value.name));
+    CHECK(count_parameters(*network) <= graph.parameters());
+    const Graph folded = run_passes(graph).graph;
+    CHECK(std::ranges::none_of(folded.nodes, [](const Node& n) { return n.kind == OpKind::kBatchNormalization; }));
+  }
+}
+
+TEST_CASE("a checkpoint names its network") {
+  const WeightsFile file("cifar_net", 4, {{"unstarve.model", "cifar_net"}});
+  CHECK(import_network({file.path(), "", 0, 4}).name == "cifar_net");
+  CHECK_THAT(error_message(
+                 [&] {
+                   (void)import_network({file.path(), "resnet18", 0, 0});
+                 },
+                 ErrorKind::kArgument),
+             Catch::StartsWith("--model: found resnet18; expected cifar_net, the network of "));
+}
+
+TEST_CASE("images that a network cannot process are rejected with their size") {
+  const WeightsFile file("cifar_speed", 4);
+  CHECK_THAT(error_message([&] {
+               (void)import_network({file.path(), "cifar_speed", 4, 0});
+             }),
+             Catch::Contains("found images of 4 x 4 pixels, which the network cannot process ("));
+}
+
+}  // namespace unstarve::infer
