@@ -150,19 +150,17 @@ class ScriptImporter {
       number(static_cast<std::int64_t>(sizes().size()));
     } else if (kind == "aten::len") {
       const auto* const list = std::get_if<std::vector<Script>>(&item(in(0)));
-      number(static_cast<std::int64_t>(list != nullptr ? list->size() : integers(0).size()));
+      number(static_cast<std::int64_t>(list != nullptr ? list->size() : integers(0, /*batch=*/true).size()));
     } else if (kind == "aten::__getitem__" && constant(in(1)).isInt()) {
       const auto* const list = std::get_if<std::vector<Script>>(&item(in(0)));
       if (list != nullptr) {
         items_[node_->output()] = item((*list)[axis(integer(1), list->size())]);
       } else {
-        const Integers all = integers(0);
+        const Integers all = integers(0, /*batch=*/true);
         number(all[axis(integer(1), all.size())]);
       }
     } else if (const auto compare = comparison(kind)) {
-      const std::int64_t a = integer(0), b = integer(1);
-      if (a == kBatchInteger || b == kBatchInteger) throw UnsupportedScript{" of the batch size"};
-      items_[node_->output()] = c10::IValue((*compare)(a, b));
+      items_[node_->output()] = c10::IValue((*compare)(integer(0), integer(1)));
     } else {
       return false;
     }
@@ -251,11 +249,16 @@ class ScriptImporter {
     const auto* const found = std::get_if<c10::IValue>(&item(in(i)));
     return found != nullptr && found->isNone();
   }
-  [[nodiscard]] std::int64_t integer_of(Script value) const {
+  // The batch size is kBatchInteger, or not accepted.
+  [[nodiscard]] std::int64_t integer_of(Script value, bool batch = false) const {
     const c10::IValue& found = constant(value);
-    if (found.isInt()) return found.toInt();
+    if (found.isInt()) return batch ? found.toInt() : known(found.toInt());
     if (found.isTensor() && found.toTensor().numel() == 1) return found.toTensor().item<std::int64_t>();
     throw UnsupportedScript{" whose arguments are not integers"};
+  }
+  static std::int64_t known(std::int64_t number) {
+    if (number == kBatchInteger) throw UnsupportedScript{" with the batch size"};
+    return number;
   }
   [[nodiscard]] std::int64_t integer(std::size_t i) const { return integer_of(in(i)); }
   [[nodiscard]] bool flag(std::size_t i) const {
@@ -266,21 +269,18 @@ class ScriptImporter {
     const c10::IValue& found = constant(in(i));
     if (found.isTensor() && found.toTensor().numel() == 1) return found.toTensor().item<double>();
     if (!found.isScalar()) throw UnsupportedScript{" whose arguments are not numbers"};
+    if (found.isInt()) (void)known(found.toInt());
     return found.toScalar().toDouble();
   }
-  [[nodiscard]] Integers integers(std::size_t i) const {
-    const Item& found = item(in(i));
+  [[nodiscard]] Integers integers(std::size_t i, bool batch = false) const {
     Integers result;
-    if (const auto* const list = std::get_if<std::vector<Script>>(&found)) {
-      for (Script value : *list) result.push_back(integer_of(value));
-    } else {
-      const c10::IValue& value = constant(in(i));
-      if (value.isIntList()) {
-        result = value.toIntVector();
-      } else {
-        result = {integer(i)};
-      }
+    if (const auto* const list = std::get_if<std::vector<Script>>(&item(in(i)))) {
+      for (Script value : *list) result.push_back(integer_of(value, batch));
+      return result;
     }
+    const c10::IValue& value = constant(in(i));
+    if (!value.isIntList()) return {integer_of(in(i), batch)};
+    for (const std::int64_t number : value.toIntVector()) result.push_back(batch ? number : known(number));
     return result;
   }
   // A pair of rows and columns, which may be given as one number.
@@ -488,7 +488,7 @@ class ScriptImporter {
     emit(OpKind::kReshape, {x}, ReshapeAttributes{sizes});
   }
   void reshape() {
-    Integers sizes = integers(1);
+    Integers sizes = integers(1, /*batch=*/true);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] == kBatchInteger && i > 0) throw UnsupportedScript{" of the batch"};
       if (sizes[i] == kBatchInteger) sizes[i] = 0;

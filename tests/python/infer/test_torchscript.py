@@ -120,6 +120,43 @@ def test_unsupported_operators_are_listed_all_together(tmp_path):
     assert not (tmp_path / "m.onnx").exists()
 
 
+class DividesByTheBatch(nn.Module):
+    def forward(self, x):
+        if x.size(0) > 100:
+            x = x + 1
+        return x / x.size(0) + x.mean() * x.shape[0]
+
+
+def test_computations_with_the_open_batch_size_are_unsupported(tmp_path):
+    torch.jit.save(torch.jit.script(DividesByTheBatch()), tmp_path / "m.pt")
+    process = run_export(tmp_path / "m.pt", tmp_path / "m.onnx")
+    assert process.returncode == 3
+    assert "aten::gt with the batch size (node 'gt')" in process.stderr
+    torch.jit.save(torch.jit.trace(DividesByTheBatch(), torch.ones(2, 3, 8, 8)), tmp_path / "m.pt")
+    process = run_export(tmp_path / "m.pt", tmp_path / "m.onnx")
+    assert process.returncode == 3
+    assert "aten::div with the batch size (node 'div')" in process.stderr
+    assert "aten::mul with the batch size (node 'mul')" in process.stderr
+
+
+class ChecksShapes(nn.Module):
+    """Conditions on shapes are evaluated by the importer."""
+
+    def forward(self, x):
+        if x.dim() != 4 or x.shape[1] < 3:
+            raise ValueError("expected images")
+        sizes = x.size()
+        y = x.view(sizes[0], -1) if len(sizes) == 4 else x
+        return y.view(x.shape[0], 3, sizes[2], x.size(3)) * 2
+
+
+def test_conditions_on_shapes_are_evaluated(tmp_path):
+    images = torch.randn(2, 3, 8, 8)
+    torch.jit.save(torch.jit.script(ChecksShapes()), tmp_path / "m.pt")
+    exported(tmp_path / "m.pt", tmp_path / "m.onnx", "--image-size", 8)
+    assert_close(outputs(tmp_path / "m.onnx", images.numpy()), 2 * images.numpy())
+
+
 def test_a_state_dict_is_named_as_such(tmp_path):
     torch.save({"w": torch.ones(2)}, tmp_path / "m.pt")
     process = run_export(tmp_path / "m.pt", tmp_path / "m.onnx")
