@@ -166,7 +166,8 @@ def test_a_state_dict_is_named_as_such(tmp_path):
     assert "\n" not in process.stderr.strip()
 
 
-def test_a_missing_file_is_an_error(tmp_path):
-    process = run_export(tmp_path / "none.pt", tmp_path / "m.onnx")
+@pytest.mark.parametrize("name", ("none.pt", "none.onnx", "checkpoints"))
+def test_a_missing_file_is_an_error(tmp_path, name):
+    process = run_export(tmp_path / name, tmp_path / "m.onnx")
     assert process.returncode == 3
     assert "No such file" in process.stderr

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <system_error>
+
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/infer/graph/verify.h"
@@ -18,6 +21,8 @@ constexpr std::int64_t kDefaultImageSize = 224;
 
 Graph import_any(const fs::path& path, const ImportOptions& options) {
   const std::string suffix = path.extension().string();
+  if (std::error_code error; !fs::exists(path, error))
+    throw io_error("open", path.string(), error ? error.value() : ENOENT);
   if (fs::is_directory(path))
     return importer_module().network({newest_checkpoint(path), options.model, options.image_size, options.classes});
   if (suffix == ".safetensors")
