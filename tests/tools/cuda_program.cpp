@@ -1,13 +1,15 @@
 // A program that behaves as one that trains on a GPU, for tests without a GPU: it loads the library of
 // $CUDA_INJECTION64_PATH as the driver of CUDA does, and reports its work to the stand-in for CUPTI.
 //
-//   cuda_program SECONDS [killed | profiler | busy | memory | fallback]
+//   cuda_program SECONDS [killed | profiler | busy | memory | unified | fallback]
 //
 // Each step of about 10 ms has a copy of 4 ms from pageable memory, and three kernels of 1 ms. It prints "trained" and
 // exits with 3. killed: it kills itself after the time. profiler: another profiler subscribes after half of the time.
 // busy: CUPTI reports that it took a tenth of the time. memory: each step allocates 24 MB and releases it, and
-// allocates 1 MB that it keeps, and 4 MB of pinned memory, which it releases. fallback: each step of about 10 ms has a
-// kernel of 1 ms, a copy of 1 MB to the host, 4 ms without work, a copy of 1 MB to the device, and another kernel.
+// allocates 1 MB that it keeps, and 4 MB of pinned memory, which it releases. unified: each step also has three faults
+// of the GPU that take 1 ms of a kernel, two faults of the CPU, 1 MB of pages that are copied to the device and back,
+// 1 ms in which accesses are delayed, and thrashing. fallback: each step of about 10 ms has a kernel of 1 ms, a copy of
+// 1 MB to the host, 4 ms without work, a copy of 1 MB to the device, and another kernel.
 #include <dlfcn.h>
 #include <signal.h>
 #include <time.h>
@@ -71,6 +73,14 @@ void step(std::string_view mode, std::uint64_t number) {
     stand_in_memory(2, 0x1000, 0, time);
     stand_in_pinned(1, 0x1000, 4'000'000, begin + 3000);
     stand_in_pinned(2, 0x1000, 0, time);
+  }
+  if (mode == "unified") {
+    stand_in_unified(4, 3, begin + 4 * kMs, begin + 5 * kMs);
+    stand_in_unified(1, 1'000'000, begin + 4 * kMs, begin + 5 * kMs);
+    stand_in_unified(5, 65'536, begin + 5 * kMs, 0);
+    stand_in_unified(6, 0, begin + 5 * kMs, begin + 6 * kMs);
+    for (int fault = 0; fault < 2; ++fault) stand_in_unified(3, 0x4711, time, 0);
+    stand_in_unified(2, 1'000'000, time, time + kMs);
   }
   if (mode == "busy") stand_in_overhead(begin, begin + kMs);
   usleep(10'000);

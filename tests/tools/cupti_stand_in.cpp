@@ -19,7 +19,7 @@ namespace {
 using namespace unstarve;
 
 std::mutex mutex;
-std::set<std::uint32_t> kinds, functions;
+std::set<std::uint32_t> kinds, functions, counters;  // counters: of unified memory
 void (*request)(std::uint8_t**, std::size_t*, std::size_t*) = nullptr;
 void (*complete)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) = nullptr;
 std::uint8_t* buffer = nullptr;
@@ -61,6 +61,7 @@ std::size_t size_of(std::uint32_t kind) {
     case kCuptiMemcpy: return sizeof(CuptiMemcpyRecord);
     case kCuptiRuntimeCall: return sizeof(CuptiCallRecord);
     case kCuptiMemory: return sizeof(CuptiMemoryRecord);
+    case kCuptiUnifiedMemory: return sizeof(CuptiUnifiedMemoryRecord);
     case kCuptiOverhead: return sizeof(CuptiOverheadRecord);
     default: std::abort();
   }
@@ -145,6 +146,20 @@ void stand_in_pinned(std::uint32_t operation, std::uint64_t address, std::uint64
   add_memory(2, operation, address, bytes, ns);
 }
 
+void stand_in_unified(std::uint32_t counter, std::uint64_t value, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  CuptiUnifiedMemoryRecord record{};
+  record.kind = kCuptiUnifiedMemory;
+  record.counter = counter;
+  record.value = value;
+  record.start = begin_ns;
+  record.end = end_ns;
+  {
+    const std::lock_guard lock(mutex);
+    if (!kinds.contains(kCuptiUnifiedMemory)) return;
+  }
+  add(record, counters, counter);
+}
+
 void stand_in_subscribe() { subscribed = true; }
 
 int cuptiGetVersion(std::uint32_t* version) {
@@ -174,6 +189,7 @@ int cuptiActivityRegisterCallbacks(decltype(request) requested, decltype(complet
 }
 int cuptiActivityEnable(std::uint32_t kind) {
   const std::lock_guard lock(mutex);
+  if (kind == kCuptiUnifiedMemory && counters.empty()) return 1;  // they have to be configured first
   kinds.insert(kind);
   stand_in_kinds = static_cast<int>(kinds.size());
   return error_of("cuptiActivityEnable");
@@ -183,6 +199,13 @@ int cuptiActivityDisable(std::uint32_t kind) {
   kinds.erase(kind);
   stand_in_kinds = static_cast<int>(kinds.size());
   return 0;
+}
+int cuptiActivityConfigureUnifiedMemoryCounter(const CuptiUnifiedMemorySetting* settings, std::uint32_t count) {
+  const std::lock_guard lock(mutex);
+  const int error = error_of("cuptiActivityConfigureUnifiedMemoryCounter");
+  for (std::uint32_t i = 0; i < count && error == 0; ++i)
+    if (settings[i].enable != 0) counters.insert(settings[i].counter);
+  return error;
 }
 int cuptiActivityEnableRuntimeApi(std::uint32_t function, std::uint8_t enable) {
   const std::lock_guard lock(mutex);

@@ -17,6 +17,8 @@ void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns);
 // bytes.
 void stand_in_memory(std::uint32_t operation, std::uint64_t address, std::uint64_t bytes, std::uint64_t ns);
 void stand_in_pinned(std::uint32_t operation, std::uint64_t address, std::uint64_t bytes, std::uint64_t ns);
+// Unified memory: the kind of counter of CUPTI, bytes or faults.
+void stand_in_unified(std::uint32_t counter, std::uint64_t value, std::uint64_t begin_ns, std::uint64_t end_ns);
 // Another profiler subscribes.
 void stand_in_subscribe();
 }

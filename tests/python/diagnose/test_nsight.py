@@ -31,12 +31,17 @@ SCHEMA = """
     CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, "end" INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER,
         category INTEGER, color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER,
         domainId INTEGER);
+    CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INTEGER NOT NULL, globalPid INTEGER NOT NULL,
+        address INTEGER NOT NULL, originalFaultPc INTEGER, CpuInstruction INTEGER NOT NULL, module INTEGER);
+    CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+        globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, address INTEGER NOT NULL,
+        numberOfPageFaults INTEGER NOT NULL, faultAccessType INTEGER NOT NULL);
 """
 US = 1000  # nanoseconds
 PROCESS = (1 << 48) | (4711 << 24)
 OTHER = (1 << 48) | (4712 << 24)
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
-PAGEABLE, PINNED, DEVICE = 0, 1, 2
+HOST_TO_DEVICE, DEVICE_TO_HOST, UNIFIED_TO_HOST = 1, 2, 12
+PAGEABLE, PINNED, DEVICE, MANAGED = 0, 1, 2, 4
 PUSH_POP = 59
 
 
@@ -128,11 +133,37 @@ def test_rules_and_sums(export):
     assert [kernel["name"] for kernel in trace["kernels"]].count("of another process") == 0
 
 
+def test_page_faults_of_unified_memory(export):
+    database = sqlite3.connect(export)
+    for step in range(12):
+        at = 10_000 * step
+        for process in (PROCESS, OTHER):
+            database.execute("INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (?,?,?,0,?,7,2)",
+                             ((at + 2500) * US, (at + 4500) * US, process, 1 << 40))
+        for fault in range(3):
+            database.execute("INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (?,?,?,NULL,1,NULL)",
+                             ((at + 8100 + fault) * US, PROCESS, 1 << 40))
+        database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (?,?,0,1,7,1,?,?,?,?,?)",
+                         ((at + 8200) * US, (at + 8700) * US, PROCESS, 2_000_000, UNIFIED_TO_HOST, DEVICE, MANAGED))
+    database.commit()
+    database.close()
+    diagnosis = json.loads(diagnose(export).stdout)
+    assert diagnosis["profile"]["trace"]["unified"] == {
+        "cpu_faults": 30, "gpu_faults": 70, "thrashing": 0, "gpu_fault_s": pytest.approx(0.02), "throttled_s": 0,
+        "stalled_s": pytest.approx(0.02)}
+    finding, = [finding for finding in diagnosis["findings"] if finding["rule"] == "unified-memory"]
+    assert finding["lost"] == pytest.approx(0.25)  # 2 ms and 0.5 ms of 10 ms
+    assert "7.0 page faults of the accelerator and 3.0 of the host per step" in finding["evidence"]
+    assert "2.0 MB of pages per step" in finding["evidence"]
+
+
 def test_columns_and_tables_of_older_versions(export):
     database = sqlite3.connect(export)
     for statement in ("ALTER TABLE TARGET_INFO_GPU DROP COLUMN computeMajor", "DROP TABLE TARGET_INFO_CUDA_DEVICE",
                       "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid", "DROP TABLE NVTX_EVENTS",
-                      "DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET", "DROP TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"):
+                      "DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET", "DROP TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                      "DROP TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS",
+                      "ALTER TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS DROP COLUMN numberOfPageFaults"):
         database.execute(statement)
     database.commit()
     database.close()

@@ -190,6 +190,38 @@ def test_device_memory(tmp_path):
     assert "device memory from CUDA: " in again.stdout
 
 
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["unified"]))
+def test_page_faults_of_unified_memory(begun, folder):
+    run, profile, rules = begun
+    trace = profile["trace"]
+    unified, steps = trace["unified"], len(trace["steps"])
+    assert steps > 20, run.stderr
+    assert unified["gpu_faults"] == pytest.approx(3 * steps, abs=9)
+    assert unified["cpu_faults"] == pytest.approx(2 * steps, abs=6)
+    assert unified["thrashing"] == pytest.approx(steps, abs=3)
+    assert unified["gpu_fault_s"] == pytest.approx(0.001 * steps, rel=0.1)
+    assert unified["throttled_s"] == pytest.approx(0.001 * steps, rel=0.1)
+    assert unified["stalled_s"] == pytest.approx(0.002 * steps, rel=0.1)
+    managed = {copy["direction"]: copy for copy in trace["copies"] if copy["host_memory"] == "managed"}
+    for direction in ("to device", "to host"):
+        assert managed[direction]["bytes"] == pytest.approx(1e6 * steps, rel=0.1)
+    assert 0.2 < rules["unified-memory"]["lost"] < 0.35  # 3 of about 10.5 ms
+    assert "page faults of devices" in run.stderr
+    again = subprocess.run([os.environ["UNSTARVE"], "diagnose", folder / "out.json"], capture_output=True, text=True,
+                           timeout=60, check=True)
+    assert "page faults of devices" in again.stdout
+
+
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["unified"], seconds=3,
+                                            CUPTI_STAND_IN_ERROR="cuptiActivityConfigureUnifiedMemoryCounter=1"))
+def test_a_device_without_counters_of_unified_memory(begun):
+    run, profile, rules = begun
+    assert (run.returncode, run.stdout) == (3, "trained\n")
+    assert "unified" not in profile["trace"]
+    assert "pageable-copies" in rules
+    assert "kernels_missing" not in profile["watching"]
+
+
 def test_every_rank_with_kernels_is_listed(tmp_path):
     ranks = f"for rank in 0 1; do RANK=$rank {PROGRAM} 5 & done; {PROGRAM} 2; wait"
     run, profile, _ = watch(tmp_path, "--report", tmp_path / "report.html", command=["sh", "-c", ranks])

@@ -18,7 +18,12 @@ inline constexpr std::uint32_t kCuptiFlushForced = 1;
 // Kinds of records.
 inline constexpr std::uint32_t kCuptiMemcpy = 1, kCuptiMemset = 2, kCuptiKernel = 3, kCuptiDriverCall = 4,
                                kCuptiRuntimeCall = 5, kCuptiConcurrentKernel = 10, kCuptiOverhead = 17,
-                               kCuptiSynchronisation = 38, kCuptiMemory = 49;  // that of CUDA 11.2 and later
+                               kCuptiUnifiedMemory = 25, kCuptiSynchronisation = 38,
+                               kCuptiMemory = 49;  // that of CUDA 11.2 and later
+// Kinds of counters of unified memory.
+inline constexpr std::uint32_t kCuptiUnifiedToDevice = 1, kCuptiUnifiedToHost = 2, kCuptiUnifiedCpuFault = 3,
+                               kCuptiUnifiedGpuFault = 4, kCuptiUnifiedThrashing = 5, kCuptiUnifiedThrottling = 6,
+                               kCuptiUnifiedOnDevice = 8;
 
 struct CuptiRecord {
   std::uint32_t kind;
@@ -64,6 +69,18 @@ struct __attribute__((packed, aligned(8))) CuptiMemoryRecord {
   std::uint32_t process, device, context, stream;
 };
 
+// `value`: bytes, or a number of faults; of a fault of the CPU an address of code.
+struct __attribute__((packed, aligned(8))) CuptiUnifiedMemoryRecord {
+  std::uint32_t kind, counter;
+  std::uint64_t value, start, end, address;
+  std::uint32_t source, destination;
+};
+
+// The setting of a counter; `scope` and `device` are not used since CUDA 7.
+struct __attribute__((packed, aligned(8))) CuptiUnifiedMemorySetting {
+  std::uint32_t scope, counter, device, enable;
+};
+
 struct __attribute__((packed, aligned(8))) CuptiCallRecord {
   std::uint32_t kind, function;
   std::uint64_t start, end;
@@ -89,6 +106,7 @@ struct CuptiFunctions {
   CuptiStatus (*function_name)(std::uint32_t, std::uint32_t, const char**) = nullptr;
   CuptiStatus (*enable_runtime)(std::uint32_t, std::uint8_t) = nullptr;
   CuptiStatus (*enable_driver)(std::uint32_t, std::uint8_t) = nullptr;
+  CuptiStatus (*set_unified)(CuptiUnifiedMemorySetting*, std::uint32_t) = nullptr;
 
   [[nodiscard]] bool complete() const {
     return version && timestamp && subscribe && unsubscribe && register_buffers && enable && disable && flush && next;

@@ -28,7 +28,15 @@ static_assert(kCuptiMemcpy == CUPTI_ACTIVITY_KIND_MEMCPY && kCuptiMemset == CUPT
               kCuptiConcurrentKernel == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
               kCuptiOverhead == CUPTI_ACTIVITY_KIND_OVERHEAD &&
               kCuptiSynchronisation == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION &&
+              kCuptiUnifiedMemory == CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER &&
               kCuptiMemory == CUPTI_ACTIVITY_KIND_MEMORY2);
+static_assert(kCuptiUnifiedToDevice == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD &&
+              kCuptiUnifiedToHost == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH &&
+              kCuptiUnifiedCpuFault == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT &&
+              kCuptiUnifiedGpuFault == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT &&
+              kCuptiUnifiedThrashing == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING &&
+              kCuptiUnifiedThrottling == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING &&
+              kCuptiUnifiedOnDevice == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD);
 
 #define SAME(own, own_member, real, real_member)                            \
   static_assert(offsetof(own, own_member) == offsetof(real, real_member) && \
@@ -71,6 +79,16 @@ SAME(CuptiMemoryRecord, address, CUpti_ActivityMemory4, address);
 SAME(CuptiMemoryRecord, bytes, CUpti_ActivityMemory4, bytes);
 SAME(CuptiMemoryRecord, time, CUpti_ActivityMemory4, timestamp);
 SAME(CuptiMemoryRecord, device, CUpti_ActivityMemory4, deviceId);
+SAME(CuptiUnifiedMemoryRecord, counter, CUpti_ActivityUnifiedMemoryCounter3, counterKind);
+SAME(CuptiUnifiedMemoryRecord, value, CUpti_ActivityUnifiedMemoryCounter3, value);
+SAME(CuptiUnifiedMemoryRecord, start, CUpti_ActivityUnifiedMemoryCounter3, start);
+SAME(CuptiUnifiedMemoryRecord, end, CUpti_ActivityUnifiedMemoryCounter3, end);
+SAME(CuptiUnifiedMemoryRecord, address, CUpti_ActivityUnifiedMemoryCounter3, address);
+SAME(CuptiUnifiedMemoryRecord, source, CUpti_ActivityUnifiedMemoryCounter3, srcId);
+SAME(CuptiUnifiedMemoryRecord, destination, CUpti_ActivityUnifiedMemoryCounter3, dstId);
+SAME(CuptiUnifiedMemorySetting, counter, CUpti_ActivityUnifiedMemoryCounterConfig, kind);
+SAME(CuptiUnifiedMemorySetting, enable, CUpti_ActivityUnifiedMemoryCounterConfig, enable);
+static_assert(sizeof(CuptiUnifiedMemorySetting) == sizeof(CUpti_ActivityUnifiedMemoryCounterConfig));
 SAME(CuptiCallRecord, function, CUpti_ActivityAPI, cbid);
 SAME(CuptiCallRecord, start, CUpti_ActivityAPI, start);
 SAME(CuptiCallRecord, end, CUpti_ActivityAPI, end);
@@ -135,6 +153,14 @@ TEST_CASE("the real CUPTI walks over records as the recorder reads them") {
   memory.timestamp = 5000;
   memory.deviceId = 2;
   append(buffer, memory);
+  CUpti_ActivityUnifiedMemoryCounter3 unified{};
+  unified.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
+  unified.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT;
+  unified.value = 12;
+  unified.start = 6000;
+  unified.end = 8000;
+  unified.srcId = 1;
+  append(buffer, unified);
   CuptiRecord* record = nullptr;
   REQUIRE(cupti.next(buffer.data(), buffer.size(), &record) == kCuptiSuccess);
   CuptiKernelRecord read{};
@@ -163,6 +189,13 @@ TEST_CASE("the real CUPTI walks over records as the recorder reads them") {
   CHECK(read_memory.bytes == 1 << 21);
   CHECK(read_memory.time == 5000);
   CHECK(read_memory.device == 2);
+  REQUIRE(cupti.next(buffer.data(), buffer.size(), &record) == kCuptiSuccess);
+  CuptiUnifiedMemoryRecord read_unified{};
+  std::memcpy(&read_unified, record, sizeof read_unified);
+  CHECK(read_unified.counter == kCuptiUnifiedGpuFault);
+  CHECK(read_unified.value == 12);
+  CHECK(read_unified.end - read_unified.start == 2000);
+  CHECK(read_unified.source == 1);
   CHECK(cupti.next(buffer.data(), buffer.size(), &record) == kCuptiMaxLimit);
   const char* name = nullptr;
   REQUIRE(cupti.function_name(kCuptiRuntime, 211, &name) == kCuptiSuccess);

@@ -74,6 +74,7 @@ std::string CuptiLibrary::load() {
   look_up(library, "cuptiGetCallbackName", cupti.function_name);
   look_up(library, "cuptiActivityEnableRuntimeApi", cupti.enable_runtime);
   look_up(library, "cuptiActivityEnableDriverApi", cupti.enable_driver);
+  look_up(library, "cuptiActivityConfigureUnifiedMemoryCounter", cupti.set_unified);
   std::uint32_t version = 0;
   if (!cupti.complete() || cupti.version(&version) != kCuptiSuccess || version < kCuptiOldest || version > kCuptiNewest)
     return "version " + std::to_string(version) + " of CUPTI is not supported; expected that of CUDA 12 or 13";

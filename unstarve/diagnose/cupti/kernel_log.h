@@ -49,9 +49,11 @@ enum class KernelLogKind : std::uint8_t {
   kCall,             // of the runtime or driver, `lane`: the thread
   kRange,            // of NVTX, `lane`: the thread in which it ended; times of CLOCK_MONOTONIC
   kMemory,           // `detail`: kMemory..., `memory`: CUPTI's kind, `device`, `lane`: the address, `value`: bytes
+  kUnified,          // of unified memory, `detail`: CUPTI's kind of counter, `device`, `value`: faults
 };
 
 inline constexpr std::uint8_t kMemoryAllocated = 1, kMemoryReleased = 2;
+inline constexpr std::uint64_t kUnifiedLane = ~std::uint64_t{0};  // instead of a stream: the driver copies pages
 
 struct KernelLogEntry {
   KernelLogKind kind = KernelLogKind::kName;

@@ -82,6 +82,31 @@ void RecordWriter::write(const CuptiRecord* record) {
       entry.lane = memory.address;
       break;
     }
+    case kCuptiUnifiedMemory: {
+      const auto unified = read_as<CuptiUnifiedMemoryRecord>(record);
+      const std::uint32_t counter = unified.counter;
+      entry.begin_ns = static_cast<std::int64_t>(unified.start);
+      entry.end_ns = static_cast<std::int64_t>(unified.end);
+      const bool copies =
+          counter == kCuptiUnifiedToDevice || counter == kCuptiUnifiedToHost || counter == kCuptiUnifiedOnDevice;
+      if (copies) {
+        constexpr std::uint8_t kOnDevice = 8, kManaged = 5;  // of CUPTI's kinds of copies and memory; others are equal
+        entry.kind = KernelLogKind::kCopy;
+        entry.detail = counter == kCuptiUnifiedOnDevice ? kOnDevice : static_cast<std::uint8_t>(counter);
+        entry.memory = kManaged;
+        entry.device =
+            static_cast<std::uint8_t>(counter == kCuptiUnifiedToDevice ? unified.destination : unified.source);
+        entry.lane = kUnifiedLane;
+        entry.value = unified.value;
+        break;
+      }
+      entry.kind = KernelLogKind::kUnified;
+      entry.detail = static_cast<std::uint8_t>(counter);
+      entry.value = counter == kCuptiUnifiedGpuFault ? unified.value : 1;
+      const bool has_end = counter == kCuptiUnifiedGpuFault || counter == kCuptiUnifiedThrottling;
+      if (!has_end) entry.end_ns = entry.begin_ns;
+      break;
+    }
     case kCuptiDriverCall:
     case kCuptiRuntimeCall: {
       const auto call = read_as<CuptiCallRecord>(record);

@@ -67,13 +67,26 @@ TEST_CASE("records of CUPTI as entries of the log") {
     memory.bytes = 1 << 21;
     memory.time = 5000;
     write(memory);
+    CuptiUnifiedMemoryRecord unified{};
+    unified.kind = kCuptiUnifiedMemory;
+    unified.counter = kCuptiUnifiedToHost;
+    unified.value = 65536;
+    unified.start = 300;
+    unified.end = 400;
+    unified.source = 1;
+    write(unified);  // pages that are copied
+    unified.counter = kCuptiUnifiedGpuFault;
+    unified.value = 12;
+    write(unified);
+    unified.counter = kCuptiUnifiedCpuFault;  // its value is an address
+    write(unified);
     write(CuptiRecord{99});
   }
   const std::string bytes = read_text_file(folder.path() / (std::to_string(getpid()) + ".cupti"));
   const KernelLogFile file =
       parse_kernel_log({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "written");
   CHECK(file.names == std::map<std::uint32_t, std::string>{{1, "gemm"}, {2, "unknown"}, {3, "cudaLaunchKernel_v7000"}});
-  REQUIRE(file.entries.size() == 5);
+  REQUIRE(file.entries.size() == 8);
   CHECK(file.entries[0].name == 1);
   CHECK(file.entries[0].device == 1);
   CHECK(file.entries[0].lane == ((std::uint64_t{2} << 32) | 7));
@@ -85,6 +98,15 @@ TEST_CASE("records of CUPTI as entries of the log") {
   CHECK(file.entries[4].kind == KernelLogKind::kCall);
   CHECK(file.entries[4].name == 3);
   CHECK(file.entries[4].lane == 77);
+  CHECK(file.entries[5].kind == KernelLogKind::kCopy);
+  CHECK(file.entries[5].lane == kUnifiedLane);
+  CHECK(file.entries[5].device == 1);
+  CHECK(file.entries[5].value == 65536);
+  CHECK(file.entries[6].kind == KernelLogKind::kUnified);
+  CHECK(file.entries[6].value == 12);
+  CHECK(file.entries[6].end_ns == 400);
+  CHECK(file.entries[7].value == 1);
+  CHECK(file.entries[7].end_ns == 300);
   REQUIRE(file.memory.size() == 1);
   CHECK(file.memory[0].lane == 0x7f00);
   CHECK(file.memory[0].value == 1 << 21);

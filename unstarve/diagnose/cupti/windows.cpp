@@ -8,8 +8,8 @@
 namespace unstarve {
 namespace {
 
-constexpr std::uint32_t kKinds[] = {kCuptiConcurrentKernel, kCuptiMemcpy,   kCuptiMemset,
-                                    kCuptiSynchronisation,  kCuptiOverhead, kCuptiMemory};
+constexpr std::uint32_t kKinds[] = {kCuptiConcurrentKernel, kCuptiMemcpy, kCuptiMemset,       kCuptiSynchronisation,
+                                    kCuptiOverhead,         kCuptiMemory, kCuptiUnifiedMemory};
 
 std::string error_text(const CuptiRecorder& recorder, const char* function, CuptiStatus status) {
   const char* text = nullptr;
@@ -54,6 +54,18 @@ void write_window(CuptiRecorder& recorder, KernelLogKind kind, bool lost = false
   recorder.log.flush();
 }
 
+// Chooses the counters of unified memory, which the kind of records requires. Some devices and some sets of devices
+// have none: then there are no such records.
+void choose_counters(const CuptiFunctions& cupti) {
+  if (cupti.set_unified == nullptr) return;
+  for (const std::uint32_t counter :
+       {kCuptiUnifiedToDevice, kCuptiUnifiedToHost, kCuptiUnifiedCpuFault, kCuptiUnifiedGpuFault,
+        kCuptiUnifiedThrashing, kCuptiUnifiedThrottling, kCuptiUnifiedOnDevice}) {
+    CuptiUnifiedMemorySetting setting{.scope = 2, .counter = counter, .device = 0, .enable = 1};  // 2: all devices
+    (void)cupti.set_unified(&setting, 1);
+  }
+}
+
 // False: kernels cannot be recorded; the reason is written.
 bool begin_kernels(CuptiRecorder& recorder) {
   if (!is_alone(recorder)) return false;
@@ -64,6 +76,7 @@ bool begin_kernels(CuptiRecorder& recorder) {
 
 // As above.
 bool enable_kernels(CuptiRecorder& recorder) {
+  choose_counters(recorder.cupti.functions());
   for (const std::uint32_t kind : kKinds) {
     const CuptiStatus status = recorder.cupti.functions().enable(kind);
     if (status == kCuptiSuccess || kind != kCuptiConcurrentKernel) continue;

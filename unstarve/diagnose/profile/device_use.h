@@ -150,6 +150,18 @@ struct FallbackUse {
   std::vector<NamedTime> operators;  // that ran in most of a gap, most time first, kMostNames at most; empty: unknown
 };
 
+// Unified memory (cudaMallocManaged): what the driver did because host and devices access the same pages. Pages that it
+// copied are CopyUse of MemoryKind::kManaged.
+struct UnifiedMemoryUse {
+  std::int64_t cpu_faults = 0;  // accesses of the host to pages that were on a device
+  std::int64_t gpu_faults = 0;  // accesses of devices to pages that were elsewhere
+  std::int64_t thrashing = 0;   // regions of which the driver noticed that they move again and again
+  double gpu_fault_s = 0;       // that the driver took for faults of devices
+  double throttled_s = 0;       // that it delayed accesses, against thrashing
+  double stalled_s = 0;         // with at least one of both
+  [[nodiscard]] bool used() const { return cpu_faults + gpu_faults + thrashing > 0 || stalled_s > 0; }
+};
+
 // What a watched process did on its devices.
 struct ProcessKernels {
   int pid = 0;
@@ -194,6 +206,7 @@ struct TraceUse {
   TraceWindow window;
   MemoryUse memory;                       // of devices; missing in JSON if nothing changed
   MemoryUse pinned;                       // of the host; missing in JSON if nothing changed
+  UnifiedMemoryUse unified;               // missing in JSON if there is none
   FallbackUse fallback;                   // missing in JSON if there is none
   ArithmeticUse arithmetic;               // missing in JSON if there are no shapes
   std::vector<ProcessKernels> processes;  // of watch: most kernels first, the others of TraceUse are of the first

@@ -119,6 +119,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RateUse, mean, p10, p50, p90)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoUse, interval_s, read, storage, received, sent, major_faults, cached_share)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FallbackUse, count, seconds, bytes, operators)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(UnifiedMemoryUse, cpu_faults, gpu_faults, thrashing, gpu_fault_s, throttled_s,
+                                   stalled_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryUse, allocations, releases, allocated_bytes, peak_bytes, growth_bytes, levels)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessKernels, pid, rank, kernels, steps, step_s, busy_share, peak_memory,
                                    memory_growth, missing)
@@ -240,6 +242,7 @@ std::string to_json(const RunProfile& profile) {
       json["trace"]["memory"] = memory;
     if (const MemoryUse& pinned = profile.trace->pinned; pinned.allocations + pinned.releases > 0)
       json["trace"]["pinned"] = pinned;
+    if (profile.trace->unified.used()) json["trace"]["unified"] = profile.trace->unified;
     if (profile.trace->fallback.count > 0) json["trace"]["fallback"] = profile.trace->fallback;
     if (profile.trace->arithmetic.operators > 0) json["trace"]["arithmetic"] = profile.trace->arithmetic;
     if (!profile.trace->processes.empty()) json["trace"]["processes"] = profile.trace->processes;
@@ -266,6 +269,7 @@ TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
   if (json.contains("gaps")) trace.gaps = json.at("gaps").get<IdleGaps>();
   if (json.contains("memory")) trace.memory = json.at("memory").get<MemoryUse>();
   if (json.contains("pinned")) trace.pinned = json.at("pinned").get<MemoryUse>();
+  if (json.contains("unified")) trace.unified = json.at("unified").get<UnifiedMemoryUse>();
   if (json.contains("fallback")) trace.fallback = json.at("fallback").get<FallbackUse>();
   if (json.contains("arithmetic")) trace.arithmetic = json.at("arithmetic").get<ArithmeticUse>();
   if (json.contains("processes")) trace.processes = json.at("processes").get<std::vector<ProcessKernels>>();

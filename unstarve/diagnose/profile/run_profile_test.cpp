@@ -135,6 +135,7 @@ TEST_CASE("what a trace shows is the same after JSON") {
   trace.window = {0.25, {0, 0.125}, {"main thread"}, {"gemm"}, {{0, 0, StepActivity::kLoader, 0.5, 0.125}}, 7};
   trace.memory = {3, 2, 4096, 2048, 0.5, {1024, 2048}};
   trace.pinned = {1, 0, 8192, 8192, 0, {}};
+  trace.unified = {5, 7, 1, 0.25, 0.125, 0.375};
   trace.fallback = {5, 0.25, 1 << 20, {{"aten::linalg_svd", 5, 0.2}}};
   trace.arithmetic = {12, 3e12, 1e9};
   trace.processes = {{4711, 1, 900, 5, 0.25, 0.5, 2048, 0.5, "gone"}};
@@ -148,6 +149,7 @@ TEST_CASE("what a trace shows is the same after JSON") {
   CHECK(read.trace->memory.levels == std::vector<double>{1024, 2048});
   CHECK(read.trace->processes[0].missing == "gone");
   CHECK(read.trace->pinned.peak_bytes == 8192);
+  CHECK(read.trace->unified.gpu_faults == 7);
   CHECK(read.trace->fallback.operators[0].name == "aten::linalg_svd");
   CHECK(read.trace->arithmetic.operations_16 == 3e12);
   std::string json = to_json(profile);

@@ -12,7 +12,7 @@ extern const Rule kFewWorkers, kExpensiveSamples, kManyWorkers, kUnevenWorkers, 
     kGpuThrottled, kSlowLink, kGpuShared, kGpuIdle;
 // Of traces:
 extern const Rule kInputWait, kPageableCopies, kExposedCopies, kFloatCopies, kTinyCopies, kLaunchBound, kHiddenSyncs,
-    kCpuFallback, kTensorCoresUnused, kAllocationsInSteps, kCheckpointIdle, kLoggingIdle, kStepOutliers,
+    kCpuFallback, kUnifiedMemory, kTensorCoresUnused, kAllocationsInSteps, kCheckpointIdle, kLoggingIdle, kStepOutliers,
     kCommunicationExposed, kMemoryHeadroom, kAcceleratorFull, kFewSteps;
 
 std::span<const Rule> rules() {
@@ -50,6 +50,7 @@ std::span<const Rule> rules() {
                                  kLaunchBound,
                                  kHiddenSyncs,
                                  kCpuFallback,
+                                 kUnifiedMemory,
                                  kTensorCoresUnused,
                                  kAllocationsInSteps,
                                  kCheckpointIdle,

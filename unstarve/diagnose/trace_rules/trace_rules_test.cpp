@@ -109,6 +109,30 @@ TEST_CASE("copies from pageable memory") {
   CHECK(found(profile) == RuleNames{});
 }
 
+TEST_CASE("kernels and the host wait for pages of unified memory") {
+  RunProfile profile = training(0.85, StepActivity::kCopy);
+  UnifiedMemoryUse& unified = profile.trace->unified;
+  unified.gpu_faults = 200;
+  unified.gpu_fault_s = unified.stalled_s = 0.1;
+  CHECK(found(profile) == RuleNames{"unified-memory"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.05));
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.95));
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("10.0 page faults of the accelerator and 0.0 of the host") &&
+                                                   Contains("5.0 ms of a step of 100.0 ms (5 %)"));
+  unified.stalled_s = 0.03;
+  CHECK(found(profile) == RuleNames{});
+  // The host waits for pages that are copied to it.
+  profile.trace->copies = {to_device(MemoryKind::kManaged, 0.2, 0.1)};
+  profile.trace->copies[0].direction = CopyDirection::kToHost;
+  unified.cpu_faults = 60;
+  CHECK(finding_of(profile, "unified-memory").lost == Approx(0.065));
+  CHECK_THAT(finding_of(profile, "unified-memory").evidence, Contains("100.0 MB of pages per step"));
+  unified.cpu_faults = 0;  // the program prefetches them
+  CHECK_FALSE(found(profile).contains("unified-memory"));
+  unified = {};
+  CHECK_FALSE(found(profile).contains("unified-memory"));
+}
+
 TEST_CASE("copies from pinned memory that are not hidden") {
   RunProfile profile = training(0.8, StepActivity::kCopy);
   profile.trace->copies = {to_device(MemoryKind::kPinned, 0.4, 0.1)};

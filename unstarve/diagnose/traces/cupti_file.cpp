@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "unstarve/core/statistics.h"
+#include "unstarve/diagnose/cupti/cupti_api.h"
 #include "unstarve/diagnose/traces/activity_names.h"
 #include "unstarve/diagnose/traces/kernel_period.h"
 #include "unstarve/diagnose/traces/steps.h"
@@ -194,7 +195,8 @@ class KernelLogEvents {
     if (on_device) {
       if (events_.device(entry.device) == nullptr) return;
       event.device = entry.device;
-      event.lane = events_.lane_id(fmt::format("stream {}/{}", entry.device, entry.lane));
+      const std::string stream = entry.lane == kUnifiedLane ? "unified" : std::to_string(entry.lane);
+      event.lane = events_.lane_id(fmt::format("stream {}/{}", entry.device, stream));
     }
     switch (entry.kind) {
       case KernelLogKind::kKernel: {
@@ -229,12 +231,28 @@ class KernelLogEvents {
         event.name = events_.name_id("CUPTI");
         event.lane = events_.lane_id("CUPTI");
         break;
+      case KernelLogKind::kUnified: add_unified(entry, part); return;
       default: {
         const Name& name = name_of(entry.name);
         event.activity = name.call;
         event.name = name.id;
         event.lane = events_.lane_id(fmt::format("thread {}", entry.lane));
       }
+    }
+    events_.add(event);
+  }
+
+  void add_unified(const KernelLogEntry& entry, Interval part) {
+    UnifiedEvent event;
+    event.begin_ns = part.begin;
+    event.end_ns = part.end;
+    event.count = static_cast<std::int64_t>(std::min(entry.value, std::uint64_t{1} << 32));
+    switch (entry.detail) {
+      case kCuptiUnifiedCpuFault: event.kind = UnifiedEvent::Kind::kCpuFault; break;
+      case kCuptiUnifiedGpuFault: event.kind = UnifiedEvent::Kind::kGpuFault; break;
+      case kCuptiUnifiedThrashing: event.kind = UnifiedEvent::Kind::kThrashing; break;
+      case kCuptiUnifiedThrottling: event.kind = UnifiedEvent::Kind::kThrottling; break;
+      default: return;
     }
     events_.add(event);
   }

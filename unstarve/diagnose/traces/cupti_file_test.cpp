@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/diagnose/cupti/cupti_api.h"
 #include "unstarve/diagnose/traces/kernel_log_fixture.h"
 #include "unstarve/diagnose/traces/reduce.h"
 
@@ -218,6 +219,30 @@ TEST_CASE("device memory of the steps") {
   CHECK(rest.peak_bytes == 700);  // more than the least
   CHECK(rest.growth_bytes == 0);
   CHECK(rest.levels.empty());
+}
+
+TEST_CASE("page faults of unified memory") {
+  LogBytes log = two_windows();
+  log.unified(kCuptiUnifiedGpuFault, 4, 1010, 1015);
+  log.unified(kCuptiUnifiedGpuFault, 2, 1012, 1020);  // of another device
+  log.unified(kCuptiUnifiedThrottling, 1, 1018, 1022);
+  log.unified(kCuptiUnifiedCpuFault, 1, 10'030, 10'030);
+  log.unified(kCuptiUnifiedThrashing, 1, 10'031, 10'031);
+  log.unified(7, 1, 10'032, 10'032);                                  // mapped without a copy
+  log.unified(kCuptiUnifiedGpuFault, 100, 5000, 5500);                // outside of the windows
+  log.unified(kCuptiUnifiedGpuFault, ~std::uint64_t{0}, 1030, 1030);  // a damaged record
+  TraceEvents events;
+  (void)read_kernel_log(log.bytes(), "x", events);
+  const UnifiedMemoryUse unified = reduce_trace(events).unified;
+  CHECK(unified.gpu_faults == 6 + (std::int64_t{1} << 32));
+  CHECK(unified.cpu_faults == 1);
+  CHECK(unified.thrashing == 1);
+  CHECK(unified.gpu_fault_s == Approx(0.013));
+  CHECK(unified.throttled_s == Approx(0.004));
+  CHECK(unified.stalled_s == Approx(0.012));
+  TraceEvents without;
+  (void)read_kernel_log(two_windows().bytes(), "x", without);
+  CHECK_FALSE(reduce_trace(without).unified.used());
 }
 
 TEST_CASE("time that CUPTI itself takes") {

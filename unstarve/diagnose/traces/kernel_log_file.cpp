@@ -77,6 +77,7 @@ class KernelLogParser {
           latest_ns_ = std::max(latest_ns_, end_ns);
         return true;
       case KernelLogKind::kMemory: log_.memory.push_back(entry); return true;
+      case KernelLogKind::kUnified:
       case KernelLogKind::kKernel:
       case KernelLogKind::kCopy:
       case KernelLogKind::kMemset:

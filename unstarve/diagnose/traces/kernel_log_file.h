@@ -35,7 +35,7 @@ struct KernelLogFile {
   std::string message;  // why recording was not possible, or has ended; empty: no reason
   std::map<std::uint32_t, std::string> names;
   std::vector<LoggedWindow> windows;    // in the order of the file, none is empty
-  std::vector<KernelLogEntry> entries;  // of kernels, copies, waits, overhead and calls, in any order
+  std::vector<KernelLogEntry> entries;  // of kernels, copies, page faults, waits, overhead and calls, in any order
   std::vector<KernelLogEntry> memory;   // kMemory, in any order
 };
 

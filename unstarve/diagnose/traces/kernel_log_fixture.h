@@ -64,6 +64,13 @@ class LogBytes {
          .value = bytes,
          .lane = address});
   }
+  void unified(std::uint8_t counter, std::uint64_t count, double begin_ms, double end_ms) {
+    add({.kind = KernelLogKind::kUnified,
+         .detail = counter,
+         .begin_ns = ns(begin_ms),
+         .end_ns = ns(end_ms),
+         .value = count});
+  }
   void overhead(std::uint8_t kind, double begin_ms, double end_ms) {
     add({.kind = KernelLogKind::kOverhead, .detail = kind, .begin_ns = ns(begin_ms), .end_ns = ns(end_ms)});
   }

@@ -21,6 +21,8 @@ constexpr const char* kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
 constexpr const char* kMemsets = "CUPTI_ACTIVITY_KIND_MEMSET";
 constexpr const char* kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME";
 constexpr const char* kRanges = "NVTX_EVENTS";
+constexpr const char* kCpuFaults = "CUDA_UM_CPU_PAGE_FAULT_EVENTS";
+constexpr const char* kGpuFaults = "CUDA_UM_GPU_PAGE_FAULT_EVENTS";
 constexpr std::int64_t kThreadMask = 0xffffff;  // globalTid is globalPid plus the number of the thread
 
 // Of the enumeration CUDA Memcopy Kind.
@@ -71,6 +73,8 @@ class NsightReader {
     read_memsets();
     read_calls();
     read_ranges();
+    read_faults(kCpuFaults, UnifiedEvent::Kind::kCpuFault);
+    read_faults(kGpuFaults, UnifiedEvent::Kind::kGpuFault);
   }
 
  private:
@@ -91,9 +95,9 @@ class NsightReader {
     return entry->second;
   }
 
-  // "start", "end" and the columns of this list, or NULL for those that the table lacks.
+  // "start", "end" and the columns of this list, or NULL for those that the table lacks, apart from "start".
   SqliteFile::Rows rows_of(const char* table, std::initializer_list<const char*> columns) {
-    std::string sql = "SELECT start, \"end\"";
+    std::string sql = file_.has_column(table, "end") ? "SELECT start, \"end\"" : "SELECT start, NULL";
     for (const char* column : columns) sql += file_.has_column(table, column) ? fmt::format(", {}", column) : ", NULL";
     sql += fmt::format(" FROM {}", table);
     if (process_ && file_.has_column(table, "globalPid"))
@@ -249,6 +253,20 @@ class NsightReader {
       event.activity = *activity;
       event.name = events_.name_id(name);
       event.lane = thread_lane(rows.integer(2));
+      events_.add(event);
+    }
+  }
+
+  // Of unified memory. Faults of the CPU have no end.
+  void read_faults(const char* table, UnifiedEvent::Kind kind) {
+    if (!file_.has_table(table)) return;
+    SqliteFile::Rows rows = rows_of(table, {"numberOfPageFaults"});
+    while (rows.next()) {
+      UnifiedEvent event;
+      event.begin_ns = rows.integer(0);
+      event.end_ns = rows.is_null(1) ? event.begin_ns : rows.integer(1);
+      event.count = rows.is_null(2) ? 1 : rows.integer(2);
+      event.kind = kind;
       events_.add(event);
     }
   }

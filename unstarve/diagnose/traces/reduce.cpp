@@ -115,6 +115,7 @@ class Reduction {
     sweep();
     use_.memory = memory_in_steps(source_.memory, source_.recorded, steps_);
     use_.pinned = memory_in_steps(source_.pinned, source_.recorded, steps_);
+    sum_unified();
     sum_work();
     use_.window = window_of(source_, steps_, main_, launching_);
     return use_;
@@ -184,6 +185,27 @@ class Reduction {
       ++use_.arithmetic.operators;
       (work.is_16_bits ? use_.arithmetic.operations_16 : use_.arithmetic.operations_32) += work.operations;
     }
+  }
+
+  void sum_unified() {
+    UnifiedMemoryUse& use = use_.unified;
+    Intervals stalls;
+    for (const UnifiedEvent& event : source_.unified()) {
+      if (!windows_.contains(event.begin_ns)) continue;
+      const double seconds = seconds_of(event.end_ns - event.begin_ns);
+      switch (event.kind) {
+        case UnifiedEvent::Kind::kCpuFault: use.cpu_faults += event.count; break;
+        case UnifiedEvent::Kind::kGpuFault:
+          use.gpu_faults += event.count;
+          use.gpu_fault_s += seconds;
+          break;
+        case UnifiedEvent::Kind::kThrashing: use.thrashing += event.count; break;
+        case UnifiedEvent::Kind::kThrottling: use.throttled_s += seconds; break;
+      }
+      if (seconds > 0) stalls.add(event.begin_ns, event.end_ns);
+    }
+    stalls.close();
+    for (const Interval& window : steps_.windows) use.stalled_s += seconds_of(stalls.overlap(window.begin, window.end));
   }
 
   void sum_devices() {

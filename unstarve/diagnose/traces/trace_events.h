@@ -15,6 +15,7 @@
 #include "unstarve/diagnose/traces/event_list.h"
 #include "unstarve/diagnose/traces/intervals.h"
 #include "unstarve/diagnose/traces/name_table.h"
+#include "unstarve/diagnose/traces/unified_events.h"
 
 namespace unstarve {
 
@@ -35,7 +36,7 @@ inline constexpr int kMostDevices = 64;
 
 class TraceEvents {
  public:
-  explicit TraceEvents(std::size_t limit = kMostEvents) : events_(limit) {}
+  explicit TraceEvents(std::size_t limit = kMostEvents) : events_(limit), unified_(limit) {}
 
   [[nodiscard]] std::uint32_t name_id(std::string_view name) { return names_.id(name); }
   [[nodiscard]] const std::string& name(std::uint32_t id) const { return names_.name(id); }
@@ -44,7 +45,8 @@ class TraceEvents {
   [[nodiscard]] std::uint32_t lane_id(std::string_view lane) { return lanes_.id(lane); }
   [[nodiscard]] const std::string& lane(std::uint32_t id) const { return lanes_.name(id); }
 
-  void add(const TraceEvent& event) { events_.add(event); }  // EventList::add()
+  void add(const TraceEvent& event) { events_.add(event); }     // EventList::add()
+  void add(const UnifiedEvent& event) { unified_.add(event); }  // UnifiedEvents::add()
   // What is known of a device before its events. Numbers from kMostDevices on are ignored.
   [[nodiscard]] DeviceUse* device(std::int64_t index) {
     if (index < 0 || index >= kMostDevices) return nullptr;
@@ -55,7 +57,8 @@ class TraceEvents {
 
   [[nodiscard]] std::vector<TraceEvent>& events() { return events_.events(); }
   [[nodiscard]] const std::vector<TraceEvent>& events() const { return events_.events(); }
-  [[nodiscard]] std::int64_t left_out() const { return events_.left_out(); }
+  [[nodiscard]] const std::vector<UnifiedEvent>& unified() const { return unified_.events(); }
+  [[nodiscard]] std::int64_t left_out() const { return events_.left_out() + unified_.left_out(); }
   [[nodiscard]] const std::map<int, DeviceUse>& devices() const { return devices_; }
 
   // Facts for the TraceUse.
@@ -69,6 +72,7 @@ class TraceEvents {
 
  private:
   EventList events_;
+  UnifiedEvents unified_;
   NameTable names_, lanes_;
   std::map<int, DeviceUse> devices_;
 };

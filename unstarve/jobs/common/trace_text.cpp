@@ -63,6 +63,16 @@ std::string memory_of(const TraceUse& trace) {
   return text + "\n";
 }
 
+std::string unified_of(const TraceUse& trace) {
+  const UnifiedMemoryUse& unified = trace.unified;
+  if (!unified.used()) return "";
+  const double steps = std::max(static_cast<double>(trace.steps.size()), 1.0);
+  return fmt::format("\nunified memory: {} page faults of devices and {} of the host{}; kernels wait for {}\n",
+                     format_rate(static_cast<double>(unified.gpu_faults) / steps),
+                     format_rate(static_cast<double>(unified.cpu_faults) / steps),
+                     trace.steps.empty() ? "" : " per step", milliseconds(unified.stalled_s / steps));
+}
+
 std::string processes_of(const TraceUse& trace) {
   if (trace.processes.size() < 2) return "";
   std::string text;
@@ -103,7 +113,7 @@ std::vector<std::vector<std::string>> kernel_process_rows(const TraceUse& trace)
 
 std::string trace_to_text(const TraceUse& trace) {
   if (trace.analysed_s <= 0) return "";
-  return parts_of(trace) + devices_of(trace) + memory_of(trace) +
+  return parts_of(trace) + devices_of(trace) + memory_of(trace) + unified_of(trace) +
          (trace.kernels.empty() ? names_of("operator on the CPU", trace.operators, trace)
                                 : names_of("kernel", trace.kernels, trace)) +
          source_of(trace) + processes_of(trace);
