@@ -16,6 +16,7 @@
 #include "unstarve/pipeline/executor/resources.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
 namespace {
@@ -50,8 +51,12 @@ class Counted final : public Dataset {
 std::shared_ptr<const Dataset> photographs() {
   const char* const folder = std::getenv("UNSTARVE_DATA");
   const fs::path archive = fs::path(folder != nullptr ? folder : "../shared/data") / "imagenet160.tar";
-  if (fs::exists(archive)) return open_dataset(archive.string());
-  return std::make_shared<JpegSet>(160);
+  if (!fs::exists(archive)) return std::make_shared<JpegSet>(160);
+  // A copy: the index is written next to it.
+  static const testing::TemporaryFolder copies;
+  const fs::path copy = copies.path() / archive.filename();
+  if (!fs::exists(copy)) fs::copy_file(archive, copy);
+  return open_dataset(copy.string());
 }
 
 PipelineSpec auto_spec(std::uint64_t limit_mb = 1024, const std::string& folder = "") {
