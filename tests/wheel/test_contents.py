@@ -14,9 +14,9 @@ from elftools.elf.elffile import ELFFile
 
 from tests.wheel.conftest import ROOT
 
-# Provided by every distribution (manylinux), by torch and pyarrow, or by the driver.
+# Provided by every distribution (manylinux), by torch, pyarrow and openvino, or by the driver.
 OUTSIDE = re.compile(r"(ld-linux-\S+|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|z|expat)|"
-                     r"lib(torch|torch_cpu|torch_cuda|c10|c10_cuda|gomp|arrow|parquet|cuda))\.so")
+                     r"lib(torch|torch_cpu|torch_cuda|c10|c10_cuda|gomp|arrow|parquet|openvino|cuda))\.so")
 
 
 @pytest.fixture(scope="module")
