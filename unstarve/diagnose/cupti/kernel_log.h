@@ -49,7 +49,7 @@ enum class KernelLogKind : std::uint8_t {
   kCall,             // of the runtime or driver, `lane`: the thread
   kRange,            // of NVTX, `lane`: the thread in which it ended; times of CLOCK_MONOTONIC
   kMemory,           // `detail`: kMemory..., `memory`: CUPTI's kind, `device`, `lane`: the address, `value`: bytes
-  kUnified,          // of unified memory, `detail`: CUPTI's kind of counter, `device`, `value`: faults
+  kUnified,          // of unified memory on any device, `detail`: CUPTI's kind of counter, `value`: faults
 };
 
 inline constexpr std::uint8_t kMemoryAllocated = 1, kMemoryReleased = 2;
