@@ -13,6 +13,8 @@ BaselineLayout layout_of(const ImageHeader& header) {
 
 }  // namespace
 
+// What JpegDecoder::decode() will use; it decides for itself, as only decoding finds some damage. libjpeg-turbo does
+// not smooth very narrow chroma: our decoder leaves such images to it.
 DecodePath decode_path(const ImageHeader& header, int reduction) {
   switch (header.encoding) {
     case Encoding::kPng: return DecodePath::kLibpng;
@@ -58,7 +60,8 @@ Rect stored_part(const ImageHeader& header, Rect crop, int reduction) {
   return stored_rect(upright, upright_size(whole, header.orientation), header.orientation);
 }
 
-// Without a crop, the whole image is decoded. `mcus`: the blocks of 8 or 16 pixels that contain the crop.
+// Without a crop, the whole image is decoded. `mcus`: the blocks of 8 or 16 pixels that contain the
+// crop, for explanations; the decoder computes its own.
 DecodePlan plan_decode(const ImageHeader& header, const DecodeHint& hint) {
   DecodePlan plan;
   const bool within = lies_within(hint.selected, header.size);

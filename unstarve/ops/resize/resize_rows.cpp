@@ -7,7 +7,8 @@
 
 namespace unstarve {
 
-// The tables have the weights of both passes. `out_` becomes the resized image.
+// `target_` returns the resize for an image of that size. The tables have the weights of both passes. `out_`, a free
+// image of the scratch memory, becomes the resized image.
 void ResizeRows::begin(Size stored) {
   const ResizePart part = target_(upright_size(stored, orientation_));
   ResizeTables& tables = scratch_.part<ResizeTables>();

@@ -25,6 +25,7 @@ constexpr std::size_t kStreamBytes = 64 * 1024;
 
 }  // namespace
 
+// value = (pixel / 255 - mean) / std; by default mean 0, std 1, float32, NCHW (store_format.h).
 std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation) {
   auto map = std::make_shared<ValueMap>();
   for (std::size_t c = 0; c < kChannels; ++c) {

@@ -5,7 +5,8 @@
 //   batch           its epoch and index, and how many samples it has
 //   fill            counts the samples that are not finished, and keeps the first failure
 //
-// Life:    Delivery::open() ── workers fill ── complete_batch() ── consumer borrows ── Delivery::release(), again
+// Life:    Delivery::open() ── workers fill ── complete_batch() ── publish() ── take(): the consumer borrows it ──
+//          release(), again
 // Threads: as Delivery; `delivered` is written by the worker that completes the batch.
 
 #include "unstarve/core/size.h"

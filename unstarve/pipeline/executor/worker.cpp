@@ -31,7 +31,8 @@ std::optional<Error> error_of(const Work& work) {
   }
 }
 
-// A claim is some consecutive samples of one batch. Its samples are made one after the other and written into the slot
+// A claim is some consecutive samples of one batch, about 50 us of work: one photograph, or many tiny images
+// (worker_timer.h). Its samples are made one after the other and written into the slot
 // of the batch, whose memory the consumer gets. `timer_` measures a part of the samples; `gate` stops the threads that
 // are too many after a change of their number.
 class Worker {
@@ -81,7 +82,7 @@ class Worker {
   void begin_epoch(std::uint32_t epoch) {
     if (epoch_ && epoch_number_ == epoch) return;
     epoch_number_ = epoch;
-    epoch_.emplace(shared_.run.run_order.of_epoch(epoch), epoch);
+    epoch_.emplace(shared_.run.run_order.of_epoch(epoch), epoch);  // RunOrder owns the orders of its epochs
     program_.begin_epoch(epoch);
   }
 

@@ -9,7 +9,7 @@
 //   scan_index                     the decode step also uses the index of MCU rows
 //   operation_fusion               Read, Open, Select(0), DecodeResize(selected, 0), Apply(1), Store
 //
-// That of `random_resized_crop` alone ends as Read, Open, Select(0), DecodeResize(selected, 0), Store.
+// After all passes that of `random_resized_crop` alone is Read, Open, Select(0), DecodeResize(selected, 0), Store.
 // scale_into_decode is approximate, therefore off by default.
 // With a cache of pixels (pass cache): CacheLookup, Read, Open, Decode(whole), CacheInsert, Apply(0), ..., Store.
 // All passes, in order: spec/pass_table.inl. `unstarve explain DATA --passes` prints the program after each.

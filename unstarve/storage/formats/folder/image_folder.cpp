@@ -73,7 +73,8 @@ void ImageFolder::fill(std::uint64_t id, std::span<const std::uint8_t> bytes, Re
   record.values[1] = {{}, {}, static_cast<std::int64_t>(class_of(id))};
 }
 
-// Called by a worker for each sample (SampleProgram, ReadStep), or by a thread of the read-ahead.
+// Called by a worker for each sample (SampleProgram, ReadStep). The read-ahead calls read_many(), and this to find
+// which file is bad.
 void ImageFolder::read(std::uint64_t id, RecordBuffer& record) const {
   std::array<char, PATH_MAX> buffer;
   fill(id, read_image_file(path_of(id, buffer), record.storage), record);
