@@ -118,6 +118,7 @@ def test_prometheus_scrapes_and_the_queries_of_the_dashboard_run(watched, tmp_pa
         return answer["data"]["result"]
 
     try:
+        wait_for(lambda: get(f"http://127.0.0.1:{port}/-/ready"))  # it answers 503 until its storage is open
         wait_for(lambda: query("unstarve_steps_total"))
         wait_for(lambda: query("unstarve_main_thread_ratio"))
         panels = json.loads(DASHBOARD.read_text())["panels"]
