@@ -8,7 +8,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/diagnose/rules/rule.h"
-#include "unstarve/diagnose/traces/cupti_file.h"
+#include "unstarve/diagnose/traces/kernel_log_events.h"
 #include "unstarve/diagnose/traces/reduce.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

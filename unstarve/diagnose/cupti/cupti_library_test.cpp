@@ -53,7 +53,7 @@ TEST_CASE("only calls that launch, copy, allocate or wait are recorded") {
 }
 
 TEST_CASE("a CUPTI that is not there has a reason") {
-  setenv("UNSTARVE_CUPTI_LIBRARY", "/nowhere/libcupti.so", 1);
+  setenv("UNSTARVE_CUPTI_LIBRARY", "/missing/libcupti.so", 1);
   CuptiLibrary library;
   CHECK(library.load().find("libcupti.so was not found") == 0);
   setenv("UNSTARVE_CUPTI_LIBRARY", "libc.so.6", 1);  // a library without its functions

@@ -1,6 +1,6 @@
 #pragma once
 // What a process did on the GPU, and its NVTX ranges, in short windows: a file that module.cpp writes in that process
-// and traces/cupti_file.h reads. It is readable at any time, also if the process is killed.
+// and traces/kernel_log_events.h reads. It is readable at any time, also if the process is killed.
 //
 //   <process id>.cupti    KernelLogHeader, KernelLogEntry ... ; an entry kName or kMessage is followed by its text,
 //                         whose length is a multiple of 8 with zero bytes at the end

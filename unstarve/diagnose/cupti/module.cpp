@@ -17,7 +17,7 @@
 // Threads: CUPTI calls the two buffer functions from any thread.
 //
 // It has run with a library that replaces CUPTI in tests, and with the real CUPTI of CUDA 13.0 without a GPU, never
-// with a GPU. What recording costs there is unknown; traces/cupti_file.h measures it in every run.
+// with a GPU. What recording costs there is unknown; traces/kernel_log_events.h measures it in every run.
 
 #include <signal.h>
 #include <unistd.h>

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "unstarve/core/topology.h"
+
 namespace unstarve {
 namespace {
 

@@ -3,8 +3,9 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "unstarve/core/child_process.h"
+#include "unstarve/core/clock.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/process/child_process.h"
 
 namespace unstarve {
 namespace {
@@ -20,8 +21,9 @@ TEST_CASE("the numbers of ranks are read once from the environment of processes 
   const std::map<std::string, std::string> environment{{"RANK", "3"}, {"LOCAL_RANK", "1"}};
   const ChildProcess rank({"/bin/sleep", "600"}, {}, &environment);
   const std::string file = "/proc/" + std::to_string(rank.id()) + "/environ";
-  while (read_text_file(file).find("LOCAL_RANK=1") == std::string::npos) {  // until exec()
-  }
+  const double end_s = seconds_now() + 60;
+  while (read_text_file(file).find("LOCAL_RANK=1") == std::string::npos)
+    REQUIRE(seconds_now() < end_s);  // until exec()
   ProcessRanks ranks;
   std::vector processes{running(rank.id(), ProcessRole::kLoader)};
   ranks.read(processes);

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "unstarve/core/child_process.h"
+#include "unstarve/core/process/child_process.h"
 #include "unstarve/diagnose/probes/stack_recording.h"
 
 namespace unstarve {

@@ -58,7 +58,7 @@ TEST_CASE("py-spy that fails, and one that does not end") {
   PySpyRun endless(program, {72, 4, 60, false});
   result = endless.end();
   CHECK(result.problem.find("py-spy failed with exit code 137: ") == 0);
-  CHECK_THROWS_AS(PySpyRun("/nowhere/py-spy", PySpyTask{72, 4, 60, false}), Error);
+  CHECK_THROWS_AS(PySpyRun("/missing/py-spy", PySpyTask{72, 4, 60, false}), Error);
 }
 
 TEST_CASE("py-spy is found next to the interpreter, unless a variable names another one") {

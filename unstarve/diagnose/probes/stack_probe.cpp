@@ -36,18 +36,15 @@ bool is_python(int process) {
 std::optional<std::string> source_of(int pid, const std::string& file) {
   constexpr std::uintmax_t kLargestSource = 1 << 20;
   const std::filesystem::path process = "/proc/" + std::to_string(pid);
-  for (const std::filesystem::path& path :
-       {file.starts_with('/') ? process / "root" / file.substr(1) : process / "cwd" / file,
-        std::filesystem::path(file)}) {
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) continue;
-    if (std::filesystem::file_size(path, error) > kLargestSource || error) continue;
-    try {
-      return read_text_file(path);
-    } catch (const Error&) {  // of another user
-    }
+  const std::filesystem::path path = file.starts_with('/') ? process / "root" / file.substr(1) : process / "cwd" / file;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  if (std::filesystem::file_size(path, error) > kLargestSource || error) return std::nullopt;
+  try {
+    return read_text_file(path);
+  } catch (const Error&) {  // of another user
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 }  // namespace

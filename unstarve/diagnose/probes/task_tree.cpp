@@ -203,13 +203,13 @@ void TaskTree::look_at_threads(Process& process, double seconds) {
     Thread& thread = entry->second;
     if (is_new) thread.begin_s = thread.last_s = seconds;
     if (is_new && first_find_) thread.first = times;
-    if (id == process.use.pid) {
+    // A thread that has not run since the last look is still in the same system call.
+    const bool has_run = is_new || times.running_ns != thread.last.running_ns;
+    if (id == process.use.pid && (has_run || times.running_ns == 0)) {  // 0: no schedstat
       const std::optional<TaskStat> stat = parse_task_stat(read(task + "/stat"));
       process.last_system_ticks = stat ? stat->system_ticks : process.last_system_ticks;
       if (is_new && first_find_) process.first_system_ticks = process.last_system_ticks;
     }
-    // A thread that has not run since the last look is still in the same system call.
-    const bool has_run = is_new || times.running_ns != thread.last.running_ns;
     if (has_run) look_at_call(process, thread, task);
     add_wait(thread.waits, thread.wait, seconds - thread.last_s);
     thread.last_s = seconds;

@@ -69,11 +69,12 @@ inline constexpr std::int64_t kFewestBusySamples = 10;
 // interval is their 95 % confidence interval. seconds = 0: without an interval.
 [[nodiscard]] GainPrediction gain_without(double share, double seconds = 0);
 
-// The gain if the main thread reads kLongerReads times as much by one call. `waits` for reads and the CPU time of its
+// The gain if the main thread reads kLongerReads times as much by one call: a common size of reads from storage, 64 to
+// 256 KB, instead of 4 to 16 KB. `waits` for reads and the CPU time of its
 // `calls` are shares of its time. The CPU time is divided by this number, and so are waits as far as the storage needs
 // time for each request, while its time for each byte remains. Which part is which is unknown: waits are divided by the
 // geometric mean, the square root of the number. The interval reaches from saving only one of both, the smaller one, to
-// saving both. `calls` = 0, unknown: no prediction. `seconds`: as gain_without().
+// saving both. `calls` = 0: unknown, or not more than page faults explain: no prediction. `seconds`: as gain_without().
 inline constexpr double kLongerReads = 16;
 [[nodiscard]] GainPrediction gain_by_longer_reads(double waits, double calls, double seconds);
 

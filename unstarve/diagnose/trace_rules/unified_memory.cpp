@@ -24,8 +24,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   }
   // Faults of the host have no duration: it waits while the driver copies the pages. Pages that the program prefetches
   // cause no faults.
-  const double host = unified.cpu_faults > 0 ? exposed_s(trace, to_host) : 0;
-  const double lost = share_of(trace, unified.stalled_s + std::max(host, 0.0));
+  const double host = unified.cpu_faults > 0 ? std::max(exposed_s(trace, to_host), 0.0) : 0;
+  const double lost = share_of(trace, unified.stalled_s + host);
   if (lost < 0.02) return std::nullopt;
   RunFinding finding;
   finding.title = "host and accelerator access the same pages of unified memory in turn";
@@ -33,8 +33,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
       "{:.1f} page faults of the accelerator and {:.1f} of the host per step; kernels wait for pages for {}, the host "
       "for {}; {:.1f} MB of pages per step are moved{}",
       per_step(trace, static_cast<double>(unified.gpu_faults)),
-      per_step(trace, static_cast<double>(unified.cpu_faults)), time_of(trace, unified.stalled_s),
-      time_of(trace, std::max(host, 0.0)), 1e-6 * per_step(trace, moved),
+      per_step(trace, static_cast<double>(unified.cpu_faults)), time_of(trace, unified.stalled_s), time_of(trace, host),
+      1e-6 * per_step(trace, moved),
       unified.thrashing > 0 ? fmt::format("; the driver noticed {} times that pages thrash", unified.thrashing) : "");
   const char* const general =
       "allocate on the accelerator and copy from pinned memory; or move pages before they are needed "

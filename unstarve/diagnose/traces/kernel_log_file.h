@@ -1,6 +1,6 @@
 #pragma once
 // The entries of the file that the library in a watched process writes (cupti/kernel_log.h), sorted by what they are.
-// cupti_file.h makes events of them.
+// kernel_log_events.h makes events of them.
 //
 // Threads: one. Ownership: values.
 // Failure: Error(kInput) for a file of another kind, or an entry of an unknown kind. A file may end within an entry, as

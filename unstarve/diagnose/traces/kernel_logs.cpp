@@ -10,7 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/statistics.h"
-#include "unstarve/diagnose/traces/cupti_file.h"
+#include "unstarve/diagnose/traces/kernel_log_events.h"
 #include "unstarve/diagnose/traces/reduce.h"
 #include "unstarve/diagnose/traces/steps.h"
 

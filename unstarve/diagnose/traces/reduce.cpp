@@ -191,6 +191,9 @@ class Reduction {
     UnifiedMemoryUse& use = use_.unified;
     Intervals stalls;
     for (const UnifiedEvent& event : source_.unified()) {
+      const bool stalls_kernels =
+          event.kind == UnifiedEvent::Kind::kGpuFault || event.kind == UnifiedEvent::Kind::kThrottling;
+      if (stalls_kernels && event.end_ns > event.begin_ns) stalls.add(event.begin_ns, event.end_ns);
       if (!windows_.contains(event.begin_ns)) continue;
       const double seconds = seconds_of(event.end_ns - event.begin_ns);
       switch (event.kind) {
@@ -202,7 +205,6 @@ class Reduction {
         case UnifiedEvent::Kind::kThrashing: use.thrashing += event.count; break;
         case UnifiedEvent::Kind::kThrottling: use.throttled_s += seconds; break;
       }
-      if (seconds > 0) stalls.add(event.begin_ns, event.end_ns);
     }
     stalls.close();
     for (const Interval& window : steps_.windows) use.stalled_s += seconds_of(stalls.overlap(window.begin, window.end));

@@ -4,12 +4,13 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "unstarve/core/child_process.h"
+#include "unstarve/core/process/child_process.h"
 #include "unstarve/ranks/mpi.h"
 
 namespace unstarve {
@@ -57,11 +58,13 @@ std::string message_after(int own_rank, std::size_t lost, bool announced = false
   ranks.mpi = world;
   std::promise<std::string> promise;
   const auto watch = watch_ranks(
-      ranks, [&](const std::string& message) { promise.set_value(message); }, "/nowhere/checkpoints");
+      ranks, [&](const std::string& message) { promise.set_value(message); }, "/missing/checkpoints");
   REQUIRE(watch != nullptr);
   if (announced) announce_end(ranks);
   world->lose(lost);
-  std::string message = promise.get_future().get();
+  std::future<std::string> reported = promise.get_future();
+  REQUIRE(reported.wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+  std::string message = reported.get();
   CHECK(world->announced_end() == (announced || !message.empty()));
   return message;
 }

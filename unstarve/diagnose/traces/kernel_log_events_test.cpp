@@ -1,4 +1,4 @@
-#include "unstarve/diagnose/traces/cupti_file.h"
+#include "unstarve/diagnose/traces/kernel_log_events.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

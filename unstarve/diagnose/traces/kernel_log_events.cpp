@@ -1,4 +1,4 @@
-#include "unstarve/diagnose/traces/cupti_file.h"
+#include "unstarve/diagnose/traces/kernel_log_events.h"
 
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -246,7 +246,7 @@ class KernelLogEvents {
     UnifiedEvent event;
     event.begin_ns = part.begin;
     event.end_ns = part.end;
-    event.count = static_cast<std::int64_t>(std::min(entry.value, std::uint64_t{1} << 32));
+    event.count = static_cast<std::int64_t>(std::min(entry.value, std::uint64_t{1} << 62));
     switch (entry.detail) {
       case kCuptiUnifiedCpuFault: event.kind = UnifiedEvent::Kind::kCpuFault; break;
       case kCuptiUnifiedGpuFault: event.kind = UnifiedEvent::Kind::kGpuFault; break;
