@@ -60,8 +60,8 @@ Rect stored_part(const ImageHeader& header, Rect crop, int reduction) {
   return stored_rect(upright, upright_size(whole, header.orientation), header.orientation);
 }
 
-// Without a crop, the whole image is decoded. `mcus`: the blocks of 8 or 16 pixels that contain the
-// crop, for explanations; the decoder computes its own.
+// Without a crop, the whole image is decoded. `mcus`: the blocks of 8 or 16 pixels that contain the crop, for
+// explanations; the decoder computes its own.
 DecodePlan plan_decode(const ImageHeader& header, const DecodeHint& hint) {
   DecodePlan plan;
   const bool within = lies_within(hint.selected, header.size);

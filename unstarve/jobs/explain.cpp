@@ -106,11 +106,8 @@ ExplainedSetting batch(const PipelineSpec& spec, const Order& order) {
 }
 
 ExplainedSetting output(const StoreFormat& format) {
-  const char* const type = format.type == ElementType::kUint8     ? "uint8"
-                           : format.type == ElementType::kFloat32 ? "float32"
-                           : format.type == ElementType::kFloat16 ? "float16"
-                                                                  : "bfloat16";
-  ExplainedSetting setting{"output", fmt::format("{} {}", type, format.layout == Layout::kNchw ? "NCHW" : "NHWC"), ""};
+  ExplainedSetting setting{
+      "output", fmt::format("{} {}", name_of(format.type), format.layout == Layout::kNchw ? "NCHW" : "NHWC"), ""};
   if (format.type == ElementType::kUint8) {
     setting.reason = "transfers a quarter of the bytes of float32; the device applies mean and std";
   } else {

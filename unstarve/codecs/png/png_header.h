@@ -23,7 +23,8 @@ struct PngHeader {
 [[nodiscard]] PngHeader read_png_header(std::span<const std::uint8_t> bytes);
 
 // Rejects a file that is too short for the rows that decoding `rect` requires, whatever they contain. Called before
-// memory is allocated for the declared size; decoding would fail later in any case. `file_bytes`: with the header.
+// memory is allocated for the declared size; decoding would fail later in any case. `file_bytes`: with the header, at
+// least kHeaderBytes.
 void check_png_length(const PngHeader& header, std::size_t file_bytes, const Rect& rect);
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 #include "unstarve/core/size.h"
 
@@ -11,6 +12,12 @@ namespace unstarve {
 enum class ElementType { kUint8, kFloat32, kBfloat16, kFloat16 };
 enum class Layout { kNchw, kNhwc };
 
+[[nodiscard]] constexpr std::string_view name_of(ElementType type) {
+  return type == ElementType::kUint8      ? "uint8"
+         : type == ElementType::kFloat32  ? "float32"
+         : type == ElementType::kBfloat16 ? "bfloat16"
+                                          : "float16";
+}
 [[nodiscard]] constexpr std::size_t element_bytes(ElementType type) {
   return type == ElementType::kUint8 ? 1 : type == ElementType::kFloat32 ? 4 : 2;
 }

@@ -32,9 +32,9 @@ std::optional<Error> error_of(const Work& work) {
 }
 
 // A claim is some consecutive samples of one batch, about 50 us of work: one photograph, or many tiny images
-// (worker_timer.h). Its samples are made one after the other and written into the slot
-// of the batch, whose memory the consumer gets. `timer_` measures a part of the samples; `gate` stops the threads that
-// are too many after a change of their number.
+// (worker_timer.h). Its samples are made one after the other and written into the slot of the batch, whose memory the
+// consumer gets. `timer_` measures a part of the samples; `gate` stops the threads that are too many after a change of
+// their number.
 class Worker {
  public:
   Worker(WorkerShared& shared, int number)

@@ -1,7 +1,5 @@
 #include "unstarve/pipeline/plan/fields.h"
 
-#include "unstarve/pipeline/plan/plan.h"
-
 namespace unstarve {
 namespace {
 
@@ -34,16 +32,6 @@ struct Uses {
   FieldUse operator()(const StoreStep&) const { return {{PlanField::kImage, PlanField::kLabel}, {}}; }
 };
 
-std::string type_name(ElementType type) {
-  switch (type) {
-    case ElementType::kUint8: return "uint8";
-    case ElementType::kFloat32: return "float32";
-    case ElementType::kBfloat16: return "bfloat16";
-    case ElementType::kFloat16: break;
-  }
-  return "float16";
-}
-
 }  // namespace
 
 std::string_view name_of(PlanField field) {
@@ -62,18 +50,6 @@ FieldUse fields_of(const Step& step) { return std::visit(Uses{}, step); }
 
 std::vector<PlanField> fields_after_hit() {
   return {PlanField::kRecord, PlanField::kLabel, PlanField::kHeader, PlanField::kImage};
-}
-
-std::vector<BatchField> batch_fields(const Plan& plan) {
-  const StoreFormat& format = plan.store().format;
-  const Size size = plan.sample_size();
-  const std::size_t batch = plan.spec.batch.size, width = size.width, height = size.height;
-  std::vector<BatchField> fields{{"image", type_name(format.type), {batch, height, width, kChannels}},
-                                 {"label", "int64", {batch}},
-                                 {"id", "uint64", {batch}}};
-  if (format.layout == Layout::kNchw) fields[0].shape = {batch, kChannels, height, width};
-  if (plan.target_classes() > 0) fields.push_back({"target", "float32", {batch, plan.target_classes()}});
-  return fields;
 }
 
 }  // namespace unstarve

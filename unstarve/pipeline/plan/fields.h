@@ -1,5 +1,5 @@
 #pragma once
-// The named fields that the steps of a program read and write, and the fields of a batch.
+// The named fields that the steps of a program read and write.
 //
 //   record ──Open──▶ header ──Select──▶ region ──Decode──▶ image ──Apply──▶ image ──Store──▶ batch
 //
@@ -8,16 +8,14 @@
 //
 // Threads: pure.
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "unstarve/pipeline/plan/step.h"
 
 namespace unstarve {
-
-struct Plan;
 
 enum class PlanField : std::uint8_t {
   kRecord,       // encoded bytes or stored pixels
@@ -38,15 +36,5 @@ struct FieldUse {
 [[nodiscard]] FieldUse fields_of(const Step& step);
 // The fields that a program has written when it continues after a cache hit.
 [[nodiscard]] std::vector<PlanField> fields_after_hit();
-
-// A field of a batch.
-struct BatchField {
-  std::string name;
-  std::string type;                // of an element: "uint8"
-  std::vector<std::size_t> shape;  // the batch size first; pixels in the order of the layout
-};
-// Those that consumers receive: image, label, id, and target if batch operations blend labels. With padding or
-// schedules the shape of the image is that of the largest.
-[[nodiscard]] std::vector<BatchField> batch_fields(const Plan& plan);
 
 }  // namespace unstarve

@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,30 +27,6 @@ TEST_CASE("a step that reads a field before it is written, or writes one twice, 
   plan = valid;
   std::erase_if(plan.steps, [](const Step& step) { return std::holds_alternative<DecodeStep>(step); });
   CHECK(violation(plan) == "step 2: reads the image before it is written");
-}
-
-TEST_CASE("the fields of a batch have the types and shapes that the loader delivers") {
-  PipelineSpec spec = small_spec(7);
-  constexpr std::size_t kClasses = 20;
-  const auto dataset = std::make_shared<JpegSet>(20, std::set<std::uint64_t>{}, kClasses);
-  const auto fields = [&] { return batch_fields(plan_run(spec, dataset, {2}).plan); };
-  const Size size = plan_run(spec, dataset, {2}).plan.sample_size();
-  const auto height = static_cast<std::size_t>(size.height), width = static_cast<std::size_t>(size.width);
-  const std::size_t batch = spec.batch.size;
-  spec.output = {ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation};
-  REQUIRE(fields().size() == 3);
-  CHECK(fields()[0].name == "image");
-  CHECK(fields()[0].type == "float32");
-  CHECK(fields()[0].shape == std::vector<std::size_t>{batch, 3, height, width});
-  CHECK(fields()[1].shape == std::vector<std::size_t>{batch});
-  spec.output = {ElementType::kUint8, Layout::kNhwc, {}};
-  CHECK(fields()[0].type == "uint8");
-  CHECK(fields()[0].shape == std::vector<std::size_t>{batch, height, width, 3});
-  spec.batch_operations = {{"mixup", {}}};
-  REQUIRE(fields().size() == 4);
-  CHECK(fields()[3].name == "target");
-  CHECK(fields()[3].type == "float32");
-  CHECK(fields()[3].shape == std::vector<std::size_t>{batch, kClasses});
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ class Writer {
   template <class T>
   void write(const T& value) {
     if constexpr (std::is_enum_v<T>)
-      out_ << name_of(value);
+      out_ << std::string(name_of(value));
     else
       out_ << value;  // bool, int, std::uint64_t
   }
@@ -199,7 +199,7 @@ class Reader {
   }
   template <class Enumeration>
   void read_name(const char* key, Enumeration& value) {
-    std::string text = name_of(value), known;
+    std::string text(name_of(value)), known;
     map_.get(key, text);
     for (const auto& [name, candidate] : names_of(value)) {
       if (text == name) {

@@ -13,6 +13,7 @@ constexpr std::uint64_t kChunkPart = 16;
 }  // namespace
 
 std::uint8_t* RecordArena::allocate(std::size_t bytes) {
+  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   std::lock_guard lock(mutex_);
   if (bytes > left_) {
     const std::uint64_t preferred = std::min<std::uint64_t>(kChunkBytes, room_->size() / kChunkPart);

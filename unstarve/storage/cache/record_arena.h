@@ -1,7 +1,7 @@
 #pragma once
 // The memory of cached records: large chunks of a budget, so that the allocator has few large blocks.
 //
-// Ownership: owns the memory, which is freed with the arena; shares the budget.
+// Ownership: owns the memory, which is freed with the arena; shares the budget, to which nothing is returned.
 // Threads:   any number. Failure: none; allocate() returns null. Cost: a lock per record.
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace unstarve {
 
 class RecordArena {
  public:
-  // Allocations of multiples of this are aligned to it.
+  // Of all allocations.
   static constexpr std::size_t kAlignment = alignof(std::max_align_t);
 
   explicit RecordArena(std::shared_ptr<ByteBudget> room) : room_(std::move(room)) {}
