@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -290,6 +291,24 @@ def test_the_part_of_another_model_is_not_continued(uninterrupted, tmp_path):
     other = resnet(tmp_path / "other.onnx", size=None, seed=2)
     message = error_of(other, SLOW, "--out", out, *COLUMNS, "--resume", code=3)
     assert message.startswith(f'unstarve: resume {out}.part: found predictions with model "any.onnx", model_sha256 ')
+
+
+def test_policies_that_would_lose_the_numbers_of_samples_are_rejected(models, photographs, tmp_path):
+    folder = tmp_path / "photographs"
+    shutil.copytree(photographs, folder)
+    damaged = sorted(folder.rglob("*.jpg"))[3]
+    damaged.write_bytes(b"no image")
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"source: {{path: '{folder}'}}\nerrors: {{policy: replace}}\n")
+    message = error_of(models / "photos.onnx", spec, "--out", tmp_path / "p.csv", code=2)
+    assert message == ("unstarve: infer: found errors.policy replace, which predicts other samples instead; expected "
+                       "fail or skip")
+    spec.write_text(f"source: {{path: '{folder}'}}\nerrors: {{policy: skip}}\noutput: {{mean: [0.5, 0.5, 0.5]}}\n")
+    assert "expected .csv or .parquet" in error_of(models / "photos.onnx", spec, "--out", tmp_path / "p.npy", code=2)
+    result = result_of(models / "photos.onnx", spec, "--out", tmp_path / "p.csv")
+    assert (result["samples"], result["bad"]) == (99, 1)
+    indices = [int(row["index"]) for row in table(tmp_path / "p.csv")]
+    assert indices == [i for i in range(100) if i != 3]
 
 
 @pytest.mark.long

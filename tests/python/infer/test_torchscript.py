@@ -106,6 +106,36 @@ def test_an_operator_in_place_changes_what_is_read_later(tmp_path):
     assert_close(outputs(tmp_path / "m.onnx", images.numpy()), expected)
 
 
+class ChangesAViewedTensor(nn.Module):
+    """The view changes with its tensor."""
+
+    def forward(self, x):
+        y = x * 2
+        view = y.flatten(1)
+        y.relu_()
+        return view + x.flatten(1)
+
+
+class ViewAfterTheChange(nn.Module):
+    def forward(self, x):
+        y = x * 2
+        y.add_(x).relu_()
+        return y.flatten(1) + x.flatten(1)
+
+
+def test_a_view_of_a_tensor_that_changes_is_right_or_unsupported(tmp_path):
+    images = torch.randn(2, 3, 8, 8)
+    for module in (ChangesAViewedTensor(), ViewAfterTheChange()):
+        for kind, script in (("scripted", torch.jit.script(module)), ("traced", torch.jit.trace(module, images))):
+            torch.jit.save(script, tmp_path / "m.pt")
+            process = run_export(tmp_path / "m.pt", tmp_path / "m.onnx", "--image-size", 8)
+            if isinstance(module, ChangesAViewedTensor) and process.returncode == 3:
+                assert "aten::relu_ of a tensor with a view" in process.stderr, kind
+                continue
+            assert process.returncode == 0, process.stderr
+            assert_close(outputs(tmp_path / "m.onnx", images.numpy()), module(images).numpy())
+
+
 class Unsupported(nn.Module):
     def forward(self, x):
         return torch.cumsum(torch.sort(x)[0], 1) + torch.sort(torch.relu(x))[0]

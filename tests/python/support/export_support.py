@@ -37,7 +37,7 @@ def kinds(path):
 
 
 def session(path):
-    """ONNX Runtime executes the nodes as they are written."""
+    """A session of ONNX Runtime without optimisations: every node of the file is executed."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <cstring>
+#include <optional>
 #include <random>
 
 #include "unstarve/core/clock.h"
@@ -12,16 +12,20 @@
 namespace unstarve {
 namespace {
 
-// A measurement of settings; shorter ones measure the scheduler of the OS.
+// A measurement of settings: 30 time slices of 10 ms of the scheduler.
 constexpr double kSettingsSeconds = 0.3;
-// A larger batch that computes less than this share more is not worth its memory, nor are others.
+// The search ends if a larger batch computes less than this share more: repeated measurements differ by as much.
 constexpr double kWorthwhile = 0.02;
+// The part of the available memory that inputs may take.
+constexpr double kMemoryShare = 0.1;
 
 void fill_with_noise(EngineProcess& engine) {
   std::minstd_rand numbers(1);
   std::uniform_real_distribution<float> pixels(-2, 2);
-  for (int request = 0; request < engine.requests(); ++request)
-    for (float& value : engine.input(request)) value = pixels(numbers);
+  const std::span<float> first = engine.input(0);
+  for (float& value : first) value = pixels(numbers);
+  for (int request = 1; request < engine.requests(); ++request)
+    std::memcpy(engine.input(request).data(), first.data(), first.size_bytes());
 }
 
 double quantile(std::vector<double>& values, double share) {
@@ -44,35 +48,59 @@ class SettingsSearch {
                                                     search_.batch, fixed));
     const int only = fixed > 0 ? fixed : search_.batch;
     EngineRate best = best_streams(only > 0 ? only : 1);
-    for (int batch = 8; only == 0 && batch <= search_.most_batch && seconds_now() < end_s_; batch *= 2) {
-      const EngineRate larger = best_streams(batch);
-      if (larger.samples_per_s < best.samples_per_s * (1 + kWorthwhile)) break;
-      best = larger;
+    for (int batch = 8; only == 0 && batch <= search_.most_batch && goes_on(); batch *= 2) {
+      if (!fits({search_.threads, search_.threads, batch})) break;
+      const std::optional<EngineRate> larger = accepted([&] { return best_streams(batch); });
+      if (!larger || larger->samples_per_s < best.samples_per_s * (1 + kWorthwhile)) break;
+      best = *larger;
     }
+    if (compiled_ != best.settings) compile(best.settings);
     return best;
   }
-
-  void compile(const EngineSettings& settings) { engine_.compile(settings, shape_, requests_of(settings)); }
 
  private:
   // One stream with all threads, or a stream per thread.
   EngineRate best_streams(int batch) {
-    EngineRate best = measure({1, search_.threads, batch});
-    if (search_.threads > 1 && seconds_now() < end_s_)
-      if (const EngineRate other = measure({search_.threads, search_.threads, batch});
-          other.samples_per_s > best.samples_per_s)
-        best = other;
-    return best;
+    const EngineRate one = measure({1, search_.threads, batch});
+    const EngineSettings each{search_.threads, search_.threads, batch};
+    if (search_.threads == 1 || !goes_on() || !fits(each)) return one;
+    const std::optional<EngineRate> other = accepted([&] { return measure(each); });
+    return other && other->samples_per_s > one.samples_per_s ? *other : one;
+  }
+  // Nothing if the engine rejects the settings, as for a model whose batch is fixed within it. A crash is thrown.
+  template <class Measure>
+  static std::optional<EngineRate> accepted(Measure&& measure) {
+    try {
+      return measure();
+    } catch (const EngineCrash&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kCancelled) throw;
+      return std::nullopt;
+    }
   }
   EngineRate measure(const EngineSettings& settings) {
+    if (search_.stop.stop_requested()) throw Error(ErrorKind::kCancelled, "measure engines: stopped");
     compile(settings);
     return measure_engine(engine_, settings, kSettingsSeconds);
+  }
+  void compile(const EngineSettings& settings) {
+    compiled_.reset();
+    engine_.compile(settings, shape_, requests_of(settings));
+    compiled_ = settings;
+  }
+  [[nodiscard]] bool goes_on() const { return seconds_now() < end_s_; }
+  [[nodiscard]] bool fits(const EngineSettings& settings) const {
+    const double bytes =
+        static_cast<double>(values_of(shape_)) * sizeof(float) * settings.batch * requests_of(settings);
+    return bytes <= kMemoryShare * search_.memory_bytes;
   }
 
   const EngineSearch& search_;
   EngineProcess& engine_;
   std::vector<std::int64_t> shape_;
   double end_s_;
+  std::optional<EngineSettings> compiled_;
 };
 
 }  // namespace
@@ -114,21 +142,27 @@ EngineChoice choose_engine(const EngineSearch& search) {
   const double begin = seconds_now(), share = search.seconds / static_cast<double>(search.engines.size());
   for (std::size_t i = 0; i < search.engines.size(); ++i) {
     const EngineCommand& command = search.engines[i];
-    bool checks_model = false;
+    const auto leave_out = [&](const Error& error) {
+      const bool of_user = error.kind() == ErrorKind::kArgument || error.kind() == ErrorKind::kCancelled;
+      if (search.engines.size() == 1 || of_user) throw;
+      choice.left_out.push_back({command.name, error.what()});
+    };
+    std::unique_ptr<EngineProcess> engine;
     try {
-      auto engine = std::make_unique<EngineProcess>(command, search.model);
-      checks_model = true;
-      std::vector<std::int64_t> shape = search.shape(engine->model());
-      checks_model = false;
-      SettingsSearch settings(search, *engine, std::move(shape), begin + share * static_cast<double>(i + 1));
-      const EngineRate rate = settings.best();
+      engine = std::make_unique<EngineProcess>(command, search.model);
+    } catch (const Error& error) {
+      leave_out(error);
+      continue;
+    }
+    std::vector<std::int64_t> shape = search.shape(engine->model());
+    try {
+      const double end_s = begin + share * static_cast<double>(i + 1);
+      const EngineRate rate = SettingsSearch(search, *engine, std::move(shape), end_s).best();
       if (rate.samples_per_s <= choice.best.samples_per_s) continue;
-      settings.compile(rate.settings);
       choice.best = rate;
       choice.engine = std::move(engine);
     } catch (const Error& error) {
-      if (search.engines.size() == 1 || checks_model || error.kind() == ErrorKind::kArgument) throw;
-      choice.left_out.push_back({command.name, error.what()});
+      leave_out(error);
     }
   }
   if (choice.engine) return choice;

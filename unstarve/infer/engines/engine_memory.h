@@ -4,8 +4,8 @@
 // Ownership: owns the mapping and borrows the file, which a child process inherits.
 // Threads:   each request by one thread at a time. Failure: Error(kIo).
 
+#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,21 +26,28 @@ struct EngineMemoryLayout {
   }
 };
 
-// An empty file in memory, with a descriptor that child processes inherit.
+// An empty file in memory, with a descriptor that child processes inherit until it is closed to them.
 inline FileDescriptor make_engine_file() {
   FileDescriptor file(::memfd_create("unstarve-engine", 0));
   if (!file.valid()) throw io_error("create", "memory of an engine", errno);
   return file;
 }
 
+// Children that are started later do not inherit the file.
+inline void close_to_children(const FileDescriptor& file) {
+  if (::fcntl(file.get(), F_SETFD, FD_CLOEXEC) != 0) throw io_error("close", "memory of an engine", errno);
+}
+
+// Gives the file the size of the layout, which frees what larger ones have used. Nothing may be in flight.
+inline void resize_engine_file(int file, const EngineMemoryLayout& layout) {
+  if (::ftruncate(file, static_cast<off_t>(layout.bytes())) != 0)
+    throw io_error("resize", "memory of an engine", errno);
+}
+
 class EngineMemory {
  public:
-  // Maps the file; one that is shorter grows.
+  // Maps the file, which has the size of the layout.
   EngineMemory(int file, const EngineMemoryLayout& layout) : layout_(layout) {
-    struct stat facts {};
-    if (::fstat(file, &facts) != 0) throw io_error("map", "memory of an engine", errno);
-    const auto bytes = static_cast<off_t>(layout.bytes());
-    if (facts.st_size < bytes && ::ftruncate(file, bytes) != 0) throw io_error("map", "memory of an engine", errno);
     void* const begin = ::mmap(nullptr, layout.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (begin == MAP_FAILED) throw io_error("map", "memory of an engine", errno);
     begin_ = static_cast<float*>(begin);

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "unstarve/core/child_process.h"
-#include "unstarve/core/line_pipe.h"
+#include "unstarve/core/process/child_process.h"
+#include "unstarve/core/process/line_pipe.h"
 #include "unstarve/infer/engines/engine_memory.h"
 
 namespace unstarve {
@@ -64,6 +64,7 @@ struct EngineProcess::State {
   FileDescriptor file = make_engine_file();  // inherited by the process
   std::optional<EngineMemory> memory;
   std::vector<bool> done;  // by request
+  int in_flight = 0;       // started requests whose answers have not been read
   // What the libraries of the engine print, which is shown if the process ends.
   std::unique_ptr<std::FILE, CloseFile> errors{std::tmpfile()};
   std::unique_ptr<LinePipe> lines;
@@ -76,7 +77,7 @@ struct EngineProcess::State {
   }
 
   void send(const EngineJson& request) {
-    if (!lines->write(request.dump())) ended();
+    if (!lines->write(request.dump(-1, ' ', false, EngineJson::error_handler_t::replace))) ended();
   }
 
   EngineJson receive() {
@@ -94,9 +95,31 @@ struct EngineProcess::State {
     return answer;
   }
 
-  EngineJson ask(const EngineJson& request) {
+  // Reads the answers of requests that nobody waits for, as after an error of another one.
+  void drain() {
+    while (in_flight > 0) {
+      --in_flight;
+      try {
+        (void)receive();
+      } catch (const EngineCrash&) {
+        throw;
+      } catch (const Error&) {  // its like was thrown before
+      }
+    }
+  }
+
+  // The answer, read by `use`.
+  template <class Use>
+  void ask(const EngineJson& request, Use&& use) {
     send(request);
-    return receive();
+    const EngineJson answer = receive();
+    try {
+      use(answer);
+    } catch (const EngineJson::exception& error) {
+      throw Error(ErrorKind::kInternal, fmt::format("engine {}: found {} in {}; expected the answer of "
+                                                    "engine_process.h",
+                                                    name, error.what(), answer.dump().substr(0, 200)));
+    }
   }
 };
 
@@ -108,11 +131,13 @@ EngineProcess::EngineProcess(EngineCommand engine, const std::filesystem::path& 
     Pipe requests, answers;
     state_->process = std::make_unique<ChildProcess>(
         engine.command, ChildStreams{requests.reading.get(), answers.writing.get(), fileno(state_->errors.get())});
-    state_->lines = std::make_unique<LinePipe>(answers.reading.release(), requests.writing.release());
+    state_->lines = std::make_unique<LinePipe>(std::move(answers.reading), std::move(requests.writing));
+    close_to_children(state_->file);
   }
-  const EngineJson answer = state_->ask({{"load", model.string()}});
-  state_->model = {answer.at("version").get<std::string>(), tensors_from(answer.at("inputs")),
-                   tensors_from(answer.at("outputs"))};
+  state_->ask({{"load", model.string()}}, [&](const EngineJson& answer) {
+    state_->model = {answer.at("version").get<std::string>(), tensors_from(answer.at("inputs")),
+                     tensors_from(answer.at("outputs"))};
+  });
 }
 
 EngineProcess::~EngineProcess() = default;
@@ -123,16 +148,20 @@ const CompiledFacts& EngineProcess::compiled() const { return state_->compiled; 
 int EngineProcess::requests() const { return static_cast<int>(state_->done.size()); }
 
 void EngineProcess::compile(const EngineSettings& settings, std::span<const std::int64_t> shape, int requests) {
+  state_->drain();
   std::vector<std::int64_t> batch{settings.batch};
   batch.insert(batch.end(), shape.begin(), shape.end());
-  const EngineJson answer =
-      state_->ask({{"streams", settings.streams}, {"threads", settings.threads}, {"shape", batch}});
-  state_->compiled = {answer.at("output_shape").get<std::vector<std::int64_t>>(),
-                      answer.at("precision").get<std::string>(),
-                      answer.at("kernels").get<std::map<std::string, int>>()};
-  state_->memory.emplace(state_->file.get(),
-                         EngineMemoryLayout{values_of(batch), values_of(state_->compiled.output_shape), requests});
-  (void)state_->ask({{"memory", state_->file.get()}, {"requests", requests}});
+  state_->ask({{"streams", settings.streams}, {"threads", settings.threads}, {"shape", batch}},
+              [&](const EngineJson& answer) {
+                state_->compiled = {answer.at("output_shape").get<std::vector<std::int64_t>>(),
+                                    answer.at("precision").get<std::string>(),
+                                    answer.at("kernels").get<std::map<std::string, int>>()};
+              });
+  const EngineMemoryLayout layout{values_of(batch), values_of(state_->compiled.output_shape), requests};
+  state_->memory.reset();
+  resize_engine_file(state_->file.get(), layout);
+  state_->memory.emplace(state_->file.get(), layout);
+  state_->ask({{"memory", state_->file.get()}, {"requests", requests}}, [](const EngineJson&) {});
   state_->done.assign(static_cast<std::size_t>(requests), false);
 }
 
@@ -141,11 +170,19 @@ std::span<float> EngineProcess::input(int request) { return state_->memory->inpu
 void EngineProcess::start(int request) {
   state_->done.at(static_cast<std::size_t>(request)) = false;
   state_->send({{"run", request}});
+  ++state_->in_flight;
 }
 
 std::span<const float> EngineProcess::wait(int request) {
-  while (!state_->done.at(static_cast<std::size_t>(request)))
-    state_->done.at(state_->receive().at("done").get<std::size_t>()) = true;
+  while (!state_->done.at(static_cast<std::size_t>(request))) {
+    --state_->in_flight;
+    const EngineJson answer = state_->receive();
+    const auto done = answer.find("done");
+    if (done == answer.end() || !done->is_number_unsigned() || done->get<std::size_t>() >= state_->done.size())
+      throw Error(ErrorKind::kInternal, fmt::format("engine {}: found {}; expected the number of a request",
+                                                    state_->name, answer.dump().substr(0, 200)));
+    state_->done[done->get<std::size_t>()] = true;
+  }
   return state_->memory->output(request);
 }
 

@@ -51,7 +51,7 @@ class EngineProcess {
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const ModelFacts& model() const;
   // Compiles the model for a batch of samples of `shape`, such as {3, 224, 224}, and allocates `requests` requests.
-  // Precondition: no request is in flight.
+  // Results of requests that are in flight are lost.
   void compile(const EngineSettings& settings, std::span<const std::int64_t> shape, int requests);
   [[nodiscard]] const CompiledFacts& compiled() const;
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "unstarve/core/line_pipe.h"
+#include "unstarve/core/process/line_pipe.h"
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/infer/engines/choose_engine.h"
 #include "unstarve/infer/engines/engine_table.h"
@@ -28,6 +28,16 @@ EngineCommand scripted(const std::string& name, const std::string& on_run) {
     *run*) n=${line#*:}; n=${n%\}}; )" +
                              on_run + ";; esac; done";
   return {name, {"/bin/sh", "-c", script}};
+}
+
+// The same, which accepts batch 1 only.
+EngineCommand only_batch_1(const std::string& on_run) {
+  EngineCommand engine = scripted("narrow", on_run);
+  std::string& script = engine.command[2];
+  const std::string any_shape = "*shape*)";
+  script.replace(script.find(any_shape), any_shape.size(), R"(*'"shape":[1,'*))");
+  script.insert(script.find("*memory*)"), R"(*shape*) echo '{"error": "batch", "kind": "input"}';; )");
+  return engine;
 }
 
 const char* const kAnswers = R"(echo "{\"done\": $n}")";
@@ -104,11 +114,11 @@ TEST_CASE("errors of an engine keep their kind; other answers are errors") {
 TEST_CASE("the server answers requests it cannot serve with errors, and ends with its input") {
   Pipe requests, answers;
   int code = -1;
-  std::thread server([&, in = requests.reading.release(), out = answers.writing.release()] {
+  std::jthread server([&, in = requests.reading.release(), out = answers.writing.release()] {
     code = serve_engine("toaster", in, out);
   });
   {
-    LinePipe lines(answers.reading.release(), requests.writing.release());
+    LinePipe lines(std::move(answers.reading), std::move(requests.writing));
     std::string line;
     const auto answer = [&](const std::string& request) {
       REQUIRE(lines.write(request));
@@ -152,6 +162,51 @@ TEST_CASE("without an engine that runs, the choice fails with the reasons of all
         "engine b: its process ended by signal 4 (SIGILL); expected an answer");
   CHECK(error_message([] { (void)choose_engine(search_of({scripted("a", "exit 2")})); }, ErrorKind::kInternal) ==
         "engine a: its process ended by exit code 2; expected an answer");
+}
+
+TEST_CASE("settings that the engine rejects are not chosen") {
+  EngineSearch search = search_of({only_batch_1(kAnswers)});
+  search.batch = 0;
+  search.seconds = 1;
+  const EngineChoice choice = choose_engine(search);
+  CHECK(choice.best.settings.batch == 1);
+  CHECK(choice.left_out.empty());
+  choice.engine->start(1);
+  CHECK(choice.engine->wait(1).size() == 4);
+}
+
+TEST_CASE("batches that would take too much memory are not tried") {
+  EngineSearch search = search_of({scripted("any", kAnswers)});
+  search.batch = 0;
+  search.seconds = 1;
+  search.memory_bytes = 10.0 * 2 * 12 * sizeof(float) * 4;  // two requests of batch 4
+  CHECK(choose_engine(search).best.settings.batch == 1);
+}
+
+TEST_CASE("a measurement can be stopped") {
+  EngineSearch search = search_of({scripted("any", kAnswers), scripted("other", kAnswers)});
+  std::stop_source stop;
+  search.stop = stop.get_token();
+  stop.request_stop();
+  CHECK_FALSE(error_message([&] { (void)choose_engine(search); }, ErrorKind::kCancelled).empty());
+}
+
+TEST_CASE("answers of requests that failed are not taken for those of the next settings") {
+  EngineProcess engine(scripted("fails", R"(echo "{\"error\": \"no $n\", \"kind\": \"input\"}")"), "m.onnx");
+  engine.compile({}, kSample, 2);
+  engine.start(0);
+  engine.start(1);
+  CHECK(error_message([&] { (void)engine.wait(0); }, ErrorKind::kInput) == "no 0");
+  engine.compile({}, kSample, 1);
+  CHECK(engine.compiled().output_shape == std::vector<std::int64_t>{1, 4});
+}
+
+TEST_CASE("an answer of another form is an error that shows it") {
+  EngineProcess engine(scripted("odd", "echo '{\"done\": 7}'"), "m.onnx");
+  engine.compile({}, kSample, 2);
+  engine.start(1);
+  CHECK(error_message([&] { (void)engine.wait(1); }, ErrorKind::kInternal) ==
+        R"(engine odd: found {"done":7}; expected the number of a request)");
 }
 
 TEST_CASE("a model that does not fit is reported once, not as a fault of every engine") {

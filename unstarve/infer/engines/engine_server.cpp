@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "unstarve/core/line_pipe.h"
+#include "unstarve/core/process/line_pipe.h"
 #include "unstarve/infer/engines/engine_memory.h"
 #include "unstarve/infer/engines/engine_process.h"
 #include "unstarve/infer/engines/openvino_module.h"
@@ -83,7 +83,7 @@ class EngineServer {
 
 int serve_engine(const std::string& engine, int in, int out) {
   std::signal(SIGINT, SIG_IGN);  // Ctrl-C: the parent stops in order, and closes `in`
-  LinePipe lines(in, out);
+  LinePipe lines{FileDescriptor(in), FileDescriptor(out)};
   EngineServer server(engine, lines);
   std::string line;
   while (lines.read(line)) {

@@ -53,9 +53,13 @@ class Server:
         self.shape = request["shape"]
         sample = numpy.zeros(self.shape, numpy.float32)
         self.output_shape = list(self.session.run([self.output], {self.input: sample})[0].shape)
-        while len(self.threads) < request["streams"]:
-            self.threads.append(threading.Thread(target=self.work, daemon=True))
-            self.threads[-1].start()
+        for _ in self.threads:  # those of the settings before
+            self.waiting.put(None)
+        for thread in self.threads:
+            thread.join()
+        self.threads = [threading.Thread(target=self.work, daemon=True) for _ in range(request["streams"])]
+        for thread in self.threads:
+            thread.start()
         return {"output_shape": self.output_shape, "precision": "", "kernels": {}}
 
     def bind(self, request):
@@ -68,8 +72,7 @@ class Server:
         return {}
 
     def work(self):
-        while True:
-            request = self.waiting.get()
+        while (request := self.waiting.get()) is not None:
             try:
                 self.outputs[request][...] = self.session.run([self.output], {self.input: self.inputs[request]})[0]
                 self.write({"done": request})

@@ -10,9 +10,6 @@
 namespace unstarve::infer {
 namespace {
 
-// Kernel sizes, strides, dilations and pads beyond it are rejected.
-constexpr std::int64_t kLargestWindow = std::int64_t{1} << 20;
-
 class TypeInference {
  public:
   TypeInference(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
@@ -21,15 +18,9 @@ class TypeInference {
     check_form();
     for (const ValueId id : node_.inputs) inputs_.push_back(&graph_.values[id].type);
     TensorType result = result_type();
-    std::int64_t count = 1;
-    for (const std::int64_t dimension : result.shape) {
-      if (dimension != kBatch && (dimension < 1 || dimension > kLargestDimension))
-        fail(fmt::format("its result has the shape {}", text_of(result.shape)), "dimensions of 1 or more");
-      const std::int64_t known = dimension == kBatch ? 1 : dimension;
-      if (count > kMostElements / known)
-        fail(fmt::format("its result has the shape {}", text_of(result.shape)), "at most 2^40 elements");
-      count *= known;
-    }
+    if (!is_possible(result.shape))
+      fail(fmt::format("its result has the shape {}", text_of(result.shape)),
+           "dimensions of 1 or more, the batch size once, and at most 2^40 elements");
     return result;
   }
 
@@ -184,14 +175,14 @@ class TypeInference {
     const PoolAttributes& of = attributes<PoolAttributes>();
     if (node_.kind == OpKind::kAveragePool && of.window.dilations != std::array<std::int64_t, 2>{1, 1})
       fail("found dilations", "none");
+    const std::int64_t rows = window_output(of.window, 0, shape(0)[2], of.ceil);
+    const std::int64_t columns = window_output(of.window, 1, shape(0)[3], of.ceil);
     for (const std::size_t i : {0, 1}) {
       const std::int64_t largest = std::max(of.window.pads[i], of.window.pads[i + 2]);
       if (largest >= of.window.kernel[i] * of.window.dilations[i])
         fail(fmt::format("found the padding {} and the kernel {}", largest, of.window.kernel[i]), "a smaller padding");
     }
-    return {inputs_[0]->element,
-            {shape(0)[0], shape(0)[1], window_output(of.window, 0, shape(0)[2], of.ceil),
-             window_output(of.window, 1, shape(0)[3], of.ceil)}};
+    return {inputs_[0]->element, {shape(0)[0], shape(0)[1], rows, columns}};
   }
 
   TensorType global_pool() const {
@@ -309,7 +300,8 @@ class TypeInference {
       if (other.size() != result.size() || inputs_[i]->element != inputs_[0]->element)
         fail_input(i, fmt::format("the rank and type of {}", text_of(*inputs_[0])));
       const std::int64_t length = std::exchange(other[along], result[along]);
-      if (other != result) fail_input(i, fmt::format("the shape of {} but for axis {}", text_of(*inputs_[0]), along));
+      if (other != result)
+        fail_input(i, fmt::format("the shape of {} except for axis {}", text_of(*inputs_[0]), along));
       if (length == kBatch || result[along] == kBatch) fail_input(i, "a known length of the joined axis");
       result[along] += length;
     }

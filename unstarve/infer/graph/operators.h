@@ -2,8 +2,8 @@
 // The operators of a model graph: a kind and typed attributes. Their meaning is that of the ONNX operators of the same
 // name, with what ONNX passes as constant inputs (bounds, shapes, pads) as attributes.
 //
-// To add an operator: a kind here, its row in operators.cpp, its shape in infer_type.cpp, its rows in onnx/read.cpp and
-// onnx/write.cpp, and a row in docs/reference/models.md.
+// To add an operator: a kind here, its row in operators.cpp, its shape in infer_type.cpp, its rows in onnx/nodes.cpp
+// and onnx/write_onnx.cpp, and a row in docs/reference/models.md.
 
 #include <array>
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -72,6 +73,11 @@ std::optional<std::int64_t> element_count(const Shape& shape) noexcept {
     count *= dimension;
   }
   return count;
+}
+
+bool is_possible(Shape shape) {
+  if (const auto batch = std::ranges::find(shape, kBatch); batch != shape.end()) *batch = 1;
+  return element_count(shape).has_value();
 }
 
 Tensor make_tensor(Shape shape, const std::vector<float>& values) {

@@ -31,6 +31,8 @@ using Shape = std::vector<std::int64_t>;
 [[nodiscard]] std::string text_of(const Shape& shape);
 // Nothing if a dimension is kBatch or not in [1, kLargestDimension], or the count exceeds kMostElements.
 [[nodiscard]] std::optional<std::int64_t> element_count(const Shape& shape) noexcept;
+// Whether a value may have the shape: as element_count(), with kBatch once as the length 1.
+[[nodiscard]] bool is_possible(Shape shape);
 
 struct TensorType {
   ElementType element = ElementType::kFloat32;

@@ -60,6 +60,9 @@ std::string violation(const Graph& graph) {
   for (const ValueId id : graph.inputs) {
     if (id >= graph.values.size()) return "an input does not exist";
     if (defined[id]) return fmt::format("input '{}' is defined twice", graph.values[id].name);
+    if (!is_possible(graph.values[id].type.shape))
+      return fmt::format("input '{}' has the shape {}; expected at most 2^40 elements", graph.values[id].name,
+                         text_of(graph.values[id].type.shape));
     defined[id] = true;
   }
   for (const Node& node : graph.nodes) {

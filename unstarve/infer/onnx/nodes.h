@@ -13,7 +13,7 @@ namespace unstarve::infer {
 enum class AutoPad : std::uint8_t {
   kNone,
   kSameUpper,  // the size of the output is that of the input, divided by the stride; odd padding at the end
-  kSameLower,  // odd padding at the begin
+  kSameLower,  // odd padding at the beginning
 };
 
 struct TypedNode {

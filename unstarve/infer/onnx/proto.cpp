@@ -96,8 +96,6 @@ class ProtoParser {
         case onnx::attribute::kTensor: result.tensor = tensor(field.message()); break;
         case onnx::attribute::kFloats: field.append_floats(result.floats); break;
         case onnx::attribute::kIntegers: field.append_integers(result.integers); break;
-        case onnx::attribute::kGraph:
-        case onnx::attribute::kGraphs: result.subgraph = true; break;
         case onnx::attribute::kReference: result.reference = true; break;
         default: break;
       }

@@ -1,5 +1,5 @@
 #pragma once
-// The messages of an ONNX file, as far as they are used, before they are checked.
+// The used fields of the messages of an ONNX file, unchecked.
 //
 // Ownership: names and raw data borrow from the file.
 // Failure:   Error(kInput), without the name of the file.
@@ -33,7 +33,6 @@ struct ProtoAttribute {
   std::optional<ProtoTensor> tensor{};
   std::vector<float> floats{};
   std::vector<std::int64_t> integers{};
-  bool subgraph = false;   // a graph, or several
   bool reference = false;  // to an attribute of a function
 };
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/infer/graph/infer_type.h"
 #include "unstarve/infer/graph/unsupported.h"
 #include "unstarve/infer/graph/verify.h"
 #include "unstarve/infer/onnx/nodes.h"
@@ -100,6 +100,9 @@ class OnnxReader {
                               element ? "no shape" : "an unsupported type"));
     TensorType type{*element, {}};
     for (std::size_t i = 0; i < input.dims.size(); ++i) type.shape.push_back(length_of(input, i));
+    if (!is_possible(type.shape))
+      throw Error(ErrorKind::kInput, fmt::format("input '{}' has the shape {}; expected at most 2^40 elements",
+                                                 input.name, text_of(type.shape)));
     return type;
   }
 
@@ -154,11 +157,10 @@ class OnnxReader {
 
   static void pad_same(Window& window, AutoPad auto_pad, const Shape& shape) {
     if (auto_pad == AutoPad::kNone || shape.size() != 4) return;
-    constexpr std::int64_t kLargest = std::int64_t{1} << 20;  // as infer_type() accepts, so that nothing overflows
+    const auto accepted = [](std::int64_t number) { return number >= 1 && number <= kLargestWindow; };
     for (const std::size_t i : {0, 1}) {
       const std::int64_t input = shape[i + 2], stride = window.strides[i];
-      if (stride < 1 || stride > kLargest || std::abs(window.kernel[i]) > kLargest ||
-          std::abs(window.dilations[i]) > kLargest)
+      if (!accepted(stride) || !accepted(window.kernel[i]) || !accepted(window.dilations[i]))
         return;  // infer_type() rejects it
       const std::int64_t outputs = (input + stride - 1) / stride;
       const std::int64_t extent = (window.kernel[i] - 1) * window.dilations[i] + 1;

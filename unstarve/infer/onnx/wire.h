@@ -25,7 +25,7 @@ enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFix
 struct WireField {
   std::uint32_t number = 0;
   WireType type = WireType::kVarint;
-  std::uint64_t value = 0;                // but for kBytes
+  std::uint64_t value = 0;                // except for kBytes
   std::span<const std::uint8_t> bytes{};  // of kBytes
   std::size_t offset = 0;                 // of its key in the file
 

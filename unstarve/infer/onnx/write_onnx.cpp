@@ -194,7 +194,9 @@ std::string format_onnx(const Graph& graph) {
   model.bytes(onnx::model::kProducerVersion, std::string_view(kVersion));
   model.message(onnx::model::kGraph, message);
   model.message(onnx::model::kOpset, opset);
-  return model.text();
+  if (std::string text = model.text(); text.size() <= kMostBytes) return text;
+  throw Error(ErrorKind::kInput,
+              fmt::format("write ONNX: the file has {} bytes; expected at most {}", model.text().size(), kMostBytes));
 }
 
 }  // namespace unstarve::infer

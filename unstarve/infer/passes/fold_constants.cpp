@@ -1,5 +1,6 @@
 #include <cstring>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "unstarve/infer/passes/pass.h"
@@ -46,11 +47,14 @@ Tensor arithmetic(OpKind kind, const TensorType& type, const Tensor& a, const Te
   result.reserve(static_cast<std::size_t>(element_count(type.shape).value_or(0)));
   for_each_offset(type.shape, broadcast_strides(a.type.shape, type.shape),
                   [&](std::size_t i) { result.push_back(left[i]); });
+  // Integers wrap around, as in the engines.
+  using Wide = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   std::size_t at = 0;
   for_each_offset(type.shape, broadcast_strides(b.type.shape, type.shape), [&](std::size_t i) {
     T& x = result[at++];
-    const T y = right[i];
-    x = kind == OpKind::kAdd ? x + y : kind == OpKind::kSub ? x - y : kind == OpKind::kMul ? x * y : x / y;
+    const auto u = static_cast<Wide>(x), v = static_cast<Wide>(right[i]);
+    const Wide sum = kind == OpKind::kAdd ? u + v : kind == OpKind::kSub ? u - v : kind == OpKind::kMul ? u * v : u / v;
+    x = static_cast<T>(sum);
   });
   return make_tensor(type.shape, result);
 }
@@ -119,15 +123,26 @@ std::optional<Tensor> evaluate(const Graph& graph, const Node& node) {
   }
 }
 
+// Whether all inputs are constants and the result is about as large: broadcasting may make a huge one of small ones.
+bool is_worth_folding(const Graph& graph, const Node& node) {
+  constexpr std::uint64_t kMoreBytes = 1 << 20;
+  std::uint64_t bytes = kMoreBytes;
+  for (const ValueId id : node.inputs) {
+    if (!graph.value(id).constant) return false;
+    bytes += graph.value(id).constant->bytes.size();
+  }
+  const TensorType& type = graph.value(node.output).type;
+  const std::optional<std::int64_t> count = element_count(type.shape);
+  return count && static_cast<std::uint64_t>(*count) <= bytes / element_bytes(type.element);
+}
+
 }  // namespace
 
 PassResult fold_constants(Graph graph) {
   int changed = 0;
   std::vector<Node> kept;
   for (Node& node : graph.nodes) {
-    bool constant = true;
-    for (const ValueId id : node.inputs) constant = constant && graph.value(id).constant;
-    std::optional<Tensor> result = constant ? evaluate(graph, node) : std::nullopt;
+    std::optional<Tensor> result = is_worth_folding(graph, node) ? evaluate(graph, node) : std::nullopt;
     if (!result) {
       kept.push_back(std::move(node));
       continue;

@@ -69,17 +69,6 @@ bool is_damage(const Error& error) {
   return error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kMemory;
 }
 
-// Counts written bytes, for the estimate.
-class CountingSink final : public ByteSink {
- public:
-  using ByteSink::write;
-  void write(std::span<const std::uint8_t> bytes) override { bytes_ += bytes.size(); }
-  [[nodiscard]] std::uint64_t position() const noexcept override { return bytes_; }
-
- private:
-  std::uint64_t bytes_ = 0;
-};
-
 std::string options_json(const PackOptions& options, const PackPlan& plan) {
   std::string split;
   for (const SplitShare& share : options.splits)

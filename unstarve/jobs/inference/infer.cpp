@@ -19,6 +19,7 @@
 #include "unstarve/jobs/inference/prediction_part.h"
 #include "unstarve/jobs/prepare/digest.h"
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
@@ -97,6 +98,18 @@ bool labels_fit(const InferOptions& options, const Dataset& dataset, std::size_t
   return true;
 }
 
+// Rows need the ids of their own samples, and arrays a row for every sample.
+void check_policy(const InferOptions& options) {
+  const OnError policy = options.data.errors.policy;
+  if (policy == OnError::kReplace)
+    throw Error(ErrorKind::kArgument,
+                "infer: found errors.policy replace, which predicts other samples instead; expected fail or skip");
+  if (policy == OnError::kSkip && options.out.extension() == ".npy")
+    throw Error(ErrorKind::kArgument, fmt::format("infer --out {}: found errors.policy skip, and an array without "
+                                                  "numbers of samples; expected .csv or .parquet",
+                                                  options.out.string()));
+}
+
 PipelineSpec pipeline_of(const InferOptions& options, int size, int batch) {
   PipelineSpec spec = options.data;
   if (spec.operations.empty()) spec.operations = evaluation_operations(size);
@@ -163,7 +176,7 @@ class RowMaker {
     rows_.clear();
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const auto row = outputs.subspan(i * result_.classes, result_.classes);
-      top_classes(row, pairs_);
+      top_classes(row, pairs_, scratch_);
       rows_.ids.push_back(ids[i]);
       rows_.labels.push_back(labels[i]);
       if (format_ == PredictionFormat::kNpy)
@@ -178,7 +191,7 @@ class RowMaker {
   void add(const PredictionRows& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (format_ == PredictionFormat::kNpy)
-        top_classes(rows.row(i), pairs_);
+        top_classes(rows.row(i), pairs_, scratch_);
       else
         std::copy(rows.row(i).begin(), rows.row(i).end(), pairs_.begin());
       count(rows.labels[i]);
@@ -200,6 +213,7 @@ class RowMaker {
   PredictionFormat format_;
   bool labels_;
   std::vector<float> pairs_;
+  std::vector<std::uint32_t> scratch_;
   PredictionRows rows_;
 };
 
@@ -237,9 +251,11 @@ class Feeder {
   // Calls `use` for each batch in order, until the loader or the stop ends the run. False: stopped.
   bool run(const std::function<void(const InFlight&, std::span<const float>)>& use, const std::stop_token& stop) {
     int next = 0;
+    bool stopped = false;
     for (;; next = (next + 1) % engine_.requests()) {
       collect(next, use);
-      if (stop.stop_requested()) break;
+      stopped = stop.stop_requested();
+      if (stopped) break;
       const double begin = seconds_now();
       const auto batch = loader_.next();
       result_.loader_wait_s += seconds_now() - begin;
@@ -250,11 +266,14 @@ class Feeder {
       flight.ids.assign(batch->ids().begin(), batch->ids().begin() + static_cast<std::ptrdiff_t>(samples));
       flight.labels.assign(batch->labels().begin(), batch->labels().begin() + static_cast<std::ptrdiff_t>(samples));
       const std::span<float> input = engine_.input(next);
-      std::memcpy(input.data(), batch->pixels(), std::min(batch->pixel_bytes(), input.size_bytes()));
+      if (batch->pixel_bytes() > input.size_bytes())
+        throw Error(ErrorKind::kInternal, fmt::format("infer: found a batch of {} bytes; expected at most {}",
+                                                      batch->pixel_bytes(), input.size_bytes()));
+      std::memcpy(input.data(), batch->pixels(), batch->pixel_bytes());  // the last batch may have fewer samples
       engine_.start(next);
     }
     for (int i = 0; i < engine_.requests(); ++i) collect((next + i) % engine_.requests(), use);
-    return !stop.stop_requested();
+    return !stopped;
   }
 
  private:
@@ -274,7 +293,7 @@ class Feeder {
   std::vector<InFlight> in_flight_;
 };
 
-EngineChoice choose(const InferOptions& options, std::uint64_t samples) {
+EngineChoice choose(const InferOptions& options, std::uint64_t samples, const std::stop_token& stop) {
   EngineSearch search;
   search.engines = engines_named(options.engine, options.program);
   search.model = options.model;
@@ -283,6 +302,8 @@ EngineChoice choose(const InferOptions& options, std::uint64_t samples) {
   search.most_batch = static_cast<int>(std::clamp<std::uint64_t>(samples, 1, 64));
   search.threads = read_topology().usable();
   search.seconds = options.measure_seconds;
+  search.memory_bytes = static_cast<double>(read_machine_facts().memory_available_bytes);
+  search.stop = stop;
   return choose_engine(search);
 }
 
@@ -293,15 +314,15 @@ std::uint64_t covered(const SampleSet& samples, std::optional<std::uint64_t> las
 
 }  // namespace
 
-void top_classes(std::span<const float> outputs, std::span<float> pairs) {
+void top_classes(std::span<const float> outputs, std::span<float> pairs, std::vector<std::uint32_t>& order) {
   const std::size_t top = std::min(pairs.size() / 2, outputs.size());
-  std::vector<std::uint32_t> order(outputs.size());
+  order.resize(outputs.size());
   std::iota(order.begin(), order.end(), 0U);
   std::partial_sort(
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(top), order.end(),
       [&](std::uint32_t a, std::uint32_t b) { return outputs[a] > outputs[b] || (outputs[a] == outputs[b] && a < b); });
   const double sum = std::accumulate(outputs.begin(), outputs.end(), 0.0);
-  const bool probabilities = std::abs(sum - 1) < 1e-3 && *std::ranges::min_element(outputs) >= 0;
+  const bool probabilities = std::abs(sum - 1) < 1e-4 && *std::ranges::min_element(outputs) >= 0;
   const double largest = outputs[order[0]];
   double total = 0;
   for (const float value : outputs) total += std::exp(value - largest);
@@ -314,11 +335,12 @@ void top_classes(std::span<const float> outputs, std::span<float> pairs) {
 
 InferResult run_infer(const InferOptions& options, const Progress& progress, std::stop_token stop) {
   check_model_file(options.model);
+  check_policy(options);
   check_out(options);
   const std::shared_ptr<const Dataset> dataset = open_sources(options.data);
   const auto samples = samples_of_sources(options.data, *dataset, read_topology().usable());
   if (progress) progress("measuring engines", 0);
-  EngineChoice choice = choose(options, samples->size());
+  EngineChoice choice = choose(options, samples->size(), stop);
   EngineProcess& engine = *choice.engine;
 
   InferResult result;

@@ -64,8 +64,9 @@ struct InferResult {
                                     std::stop_token stop = {});
 
 // The largest values of a row of outputs as pairs of class and probability, in `pairs`, whose length is two times their
-// number. Outputs that are probabilities (not negative, sum 1) remain; others become probabilities by softmax.
-void top_classes(std::span<const float> outputs, std::span<float> pairs);
+// number. Outputs that are probabilities (not negative, sum 1 within 1e-4) remain; others become probabilities by
+// softmax. `scratch`: memory that is used again.
+void top_classes(std::span<const float> outputs, std::span<float> pairs, std::vector<std::uint32_t>& scratch);
 
 [[nodiscard]] std::string to_text(const InferResult& result);
 // {model, data, engine, engine_version, precision, kernels, streams, threads, batch, image_size, mean, std, classes,

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/jobs/inference/prediction_output.h"
@@ -15,11 +16,13 @@ namespace {
 
 using testing::error_message;
 
+std::vector<std::uint32_t> scratch;
+
 }  // namespace
 
 TEST_CASE("the largest outputs become probabilities by softmax") {
   std::array<float, 4> pairs{};
-  top_classes(std::array<float, 3>{1, 3, 2}, pairs);
+  top_classes(std::array<float, 3>{1, 3, 2}, pairs, scratch);
   const double total = 1 + std::exp(-1.0) + std::exp(-2.0);
   CHECK(pairs[0] == 1);
   CHECK(pairs[1] == Approx(1 / total));
@@ -29,13 +32,13 @@ TEST_CASE("the largest outputs become probabilities by softmax") {
 
 TEST_CASE("large outputs do not overflow, and equal ones are in the order of the classes") {
   std::array<float, 4> pairs{};
-  top_classes(std::array<float, 3>{1e30F, -1e30F, 1e30F}, pairs);
+  top_classes(std::array<float, 3>{1e30F, -1e30F, 1e30F}, pairs, scratch);
   CHECK(pairs == std::array<float, 4>{0, 0.5F, 2, 0.5F});
 }
 
-TEST_CASE("outputs that are probabilities remain as they are") {
+TEST_CASE("outputs that are probabilities are not changed") {
   std::array<float, 2> pairs{};
-  top_classes(std::array<float, 3>{0.25F, 0.125F, 0.625F}, pairs);
+  top_classes(std::array<float, 3>{0.25F, 0.125F, 0.625F}, pairs, scratch);
   CHECK(pairs == std::array<float, 2>{2, 0.625F});
 }
 

@@ -127,16 +127,6 @@ void write_npy(const PredictionPart& part, ByteSink& sink, std::size_t values) {
   });
 }
 
-class NoSink final : public ByteSink {
- public:
-  using ByteSink::write;
-  void write(std::span<const std::uint8_t> bytes) override { bytes_ += bytes.size(); }
-  [[nodiscard]] std::uint64_t position() const noexcept override { return bytes_; }
-
- private:
-  std::uint64_t bytes_ = 0;
-};
-
 }  // namespace
 
 PredictionFormat prediction_format(const std::filesystem::path& out) {
@@ -149,7 +139,7 @@ PredictionFormat prediction_format(const std::filesystem::path& out) {
 }
 
 void require_format(const std::filesystem::path& out) {
-  NoSink nothing;
+  CountingSink nothing;
   if (prediction_format(out) == PredictionFormat::kParquet) (void)make_table_writer(nothing, {{"index", Numbers()}});
 }
 
@@ -160,7 +150,7 @@ std::size_t values_per_row(PredictionFormat format, std::size_t outputs, std::si
 void write_predictions(const PredictionPart& part, const Dataset& dataset, const std::filesystem::path& out,
                        const std::vector<std::string>& classes, std::size_t values) {
   const std::filesystem::path folder = out.has_parent_path() ? out.parent_path() : ".";
-  PackFile file(out, folder, PackFile::Writers::kMany);
+  PackFile file(out, folder, PackFile::Writers::kOne);
   PredictionTable table(dataset, classes, values);
   switch (prediction_format(out)) {
     case PredictionFormat::kCsv: {

@@ -2,15 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/file_transfer.h"
+#include "unstarve/storage/bytes/crc32.h"
 
 namespace unstarve {
 namespace {
@@ -18,16 +21,14 @@ namespace {
 constexpr std::string_view kMagic = "unstarve predictions 1\n";
 // Longer values of a header are not shown in messages.
 constexpr std::size_t kLongestShown = 80;
-// A larger number of rows in a block is damage.
-constexpr std::uint32_t kMostRows = 1 << 24;
 
 struct BlockHead {
   std::uint32_t count;  // rows; of the header: bytes
   std::uint32_t crc;
 };
 
-std::uint32_t crc_of(std::span<const std::uint8_t> bytes) {
-  return static_cast<std::uint32_t>(::crc32_z(0, bytes.data(), bytes.size()));
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 std::size_t row_bytes(std::size_t values) {
@@ -36,30 +37,18 @@ std::size_t row_bytes(std::size_t values) {
 
 // False at the end of the file.
 bool read_fully(int file, std::span<std::uint8_t> bytes, std::uint64_t offset, const std::string& path) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t got = ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw io_error("read", path, errno);
-    if (got == 0) return false;
-    done += static_cast<std::size_t>(got);
-  }
-  return true;
+  const Transfer read = read_at(file, offset, bytes);
+  if (read.error != 0) throw io_error("read", path, read.error);
+  return read.bytes == bytes.size();
 }
 
-bool read_head(int file, BlockHead& head, std::uint64_t offset, const std::string& path) {
-  return read_fully(file, {reinterpret_cast<std::uint8_t*>(&head), sizeof head}, offset, path);
+std::uint64_t size_of_file(int file, const std::string& path) {
+  struct stat facts {};
+  if (::fstat(file, &facts) != 0) throw io_error("read", path, errno);
+  return static_cast<std::uint64_t>(facts.st_size);
 }
 
-void write_fully(int file, std::span<const std::uint8_t> bytes, std::uint64_t offset, const std::string& path) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t put = ::pwrite(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw io_error("write", path, errno);
-    done += static_cast<std::size_t>(put);
-  }
-}
-
-// The members in which two headers differ: "model: a, expected b".
+// The members of the expected header that the found one has with other values: "model \"a.onnx\", another data".
 std::string differences(const std::string& found, const std::string& expected) {
   const auto have = nlohmann::ordered_json::parse(found, nullptr, false);
   const auto want = nlohmann::ordered_json::parse(expected);
@@ -87,42 +76,53 @@ PredictionPart::PredictionPart(std::filesystem::path path, const std::string& he
   if (!file_.valid()) throw io_error("open", path_.string(), errno);
   lock_.emplace(file_.get(), LOCK_EX | LOCK_NB);
   if (!lock_->held()) throw Error(ErrorKind::kArgument, "infer: another process writes " + path_.string());
-  BlockHead head{};
-  std::string magic(kMagic.size(), '\0');
-  const std::uint64_t at = kMagic.size() + sizeof head;
-  std::vector<std::uint8_t> bytes;
-  bool begun =
-      read_fully(file_.get(), {reinterpret_cast<std::uint8_t*>(magic.data()), magic.size()}, 0, path_.string());
-  const bool other = begun && magic != kMagic;
-  begun = begun && read_head(file_.get(), head, kMagic.size(), path_.string());
-  if (begun && !other) {
-    bytes.resize(head.count <= 1 << 20 ? head.count : 0);
-    begun = read_fully(file_.get(), bytes, at, path_.string());
-  }
-  begin_ = at + header.size();
-  if (begun) {
-    if (other || crc_of(bytes) != head.crc)
-      throw Error(ErrorKind::kInput, "resume " + path_.string() +
-                                         ": found another file; expected predictions of an "
-                                         "interrupted run. Delete it");
-    if (const std::string found(bytes.begin(), bytes.end()); found != header)
-      throw Error(ErrorKind::kInput, fmt::format("resume {}: found predictions with {}; expected those of this run. "
-                                                 "Delete it to start again, or repeat the command of that run",
-                                                 path_.string(), differences(found, header)));
+  const BlockHead head{static_cast<std::uint32_t>(header.size()), crc32(bytes_of(header))};
+  std::string begin(kMagic);
+  begin.append(reinterpret_cast<const char*>(&head), sizeof head);
+  begin += header;
+  begin_ = end_ = begin.size();
+  const std::string found = read_begin();
+  if (begin.starts_with(found) && found.size() < begin.size()) {  // new, or killed while it began
+    write_fully(file_.get(), path_.string(), 0, bytes_of(begin));
+  } else {
+    if (found != begin) reject(found, header);
     end_ = scan(begin_, [&](const PredictionRows& rows) {
       rows_ += rows.size();
       if (use) use(rows);
     });
-  } else {
-    head = {static_cast<std::uint32_t>(header.size()),
-            crc_of({reinterpret_cast<const std::uint8_t*>(header.data()), header.size()})};
-    std::string text(kMagic);
-    text.append(reinterpret_cast<const char*>(&head), sizeof head);
-    text += header;
-    write_fully(file_.get(), {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, 0, path_.string());
-    end_ = begin_;
   }
   if (::ftruncate(file_.get(), static_cast<off_t>(end_)) != 0) throw io_error("write", path_.string(), errno);
+}
+
+// The magic, the head and the header of the file, or all of a shorter file or of one of another kind.
+std::string PredictionPart::read_begin() const {
+  const std::uint64_t size = size_of_file(file_.get(), path_.string());
+  std::string found(std::min<std::uint64_t>(size, kMagic.size() + sizeof(BlockHead)), '\0');
+  const auto read = [&](std::uint64_t from) {
+    const std::span<std::uint8_t> rest{reinterpret_cast<std::uint8_t*>(found.data()) + from, found.size() - from};
+    if (!read_fully(file_.get(), rest, from, path_.string())) found.clear();
+  };
+  read(0);
+  if (found.size() < kMagic.size() + sizeof(BlockHead) || !found.starts_with(kMagic)) return found;
+  BlockHead head{};
+  std::memcpy(&head, found.data() + kMagic.size(), sizeof head);
+  const std::uint64_t begun = found.size();
+  found.resize(begun + std::min<std::uint64_t>(head.count, size - begun));
+  read(begun);
+  return found;
+}
+
+void PredictionPart::reject(const std::string& found, const std::string& header) const {
+  const std::size_t at = kMagic.size() + sizeof(BlockHead);
+  BlockHead head{};
+  if (found.size() > at) std::memcpy(&head, found.data() + kMagic.size(), sizeof head);
+  const std::string other = found.size() > at ? found.substr(at) : "";
+  if (!found.starts_with(kMagic) || other.empty() || crc32(bytes_of(other)) != head.crc)
+    throw Error(ErrorKind::kInput, "resume " + path_.string() +
+                                       ": found another file; expected predictions of an interrupted run. Delete it");
+  throw Error(ErrorKind::kInput, fmt::format("resume {}: found predictions with {}; expected those of this run. Delete "
+                                             "it to start again, or repeat the command of that run",
+                                             path_.string(), differences(other, header)));
 }
 
 std::uint64_t PredictionPart::scan(std::uint64_t begin, const std::function<void(const PredictionRows&)>& use) const {
@@ -130,9 +130,12 @@ std::uint64_t PredictionPart::scan(std::uint64_t begin, const std::function<void
   PredictionRows rows;
   rows.values = values_;
   BlockHead head{};
-  while (read_head(file_.get(), head, begin, path_.string()) && head.count <= kMostRows) {
+  const std::uint64_t size = size_of_file(file_.get(), path_.string());
+  const std::span<std::uint8_t> head_bytes{reinterpret_cast<std::uint8_t*>(&head), sizeof head};
+  while (read_fully(file_.get(), head_bytes, begin, path_.string()) &&
+         head.count <= (size - begin) / row_bytes(values_)) {  // no more than the file has
     bytes.resize(head.count * row_bytes(values_));
-    if (!read_fully(file_.get(), bytes, begin + sizeof head, path_.string()) || crc_of(bytes) != head.crc) break;
+    if (!read_fully(file_.get(), bytes, begin + sizeof head, path_.string()) || crc32(bytes) != head.crc) break;
     rows.ids.resize(head.count);
     rows.labels.resize(head.count);
     rows.data.resize(head.count * values_);
@@ -163,9 +166,9 @@ void PredictionPart::append(const PredictionRows& rows) {
   put(rows.labels);
   put(rows.data);
   const BlockHead head{static_cast<std::uint32_t>(rows.size()),
-                       crc_of(std::span<const std::uint8_t>(block_).subspan(sizeof(BlockHead)))};
+                       crc32(std::span<const std::uint8_t>(block_).subspan(sizeof(BlockHead)))};
   std::memcpy(block_.data(), &head, sizeof head);
-  write_fully(file_.get(), block_, end_, path_.string());
+  write_fully(file_.get(), path_.string(), end_, block_);
   end_ += block_.size();
   rows_ += rows.size();
 }

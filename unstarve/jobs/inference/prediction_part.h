@@ -46,6 +46,8 @@ class PredictionPart {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  [[nodiscard]] std::string read_begin() const;
+  [[noreturn]] void reject(const std::string& found, const std::string& header) const;
   // The end of the last complete block, from `begin` on.
   std::uint64_t scan(std::uint64_t begin, const std::function<void(const PredictionRows&)>& use) const;
 

@@ -121,11 +121,27 @@ TEST_CASE("a part of another run and another file are not continued") {
 
 TEST_CASE("a file that is not a part is not overwritten") {
   const PartPath file;
-  const std::string text(100, 'x');
-  std::ofstream(file.path) << text;
-  CHECK(error_message([&] { PredictionPart(file.path, kHeader, 2); }, ErrorKind::kInput)
-            .starts_with("resume " + file.path.string() + ": found another file; expected"));
-  CHECK(read_text_file(file.path) == text);
+  for (const std::string& text :
+       {std::string(100, 'x'), std::string("id,label\n"), std::string("unstarve predictions 2\n")}) {
+    std::ofstream(file.path) << text;
+    CHECK(error_message([&] { PredictionPart(file.path, kHeader, 2); }, ErrorKind::kInput)
+              .starts_with("resume " + file.path.string() + ": found another file; expected"));
+    CHECK(read_text_file(file.path) == text);
+  }
+}
+
+TEST_CASE("a damaged number of rows allocates no more than the file has") {
+  const PartPath file;
+  std::uintmax_t header = 0;
+  {
+    PredictionPart part(file.path, kHeader, 2);
+    header = fs::file_size(file.path);
+    part.append(rows_from(0, 2));
+  }
+  std::string damaged = read_text_file(file.path);
+  for (std::size_t i = 0; i < 4; ++i) damaged[header + i] = static_cast<char>(0xff);
+  std::ofstream(file.path, std::ios::binary) << damaged;
+  CHECK(PredictionPart(file.path, kHeader, 2).rows() == 0);
 }
 
 }  // namespace unstarve

@@ -31,6 +31,17 @@ class ByteSink {
   void write(std::string_view text) { write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}); }
 };
 
+// Discards the bytes.
+class CountingSink final : public ByteSink {
+ public:
+  using ByteSink::write;
+  void write(std::span<const std::uint8_t> bytes) override { bytes_ += bytes.size(); }
+  [[nodiscard]] std::uint64_t position() const noexcept override { return bytes_; }
+
+ private:
+  std::uint64_t bytes_ = 0;
+};
+
 struct OutRecord {
   std::string_view key;                 // path relative to its source: "cat/1.jpg"
   std::uint64_t number = 0;             // index among all records of its split

@@ -20,10 +20,7 @@ TEST_CASE("without Arrow, opening Parquet names the package to install") {
 }
 
 TEST_CASE("without Arrow, Parquet cannot be written") {
-  struct NoSink final : ByteSink {
-    void write(std::span<const std::uint8_t>) override {}
-    [[nodiscard]] std::uint64_t position() const noexcept override { return 0; }
-  } sink;
+  CountingSink sink;
   CHECK_THROWS_AS(make_parquet_writer(sink, {}), Error);
   CHECK_THROWS_AS(make_table_writer(sink, {}), Error);
 }
