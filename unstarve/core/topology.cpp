@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
+#include "unstarve/core/cgroup.h"
 #include "unstarve/core/cpu_split.h"
 
 namespace unstarve {
@@ -57,118 +56,11 @@ int affinity_of_status(const fs::path& root, const std::string& process) {
   return 0;
 }
 
-// Whether the comma-separated `list` contains `word`.
-bool lists(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const auto comma = std::min(list.find(','), list.size());
-    if (list.substr(0, comma) == word) return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return false;
-}
-
-// The mount point of a cgroup hierarchy and the folder of the hierarchy that is mounted there ("/" except in some
-// containers).
-struct Mount {
-  fs::path point;
-  std::string top = "/";
-};
-
-// `controller`: of v1; "": v2.
-// A line of mountinfo (proc(5)): id parent device ROOT POINT options [tags...] - TYPE source SUPER_OPTIONS.
-std::optional<Mount> find_mount(const fs::path& root, const std::string& controller) {
-  const bool v2 = controller.empty();
-  std::ifstream file(under(root, "/proc/self/mountinfo"));
-  for (std::string line; std::getline(file, line);) {
-    if (line.find("cgroup") == std::string::npos) continue;  // most lines; parsing one takes microseconds
-    std::istringstream words(line);
-    std::string id, parent, device, top, point, word, type, source, options;
-    words >> id >> parent >> device >> top >> point;
-    while (words >> word && word != "-") {
-    }
-    words >> type >> source >> options;
-    if (v2 ? type == "cgroup2" : (type == "cgroup" && lists(options, controller))) return Mount{point, top};
-  }
-  const fs::path standard = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controller;
-  std::error_code ignored;
-  if (fs::is_directory(under(root, standard), ignored)) return Mount{standard, "/"};
-  return std::nullopt;
-}
-
-// The process's folder in the hierarchy: "0::PATH" in v2, "N:...,cpu,...:PATH" in v1 (cgroups(7)).
-std::optional<std::string> find_group(const fs::path& root, const std::string& process, const std::string& controller) {
-  std::ifstream file(of_process(root, process, "cgroup"));
-  for (std::string line; std::getline(file, line);) {
-    const auto first = line.find(':');
-    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (controller.empty() ? line.starts_with("0::") : lists(controllers, controller)) return line.substr(second + 1);
-  }
-  return std::nullopt;
-}
-
-// One folder's quota in cores, 0 for no limit. v2: "cpu.max" contains "QUOTA|max PERIOD" in microseconds. v1:
-// "cpu.cfs_quota_us" (-1: none) and "cpu.cfs_period_us" contain one number each.
-double quota_of_folder(const fs::path& folder, bool v2) {
-  double quota = 0, period = 0;
-  if (v2) {
-    std::ifstream(folder / "cpu.max") >> quota >> period;
-  } else {
-    std::ifstream(folder / "cpu.cfs_quota_us") >> quota;
-    std::ifstream(folder / "cpu.cfs_period_us") >> period;
-  }
-  return quota > 0 && period > 0 ? quota / period : 0;
-}
-
-// The process's folder and those above it, up to the mount: a parent's limit applies to its children.
-void add_groups(std::vector<Cgroup>& groups, const fs::path& root, const std::string& process,
-                const std::string& controller) {
-  const auto mount = find_mount(root, controller);
-  const auto group = find_group(root, process, controller);
-  if (!mount || !group) return;
-  std::string inside = *group;
-  // The path is relative to the root of the hierarchy or of our namespace. Folders above the mount are not visible.
-  if (mount->top != "/" && inside.starts_with(mount->top)) inside.erase(0, mount->top.size());
-  if (inside.find("..") != std::string::npos) inside.clear();
-  const fs::path top = under(root, mount->point);
-  for (fs::path relative = fs::path(inside).relative_path();; relative = relative.parent_path()) {
-    groups.push_back({top / relative, controller.empty()});
-    if (relative.empty()) return;
-  }
-}
-
-std::vector<Cgroup> groups_of(const fs::path& root, const std::string& process, const std::string& controller) {
-  std::vector<Cgroup> groups;
-  add_groups(groups, root, process, "");
-  add_groups(groups, root, process, controller);
-  return groups;
-}
-
 }  // namespace
 
 int Topology::usable() const {
   const int whole = quota > 0 ? static_cast<int>(std::min(std::floor(quota), 1e6)) : affinity;
   return std::max(1, std::min(affinity, whole));
-}
-
-std::vector<Cgroup> cpu_groups(const fs::path& root, const std::string& process) {
-  return groups_of(root, process, "cpu");
-}
-
-std::vector<Cgroup> memory_groups(const fs::path& root, const std::string& process) {
-  return groups_of(root, process, "memory");
-}
-
-std::uint64_t memory_limit(const Cgroup& group) {
-  constexpr std::uint64_t kNone = std::uint64_t{1} << 62;  // v1 writes a number near 2^63, v2 "max"
-  std::uint64_t limit = kNone, value = 0;
-  const auto lower = [&] { limit = value > 0 ? std::min(limit, value) : limit; };
-  if (std::ifstream(group.folder / (group.v2 ? "memory.max" : "memory.limit_in_bytes")) >> value) lower();
-  std::ifstream stat(group.folder / "memory.stat");
-  for (std::string key; !group.v2 && stat >> key >> value;)
-    if (key == "hierarchical_memory_limit") lower();
-  return limit < kNone ? limit : 0;
 }
 
 Topology read_topology(const fs::path& root, const std::string& process) {
@@ -182,7 +74,7 @@ Topology read_topology(const fs::path& root, const std::string& process) {
   topology.threads_per_core =
       std::max(1, count_of_list(first_line(under(root, "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list"))));
   for (const Cgroup& group : cpu_groups(root, process)) {
-    const double quota = quota_of_folder(group.folder, group.v2);
+    const double quota = cpu_quota(group);
     if (quota > 0 && (topology.quota == 0 || quota < topology.quota)) topology.quota = quota;
   }
   return topology;

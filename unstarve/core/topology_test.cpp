@@ -8,6 +8,8 @@
 #include <map>
 #include <thread>
 
+#include "unstarve/core/cgroup.h"
+
 using unstarve::read_topology;
 using unstarve::Topology;
 namespace fs = std::filesystem;

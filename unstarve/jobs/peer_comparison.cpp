@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/process/child_process.h"
 
 namespace unstarve {
 namespace {

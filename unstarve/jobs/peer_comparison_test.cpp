@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/process/child_process.h"
 
 namespace unstarve {
 namespace {

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/process/child_process.h"
 
 namespace unstarve {
 namespace {

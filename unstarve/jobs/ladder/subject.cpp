@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "unstarve/core/child_process.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/line_pipe.h"
+#include "unstarve/core/process/child_process.h"
+#include "unstarve/core/process/line_pipe.h"
 #include "unstarve/jobs/probe/memory_probe.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sources.h"
@@ -76,7 +76,7 @@ class RemoteSubject final : public Subject {
       process_ =
           std::make_unique<ChildProcess>(std::vector<std::string>{program, kMeasureVerb},
                                          ChildStreams{requests.reading.get(), answers.writing.get()}, &environment);
-      lines_ = std::make_unique<LinePipe>(answers.reading.release(), requests.writing.release());
+      lines_ = std::make_unique<LinePipe>(std::move(answers.reading), std::move(requests.writing));
     }
     const Json answer = ask({{"settings", to_yaml(settings)}, {"device", target.name}});
     first_ = {answer.at("memory_bytes").get<std::size_t>(), answer.at("step_s").get<double>()};
@@ -163,7 +163,7 @@ std::unique_ptr<Subject> measure_in_process(const Settings& settings, const Targ
 }
 
 int serve_measurements(int in, int out) {
-  LinePipe lines(in, out);
+  LinePipe lines{FileDescriptor(in), FileDescriptor(out)};
   Server server;
   std::string line;
   while (lines.read(line)) {

@@ -39,7 +39,6 @@ class SubjectBuilder {
   }
 
   [[nodiscard]] const std::shared_ptr<const Dataset>& dataset() const { return dataset_; }
-  [[nodiscard]] const Target& target() const { return target_; }
   [[nodiscard]] const HostFacts& facts() const { return facts_; }
 
  private:

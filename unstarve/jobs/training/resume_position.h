@@ -9,9 +9,7 @@
 // seed or another order, or has no position for out-of-order delivery.
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/progress.h"

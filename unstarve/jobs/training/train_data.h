@@ -1,7 +1,7 @@
 #pragma once
 // The data sets of a training run, and the checks whether they can train a network.
 //
-// Threads: any. Failure: Error(kInput) or Error(kArgument), which name the data.
+// Threads: any. Failure: as stated; faults of the data are collected in ConfigurationFaults.
 
 #include <memory>
 #include <stop_token>

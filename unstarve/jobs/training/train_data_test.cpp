@@ -40,11 +40,11 @@ TEST_CASE("all faults of the data are found") {
   CHECK_THROWS_WITH(faults.throw_if_any(), Contains("train.classes: found 3; expected at least the 4 of the data\n") &&
                                                Contains("validation data: classes"));
   ConfigurationFaults missing;
-  data = open_train_data({data_of("/nowhere/train"), data_of("/nowhere/val"), 3}, {}, missing);
+  data = open_train_data({data_of("/missing/train"), data_of("/missing/val"), 3}, {}, missing);
   CHECK_FALSE(data.training);
   CHECK_FALSE(data.validation);
   CHECK_THROWS_WITH(missing.throw_if_any(),
-                    Contains("/nowhere/train") && Contains("\n--val: ") && Contains("/nowhere/val"));
+                    Contains("/missing/train") && Contains("\n--val: ") && Contains("/missing/val"));
   PipelineSpec unlabelled = training;
   unlabelled.source.labels = "none";
   ConfigurationFaults labels;

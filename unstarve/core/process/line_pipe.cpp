@@ -1,4 +1,4 @@
-#include "unstarve/core/line_pipe.h"
+#include "unstarve/core/process/line_pipe.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -46,8 +46,13 @@ Pipe::Pipe() {
   writing = FileDescriptor(ends[1]);
 }
 
-LinePipe::LinePipe(int in, int out) : in_(::fdopen(in, "r")), out_(::fdopen(out, "w")) {
-  if (!in_ || !out_) throw io_error("open", "pipe", errno);
+LinePipe::LinePipe(FileDescriptor in, FileDescriptor out) {
+  in_.reset(::fdopen(in.get(), "r"));
+  if (!in_) throw io_error("open", "pipe", errno);
+  (void)in.release();
+  out_.reset(::fdopen(out.get(), "w"));
+  if (!out_) throw io_error("open", "pipe", errno);
+  (void)out.release();
 }
 
 bool LinePipe::read(std::string& line) {

@@ -21,7 +21,7 @@ struct Pipe {
 
 class LinePipe {
  public:
-  LinePipe(int in, int out);
+  LinePipe(FileDescriptor in, FileDescriptor out);
   // The next line without its end. A last line without an end is not a line.
   [[nodiscard]] bool read(std::string& line);
   [[nodiscard]] bool write(const std::string& line);

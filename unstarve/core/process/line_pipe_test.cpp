@@ -1,4 +1,4 @@
-#include "unstarve/core/line_pipe.h"
+#include "unstarve/core/process/line_pipe.h"
 
 #include <catch2/catch.hpp>
 #include <optional>
@@ -14,8 +14,8 @@ namespace {
 struct Ends {
   Ends() {
     Pipe to, from;
-    here.emplace(from.reading.release(), to.writing.release());
-    there.emplace(to.reading.release(), from.writing.release());
+    here.emplace(std::move(from.reading), std::move(to.writing));
+    there.emplace(std::move(to.reading), std::move(from.writing));
   }
   std::optional<LinePipe> here, there;
 };
@@ -46,7 +46,8 @@ TEST_CASE("a read and a write report that the other end is closed, without a sig
 }
 
 TEST_CASE("a descriptor that is not open is an error") {
-  CHECK(testing::error_message([] { LinePipe(-1, -1); }, ErrorKind::kIo).starts_with("open pipe: "));
+  CHECK(testing::error_message([] { LinePipe(FileDescriptor(), FileDescriptor()); }, ErrorKind::kIo)
+            .starts_with("open pipe: "));
 }
 
 }  // namespace unstarve

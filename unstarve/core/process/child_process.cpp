@@ -1,4 +1,4 @@
-#include "unstarve/core/child_process.h"
+#include "unstarve/core/process/child_process.h"
 
 #include <fcntl.h>
 #include <spawn.h>
