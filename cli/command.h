@@ -88,6 +88,7 @@ struct Command {
 [[nodiscard]] Command tune_command();
 [[nodiscard]] Command train_command();
 [[nodiscard]] Command export_command();
+[[nodiscard]] Command compress_command();
 [[nodiscard]] Command lr_find_command();
 [[nodiscard]] Command batch_find_command();
 [[nodiscard]] Command infer_command();

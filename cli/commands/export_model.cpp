@@ -1,9 +1,38 @@
-#include "unstarve/jobs/export_model.h"
+#include "unstarve/jobs/inference/export_model.h"
 
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "inference.h"
 #include "shared.h"
 
 namespace unstarve::cli {
 namespace {
+
+infer::CalibrationMethod method_from(const std::string& name) {
+  for (const infer::CalibrationMethod method : infer::kCalibrationMethods)
+    if (name == infer::name_of(method)) return method;
+  throw Error(ErrorKind::kArgument,
+              fmt::format("--int8-method: found \"{}\"; expected min-max, percentile, entropy or mse", name));
+}
+
+std::optional<Int8Options> int8_from(const Arguments& arguments) {
+  const std::string data = arguments.text("--int8");
+  for (const char* option : {"--split", "--int8-images", "--int8-method", "--weight-bits"})
+    if (data.empty() && arguments.has(option))
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("{}: found no --int8; expected the images to calibrate with", option));
+  if (data.empty()) return std::nullopt;
+  Int8Options int8;
+  int8.data = evaluation_data_from(arguments, "--int8");
+  int8.calibration.images = static_cast<std::uint64_t>(arguments.integer("--int8-images", 500, 1, 1 << 24));
+  int8.calibration.program = program_path();
+  int8.method = method_from(arguments.text("--int8-method", "mse"));
+  int8.weight_bits = static_cast<int>(arguments.integer("--weight-bits", 8, 7, 8));
+  return int8;
+}
 
 int run(const Arguments& arguments, const std::string&) {
   check_outputs(arguments, {"--out"});
@@ -14,7 +43,9 @@ int run(const Arguments& arguments, const std::string&) {
   options.import.image_size = arguments.integer("--image-size", 0, 1, 1 << 14);
   options.import.classes = arguments.integer("--classes", 0, 1, 1 << 20);
   options.passes = arguments.text("--passes");
-  const ExportResult result = run_export(options);
+  options.int8 = int8_from(arguments);
+  const ExportResult result = with_progress_and_signals(
+      [&](const Progress& progress, std::stop_token stop) { return run_export(options, progress, std::move(stop)); });
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
 }
@@ -22,25 +53,36 @@ int run(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command export_command() {
-  return {"export",
-          "Write a trained model as an ONNX file",
-          "Reads a checkpoint, weights of torchvision, a TorchScript file or an ONNX file, removes nodes that change "
-          "nothing, folds constants and batch norms, and writes an ONNX file of opset 17. Its input is a batch of "
-          "normalised images, N x 3 x H x W, of any batch size. Prints the nodes before and after each pass.",
-          "  unstarve export checkpoints/ --out model.onnx\n"
-          "  unstarve export resnet50.safetensors --model resnet50 --out resnet50.onnx\n"
-          "  unstarve export scripted.pt --image-size 299 --out scripted.onnx --json",
-          {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
-            Completes::kPath},
-           {"--out", "FILE", "", "ONNX file to write; not the model itself", true, Completes::kPath},
-           {"--model", "NAME", "that in the checkpoint",
-            "network of the weights; mobilenet_v2_0.5 has half the channels", false, Completes::kModel},
-           {"--image-size", "PX", "that of the network or file, else 224", "side length of the images, in pixels"},
-           {"--classes", "N", "those of the weights", "fail if the model has another number of classes"},
-           {"--passes", "LIST", "all on",
-            "switch passes off: fold_batch_norm=off,fold_constants=off,remove_identities=off"},
-           json_option()},
-          run};
+  return {
+      "export",
+      "Write a trained model as an ONNX file",
+      "Reads a checkpoint, weights of torchvision, a TorchScript file or an ONNX file, removes nodes that change "
+      "nothing, folds constants and batch norms, and writes an ONNX file of opset 17. Its input is a batch of "
+      "normalised images, N x 3 x H x W, of any batch size. Prints the nodes before and after each pass. With "
+      "--int8, weights are stored as int8 and engines compute the layers in int8; the images of --int8 are prepared "
+      "as infer prepares them.",
+      "  unstarve export checkpoints/ --out model.onnx\n"
+      "  unstarve export resnet50.safetensors --model resnet50 --out resnet50.onnx\n"
+      "  unstarve export resnet50.safetensors --model resnet50 --int8 photos/train --out resnet50-int8.onnx\n"
+      "  unstarve export scripted.pt --image-size 299 --out scripted.onnx --json",
+      {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
+        Completes::kPath},
+       {"--out", "FILE", "", "ONNX file to write; not the model itself", true, Completes::kPath},
+       {"--model", "NAME", "that in the checkpoint", "network of the weights; mobilenet_v2_0.5 has half the channels",
+        false, Completes::kModel},
+       {"--image-size", "PX", "that of the network or file, else 224", "side length of the images, in pixels"},
+       {"--classes", "N", "those of the weights", "fail if the model has another number of classes"},
+       {"--passes", "LIST", "all on",
+        "switch passes off: fold_batch_norm=off,fold_constants=off,remove_identities=off"},
+       {"--int8", "DATA", "", "quantise for int8, calibrated with these images: a folder, shards or a spec", false,
+        Completes::kPath},
+       split_option(),
+       {"--int8-images", "N", "500", "number of images to calibrate with"},
+       {"--int8-method", "NAME", "mse", "limits of activations: min-max, percentile, entropy or mse", false,
+        Completes::kNothing, "min-max percentile entropy mse"},
+       {"--weight-bits", "N", "8", "8, or 7 for processors without VNNI, whose sums may overflow with 8"},
+       json_option()},
+      run};
 }
 
 }  // namespace unstarve::cli

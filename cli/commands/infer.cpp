@@ -1,12 +1,9 @@
 #include "unstarve/jobs/inference/infer.h"
 
-#include <filesystem>
+#include <utility>
 
-#include "../stop_on_signal.h"
-#include "../terminal.h"
+#include "inference.h"
 #include "shared.h"
-#include "unstarve/core/error.h"
-#include "unstarve/jobs/settings/settings_file.h"
 
 namespace unstarve::cli {
 namespace {
@@ -15,29 +12,18 @@ int run(const Arguments& arguments, const std::string&) {
   check_outputs(arguments, {"--out"});
   InferOptions options;
   options.model = arguments.text("MODEL");
-  options.data = spec_from(arguments);
-  const SpecKind kind = detect_spec(arguments.text("DATA")).kind;
-  options.is_spec = kind != SpecKind::kNone;
-  if (kind == SpecKind::kSettings) options.data.operations.clear();  // those of the training
+  const EvaluationData data = evaluation_data_from(arguments, "DATA");
+  options.data = data.spec;
+  options.is_spec = data.is_spec;
   options.out = arguments.text("--out");
   options.engine = arguments.text("--engine", options.engine);
-  options.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  options.program = program_path();
   options.batch = static_cast<int>(arguments.integer("--batch", 0, 1, 1 << 16));
   options.image_size = static_cast<int>(arguments.integer("--image-size", 0, 8, 4096));
   options.top = static_cast<int>(arguments.integer("--top", 1, 1, 1 << 20));
   options.resume = arguments.has("--resume");
-  InferResult result;
-  {
-    ProgressBar bar;
-    StopOnSignal signals;
-    try {
-      result = run_infer(options, bar.callback(), signals.token());
-    } catch (const Error& failure) {
-      if (failure.kind() == ErrorKind::kCancelled && signals.received() != 0)
-        throw Interrupted(failure, signals.received());
-      throw;
-    }
-  }
+  const InferResult result = with_progress_and_signals(
+      [&](const Progress& progress, std::stop_token stop) { return run_infer(options, progress, std::move(stop)); });
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   return kDone;
 }

@@ -61,8 +61,8 @@ class SettingsSearch {
  private:
   // One stream with all threads, or a stream per thread.
   EngineRate best_streams(int batch) {
-    const EngineRate one = measure({1, search_.threads, batch});
-    const EngineSettings each{search_.threads, search_.threads, batch};
+    const EngineRate one = measure({1, search_.threads, batch, search_.precision});
+    const EngineSettings each{search_.threads, search_.threads, batch, search_.precision};
     if (search_.threads == 1 || !goes_on() || !fits(each)) return one;
     const std::optional<EngineRate> other = accepted([&] { return measure(each); });
     return other && other->samples_per_s > one.samples_per_s ? *other : one;

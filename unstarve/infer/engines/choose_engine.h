@@ -38,6 +38,7 @@ struct EngineSearch {
   int batch = 0;        // 0: several are tried
   int most_batch = 64;  // of those that are tried
   int threads = 1;
+  std::string precision = "float32";  // EngineSettings
   double seconds = 10;         // for all engines together; each gets one measurement, however long it takes to compile
   double memory_bytes = 16e9;  // available; batches whose inputs would need a tenth of it are not tried
   std::stop_token stop{};      // Error(kCancelled) before the next measurement

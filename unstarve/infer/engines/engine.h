@@ -38,6 +38,8 @@ struct EngineSettings {
   int streams = 1;  // batches that are computed at the same time
   int threads = 1;  // of all streams together
   int batch = 1;
+  // In which layers without quantisation are computed: "float32", or "bfloat16" if the processor has it.
+  std::string precision = "float32";
   friend bool operator==(const EngineSettings&, const EngineSettings&) = default;
 };
 
@@ -47,6 +49,13 @@ struct CompiledFacts {
   // The number of convolutions and matrix products by the kernel that computes them: "Convolution
   // brgconv_avx512_F32"; empty: not reported.
   std::map<std::string, int> kernels;
+};
+
+// The time of a part of the compiled model, which computes one or several nodes of the file.
+struct LayerTime {
+  std::vector<std::string> nodes;  // names of their results
+  std::string kernel;
+  double ms = 0;  // of a batch
 };
 
 class Engine {
@@ -63,6 +72,9 @@ class Engine {
   virtual void bind(int request, float* input, float* output) = 0;
   // Starts a bound request that is not in flight.
   virtual void start(int request) = 0;
+  // The median times of the parts of the model over `runs` batches of zeros, compiled as before. Empty if the engine
+  // does not report them. No request is in flight.
+  virtual std::vector<LayerTime> profile(int runs) = 0;
 };
 
 // The product of a shape without dynamic dimensions.

@@ -151,7 +151,10 @@ void EngineProcess::compile(const EngineSettings& settings, std::span<const std:
   state_->drain();
   std::vector<std::int64_t> batch{settings.batch};
   batch.insert(batch.end(), shape.begin(), shape.end());
-  state_->ask({{"streams", settings.streams}, {"threads", settings.threads}, {"shape", batch}},
+  state_->ask({{"streams", settings.streams},
+               {"threads", settings.threads},
+               {"precision", settings.precision},
+               {"shape", batch}},
               [&](const EngineJson& answer) {
                 state_->compiled = {answer.at("output_shape").get<std::vector<std::int64_t>>(),
                                     answer.at("precision").get<std::string>(),
@@ -184,6 +187,17 @@ std::span<const float> EngineProcess::wait(int request) {
     state_->done[done->get<std::size_t>()] = true;
   }
   return state_->memory->output(request);
+}
+
+std::vector<LayerTime> EngineProcess::profile(int runs) {
+  state_->drain();
+  std::vector<LayerTime> layers;
+  state_->ask({{"profile", runs}}, [&](const EngineJson& answer) {
+    for (const EngineJson& layer : answer.at("layers"))
+      layers.push_back({layer.at("nodes").get<std::vector<std::string>>(), layer.at("kernel").get<std::string>(),
+                        layer.at("ms").get<double>()});
+  });
+  return layers;
 }
 
 }  // namespace unstarve

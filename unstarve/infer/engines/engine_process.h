@@ -7,9 +7,11 @@
 //
 //   request                                                   answer
 //   {"load": PATH}                                            {"version", "inputs": [{name, type, shape}], "outputs"}
-//   {"streams": N, "threads": N, "shape": [batch, ...]}       {"output_shape": [], "precision", "kernels": {}}
+//   {"streams": N, "threads": N, "precision": NAME,           {"output_shape": [], "precision", "kernels": {}}
+//    "shape": [batch, ...]}
 //   {"memory": DESCRIPTOR, "requests": N}                     {}
 //   {"run": REQUEST}                                          {"done": REQUEST}, when it is done, in any order
+//   {"profile": RUNS}                                         {"layers": [{"nodes": [], "kernel", "ms"}]}
 //   any                                                       {"error": MESSAGE, "kind": KIND}
 //
 // In the memory, request i has its input at i * (input + output) values of float32, and its output after that.
@@ -60,6 +62,8 @@ class EngineProcess {
   void start(int request);
   // Waits for a started request. Returns its output, valid until the request is started again.
   std::span<const float> wait(int request);
+  // As Engine::profile().
+  [[nodiscard]] std::vector<LayerTime> profile(int runs);
 
  private:
   struct State;

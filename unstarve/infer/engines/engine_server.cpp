@@ -56,12 +56,19 @@ class EngineServer {
       EngineSettings settings;
       settings.streams = request.at("streams").get<int>();
       settings.threads = request.at("threads").get<int>();
+      settings.precision = request.at("precision").get<std::string>();
       shape_ = request.at("shape").get<std::vector<std::int64_t>>();
       compiled_ = loaded().compile(settings, shape_, [this](int done, const std::string& error) {
         (void)write(error.empty() ? ServerJson{{"done", done}} : json_of(Error(ErrorKind::kInput, error)));
       });
       return {
           {"output_shape", compiled_.output_shape}, {"precision", compiled_.precision}, {"kernels", compiled_.kernels}};
+    }
+    if (request.contains("profile")) {
+      ServerJson layers = ServerJson::array();
+      for (const LayerTime& layer : loaded().profile(request.at("profile").get<int>()))
+        layers.push_back({{"nodes", layer.nodes}, {"kernel", layer.kernel}, {"ms", layer.ms}});
+      return {{"layers", layers}};
     }
     const int requests = request.at("requests").get<int>();
     memory_.emplace(request.at("memory").get<int>(),

@@ -48,6 +48,8 @@ class Server:
 
     def compile(self, request):
         import numpy
+        if request["precision"] != "float32":
+            raise ValueError(f"found precision {request['precision']}; expected float32")
         self.session = self.open(max(1, request["threads"] // request["streams"]), optimise=True)
         self.input, self.output = self.session.get_inputs()[0].name, self.session.get_outputs()[0].name
         self.shape = request["shape"]
@@ -86,6 +88,8 @@ class Server:
             self.write(self.load(request))
         elif "shape" in request:
             self.write(self.compile(request))
+        elif "profile" in request:
+            self.write({"layers": []})
         else:
             self.write(self.bind(request))
 

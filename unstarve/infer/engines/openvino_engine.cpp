@@ -1,6 +1,8 @@
 // Engine based on OpenVINO's C++ library.
 #include <openvino/openvino.hpp>
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <sstream>
 #include <utility>
@@ -56,18 +58,25 @@ bool has_products(const std::string& layer) {
          layer == "FullyConnected";
 }
 
+std::string info_of(const ov::Node& node, const char* key) {
+  const auto found = node.get_rt_info().find(key);
+  return found == node.get_rt_info().end() ? std::string() : found->second.as<std::string>();
+}
+
 std::map<std::string, int> kernels_of(const ov::CompiledModel& compiled) {
   std::map<std::string, int> kernels;
-  for (const auto& node : compiled.get_runtime_model()->get_ordered_ops()) {
-    const auto& info = node->get_rt_info();
-    const auto text = [&](const char* key) {
-      const auto found = info.find(key);
-      return found == info.end() ? std::string() : found->second.as<std::string>();
-    };
-    if (const std::string layer = text("layerType"); has_products(layer))
-      ++kernels[layer + " " + text("primitiveType")];
-  }
+  for (const auto& node : compiled.get_runtime_model()->get_ordered_ops())
+    if (const std::string layer = info_of(*node, "layerType"); has_products(layer))
+      ++kernels[layer + " " + info_of(*node, "primitiveType")];
   return kernels;
+}
+
+// The names of a list with commas.
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> names;
+  std::istringstream words(list);
+  for (std::string name; std::getline(words, name, ',');) names.push_back(name);
+  return names;
 }
 
 class OpenVinoEngine final : public Engine {
@@ -88,16 +97,44 @@ class OpenVinoEngine final : public Engine {
     return translated("engine openvino: compile " + path_, [&] {
       const ov::PartialShape wanted(std::vector<ov::Dimension>(shape.begin(), shape.end()));
       if (model_->input(0).get_partial_shape() != wanted) model_->reshape(wanted);
-      // float32 for the results of the training framework. The threads of the loader share the CPUs: no pinning.
-      compiled_ = core_.compile_model(
-          model_, "CPU", ov::num_streams(settings.streams), ov::inference_num_threads(settings.threads),
-          ov::hint::inference_precision(ov::element::f32), ov::hint::enable_cpu_pinning(false));
+      settings_ = settings;
+      compiled_ = compiled(false);
       CompiledFacts facts;
       for (const std::size_t side : compiled_.output(0).get_shape())
         facts.output_shape.push_back(static_cast<std::int64_t>(side));
       facts.precision = type_name(compiled_.get_property(ov::hint::inference_precision));
       facts.kernels = kernels_of(compiled_);
       return facts;
+    });
+  }
+
+  std::vector<LayerTime> profile(int runs) override {
+    return translated("engine openvino: profile " + path_, [&] {
+      ov::CompiledModel model = compiled(true);
+      ov::InferRequest request = model.create_infer_request();
+      ov::Tensor input = request.get_input_tensor();
+      std::memset(input.data(), 0, input.get_byte_size());
+      std::map<std::string, std::vector<double>> times_ms;  // by executed node
+      std::map<std::string, std::string> kernels;
+      for (int run = 0; run <= runs; ++run) {
+        request.infer();
+        if (run == 0) continue;  // the first one allocates
+        for (const ov::ProfilingInfo& part : request.get_profiling_info()) {
+          if (part.status != ov::ProfilingInfo::Status::EXECUTED) continue;
+          times_ms[part.node_name].push_back(static_cast<double>(part.real_time.count()) / 1e3);
+          kernels[part.node_name] = part.node_type + " " + part.exec_type;
+        }
+      }
+      std::vector<LayerTime> layers;
+      for (const auto& node : model.get_runtime_model()->get_ordered_ops()) {
+        const auto found = times_ms.find(node->get_friendly_name());
+        if (found == times_ms.end()) continue;
+        std::vector<double>& times = found->second;
+        const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+        std::nth_element(times.begin(), middle, times.end());
+        layers.push_back({split(info_of(*node, "originalLayersNames")), kernels[found->first], *middle});
+      }
+      return layers;
     });
   }
 
@@ -117,6 +154,14 @@ class OpenVinoEngine final : public Engine {
   }
 
  private:
+  // The threads of the loader share the CPUs, so they are not pinned.
+  ov::CompiledModel compiled(bool profiled) {
+    const ov::element::Type precision = settings_.precision == "bfloat16" ? ov::element::bf16 : ov::element::f32;
+    return core_.compile_model(model_, "CPU", ov::num_streams(settings_.streams),
+                               ov::inference_num_threads(settings_.threads), ov::hint::inference_precision(precision),
+                               ov::hint::enable_cpu_pinning(false), ov::enable_profiling(profiled));
+  }
+
   void finish(int request, std::exception_ptr failure) {
     std::string text;
     try {
@@ -132,6 +177,7 @@ class OpenVinoEngine final : public Engine {
   std::shared_ptr<ov::Model> model_;
   ModelFacts facts_;
   Done done_;
+  EngineSettings settings_;
   ov::CompiledModel compiled_;
   std::vector<ov::InferRequest> requests_;  // destroyed first: they wait for what is in flight
 };

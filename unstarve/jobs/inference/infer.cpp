@@ -1,11 +1,9 @@
 #include "unstarve/jobs/inference/infer.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -15,10 +13,12 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/infer/engines/engine_table.h"
+#include "unstarve/jobs/inference/engine_feed.h"
+#include "unstarve/jobs/inference/evaluation_pipeline.h"
+#include "unstarve/jobs/inference/model_fit.h"
 #include "unstarve/jobs/inference/prediction_output.h"
 #include "unstarve/jobs/inference/prediction_part.h"
 #include "unstarve/jobs/prepare/digest.h"
-#include "unstarve/jobs/settings/settings.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sample_set.h"
@@ -29,11 +29,7 @@
 namespace unstarve {
 namespace {
 
-std::string shape_text(std::span<const std::int64_t> shape) {
-  std::vector<std::string> sides;
-  for (const std::int64_t side : shape) sides.push_back(side < 0 ? "?" : std::to_string(side));
-  return fmt::format("{}", fmt::join(sides, " x "));
-}
+std::string what_of(const InferOptions& options) { return "infer " + options.model.string(); }
 
 void check_model_file(const std::filesystem::path& model) {
   if (model.extension() != ".onnx")
@@ -41,61 +37,6 @@ void check_model_file(const std::filesystem::path& model) {
                                                   model.string(), model.extension().string()));
   if (::access(model.c_str(), R_OK) != 0) throw io_error("open", model.string(), errno);
   if (std::filesystem::is_directory(model)) throw io_error("open", model.string(), EISDIR);
-}
-
-// The shape of a sample: 3 x height x width.
-std::vector<std::int64_t> sample_shape(const InferOptions& options, const ModelFacts& model) {
-  const std::string name = options.model.string();
-  const auto fail = [&](const std::string& text) {
-    throw Error(ErrorKind::kInput, fmt::format("infer {}: {}", name, text));
-  };
-  if (model.inputs.size() != 1) fail(fmt::format("found {} inputs; expected one, the images", model.inputs.size()));
-  if (model.outputs.empty()) fail("found no output; expected one, the classes");
-  const TensorFacts& input = model.inputs[0];
-  if (input.type != "float32") fail(fmt::format("input {} is {}; expected float32", input.name, input.type));
-  const auto& shape = input.shape;
-  if (shape.size() != 4 || (shape[1] != kChannels && shape[1] != -1))
-    fail(fmt::format("input {} is {}; expected images: batch x 3 x height x width", input.name, shape_text(shape)));
-  std::vector<std::int64_t> sample{kChannels};
-  for (const std::int64_t side : {shape[2], shape[3]}) {
-    if (side < 0 && options.image_size == 0)
-      fail(fmt::format("input {} is {}, without a size of the images; expected one. Pass --image-size", input.name,
-                       shape_text(shape)));
-    if (side >= 0 && options.image_size > 0 && side != options.image_size)
-      fail(fmt::format("--image-size {}: input {} is {}; expected its size", options.image_size, input.name,
-                       shape_text(shape)));
-    sample.push_back(side < 0 ? options.image_size : side);
-  }
-  if (sample[1] != sample[2])
-    fail(fmt::format("input {} is {}; expected square images", input.name, shape_text(shape)));
-  return sample;
-}
-
-std::size_t classes_of(const InferOptions& options, const CompiledFacts& compiled, int batch) {
-  const auto& shape = compiled.output_shape;
-  const std::size_t values = values_of(shape);
-  if (shape.empty() || shape[0] != batch || values / static_cast<std::size_t>(batch) < 2)
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("infer {}: the first output is {} for a batch of {}; expected batch x classes, at least two",
-                    options.model.string(), shape_text(shape), batch));
-  return values / static_cast<std::size_t>(batch);
-}
-
-// Whether labels are classes of the model.
-bool labels_fit(const InferOptions& options, const Dataset& dataset, std::size_t classes) {
-  const std::size_t named = dataset.classes().size();
-  if (options.data.declines_labels() || dataset.field_index(FieldKind::kLabel) < 0) return false;
-  if (named > classes)
-    throw Error(ErrorKind::kInput,
-                fmt::format("infer {}: the model has {} classes and the data {}; expected at most {} classes. Pass the "
-                            "model of these data, or a spec with source.labels: none",
-                            options.model.string(), classes, named, classes));
-  if (named > 0 && named < classes) {
-    emit_notice(fmt::format("accuracy unknown: the model has {} classes and the data {}", classes, named));
-    return false;
-  }
-  return true;
 }
 
 // Rows need the ids of their own samples, and arrays a row for every sample.
@@ -108,26 +49,6 @@ void check_policy(const InferOptions& options) {
     throw Error(ErrorKind::kArgument, fmt::format("infer --out {}: found errors.policy skip, and an array without "
                                                   "numbers of samples; expected .csv or .parquet",
                                                   options.out.string()));
-}
-
-PipelineSpec pipeline_of(const InferOptions& options, int size, int batch) {
-  PipelineSpec spec = options.data;
-  if (spec.operations.empty()) spec.operations = evaluation_operations(size);
-  const Normalisation normalisation = options.is_spec ? spec.output.normalisation : output_for(size).normalisation;
-  spec.output = {ElementType::kFloat32, Layout::kNchw, normalisation};
-  for (SourceSpec& source : spec.mix) {
-    source.weight.reset();
-    source.earlier_weights.clear();
-  }
-  spec.order = {};
-  spec.order.shuffle = false;
-  spec.batch = {batch, LastBatch::kKeep};
-  spec.batch_operations.clear();
-  spec.cache = {};
-  spec.device = {};
-  spec.execution.order = ExecutionOrder::kExact;
-  spec.execution.prefetch = std::max(2, spec.execution.prefetch);
-  return spec;
 }
 
 // What the rows of a part depend on.
@@ -225,79 +146,11 @@ void check_finite(std::span<const float> outputs, const Dataset& dataset, std::u
                             model, dataset.location(id)));
 }
 
-void check_size(const Batch& batch, const InferResult& result) {
-  const Size size = batch.size();
-  if (size.width != result.image_size || size.height != result.image_size)
-    throw Error(ErrorKind::kInput,
-                fmt::format("infer {}: the operations of {} make images of {} x {} px; expected {} x {}, the input of "
-                            "the model",
-                            result.model, result.data, size.width, size.height, result.image_size, result.image_size));
-}
-
-// What is in flight in one request of the engine.
-struct InFlight {
-  std::vector<std::uint64_t> ids;
-  std::vector<std::int64_t> labels;
-};
-
-// Feeds the engine with the batches of a loader; requests are used in turn, so that results are in order.
-class Feeder {
- public:
-  Feeder(EngineProcess& engine, Loader& loader, InferResult& result)
-      : engine_(engine), loader_(loader), result_(result) {
-    in_flight_.resize(static_cast<std::size_t>(engine.requests()));
-  }
-
-  // Calls `use` for each batch in order, until the loader or the stop ends the run. False: stopped.
-  bool run(const std::function<void(const InFlight&, std::span<const float>)>& use, const std::stop_token& stop) {
-    int next = 0;
-    bool stopped = false;
-    for (;; next = (next + 1) % engine_.requests()) {
-      collect(next, use);
-      stopped = stop.stop_requested();
-      if (stopped) break;
-      const double begin = seconds_now();
-      const auto batch = loader_.next();
-      result_.loader_wait_s += seconds_now() - begin;
-      if (!batch) break;
-      check_size(*batch, result_);
-      InFlight& flight = in_flight_[static_cast<std::size_t>(next)];
-      const std::size_t samples = batch->valid();
-      flight.ids.assign(batch->ids().begin(), batch->ids().begin() + static_cast<std::ptrdiff_t>(samples));
-      flight.labels.assign(batch->labels().begin(), batch->labels().begin() + static_cast<std::ptrdiff_t>(samples));
-      const std::span<float> input = engine_.input(next);
-      if (batch->pixel_bytes() > input.size_bytes())
-        throw Error(ErrorKind::kInternal, fmt::format("infer: found a batch of {} bytes; expected at most {}",
-                                                      batch->pixel_bytes(), input.size_bytes()));
-      std::memcpy(input.data(), batch->pixels(), batch->pixel_bytes());  // the last batch may have fewer samples
-      engine_.start(next);
-    }
-    for (int i = 0; i < engine_.requests(); ++i) collect((next + i) % engine_.requests(), use);
-    return !stopped;
-  }
-
- private:
-  void collect(int request, const std::function<void(const InFlight&, std::span<const float>)>& use) {
-    InFlight& flight = in_flight_[static_cast<std::size_t>(request)];
-    if (flight.ids.empty()) return;
-    const double begin = seconds_now();
-    const std::span<const float> outputs = engine_.wait(request);
-    result_.engine_wait_s += seconds_now() - begin;
-    use(flight, outputs);
-    flight.ids.clear();
-  }
-
-  EngineProcess& engine_;
-  Loader& loader_;
-  InferResult& result_;
-  std::vector<InFlight> in_flight_;
-};
-
 EngineChoice choose(const InferOptions& options, std::uint64_t samples, const std::stop_token& stop) {
   EngineSearch search;
   search.engines = engines_named(options.engine, options.program);
   search.model = options.model;
-  search.shape = [&](const ModelFacts& model) { return sample_shape(options, model); };
+  search.shape = [&](const ModelFacts& model) { return sample_shape(what_of(options), model, options.image_size); };
   search.batch = options.batch;
   search.most_batch = static_cast<int>(std::clamp<std::uint64_t>(samples, 1, 64));
   search.threads = read_topology().usable();
@@ -334,6 +187,7 @@ void top_classes(std::span<const float> outputs, std::span<float> pairs, std::ve
 }
 
 InferResult run_infer(const InferOptions& options, const Progress& progress, std::stop_token stop) {
+  const std::string what = what_of(options);
   check_model_file(options.model);
   check_policy(options);
   check_out(options);
@@ -353,14 +207,14 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
   result.left_out = std::move(choice.left_out);
   result.out = options.out;
   const int batch = choice.best.settings.batch;
-  result.image_size = static_cast<int>(sample_shape(options, engine.model())[1]);
-  result.classes = classes_of(options, engine.compiled(), batch);
+  result.image_size = static_cast<int>(sample_shape(what, engine.model(), options.image_size)[1]);
+  result.classes = classes_of(what, engine.compiled(), batch);
   if (static_cast<std::size_t>(options.top) > result.classes)
     throw Error(ErrorKind::kArgument, fmt::format("--top: found {}; expected at most {}, the classes of the model",
                                                   options.top, result.classes));
   result.top = options.top;
-  const bool labels = labels_fit(options, *dataset, result.classes);
-  const PipelineSpec spec = pipeline_of(options, result.image_size, batch);
+  const bool labels = labels_fit(what, options.data, *dataset, result.classes);
+  const PipelineSpec spec = evaluation_pipeline({options.data, options.is_spec}, result.image_size, batch);
   result.normalisation = spec.output.normalisation;
   RowMaker maker(result, options.out.empty() ? PredictionFormat::kCsv : prediction_format(options.out), labels);
 
@@ -381,15 +235,18 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
                   {.start = {0, 0, done}, .epochs = 1, .basis = {samples, {}}, .check_data = labels});
     ItemProgress items(progress, samples->size() - done, "samples");
     const double begin = seconds_now();
-    const auto use = [&](const InFlight& flight, std::span<const float> outputs) {
-      for (std::size_t i = 0; i < flight.ids.size(); ++i)
-        check_finite(outputs.subspan(i * result.classes, result.classes), *dataset, flight.ids[i], result.model);
-      const PredictionRows& rows = maker.make(flight.ids, flight.labels, outputs);
+    const auto use = [&](const FedSamples& fed, std::span<const float> outputs) {
+      for (std::size_t i = 0; i < fed.ids.size(); ++i)
+        check_finite(outputs.subspan(i * result.classes, result.classes), *dataset, fed.ids[i], result.model);
+      const PredictionRows& rows = maker.make(fed.ids, fed.labels, outputs);
       if (part) part->append(rows);
       items.add(rows.size());
     };
-    const bool finished = Feeder(engine, loader, result).run(use, stop);
+    EngineFeed feed(engine, loader, result.image_size, what);
+    const bool finished = feed.run(use, stop);
     result.seconds = seconds_now() - begin;
+    result.loader_wait_s = feed.loader_wait_s();
+    result.engine_wait_s = feed.engine_wait_s();
     result.bad = loader.bad_count();
     if (!finished)
       throw Error(ErrorKind::kCancelled, fmt::format("infer: stopped after {} of {} samples{}", result.samples,

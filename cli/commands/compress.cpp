@@ -1,0 +1,69 @@
+#include "unstarve/jobs/compress/compress.h"
+
+#include "inference.h"
+#include "shared.h"
+
+namespace unstarve::cli {
+namespace {
+
+int run(const Arguments& arguments, const std::string& command_line) {
+  check_outputs(arguments, {"--report"});
+  check_output_folder(arguments.text("--out"));
+  CompressOptions options;
+  options.model = arguments.text("MODEL");
+  options.import.model = arguments.text("--model");
+  options.import.image_size = arguments.integer("--image-size", 0, 1, 1 << 14);
+  options.data = evaluation_data_from(arguments, "--data", "--split");
+  if (arguments.has("--val")) options.val = evaluation_data_from(arguments, "--val", "--val-split");
+  if (!arguments.has("--val") && arguments.has("--val-split"))
+    throw Error(ErrorKind::kArgument, "--val-split: found no --val; expected the images to check the accuracy with");
+  options.max_accuracy_loss = arguments.number("--max-accuracy-loss", options.max_accuracy_loss, 0, 1);
+  options.out = arguments.text("--out");
+  options.engine = arguments.text("--engine", options.engine);
+  options.program = program_path();
+  options.images = static_cast<std::uint64_t>(arguments.integer("--images", 500, 1, 1 << 24));
+  options.val_images = static_cast<std::uint64_t>(arguments.integer("--val-images", 0, 1, 1 << 30));
+  const CompressResult result = with_progress_and_signals(
+      [&](const Progress& progress, const std::stop_token& stop) { return run_compress(options, progress, stop); });
+  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  return kDone;
+}
+
+}  // namespace
+
+Command compress_command() {
+  return {
+      "compress",
+      "Make a trained model small and fast",
+      "Folds, quantises for int8, and tries bfloat16, engines and threads. Every step is compared with the model "
+      "before "
+      "it: speed in interleaved runs on this machine, accuracy on images that calibrate nothing. A step that does not "
+      "pay, or loses too much accuracy, is reverted. If int8 in all layers loses too much, the layers that lose most "
+      "for "
+      "the time they save stay in float32. Writes an ONNX file, its settings and the ledger of the steps.",
+      "  unstarve compress checkpoints/ --data photos/train --val photos/val --out small/\n"
+      "  unstarve compress resnet50.safetensors --model resnet50 --data photos/train --val photos/val \\\n"
+      "      --max-accuracy-loss 0.01 --out small/\n"
+      "  unstarve compress model.onnx --data photos/ --out small/ --json",
+      {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
+        Completes::kPath},
+       {"--data", "DATA", "", "images to calibrate with: a folder, shards or a spec", true, Completes::kPath},
+       {"--split", "NAME", "", "split of --data: train, test or val"},
+       {"--val", "DATA", "images of --data that do not calibrate", "images to check the accuracy with", false,
+        Completes::kPath},
+       {"--val-split", "NAME", "", "split of --val"},
+       {"--out", "DIR", "", "folder for model.onnx, settings.json and ledger.json", true, Completes::kPath},
+       {"--max-accuracy-loss", "SHARE", "0.005", "accuracy that may be lost against MODEL, 0..1"},
+       {"--model", "NAME", "that in the checkpoint", "network of the weights", false, Completes::kModel},
+       {"--image-size", "PX", "that of the network or file, else 224", "side length of the images, in pixels"},
+       {"--images", "N", "500", "number of images to calibrate with"},
+       {"--val-images", "N", "all", "number of images to check the accuracy with"},
+       {"--engine", "NAME", "auto", "engine: openvino, onnxruntime, or the faster one (auto)", false,
+        Completes::kNothing, "auto openvino onnxruntime"},
+       report_option(),
+       json_option()},
+      run};
+}
+
+}  // namespace unstarve::cli

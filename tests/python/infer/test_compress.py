@@ -1,0 +1,173 @@
+"""`unstarve compress` with real images: the ledger, the bound of the accuracy, the files, errors."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from export_support import checked
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("openvino")
+
+from onnx_models import resnet  # noqa: E402
+
+SIZE = 64
+PROGRAM = os.environ["UNSTARVE"]
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    return resnet(tmp_path_factory.mktemp("compress") / "photos.onnx", classes=100, size=SIZE)
+
+
+@pytest.fixture(scope="session")
+def unlabelled(photographs, tmp_path_factory):
+    """A random network has no accuracy: what counts is the agreement with it."""
+    spec = tmp_path_factory.mktemp("spec") / "photos.yaml"
+    spec.write_text(json.dumps({"source": {"path": str(photographs), "labels": "none"}}))
+    return spec
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, "compress", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def compressed(model, unlabelled, tmp_path_factory):
+    out = tmp_path_factory.mktemp("compressed") / "small"
+    done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0.3", "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), out
+
+
+def test_the_ledger_has_every_step_with_its_figures(compressed):
+    result, _ = compressed
+    names = [step["name"] for step in result["steps"]]
+    assert names[:3] == ["original", "fold", "int8"]
+    assert {"bfloat16", "engine", "threads"} <= set(names)
+    assert (result["layers"], result["labelled"], result["calibration_images"]) == (11, False, 50)
+    for step in result["steps"]:
+        assert step["state"] in ("original", "kept", "reverted", "skipped")
+        if step["state"] in ("reverted", "skipped"):
+            assert step["reason"]
+        if step["speed"] is not None:
+            assert 0 < step["speed"]["low"] <= step["speed"]["ratio"] <= step["speed"]["high"]
+            assert step["speed"]["pairs"] >= 6
+        if step["state"] == "kept":
+            assert step["loss"]["share"] <= 0.3
+            assert step["speed"]["high"] >= 1
+    original = result["steps"][0]
+    assert original["accuracy"] == {"share": 1, "low": pytest.approx(0.93, abs=0.01), "high": pytest.approx(1),
+                                    "images": 50}
+
+
+def test_int8_is_a_quarter_of_the_size_and_runs_in_int8(compressed):
+    result, _ = compressed
+    original, int8 = result["steps"][0], next(step for step in result["steps"] if step["name"] == "int8")
+    assert int8["change"].startswith("11 of 11 layers, limits by ")
+    assert int8["int8_kernels"] == 11, int8["kernels"]
+    assert int8["bytes"] < 0.35 * original["bytes"]
+    assert int8["zip_bytes"] < int8["bytes"]
+    assert int8["loss"]["share"] <= 0.3
+    assert int8["speed"] is not None
+
+
+def test_the_files_are_those_of_the_result(compressed, photographs):
+    result, out = compressed
+    assert sorted(path.name for path in out.iterdir()) == ["ledger.json", "model.onnx", "settings.json"]
+    assert json.loads((out / "ledger.json").read_text()) == result
+    checked(out / "model.onnx")
+    assert os.path.getsize(out / "model.onnx") == result["after"]["bytes"]
+    settings = json.loads((out / "settings.json").read_text())
+    assert settings["model"] == "model.onnx"
+    assert settings["engine"] == result["after"]["engine"]
+    assert settings["latency"]["batch"] == 1
+    assert settings["image_size"] == SIZE
+    assert settings["mean"] == pytest.approx([0.485, 0.456, 0.406])
+    done = subprocess.run([PROGRAM, "infer", out / "model.onnx", photographs, "--json"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_result_is_compared_with_the_original(compressed):
+    result, _ = compressed
+    assert result["speed"]["pairs"] >= 10
+    assert result["before"]["accuracy"]["share"] == 1
+    for figures in (result["before"], result["after"]):
+        assert 0 < figures["p50_ms"] <= figures["p99_ms"]
+        assert figures["throughput"]["samples_per_s"] > 0
+    assert result["loss"]["share"] == pytest.approx(1 - result["after"]["accuracy"]["share"])
+
+
+def test_layers_return_to_float32_if_int8_loses_too_much(model, unlabelled, tmp_path):
+    # A layer whose activations int8 cannot represent: one channel is 3,000 times the others.
+    graph = onnx.load(model)
+    weights = {tensor.name: tensor for tensor in graph.graph.initializer}
+    convs = [node for node in graph.graph.node if node.op_type == "Conv"]
+    first = onnx.numpy_helper.to_array(weights[convs[0].input[1]]).copy()
+    first[0] *= 3000
+    weights[convs[0].input[1]].CopyFrom(onnx.numpy_helper.from_array(first, convs[0].input[1]))
+    for reader in convs[1:]:
+        if reader.input[0] != "Relu_1":
+            continue
+        later = onnx.numpy_helper.to_array(weights[reader.input[1]]).copy()
+        later[:, 0] /= 3000
+        weights[reader.input[1]].CopyFrom(onnx.numpy_helper.from_array(later, reader.input[1]))
+    onnx.save(graph, tmp_path / "wide.onnx")
+    done = run(tmp_path / "wide.onnx", "--data", unlabelled, "--max-accuracy-loss", "0.3", "--out", tmp_path / "small",
+               "--engine", "openvino", "--json")
+    assert done.returncode == 0, done.stderr
+    steps = {step["name"]: step for step in json.loads(done.stdout)["steps"]}
+    assert steps["int8"]["state"] == "reverted"
+    assert "of accuracy; at most 30.00 % are allowed" in steps["int8"]["reason"]
+    fewer = steps["int8 layers"]
+    assert fewer["loss"]["share"] <= 0.3, fewer
+    assert 1 <= fewer["int8_kernels"] < 11
+
+
+def test_a_bound_that_nothing_meets_leaves_the_folded_model(model, unlabelled, tmp_path):
+    done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0", "--out", tmp_path / "small", "--engine",
+               "openvino", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["loss"]["share"] <= 0
+    assert result["after"]["accuracy"]["share"] == 1
+
+
+def test_text(compressed, model, unlabelled, tmp_path):
+    done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0.3", "--out", tmp_path / "s", "--engine",
+               "openvino", "--val-images", "20")
+    assert done.returncode == 0, done.stderr
+    assert "agreement with the original" in done.stdout
+    assert "20 images cannot exclude a loss above 30.00 %" in done.stdout or "loss  " in done.stdout
+    assert "streams/threads/batch" in done.stdout
+    assert f"written      {tmp_path / 's'}/model.onnx" in done.stdout
+
+
+def test_errors(model, photographs, unlabelled, tmp_path):
+    def message(*arguments, code):
+        done = run(*arguments)
+        assert done.returncode == code, (done.stdout, done.stderr)
+        return done.stderr
+
+    out = tmp_path / "out"
+    assert "none.onnx" in message(tmp_path / "none.onnx", "--data", photographs, "--out", out, code=3)
+    assert str(tmp_path / "empty") in message(model, "--data", empty(tmp_path), "--out", out, code=3)
+    assert "--val-split: found no --val" in message(model, "--data", photographs, "--val-split", "val", "--out", out,
+                                                    code=2)
+    model_folder = tmp_path / "folder"
+    model_folder.mkdir()
+    (model_folder / "model.onnx").write_bytes(open(model, "rb").read())
+    own = message(model_folder / "model.onnx", "--data", photographs, "--out", model_folder, code=2)
+    assert "whose model.onnx is the model itself" in own
+    assert "--max-accuracy-loss" in message(model, "--data", photographs, "--max-accuracy-loss", "2", "--out", out,
+                                            code=2)
+    assert "expected a folder" in message(model, "--data", photographs, "--out", model, code=2)
+    assert not out.exists()
+
+
+def empty(folder):
+    (folder / "empty").mkdir()
+    return folder / "empty"

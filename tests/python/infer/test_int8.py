@@ -1,0 +1,154 @@
+"""`unstarve export --int8` with real photographs: OpenVINO and ONNX Runtime compute the file in int8, and their outputs
+follow those in float32."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from export_support import checked, exported, kinds, run_export
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("openvino")
+
+from onnx import numpy_helper  # noqa: E402
+from onnx_models import resnet  # noqa: E402
+
+SIZE = 64
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    return resnet(tmp_path_factory.mktemp("int8") / "photos.onnx", classes=100, size=SIZE)
+
+
+@pytest.fixture(scope="session")
+def quantised(model, photographs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("int8") / "photos-int8.onnx"
+    return exported(model, out, "--int8", photographs), out
+
+
+def outputs(path, photographs, folder, engine="onnxruntime"):
+    """The outputs of `infer` for all photographs."""
+    done = subprocess.run([os.environ["UNSTARVE"], "infer", path, photographs, "--out", folder / "o.npy", "--engine",
+                           engine, "--batch", "4", "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return np.load(folder / "o.npy")
+
+
+def correlation(a, b):
+    """Of outputs without what is the same for all images."""
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    return float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
+
+
+@pytest.fixture(scope="session")
+def expected(model, photographs, tmp_path_factory):
+    return outputs(model, photographs, tmp_path_factory.mktemp("expected"))
+
+
+@pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
+def test_outputs_follow_those_in_float32(engine, quantised, expected, photographs, tmp_path):
+    found = outputs(quantised[1], photographs, tmp_path, engine)
+    assert correlation(found, expected) > 0.98
+    assert np.abs(found - expected).mean() < 0.1 * np.abs(expected - expected.mean(axis=0)).mean()
+
+
+def test_every_layer_is_quantised_and_computed_in_int8(quantised, model):
+    result, out = quantised
+    layers = sum(kind in ("Conv", "Gemm") for kind in kinds(out))
+    int8 = result["int8"]
+    assert int8["layers"] == layers == 11
+    assert (int8["method"], int8["weight_bits"], int8["images"], int8["engine"]) == ("mse", 8, 100, "openvino")
+    assert int8["int8_kernels"] == layers, int8["kernels"]
+    assert sum(int8["kernels"].values()) == layers
+    assert result["weight_bytes"] < 0.3 * os.path.getsize(model)
+
+
+def test_onnx_runtime_computes_the_layers_in_int8(quantised, tmp_path):
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(str(quantised[1]), options, providers=["CPUExecutionProvider"])
+    found = [node.op_type for node in onnx.load(tmp_path / "optimised.onnx").graph.node]
+    assert found.count("QLinearConv") == 10
+    assert found.count("QLinearAdd") == 3
+    assert "Conv" not in found and "FusedConv" not in found
+
+
+def test_scales_are_positive_and_weights_symmetric(quantised):
+    graph = checked(quantised[1]).graph
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    int8 = [array for array in weights.values() if array.dtype == np.int8 and array.ndim > 1]
+    assert len(int8) == 11
+    assert all(array.min() >= -127 and np.abs(array).max() == 127 for array in int8)
+    for node in graph.node:
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+            assert (weights[node.input[1]] > 0).all()
+            assert (weights[node.input[2]] == 0).all()
+
+
+@pytest.mark.parametrize("method", ["min-max", "percentile", "entropy"])
+def test_methods(method, model, photographs, expected, tmp_path):
+    out = tmp_path / "int8.onnx"
+    assert exported(model, out, "--int8", photographs, "--int8-method", method)["int8"]["method"] == method
+    assert correlation(outputs(out, photographs, tmp_path), expected) > 0.97
+
+
+def test_seven_bits_and_fewer_images(model, photographs, expected, tmp_path):
+    out = tmp_path / "int8.onnx"
+    int8 = exported(model, out, "--int8", photographs, "--int8-images", 20, "--weight-bits", 7)["int8"]
+    assert (int8["images"], int8["weight_bits"]) == (20, 7)
+    arrays = [numpy_helper.to_array(tensor) for tensor in checked(out).graph.initializer]
+    assert max(np.abs(a).max() for a in arrays if a.dtype == np.int8 and a.ndim > 1) == 63
+    assert correlation(outputs(out, photographs, tmp_path), expected) > 0.97
+
+
+def test_the_same_images_give_the_same_file(model, photographs, quantised, tmp_path):
+    exported(model, tmp_path / "again.onnx", "--int8", photographs)
+    assert (tmp_path / "again.onnx").read_bytes() == quantised[1].read_bytes()
+
+
+def message(model, out, *options, code):
+    process = run_export(model, out, *options)
+    assert process.returncode == code, (process.stdout, process.stderr)
+    assert not out.exists()
+    return process.stderr.strip()
+
+
+def test_errors(model, quantised, photographs, tmp_path):
+    out = tmp_path / "o.onnx"
+    (tmp_path / "empty").mkdir()
+    assert "--int8-method: found \"kl\"; expected min-max" in message(
+        model, out, "--int8", photographs, "--int8-method", "kl", code=2)
+    assert "--weight-bits: found no --int8; expected" in message(model, out, "--weight-bits", 7, code=2)
+    assert str(tmp_path / "none") in message(model, out, "--int8", tmp_path / "none", code=3)
+    assert str(tmp_path / "empty") in message(model, out, "--int8", tmp_path / "empty", code=3)
+    assert "found no Conv, Gemm or MatMul with constant float32 weights" in message(
+        quantised[1], out, "--int8", photographs, code=3)
+
+
+def test_an_interrupted_calibration_leaves_no_file(model, photographs, tmp_path):
+    import signal
+    import time
+
+    out = tmp_path / "o.onnx"
+    spec = tmp_path / "large.yaml"
+    spec.write_text(json.dumps({"source": {"path": str(photographs)}, "order": {"repeat": 1000}}))
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    (tmp_path / "temporary").mkdir()
+    process = subprocess.Popen([os.environ["UNSTARVE"], "export", model, "--out", out, "--int8", photographs,
+                                "--int8-images", "100"], stderr=subprocess.PIPE, text=True, env=environment)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "temporary").glob("*.onnx")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    if process.returncode == 130:
+        assert "stopped" in errors
+        assert not out.exists()
+    else:  # it was faster
+        assert process.returncode == 0, errors
+    assert not list((tmp_path / "temporary").iterdir())

@@ -1,0 +1,201 @@
+#include "unstarve/jobs/compress/compress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
+#include "unstarve/core/topology.h"
+#include "unstarve/infer/engines/compare_engines.h"
+#include "unstarve/infer/engines/engine_table.h"
+#include "unstarve/infer/onnx/write_onnx.h"
+#include "unstarve/infer/passes/pass.h"
+#include "unstarve/jobs/compress/int8_steps.h"
+#include "unstarve/jobs/inference/first_engine.h"
+#include "unstarve/jobs/inference/graph_file.h"
+#include "unstarve/observe/machine.h"
+#include "unstarve/pipeline/order/sources.h"
+
+namespace unstarve {
+namespace {
+
+namespace fs = std::filesystem;
+
+// For the fastest streams and batch of one model.
+constexpr double kThroughputSeconds = 3;
+
+fs::path model_path(const CompressOptions& options) { return options.out / "model.onnx"; }
+
+void check_options(const CompressOptions& options) {
+  std::error_code ignored;  // of a file that does not exist
+  if (fs::equivalent(model_path(options), options.model, ignored))
+    throw Error(ErrorKind::kArgument, fmt::format("--out: found {}, whose model.onnx is the model itself; expected "
+                                                  "another folder",
+                                                  options.out.string()));
+  if (fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored))
+    throw Error(ErrorKind::kArgument,
+                fmt::format("--out: found the file {}; expected a folder, or a new name", options.out.string()));
+}
+
+AccuracyImages images_of(const CompressOptions& options) {
+  AccuracyImages images;
+  images.calibration = open_images(options.data);
+  const std::uint64_t all = images.calibration.size();
+  if (!options.val && all < 2)
+    throw Error(ErrorKind::kInput,
+                "compress: found one image; expected at least two, to calibrate and to check the "
+                "accuracy");
+  images.calibrate = std::min(options.images, options.val ? all : all / 2);
+  images.evaluation = options.val ? open_images(*options.val) : images.calibration;
+  images.skip = options.val ? 0 : images.calibrate;
+  images.evaluate = options.val_images;
+  return images;
+}
+
+void propose_fold(StepLedger& ledger, const infer::PassedGraph& folded, std::size_t nodes) {
+  const auto is_idle = [](const infer::PassReport& report) { return report.changed == 0; };
+  if (std::ranges::all_of(folded.reports, is_idle)) return ledger.skip("fold", "there is nothing to fold");
+  ledger.propose("fold", fmt::format("{} nodes to {}", nodes, folded.graph.nodes.size()),
+                 [&] { return ledger.with_graph(folded.graph); });
+}
+
+void propose_bfloat16(StepLedger& ledger) {
+  const std::vector<std::string> sets = read_machine_facts().instruction_sets;
+  const auto has = [&](std::string_view name) { return std::ranges::find(sets, name) != sets.end(); };
+  if (!has("avx512_bf16") && !has("amx_bf16"))
+    return ledger.skip("bfloat16", "this processor has no instructions for it");
+  ledger.propose("bfloat16", "layers without quantisation", [&] {
+    Proposal proposal = ledger.with_graph(ledger.best().graph());
+    proposal.settings.precision = "bfloat16";
+    return proposal;
+  });
+}
+
+void propose_engines(StepLedger& ledger, const std::vector<EngineCommand>& engines) {
+  const std::string used = ledger.best().engine();
+  for (const EngineCommand& engine : engines) {
+    if (engine.name == used) continue;
+    ledger.propose("engine", engine.name, [&] {
+      Proposal proposal = ledger.with_graph(ledger.best().graph());
+      proposal.engine = engine.name;
+      return proposal;
+    });
+  }
+}
+
+void propose_threads(StepLedger& ledger) {
+  const int all = ledger.best().settings().threads;
+  for (int threads = all / 2; threads >= 1; threads /= 2)
+    ledger.propose("threads", fmt::format("{} of {}", threads, all), [&] {
+      Proposal proposal = ledger.with_graph(ledger.best().graph());
+      proposal.settings.threads = threads;
+      proposal.same_results = true;
+      return proposal;
+    });
+}
+
+CompressedFigures figures_of(Trial& trial, const EngineRate& rate, const CompressStep& step,
+                             const CompressOptions& options, const std::stop_token& stop) {
+  CompressedFigures figures;
+  figures.engine = trial.engine();
+  figures.engine_version = trial.process().model().version;
+  figures.settings = trial.settings();
+  figures.p50_ms = rate.p50_ms;
+  figures.p99_ms = rate.p99_ms;
+  figures.accuracy = *step.accuracy;
+  figures.size = step.size;
+  const GraphFile file(trial.graph());
+  EngineSearch search;
+  search.engines = engines_named(trial.engine(), options.program);
+  search.model = file.path();
+  search.shape = [&](const ModelFacts&) { return trial.shape(); };
+  search.threads = read_topology().usable();
+  search.precision = trial.settings().precision;
+  search.seconds = kThroughputSeconds;
+  search.memory_bytes = static_cast<double>(read_machine_facts().memory_available_bytes);
+  search.stop = stop;
+  figures.throughput = choose_engine(search).best;
+  return figures;
+}
+
+// Of the best model, as `infer` and other programs need them.
+std::string settings_text(Trial& trial, const EngineRate& throughput, const CompressOptions& options) {
+  const StoreFormat format = evaluation_pipeline(options.data, trial.image_size(), 1).output;
+  const auto json_of = [](const EngineSettings& settings) {
+    return nlohmann::ordered_json{{"streams", settings.streams},
+                                  {"threads", settings.threads},
+                                  {"batch", settings.batch},
+                                  {"precision", settings.precision}};
+  };
+  const nlohmann::ordered_json json{{"model", "model.onnx"},
+                                    {"engine", trial.engine()},
+                                    {"engine_version", trial.process().model().version},
+                                    {"latency", json_of(trial.settings())},
+                                    {"throughput", json_of(throughput.settings)},
+                                    {"image_size", trial.image_size()},
+                                    {"mean", format.normalisation.mean},
+                                    {"std", format.normalisation.std}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+CompressResult run_compress(const CompressOptions& options, const Progress& progress, const std::stop_token& stop) {
+  check_options(options);
+  const auto report = [&](std::string_view what) {
+    if (progress) progress(what, 0);
+  };
+  report("the original model");
+  const infer::Graph original = infer::import_model(options.model, options.import);
+  const AccuracyImages images = images_of(options);
+  const std::vector<EngineCommand> engines = engines_named(options.engine, options.program);
+  const EngineSettings settings{1, read_topology().usable(), 1};
+  const std::string engine = first_engine(options.engine, options.program, GraphFile(original).path())->name();
+  StepLedger ledger(original, {engine, options.program, settings, options.max_accuracy_loss}, images, progress, stop);
+
+  const infer::PassedGraph folded = infer::run_passes(original);
+  report("fold");
+  propose_fold(ledger, folded, original.nodes.size());
+  CompressResult result;
+  const CalibrationOptions calibration{.images = images.calibrate, .engine = engine, .program = options.program};
+  result.layers = propose_int8(ledger, folded.graph, images.calibration, calibration, progress, stop);
+  report("bfloat16");
+  propose_bfloat16(ledger);
+  report("engines");
+  propose_engines(ledger, engines);
+  report("threads");
+  propose_threads(ledger);
+
+  report("the result");
+  Trial before(original, engine, settings, options.program);
+  Trial& best = ledger.best();
+  const EngineComparison comparison = compare_engines(before.running(), best.running(), {.least_pairs = 10}, stop);
+  result.model = options.model.string();
+  result.data = name_of_sources(options.data.spec);
+  result.val = options.val ? name_of_sources(options.val->spec) : result.data;
+  result.labelled = ledger.accuracy().has_labels();
+  result.calibration_images = images.calibrate;
+  result.max_accuracy_loss = options.max_accuracy_loss;
+  result.steps = ledger.steps();
+  result.speed = comparison.speed;
+  const auto last = std::ranges::find_if(result.steps.rbegin(), result.steps.rend(), [](const CompressStep& step) {
+    return step.state == StepState::kKept || step.state == StepState::kOriginal;
+  });
+  result.loss =
+      last->loss.value_or(accuracy_loss(ledger.accuracy().original_right(), ledger.accuracy().original_right()));
+  result.before = figures_of(before, comparison.before, result.steps.front(), options, stop);
+  result.after = figures_of(best, comparison.after, *last, options, stop);
+  result.out = options.out;
+
+  fs::create_directories(options.out);
+  write_file_atomically(model_path(options), infer::format_onnx(best.graph()));
+  write_file_atomically(options.out / "settings.json", settings_text(best, result.after.throughput, options));
+  write_file_atomically(options.out / "ledger.json", to_json(result) + "\n");
+  return result;
+}
+
+}  // namespace unstarve

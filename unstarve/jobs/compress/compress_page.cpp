@@ -1,0 +1,106 @@
+// The report of compress: tiles, latency and size by step, the ledger, original and result side by side.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "unstarve/jobs/common/report_parts.h"
+#include "unstarve/jobs/compress/compress.h"
+#include "unstarve/observe/format.h"
+
+namespace unstarve {
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+std::string title_of(const CompressStep& step) {
+  return step.change.empty() ? step.name : step.name + ": " + step.change;
+}
+
+BarChart latencies(const CompressResult& r) {
+  BarChart chart;
+  chart.title = "Median latency of a batch of 1, by step";
+  chart.unit = "ms";
+  for (const CompressStep& step : r.steps)
+    if (step.p50_ms > 0)
+      chart.bars.push_back(
+          plain_bar(title_of(step), step.p50_ms, fmt::format("{:.3g} ms, {}", step.p50_ms, name_of(step.state))));
+  chart.mark_name = "original";
+  chart.mark = r.steps.front().p50_ms;
+  return chart;
+}
+
+BarChart sizes(const CompressResult& r) {
+  BarChart chart;
+  chart.title = "Size of the file";
+  chart.unit = "MB";
+  const auto add = [&](const char* name, std::uint64_t bytes) {
+    chart.bars.push_back(plain_bar(name, static_cast<double>(bytes) / 1e6, format_bytes(bytes)));
+  };
+  add("original", r.before.size.bytes);
+  add("original, zip", r.before.size.zip_bytes);
+  add("result", r.after.size.bytes);
+  add("result, zip", r.after.size.zip_bytes);
+  return chart;
+}
+
+FiguresTable ledger_table(const CompressResult& r) {
+  FiguresTable table{"Steps: each compared with the model before it",
+                     {"step", "speed", "p50, ms", "accuracy", "file", "state"},
+                     {},
+                     false,
+                     true};
+  for (const CompressStep& step : r.steps)
+    table.rows.push_back(
+        {title_of(step),
+         step.speed ? fmt::format("{:.2f} [{:.2f}, {:.2f}]", step.speed->ratio, step.speed->low, step.speed->high) : "",
+         step.p50_ms > 0 ? fmt::format("{:.3g}", step.p50_ms) : "", step.accuracy ? percent(step.accuracy->share) : "",
+         step.size.bytes > 0 ? format_bytes(step.size.bytes) : "",
+         fmt::format("{}{}", name_of(step.state), step.reason.empty() ? "" : ": " + step.reason)});
+  return table;
+}
+
+FiguresTable figures_table(const CompressResult& r) {
+  FiguresTable table{"Original and result", {"figure", "original", "result", "meaning"}, {}, false, true};
+  const auto add = [&](const char* name, const std::string& before, const std::string& after, const char* meaning) {
+    table.rows.push_back({name, before, after, meaning});
+  };
+  const auto figure = [](double value) { return fmt::format("{:.3g}", value); };
+  add("file", format_bytes(r.before.size.bytes), format_bytes(r.after.size.bytes), "ONNX");
+  add("file, zip", format_bytes(r.before.size.zip_bytes), format_bytes(r.after.size.zip_bytes), "deflate, level 9");
+  add("latency p50, ms", figure(r.before.p50_ms), figure(r.after.p50_ms), "batch of 1, interleaved runs");
+  add("latency p99, ms", figure(r.before.p99_ms), figure(r.after.p99_ms), "batch of 1, interleaved runs");
+  add("throughput, img/s", format_rate(r.before.throughput.samples_per_s),
+      format_rate(r.after.throughput.samples_per_s), "fastest streams and batch");
+  add("accuracy", percent(r.before.accuracy.share), percent(r.after.accuracy.share),
+      r.labelled ? "share of the images" : "agreement with the original");
+  return table;
+}
+
+}  // namespace
+
+Report report_of(const CompressResult& r, const std::string& command) {
+  Report report = report_of_now("unstarve compress", command);
+  CurveSection section;
+  section.title = r.model;
+  section.verdict = fmt::format(
+      "{:.2f} times as fast as the original [{:.2f}, {:.2f}], {} instead of {}, and {} less "
+      "accurate [{}, {}].",
+      r.speed.ratio, r.speed.low, r.speed.high, format_bytes(r.after.size.bytes), format_bytes(r.before.size.bytes),
+      percent(r.loss.share), percent(r.loss.low), percent(r.loss.high));
+  section.tiles = {{fmt::format("{:.2f}", r.speed.ratio), "times the speed of the original, batch of 1"},
+                   {fmt::format("{:.2f}", static_cast<double>(r.before.size.bytes) /
+                                              static_cast<double>(std::max<std::uint64_t>(r.after.size.bytes, 1))),
+                    "times smaller"},
+                   {percent(r.after.accuracy.share), r.labelled ? "accuracy" : "agreement with the original"}};
+  section.bars = {latencies(r), sizes(r)};
+  section.tables = {ledger_table(r), figures_table(r)};
+  section.notes.push_back(
+      fmt::format("{} images calibrate; {} others check the accuracy, of which at most {} may be "
+                  "lost.",
+                  r.calibration_images, r.before.accuracy.count, percent(r.max_accuracy_loss)));
+  report.curves.push_back(std::move(section));
+  return report;
+}
+
+}  // namespace unstarve

@@ -1,0 +1,175 @@
+#include "unstarve/jobs/compress/int8_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "unstarve/core/error.h"
+#include "unstarve/infer/int8/quantise.h"
+#include "unstarve/jobs/compress/layer_choice.h"
+#include "unstarve/observe/machine.h"
+
+namespace unstarve {
+namespace {
+
+// Runs of a profile: the median of 20 is stable within some per cent.
+constexpr int kProfileRuns = 20;
+// Trials of the number of layers that return to float32, which is doubled and then bisected.
+constexpr int kMostTrials = 8;
+
+std::string description(const infer::QuantiseOptions& how, std::size_t all) {
+  return fmt::format("{} of {} layers, limits by {}{}", how.layers.size(), all, infer::name_of(how.method),
+                     how.weight_bits == 8 ? "" : fmt::format(", weights of {} bits", how.weight_bits));
+}
+
+// Products of uint8 and int8 are summed in 16 bits, which overflow, on x86 processors without VNNI.
+bool sums_may_overflow() {
+  const std::vector<std::string> sets = read_machine_facts().instruction_sets;
+  const auto has = [&](std::string_view name) { return std::ranges::find(sets, name) != sets.end(); };
+  return has("avx2") && !has("avx512_vnni") && !has("avx_vnni");
+}
+
+class Int8Steps {
+ public:
+  Int8Steps(StepLedger& ledger, const infer::Graph& graph, const infer::Calibration& calibration,
+            const Progress& progress, const std::stop_token& stop)
+      : ledger_(ledger), graph_(graph), calibration_(calibration), progress_(progress), stop_(stop) {}
+
+  void run(const std::vector<std::size_t>& layers) {
+    layers_ = layers;
+    const infer::QuantiseOptions how = closest();
+    const CompressStep& step = propose("int8", how);
+    const bool is_inaccurate = step.loss && step.loss->share > ledger_.options().max_accuracy_loss;
+    if (step.state == StepState::kKept || !is_inaccurate || layers.size() < 2) return;
+    fewer_layers(how);
+  }
+
+ private:
+  const CompressStep& propose(const char* name, const infer::QuantiseOptions& how) {
+    report(name);
+    return ledger_.propose(name, description(how, layers_.size()), [&] {
+      Proposal proposal = ledger_.with_graph(infer::quantise(graph_, calibration_, how));
+      proposal.int8 = true;
+      return proposal;
+    });
+  }
+
+  // All layers, by the method and bits with the least divergence.
+  infer::QuantiseOptions closest() {
+    expected_ = ledger_.accuracy().outputs(ledger_.best());
+    infer::QuantiseOptions best;
+    double least = std::numeric_limits<double>::infinity();
+    const auto consider = [&](infer::QuantiseOptions how) {
+      report(fmt::format("int8: limits by {}", infer::name_of(how.method)));
+      how.layers = layers_;
+      const double found = divergence(how);
+      if (best.layers.empty() || found < least) least = found, best = std::move(how);
+    };
+    for (const infer::CalibrationMethod method : infer::kCalibrationMethods) consider({.method = method});
+    if (sums_may_overflow()) consider({.method = best.method, .weight_bits = 7});
+    return best;
+  }
+
+  // Of the outputs from those of the best model; infinite if the engine cannot run the graph.
+  double divergence(const infer::QuantiseOptions& how) {
+    try {
+      Trial trial(infer::quantise(graph_, calibration_, how), ledger_.best().engine(), ledger_.best().settings(),
+                  ledger_.options().program);
+      return mean_divergence(expected_, ledger_.accuracy().outputs(trial), ledger_.accuracy().classes());
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kCancelled) throw;
+      return std::numeric_limits<double>::infinity();
+    }
+  }
+
+  // The time of each layer's part of the model, in ms, by the name of the layer's result.
+  std::map<std::string, double> layer_times(Trial& trial) {
+    std::map<std::string, double> times;
+    for (const LayerTime& part : trial.process().profile(kProfileRuns))
+      for (const std::string& node : part.nodes) times[node] = part.ms;
+    return times;
+  }
+
+  std::vector<LayerCost> layer_costs(const infer::QuantiseOptions& all) {
+    std::map<std::string, double> float_ms, int8_ms;
+    {
+      Trial float32(graph_, ledger_.best().engine(), ledger_.best().settings(), ledger_.options().program);
+      Trial int8(infer::quantise(graph_, calibration_, all), ledger_.best().engine(), ledger_.best().settings(),
+                 ledger_.options().program);
+      float_ms = layer_times(float32);
+      int8_ms = layer_times(int8);
+    }
+    std::vector<LayerCost> costs;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      report(fmt::format("int8: the error of layer {} of {}", i + 1, layers_.size()));
+      const std::string& name = graph_.value(graph_.nodes[layers_[i]].output).name;
+      infer::QuantiseOptions alone = all;
+      alone.layers = {layers_[i]};
+      // Without reported times, all layers save the same.
+      const bool timed = float_ms.contains(name) && int8_ms.contains(name);
+      costs.push_back({layers_[i], timed ? float_ms[name] - int8_ms[name] : 1, divergence(alone)});
+    }
+    return costs;
+  }
+
+  // Finds the least number of layers in float32 with which the accuracy is within the bound.
+  void fewer_layers(const infer::QuantiseOptions& all) {
+    const std::vector<std::size_t> order = order_of_return(layer_costs(all));
+    const auto without = [&](std::size_t count) {
+      infer::QuantiseOptions how = all;
+      how.layers.assign(order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
+      std::ranges::sort(how.layers);
+      return how;
+    };
+    std::size_t bad = 0, good = order.size();
+    for (int trial = 0; trial < kMostTrials && good - bad > 1; ++trial) {
+      const std::size_t count = good < order.size() ? bad + (good - bad) / 2 : std::max<std::size_t>(1, 2 * bad);
+      if (count >= order.size()) break;
+      report(fmt::format("int8: {} of {} layers in float32", count, order.size()));
+      (is_accurate(without(count)) ? good : bad) = count;
+    }
+    if (good < order.size())
+      propose("int8 layers", without(good));
+    else
+      ledger_.skip("int8 layers", "no number of layers in float32 that was tried is accurate enough");
+  }
+
+  bool is_accurate(const infer::QuantiseOptions& how) {
+    Trial trial(infer::quantise(graph_, calibration_, how), ledger_.best().engine(), ledger_.best().settings(),
+                ledger_.options().program);
+    const std::vector<bool> right = ledger_.accuracy().right(trial);
+    return accuracy_loss(ledger_.accuracy().original_right(), right).share <= ledger_.options().max_accuracy_loss;
+  }
+
+  void report(const std::string& what) const {
+    if (stop_.stop_requested()) throw Error(ErrorKind::kCancelled, "compress: stopped");
+    if (progress_) progress_(what, 0);
+  }
+
+  StepLedger& ledger_;
+  const infer::Graph& graph_;
+  const infer::Calibration& calibration_;
+  const Progress& progress_;
+  const std::stop_token& stop_;
+  std::vector<std::size_t> layers_;
+  std::vector<float> expected_;  // outputs of the best model before
+};
+
+}  // namespace
+
+std::size_t propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
+                         const CalibrationOptions& options, const Progress& progress, const std::stop_token& stop) {
+  const std::vector<std::size_t> layers = infer::quantisable_layers(graph);
+  if (layers.empty()) {
+    ledger.skip("int8", "the model has no Conv, Gemm or MatMul with constant float32 weights");
+    return 0;
+  }
+  const infer::Calibration calibration = calibrate(graph, layers, images, options, progress, stop);
+  Int8Steps(ledger, graph, calibration, progress, stop).run(layers);
+  return layers.size();
+}
+
+}  // namespace unstarve

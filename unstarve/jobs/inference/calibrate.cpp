@@ -1,0 +1,33 @@
+#include "unstarve/jobs/inference/calibrate.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "unstarve/core/topology.h"
+#include "unstarve/infer/engines/choose_engine.h"
+#include "unstarve/infer/int8/quantise.h"
+#include "unstarve/jobs/inference/first_engine.h"
+#include "unstarve/jobs/inference/graph_file.h"
+#include "unstarve/jobs/inference/model_fit.h"
+
+namespace unstarve {
+
+infer::Calibration calibrate(const infer::Graph& graph, std::span<const std::size_t> layers,
+                             const EvaluationImages& images, const CalibrationOptions& options,
+                             const Progress& progress, const std::stop_token& stop) {
+  const std::string what = "calibrate " + graph.name;
+  infer::Calibration calibration(graph, infer::observed_activations(graph, layers));
+  const GraphFile file(calibration.observed_graph());
+  const std::unique_ptr<EngineProcess> engine = first_engine(options.engine, options.program, file.path());
+  const std::vector<std::int64_t> shape = sample_shape(what, engine->model(), 0);
+  const int threads = read_topology().usable();
+  const EngineSettings settings{threads, threads, std::max(fixed_batch(engine->model()), 1)};
+  engine->compile(settings, shape, settings.streams + 1);
+  run_images(
+      *engine, static_cast<int>(shape[1]), settings, images,
+      {.what = what, .images = options.images, .seed = options.seed},
+      [&](const FedSamples&, std::span<const float> rows) { calibration.add(rows); }, progress, stop);
+  return calibration;
+}
+
+}  // namespace unstarve

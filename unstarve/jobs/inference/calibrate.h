@@ -1,0 +1,33 @@
+#pragma once
+// Runs images through a model and observes the activations that int8 needs (infer/int8/calibration.h).
+//
+//   Loader, images in random order ──▶ EngineProcess with the observed graph ──▶ Calibration
+//
+// Threads: one caller. Memory: that of the loader, and a row of activations per request: 180 MB for ResNet-50.
+// Failure: as run_images(); Error(kInput) if the model has another input than images.
+
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "unstarve/infer/graph/graph.h"
+#include "unstarve/infer/int8/calibration.h"
+#include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/inference/evaluation_images.h"
+
+namespace unstarve {
+
+struct CalibrationOptions {
+  std::uint64_t images = 500;  // chosen at random by `seed`; at most those of the data
+  std::uint64_t seed = 0;
+  std::string engine = "auto";  // engine_table.h; "auto": the first that can run the model
+  std::string program{};        // path of this program
+};
+
+// `layers`: of infer::quantisable_layers(graph), not empty.
+[[nodiscard]] infer::Calibration calibrate(const infer::Graph& graph, std::span<const std::size_t> layers,
+                                           const EvaluationImages& images, const CalibrationOptions& options,
+                                           const Progress& progress = {}, const std::stop_token& stop = {});
+
+}  // namespace unstarve

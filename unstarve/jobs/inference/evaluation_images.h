@@ -1,0 +1,46 @@
+#pragma once
+// The images of an evaluation or a calibration, opened once and run through engines several times.
+//
+// Threads: one caller. Failure: Error(kInput) without images; as Loader, EngineProcess and EngineFeed.
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "unstarve/infer/engines/engine_process.h"
+#include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/inference/engine_feed.h"
+#include "unstarve/jobs/inference/evaluation_pipeline.h"
+
+namespace unstarve {
+
+class SampleSet;
+
+struct EvaluationImages {
+  EvaluationData data;
+  std::shared_ptr<const Dataset> dataset;
+  std::shared_ptr<const SampleSet> samples;  // not empty
+
+  [[nodiscard]] std::uint64_t size() const;
+};
+
+[[nodiscard]] EvaluationImages open_images(EvaluationData data);
+
+struct ImageRun {
+  std::string what{};        // begins the messages
+  std::uint64_t images = 0;  // 0: all
+  // Images are chosen at random if there are `images`, or some to `skip`; otherwise they are in storage order.
+  std::uint64_t skip = 0;
+  std::uint64_t seed = 0;
+  bool labels = false;  // whether they are checked (Loader::Options::check_data)
+};
+
+// Runs images through `engine`, which is compiled for `settings` and images of `image_size` px. `use` gets each batch
+// in order, of the last one only the samples up to the requested number. Returns their number; images that cannot be read are left
+// out or an error, by the policy of the data. Throws Error(kCancelled) after a stop.
+std::uint64_t run_images(EngineProcess& engine, int image_size, const EngineSettings& settings,
+                         const EvaluationImages& images, const ImageRun& run, const EngineFeed::Use& use,
+                         const Progress& progress = {}, const std::stop_token& stop = {});
+
+}  // namespace unstarve

@@ -1,0 +1,69 @@
+#pragma once
+// `unstarve export MODEL --out FILE.onnx`: writes a trained model as an ONNX file, with its batch norms folded; with
+// `int8`, its layers are quantised for int8 (infer/int8/quantise.h).
+//
+// Threads: one caller; libtorch starts its own.
+// Failure: Error as infer/import/import_model.h; Error(kArgument) if `out` is the model itself or does not end in
+//          .onnx; Error(kIo) if it cannot be written. The file appears complete or not at all.
+//          With int8 also as calibrate(), and Error(kInput) if no layer can be quantised, or if an engine computes none
+//          of them in int8: a model that is smaller but not faster would be a surprise.
+// Cost:    three times the memory of the weights; with int8 also that of calibrate().
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unstarve/infer/engines/engine.h"
+#include "unstarve/infer/import/import_model.h"
+#include "unstarve/infer/int8/activation_histogram.h"
+#include "unstarve/infer/passes/pass.h"
+#include "unstarve/jobs/common/progress.h"
+#include "unstarve/jobs/inference/calibrate.h"
+
+namespace unstarve {
+
+struct Int8Options {
+  EvaluationData data{};  // the images to calibrate with
+  CalibrationOptions calibration{};
+  infer::CalibrationMethod method = infer::CalibrationMethod::kMse;
+  int weight_bits = 8;  // or 7 (infer/int8/quantise.h)
+};
+
+struct ExportOptions {
+  std::filesystem::path model;
+  std::filesystem::path out;
+  infer::ImportOptions import{};
+  std::string passes{};  // "fold_batch_norm=off,fold_constants=on"; "": all
+  std::optional<Int8Options> int8{};
+};
+
+struct Int8Result {
+  std::size_t layers = 0;    // that int8 can compute
+  std::uint64_t images = 0;  // of the calibration
+  std::string engine{};      // which compiled the file
+  CompiledFacts compiled{};  // its kernels
+  int int8_kernels = 0;      // of these
+};
+
+struct ExportResult {
+  ExportOptions options{};
+  infer::TensorType input{};
+  infer::TensorType output{};
+  std::vector<infer::PassReport> passes{};
+  std::size_t nodes = 0;
+  std::int64_t parameters = 0;  // after the passes
+  std::uint64_t weight_bytes = 0;
+  std::uint64_t file_bytes = 0;
+  std::optional<Int8Result> int8{};
+};
+
+[[nodiscard]] ExportResult run_export(const ExportOptions& options, const Progress& progress = {},
+                                      std::stop_token stop = {});
+
+[[nodiscard]] std::string to_json(const ExportResult& result);
+[[nodiscard]] std::string to_text(const ExportResult& result);
+
+}  // namespace unstarve
