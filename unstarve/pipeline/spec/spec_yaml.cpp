@@ -19,7 +19,7 @@ namespace {
 
 // "" if the value has no name.
 template <class Enumeration>
-const char* name_of(Enumeration value) {
+const char* enumerator_name(Enumeration value) {
   for (const auto& [name, candidate] : names_of(value))
     if (candidate == value) return name;
   return "";
@@ -67,7 +67,7 @@ class Writer {
   template <class T>
   void write(const T& value) {
     if constexpr (std::is_enum_v<T>)
-      out_ << std::string(name_of(value));
+      out_ << enumerator_name(value);
     else
       out_ << value;  // bool, int, std::uint64_t
   }
@@ -199,7 +199,7 @@ class Reader {
   }
   template <class Enumeration>
   void read_name(const char* key, Enumeration& value) {
-    std::string text(name_of(value)), known;
+    std::string text = enumerator_name(value), known;
     map_.get(key, text);
     for (const auto& [name, candidate] : names_of(value)) {
       if (text == name) {
@@ -264,8 +264,8 @@ class Reader {
 
 }  // namespace
 
-const char* to_string(OperationsOn operations) { return name_of(operations); }
-const char* to_string(DecodeOn decode) { return name_of(decode); }
+const char* to_string(OperationsOn operations) { return enumerator_name(operations); }
+const char* to_string(DecodeOn decode) { return enumerator_name(decode); }
 
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   out << YAML::BeginMap;
