@@ -76,6 +76,37 @@ RatioInterval ratio_interval(std::span<const double> numerator, std::span<const 
   return result;
 }
 
+ConfidenceInterval median_interval(std::span<const double> values) {
+  if (values.empty()) throw Error(ErrorKind::kArgument, "median interval: no values; expected at least one");
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  // The number of values below the median is binomial. `tail`: the probability that it is at most `left_out`.
+  const std::size_t n = sorted.size();
+  double term = std::exp2(-static_cast<double>(n)), tail = term;
+  std::size_t left_out = 0;  // on each side
+  while (left_out + 1 < n - left_out - 1) {
+    term *= static_cast<double>(n - left_out) / static_cast<double>(left_out + 1);
+    tail += term;
+    if (2 * tail > 0.05) break;
+    ++left_out;
+  }
+  return {sorted[left_out], sorted[n - 1 - left_out]};
+}
+
+ConfidenceInterval wilson_interval(std::uint64_t hits, std::uint64_t trials) {
+  if (trials == 0 || hits > trials)
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("wilson interval: found {} hits in {} trials; expected at least one trial, and no more hits", hits,
+                    trials));
+  constexpr double kNormal = 1.959963984540054;  // 97.5 % quantile of the normal distribution
+  const double n = static_cast<double>(trials), share = static_cast<double>(hits) / n, square = kNormal * kNormal;
+  const double centre = (share + square / (2 * n)) / (1 + square / n);
+  const double half = kNormal * std::sqrt(share * (1 - share) / n + square / (4 * n * n)) / (1 + square / n);
+  // The ends are exact for no and for all hits, whatever the rounding.
+  return {hits == 0 ? 0 : centre - half, hits == trials ? 1 : centre + half};
+}
+
 double quantile(std::span<const double> values, double q) {
   if (values.empty()) throw Error(ErrorKind::kArgument, "quantile: no values; expected at least one");
   if (!(q >= 0 && q <= 1)) throw Error(ErrorKind::kArgument, fmt::format("quantile: q is {}; expected 0 to 1", q));

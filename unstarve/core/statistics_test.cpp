@@ -88,3 +88,37 @@ TEST_CASE("a quantile of no values, or outside [0, 1], is rejected") {
   CHECK_THROWS_AS(quantile(one, -0.01), Error);
   CHECK_THROWS_AS(quantile(one, std::nan("")), Error);
 }
+
+TEST_CASE("the interval of a median is a pair of order statistics that covers it in 95 % of cases") {
+  std::vector<double> values;
+  for (int n = 1; n <= 5; ++n) {
+    values.push_back(n);
+    CHECK(median_interval(values).low == 1);
+    CHECK(median_interval(values).high == n);
+  }
+  // Ranks of tables of the sign test: 6 to 8 values: the extremes; 9: 2 and 8; 20: 6 and 15; 100: 40 and 61.
+  for (const auto& [n, rank] : {std::pair{6, 1}, {8, 1}, {9, 2}, {11, 2}, {12, 3}, {20, 6}, {100, 40}}) {
+    CAPTURE(n);
+    values.clear();
+    for (int i = n; i >= 1; --i) values.push_back(i);
+    CHECK(median_interval(values).low == rank);
+    CHECK(median_interval(values).high == n + 1 - rank);
+  }
+  values.assign(3000, 2.5);
+  CHECK(median_interval(values).high == 2.5);
+  CHECK_THROWS_AS(median_interval({}), Error);
+}
+
+TEST_CASE("the interval of a share is Wilson's") {
+  // statsmodels.stats.proportion.proportion_confint(hits, trials, method="wilson")
+  const ConfidenceInterval half = wilson_interval(50, 100), none = wilson_interval(0, 10),
+                           all = wilson_interval(10, 10);
+  CHECK(half.low == Approx(0.403831530).margin(1e-8));
+  CHECK(half.high == Approx(0.596168470).margin(1e-8));
+  CHECK(none.low == 0);
+  CHECK(none.high == Approx(0.277532799).margin(1e-8));
+  CHECK(all.low == Approx(1 - none.high));
+  CHECK(all.high == 1);
+  CHECK_THROWS_AS(wilson_interval(2, 1), Error);
+  CHECK_THROWS_AS(wilson_interval(0, 0), Error);
+}
