@@ -107,6 +107,8 @@ class BatchNorm final : public Network {
   torch::Tensor forward(const torch::Tensor& x, const AfterNorm& after);
   // In training, from now on, with the statistics of the batches of all ranks. `sum` is borrowed.
   void synchronise(const SumOverRanks* sum) { sum_over_ranks_ = sum; }
+  // The share of the present batch in the running statistics, from now on.
+  void set_momentum(double momentum) { rule_.momentum = momentum; }
   // Whether batch norm is fused with what follows it in training, from now on; it is at first.
   void fuse(bool on) { fused_ = on; }
 

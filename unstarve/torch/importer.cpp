@@ -20,6 +20,8 @@ namespace {
 
 TensorType image_batch(std::int64_t size) { return {ElementType::kFloat32, {kBatch, 3, size, size}}; }
 
+constexpr std::int64_t kStatisticsImages = 8;  // whose statistics the batch norms of a random network have
+
 Error bad_model(const std::filesystem::path& path, std::string_view what) {
   return {ErrorKind::kInput, fmt::format("read '{}': {}", path.string(), what)};
 }
@@ -63,6 +65,30 @@ NetworkPtr load_network(const NetworkFile& file, const ModelEntry& entry, const 
   return network;
 }
 
+Error too_small(std::int64_t image_size, const c10::Error& error) {
+  return {ErrorKind::kInput, fmt::format("found images of {} x {} pixels, which the network cannot process ({}); "
+                                         "expected images of another size",
+                                         image_size, image_size, first_line(error.what_without_backtrace()))};
+}
+
+// Gives fixed layers and batch norms the statistics of the images.
+void set_statistics(Network& network, const torch::Tensor& images) {
+  if (!network.prepared()) network.prepare(images, nullptr);
+  for (const auto& module : network.modules(/*include_self=*/false))
+    if (auto* const norm = dynamic_cast<BatchNorm*>(module.get())) norm->set_momentum(1);
+  network.train();
+  (void)network.forward(images);
+  network.eval();
+}
+
+void check_output(const torch::Tensor& output, const std::string& model) {
+  const bool finite = output.isfinite().all().item<bool>();
+  if (finite && (output.amax(1) > output.amin(1)).all().item<bool>()) return;
+  throw Error(ErrorKind::kInternal,
+              fmt::format("random weights of {}: found {} outputs; expected finite numbers that differ", model,
+                          finite ? "equal" : "infinite"));
+}
+
 Graph traced(Network& network, std::int64_t image_size) {
   TensorNames names;
   for (const StateEntry& entry : network_state(network)) names.emplace(entry.tensor.data_ptr(), entry.name);
@@ -77,9 +103,7 @@ Graph traced(Network& network, std::int64_t image_size) {
                  /*force_outplace=*/true)
                  .first->graph;
   } catch (const c10::Error& error) {
-    throw Error(ErrorKind::kInput, fmt::format("found images of {} x {} pixels, which the network cannot process ({}); "
-                                               "expected another --image-size",
-                                               image_size, image_size, first_line(error.what_without_backtrace())));
+    throw too_small(image_size, error);
   }
   return graph_of(*script, image_batch(image_size), names);
 }
@@ -131,6 +155,27 @@ Graph import_script(const ScriptFile& file) {
     }
     Graph graph = graph_of(*script, image_batch(file.image_size), {});
     graph.name = file.path.stem().string();
+    return graph;
+  });
+}
+
+Graph random_network(const RandomNetwork& of) {
+  return translate_errors("random weights of " + of.model, [&] {
+    const ModelEntry entry = find_model(of.model);
+    const std::int64_t size = of.image_size > 0 ? of.image_size : entry.image_size;
+    const torch::NoGradGuard no_grad;
+    torch::manual_seed(of.seed);
+    const NetworkPtr network = entry.make(of.classes);
+    for (torch::Tensor& parameter : network->parameters()) parameter.set_requires_grad(false);
+    const torch::Tensor images = torch::randn({kStatisticsImages, 3, size, size});
+    try {
+      set_statistics(*network, images);
+      check_output(network->forward(images), of.model);
+    } catch (const c10::Error& error) {
+      throw too_small(size, error);
+    }
+    Graph graph = traced(*network, size);
+    graph.name = of.model;
     return graph;
   });
 }

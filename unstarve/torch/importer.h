@@ -3,7 +3,7 @@
 // both become a graph by script_graph.h. No libtorch header is included.
 //
 // Threads: any.
-// Failure: Error(kInput) with the path, Error(kArgument) for options that do not apply.
+// Failure: Error(kInput) with the path, Error(kArgument) for options that do not apply; others as import_module.h.
 
 #include "unstarve/infer/import/import_module.h"
 
@@ -11,5 +11,7 @@ namespace unstarve::infer {
 
 [[nodiscard]] Graph import_network(const NetworkFile& file);
 [[nodiscard]] Graph import_script(const ScriptFile& file);
+// Seeds libtorch's default generator.
+[[nodiscard]] Graph random_network(const RandomNetwork& network);
 
 }  // namespace unstarve::infer

@@ -15,6 +15,7 @@ const unstarve::TrainerModule* unstarve_trainer_module() noexcept {
 
 const unstarve::infer::ImporterModule* unstarve_importer_module() noexcept {
   static constexpr unstarve::infer::ImporterModule kModule{UNSTARVE_IMPORTER_STAMP, unstarve::infer::import_network,
-                                                           unstarve::infer::import_script};
+                                                           unstarve::infer::import_script,
+                                                           unstarve::infer::random_network};
   return &kModule;
 }

@@ -110,10 +110,12 @@ int fixed_batch(const ModelFacts& model) {
   return !shape.empty() && shape[0] > 0 ? static_cast<int>(shape[0]) : 0;
 }
 
-EngineRate measure_engine(EngineProcess& engine, const EngineSettings& settings, double seconds) {
+EngineTimes time_engine(EngineProcess& engine, double seconds) {
   fill_with_noise(engine);
   const int requests = engine.requests();
-  std::vector<double> started(static_cast<std::size_t>(requests)), batches_ms;
+  std::vector<double> started(static_cast<std::size_t>(requests));
+  EngineTimes times;
+  std::vector<double>& batches_ms = times.batches_ms;
   const auto start = [&](int request) {
     started[static_cast<std::size_t>(request)] = seconds_now();
     engine.start(request);
@@ -129,12 +131,15 @@ EngineRate measure_engine(EngineProcess& engine, const EngineSettings& settings,
     if (now - begin >= seconds && batches_ms.size() >= static_cast<std::size_t>(requests)) break;
     start(next);
   }
-  const double elapsed = seconds_now() - begin;
-  const std::size_t batches = batches_ms.size();
-  EngineRate rate{settings, static_cast<double>(batches) * settings.batch / elapsed, quantile(batches_ms, 0.5),
-                  quantile(batches_ms, 0.99)};
+  times.seconds = seconds_now() - begin;
   for (int request = 0; request < requests; ++request) (void)engine.wait(request);
-  return rate;
+  return times;
+}
+
+EngineRate measure_engine(EngineProcess& engine, const EngineSettings& settings, double seconds) {
+  EngineTimes times = time_engine(engine, seconds);
+  const double images = static_cast<double>(times.batches_ms.size()) * settings.batch;
+  return {settings, images / times.seconds, quantile(times.batches_ms, 0.5), quantile(times.batches_ms, 0.99)};
 }
 
 EngineChoice choose_engine(const EngineSearch& search) {

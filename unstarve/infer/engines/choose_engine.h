@@ -17,14 +17,23 @@
 
 namespace unstarve {
 
+struct EngineTimes {
+  double seconds = 0;              // of all batches together
+  std::vector<double> batches_ms;  // from the start of a batch to its result, in the order of the results
+};
+
+// Runs the compiled model with random inputs for at least `seconds` and one batch of each request, after one batch of
+// each request that is not counted. All requests are in flight; with one, a batch begins when the one before is done.
+// Each time includes sending the request to the process and its answer.
+[[nodiscard]] EngineTimes time_engine(EngineProcess& engine, double seconds);
+
 struct EngineRate {
   EngineSettings settings;
   double samples_per_s = 0;
   double p50_ms = 0, p99_ms = 0;  // from the start of a batch to its result, with all requests in flight
 };
 
-// Runs the compiled model for at least `seconds` and one batch of each request, after one batch of each request that
-// is not counted. `settings`: those of compile().
+// From time_engine(). `settings`: those of compile().
 [[nodiscard]] EngineRate measure_engine(EngineProcess& engine, const EngineSettings& settings, double seconds);
 
 // Requests of a throughput run: while a batch is computed in each stream, another one is ready.

@@ -27,10 +27,24 @@ struct ScriptFile {
   std::int64_t image_size = 0;  // height and width of its input: 3 channels
 };
 
+// A network of the zoo with random weights, which depend on the name, the classes and the seed only.
+//
+// The batch norms have the statistics of random images. With those of a new network, mean 0 and variance 1, values
+// would shrink or grow from layer to layer.
+struct RandomNetwork {
+  std::string model;            // its name
+  std::int64_t image_size = 0;  // 0: that of the network
+  int classes = 1000;
+  std::uint64_t seed = 0;
+};
+
 struct ImporterModule {
   const char* stamp;  // first member, readable in any module
   Graph (*network)(const NetworkFile& file);
   Graph (*script)(const ScriptFile& file);
+  // Throws Error(kInput) for images that the network cannot process; Error(kInternal) if its output for random images
+  // is not finite or has the same value for all classes.
+  Graph (*random)(const RandomNetwork& network);
 };
 
 }  // namespace unstarve::infer
