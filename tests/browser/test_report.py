@@ -108,10 +108,10 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
     assert count("bars", "[data-mark] text") == [0, 1]
     assert count("timelines", ".span") == [7]
     assert count("timelines", ".mark-line") == [0]  # lines have no width
-    assert count("curves", ".curve.line .course, .curve.dashed .course") == [1, 1, 1, 1]  # keys have no height
-    assert count("curves", ".curve circle") == [60 + 1, 0, 9, 9]  # the last loss is beyond the axis
-    assert count("curves", ".interval-bar") == [0, 0, 9, 0]
-    assert count("curves", "[data-mark] text") == [2, 0, 1, 0]
+    assert count("curves", ".curve.line .course, .curve.dashed .course") == [1, 1, 1, 1, 1]  # keys have no height
+    assert count("curves", ".curve circle") == [60 + 1, 0, 9, 9, 5 + 1]  # the last loss is beyond the axis; and keys
+    assert count("curves", ".interval-bar") == [0, 0, 9, 0, 0]
+    assert count("curves", "[data-mark] text") == [2, 0, 1, 0, 0]
     painted = browser.evaluate(PAINTED)
     assert len(painted) == 2 and all(0.005 < share < 0.5 for share in painted), painted
 
@@ -223,6 +223,31 @@ def test_bars_are_as_long_as_their_figures(browser: Chromium, reports: dict[str,
     looks = browser.evaluate("""[...document.querySelectorAll('.plot[data-chart=bars] [data-bar=mean] .segment')]
         .map(part => getComputedStyle(part).fill)""")
     assert len(set(looks)) == 3  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_labels_of_points_are_next_to_them_and_do_not_overlap(
+        browser: Chromium, reports: dict[str, Path], width: int, scheme: str) -> None:
+    browser.show(reports["plain"], width, scheme)
+    found = browser.evaluate("""(() => {
+        const plot = [...document.querySelectorAll('.plot')].find(box => box.querySelector('[data-point]'));
+        const area = mark => { const box = mark.getBoundingClientRect();
+            return [box.left, box.top, box.right, box.bottom]; };
+        return [area(plot), [...plot.querySelectorAll('[data-point]')].map(text => [text.dataset.point, area(text)]),
+                [...plot.querySelectorAll('.area circle')].map(dot => [dot.textContent.split(':')[0], area(dot)])];
+    })()""")
+    plot, labels, dots = found  # type: ignore[misc]
+    assert [name for name, _ in dots] == ["small_0.35", "small_0.5", "large", "small_0.34", "largest"]
+    assert {"small_0.35", "large"} <= {name for name, _ in labels}
+    areas = [area[2] - area[0] for _, area in dots]
+    assert areas[4] == pytest.approx(28, abs=0.5) and areas[2] == pytest.approx(28 * (26 / 30) ** 0.5, abs=0.5)
+    places = dict(dots)
+    for i, (name, (left, top, right, bottom)) in enumerate(labels):
+        assert plot[0] <= left and right <= plot[2] + 0.5 and plot[1] <= top
+        dot = places[name]
+        assert left < dot[2] + 12 and right > dot[0] - 12 and top < dot[3] + 12 and bottom > dot[1] - 12
+        for _, (other_left, _, other_right, other_bottom) in labels[:i]:
+            assert right < other_left or left > other_right or top + 2 >= other_bottom or bottom <= other_bottom - 14
 
 
 def test_charts_speak_to_screen_readers(browser: Chromium, reports: dict[str, Path]) -> None:

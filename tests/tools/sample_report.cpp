@@ -168,6 +168,25 @@ CurveSection curves() {
                       {{"knee", 128}}});
   s.charts.push_back(
       {"Peak memory", "samples per batch", CurveAxis::kDoublings, CurveUnit::kGigabyte, true, {memory}, {}});
+  const Curve front{"Pareto front",
+                    CurveLook::kLine,
+                    {{2, 0.6}, {3, 0.65}, {40, 0.76}},
+                    {"small_0.35", "small_0.5", "large"},
+                    {1.7e6, 2e6, 26e6}};
+  // The label of the last point has no room next to the right edge, that of the first one none to the right.
+  const Curve others{
+      "other networks", CurveLook::kDots, {{2.01, 0.599}, {52, 0.7}}, {"small_0.34", "largest"}, {1.6e6, 30e6}};
+  s.charts.push_back({"Accuracy over latency",
+                      "latency, ms",
+                      CurveAxis::kDecades,
+                      CurveUnit::kPercent,
+                      false,
+                      {front, others},
+                      {},
+                      1.5,
+                      55,
+                      0.5,
+                      0.8});
   s.findings = {{"the loader has one worker", "it is busy for 99 % of the time", "num_workers=4", "up to 2.00 times"},
                 {"writing logs stops the training", "7 % of the time", "log less often", ""}};
   s.bars = {
@@ -300,6 +319,9 @@ void make_hostile(Report& r) {
   curves.bars[0].bars[1].parts[0].value = std::numeric_limits<double>::infinity();
   curves.charts[2].curves[0].points.resize(1);
   curves.charts[3].curves.clear();
+  curves.charts[4].curves[0].labels[1] += attack + overlong;
+  curves.charts[4].curves[0].points[2].x = std::numeric_limits<double>::infinity();
+  curves.charts[4].curves[0].areas[0] = std::numeric_limits<double>::quiet_NaN();
   r.sections.push_back({});  // nothing was measured
   r.sections.back().before = Profile{};
 }

@@ -38,6 +38,13 @@ std::string in_words(const CurveChart& chart) {
   std::string words = chart.title + ".";
   for (const Curve& curve : chart.curves) {
     if (curve.points.empty()) continue;
+    if (!curve.labels.empty()) {
+      words += fmt::format(" {}:", curve.name);
+      for (std::size_t i = 0; i < curve.points.size() && i < curve.labels.size(); ++i)
+        words += fmt::format(" {}, {} at {:.3g};", curve.labels[i], figure(curve.points[i].y, chart.unit),
+                             curve.points[i].x);
+      continue;
+    }
     const CurvePoint &first = curve.points.front(), &last = curve.points.back();
     words += fmt::format(" {}: {} at {:.3g}, {} at {:.3g}.", curve.name, figure(first.y, chart.unit), first.x,
                          figure(last.y, chart.unit), last.x);
@@ -60,6 +67,8 @@ nlohmann::json island_of(const CurveChart& chart) {
     curves.push_back({{"name", curve.name},
                       {"look", kLooks.at(static_cast<std::size_t>(curve.look))},
                       {"points", std::move(points)}});
+    if (!curve.labels.empty()) curves.back()["labels"] = curve.labels;
+    if (!curve.areas.empty()) curves.back()["areas"] = curve.areas;
   }
   for (const CurveMark& mark : chart.marks) marks.push_back({{"name", mark.name}, {"x", mark.x}});
   return {{"title", chart.title},

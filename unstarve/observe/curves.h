@@ -24,7 +24,9 @@ enum class CurveLook { kLine, kDashed, kDots };
 struct Curve {
   std::string name;
   CurveLook look = CurveLook::kLine;
-  std::vector<CurvePoint> points;  // in the order of x
+  std::vector<CurvePoint> points;     // in the order of x
+  std::vector<std::string> labels{};  // of the points, written next to them where there is room; empty: none
+  std::vector<double> areas{};        // of the marks, relative to the largest one of the chart; empty: all are equal
 };
 
 // A vertical line.
@@ -92,11 +94,11 @@ struct CurveSection {
 };
 
 [[nodiscard]] std::string figures_table(const FiguresTable& table, const std::string& link);
-// For screen readers: the first and last figure of each curve, and the marks.
+// For screen readers: the first and last figure of each curve, or all figures with their labels; and the marks.
 [[nodiscard]] std::string in_words(const CurveChart& chart);
 // {"title", "x_title", "axis": "decades", "doublings" or "linear", "unit": "number", "percent" or "gigabyte",
 // "from_zero", "x_from", "x_to", "y_from", "y_to", "curves": [{"name", "look": "line", "dashed" or "dots", "points":
-// [[x, y, low, high]]}], "marks": [{"name", "x"}]}
+// [[x, y, low, high]], "labels": [] and "areas": [] if there are any}], "marks": [{"name", "x"}]}
 [[nodiscard]] nlohmann::json island_of(const CurveChart& chart);
 
 }  // namespace unstarve

@@ -36,6 +36,17 @@ TEST_CASE("the island has the points of a chart, with intervals where there are 
   CHECK(island["marks"][0]["x"] == 0.01);
 }
 
+TEST_CASE("points may have labels and areas, in the island and in words", "[report]") {
+  CurveChart chart;
+  chart.title = "Accuracy";
+  chart.curves = {{"front", CurveLook::kLine, {{2, 0.5}, {3, 0.6}}, {"a", "b"}, {10, 20}}};
+  const auto island = nlohmann::json::parse(island_of(chart).dump());
+  CHECK(island["curves"][0]["labels"] == nlohmann::json::parse(R"(["a", "b"])"));
+  CHECK(island["curves"][0]["areas"] == nlohmann::json::parse("[10.0, 20.0]"));
+  CHECK_FALSE(nlohmann::json::parse(island_of(chart_of_losses()).dump())["curves"][0].contains("labels"));
+  CHECK(in_words(chart) == "Accuracy. front: a, 0.500 at 2; b, 0.600 at 3;");
+}
+
 TEST_CASE("a chart in words names the ends of its curves and its marks", "[report]") {
   CHECK(in_words(chart_of_losses()) ==
         "Loss. loss: 2.30 at 0.001, 1.50 at 0.01. other: - at 0.001, - at 0.001. best: 0.01.");

@@ -72,23 +72,56 @@ function partColour(group, name) {
   if (look) group.style.setProperty("--stroke", look === "wait" ? "var(--wait)" : `var(--part-${look.slice(1)})`);
 }
 
-function drawCurve(drawing, curve, index, x, y, inside, words) {
+// The radius of the mark of a point. `most`: the largest area of the chart; 0: there are none.
+function markRadius(curve, i, most) {
+  const area = curve.areas?.[i];
+  if (most > 0 && area > 0) return Math.max(3, 14 * Math.sqrt(area / most));
+  return curve.look === "dots" ? 2 : 3.5;
+}
+
+// Labels of points, next to the marks. A label without room is left out: the mark has it as its title.
+function drawLabels(drawing, curves, x, y, most, frame) {
+  const shown = curves.flatMap((curve) => (curve.labels ?? []).map((label, i) => ({ label, i, curve }))
+    .filter(({ i }) => curve.points[i].slice(0, 2).every(Number.isFinite)));
+  const boxes = shown.map(({ curve, i }) => {
+    const [px, py] = curve.points[i], radius = markRadius(curve, i, most);
+    return [x(px) - radius, y(py) - radius, x(px) + radius, y(py) + radius];
+  });
+  const free = (box) => box[0] >= frame[0] && box[1] >= frame[1] && box[2] <= frame[2] && box[3] <= frame[3] &&
+    boxes.every((other) => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3]);
+  shown.forEach(({ label }, i) => {
+    const [left, top, right, bottom] = boxes[i];
+    const text = svg("text", { class: "point-name", "data-point": label }, drawing, label);
+    const wide = text.getComputedTextLength(), high = 14;
+    const middle = (top + bottom) / 2, centre = (left + right) / 2;
+    const places = [[right + 4, middle - high / 2], [left - 4 - wide, middle - high / 2],
+      [centre - wide / 2, top - high - 2], [centre - wide / 2, bottom + 2], [right, top - high], [right, bottom],
+      [left - wide, top - high], [left - wide, bottom]];
+    const place = places.map(([at, up]) => [at, up, at + wide, up + high]).find(free);
+    if (!place) return text.remove();
+    boxes.push(place);
+    text.setAttribute("x", place[0]);
+    text.setAttribute("y", place[1] + 11);
+  });
+}
+
+function drawCurve(drawing, curve, index, x, y, inside, words, most) {
   const points = curve.points.filter((point) => point.slice(0, 2).every(Number.isFinite));
   const group = svg("g", { class: `curve k${index} ${curve.look}`, "data-curve": curve.name }, drawing);
   partColour(group, curve.name);
   if (curve.look !== "dots" && points.length)
     svg("path", { d: "M" + points.map(([px, py]) => `${x(px)} ${y(py)}`).join("L"), class: "course" }, group);
   const marked = curve.look === "dots" || (curve.look === "line" && points.length <= 40);
-  for (const [px, py, low, high] of points) {
-    if (!inside(py)) continue;
+  for (const [i, [px, py, low, high]] of curve.points.entries()) {
+    if (!Number.isFinite(px) || !Number.isFinite(py) || !inside(py)) continue;
     if (Number.isFinite(low) && Number.isFinite(high)) {
       const at = x(px);
       svg("path", { d: `M${at - 4} ${y(low)}H${at + 4}M${at} ${y(low)}V${y(high)}M${at - 4} ${y(high)}H${at + 4}`,
         class: "interval-bar" }, group);
     }
     if (!marked) continue;
-    const dot = svg("circle", { cx: x(px), cy: y(py), r: curve.look === "dots" ? 2 : 3.5 }, group);
-    svg("title", {}, dot, `${curve.name}: ${words(px, py)}`);
+    const dot = svg("circle", { cx: x(px), cy: y(py), r: markRadius(curve, i, most) }, group);
+    svg("title", {}, dot, `${curve.labels?.[i] ?? curve.name}: ${words(px, py)}`);
   }
 }
 
@@ -159,7 +192,9 @@ function drawCurves(box, chart, width) {
   fit(title, right - left);
   const words = (px, py) => `${unit.label(Number((py * unit.factor).toPrecision(3)))} at ${xLabel(px)}`;
   const area = clippedArea(drawing, left, top - 5, right, bottom + 5);
-  chart.curves.forEach((curve, i) => drawCurve(area, curve, i, x, y, inside, words));
+  const most = Math.max(0, ...chart.curves.flatMap((curve) => curve.areas ?? []).filter(Number.isFinite));
+  chart.curves.forEach((curve, i) => drawCurve(area, curve, i, x, y, inside, words, most));
+  drawLabels(drawing, chart.curves, x, y, most, [left, top - 5, width, bottom + 5]);
   drawMarks(drawing, chart.marks, x, bottom);
   curvesLegend(box, chart.curves);
 }
