@@ -31,7 +31,7 @@ struct Option {
   Completes completes = Completes::kNothing;
   const char* choices = "";     // all accepted values, separated by blanks; the shell completes them
   bool rest = false;            // positional: all words after "--", the command line of another program
-  bool several = false;         // positional: one or more values, shown as "NAME..."
+  bool several = false;         // one or more values; a positional one is shown as "NAME..."
   bool value_optional = false;  // without a value it is ""
   [[nodiscard]] bool positional() const { return name[0] != '-'; }
   [[nodiscard]] bool flag() const { return !positional() && value[0] == '\0'; }
@@ -42,7 +42,7 @@ class Arguments {
  public:
   explicit Arguments(std::map<std::string, std::string> values, std::vector<std::string> rest = {})
       : values_(std::move(values)), rest_(std::move(rest)) {}
-  // The words after "--", or those of an argument with `several`.
+  // The words after "--", or those of the only argument or option with `several`.
   [[nodiscard]] const std::vector<std::string>& rest() const { return rest_; }
   [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   [[nodiscard]] std::string text(const std::string& name, const std::string& fallback = "") const;
@@ -92,6 +92,7 @@ struct Command {
 [[nodiscard]] Command lr_find_command();
 [[nodiscard]] Command batch_find_command();
 [[nodiscard]] Command infer_command();
+[[nodiscard]] Command models_command();
 [[nodiscard]] Command inspect_command();
 [[nodiscard]] Command explain_command();
 [[nodiscard]] Command pack_command();

@@ -125,7 +125,7 @@ std::string zsh_completion() {
       const std::string action = file ? "_files" : values.empty() ? " " : "(" + escaped(values, ":") + ")";
       if (option.rest)
         text += " \\\n        '*::command:_normal'";
-      else if (option.several)
+      else if (option.several && option.positional())
         text += " \\\n        " + in_quotes(fmt::format("*::{}:{}", option.name, action));
       else if (option.positional())
         text += " \\\n        " + in_quotes(fmt::format("{}::{}:{}", ++position, option.name, action));

@@ -19,7 +19,7 @@ std::string entry(const std::string& term, const std::string& text) {
 }
 
 std::string term_of(const Option& option) {
-  if (option.several) return fmt::format("{}...", option.name);
+  if (option.several && option.positional()) return fmt::format("{}...", option.name);
   if (option.positional() || option.flag()) return option.name;
   return fmt::format(fmt::runtime(option.value_optional ? "{} [{}]" : "{} {}"), option.name, option.value);
 }

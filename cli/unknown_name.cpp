@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kListed = 30;  // names in a message; of more, only similar ones
 
 // Names of other programs for options of this one.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAliases{{{"--lr", "--learning-rate"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kAliases{{{"--lr", "--learning-rate"},
+                                                                                 {"--image-size", "--size"},
                                                                                  {"--batch-size", "--batch"},
                                                                                  {"--bs", "--batch"},
                                                                                  {"--workers", "--threads"},

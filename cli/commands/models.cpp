@@ -1,0 +1,97 @@
+#include "unstarve/jobs/models.h"
+
+#include <filesystem>
+
+#include "../stop_on_signal.h"
+#include "../terminal.h"
+#include "shared.h"
+#include "unstarve/core/error.h"
+#include "unstarve/jobs/settings/settings_file.h"
+
+namespace unstarve::cli {
+namespace {
+
+ModelsOptions options_from(const Arguments& arguments) {
+  ModelsOptions options;
+  for (const std::string& word : arguments.rest()) options.candidates.push_back(candidate_of_weights(word));
+  if (arguments.has("--networks") || options.candidates.empty())
+    for (CandidateNetwork& each : candidates_named(arguments.text("--networks", "default")))
+      options.candidates.push_back(std::move(each));
+  options.image_size = static_cast<int>(arguments.integer("--size", options.image_size, 8, 4096));
+  options.classes = static_cast<int>(arguments.integer("--classes", 0, 2, 1 << 20));
+  options.seconds = arguments.number("--seconds", 0, 0.1, 36000);
+  options.engine = arguments.text("--engine", options.engine);
+  options.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  if (!arguments.has("--val")) {
+    if (arguments.has("--val-split"))
+      throw Error(ErrorKind::kArgument, "--val-split: found no validation data; expected --val too");
+    return options;
+  }
+  if (arguments.rest().empty())
+    throw Error(ErrorKind::kArgument, "--val: found no weights, and random ones have no accuracy; expected --weights");
+  options.validation = spec_of(arguments, "--val", "--val-split");
+  const SpecKind kind = detect_spec(arguments.text("--val")).kind;
+  options.validation_is_spec = kind != SpecKind::kNone;
+  if (kind == SpecKind::kSettings) options.validation.operations.clear();  // those of the training
+  return options;
+}
+
+int run(const Arguments& arguments, const std::string& command_line) {
+  check_outputs(arguments, {"--report"});
+  const ModelsOptions options = options_from(arguments);
+  ModelsResult result;
+  {
+    ProgressBar bar;
+    StopOnSignal signals;
+    try {
+      result = run_models(options, bar.callback(), signals.token());
+    } catch (const Error& failure) {
+      if (failure.kind() == ErrorKind::kCancelled && signals.received() != 0)
+        throw Interrupted(failure, signals.received());
+      throw;
+    }
+  }
+  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
+  return kDone;
+}
+
+}  // namespace
+
+Command models_command() {
+  return {"models",
+          "Compare networks on this machine: latency, throughput, size, accuracy",
+          "Measures the inference of each network with one engine, batch 1: the latency of one image with all cores, "
+          "and images per second with a stream per core. All networks are measured in interleaved rounds, so that a "
+          "slow phase of the machine affects all alike. Weights are random, which does not change the time. The table "
+          "has parameters, multiply-adds and the accuracy on ImageNet that the authors published; with --weights and "
+          "--val the accuracy is measured. The networks of the Pareto front are marked: no other one is at least as "
+          "fast and at least as accurate.",
+          "  unstarve models --size 224 --report models.html\n"
+          "  unstarve models --networks default,mobilenet_v2_1.4 --seconds 60 --json\n"
+          "  unstarve models --weights checkpoints/ resnet50.safetensors --val photos/val",
+          {{"--networks", "LIST", "default, or those of --weights",
+            "networks of the zoo, separated by commas; mobilenet_v2_0.5 has half the channels of mobilenet_v2, and "
+            "`default` means ResNet-18, 34 and 50, MobileNets of several widths and EfficientNet-B0",
+            false, Completes::kModel},
+           {.name = "--weights",
+            .value = "FILE...",
+            .fallback = "",
+            .help = "checkpoints, folders of them, weights of torchvision, TorchScript or ONNX files; NAME=FILE for a "
+                    "file that does not name its network",
+            .completes = Completes::kPath,
+            .several = true},
+           {"--val", "DATA", "", "validation data, to measure the accuracy of the networks with weights", false,
+            Completes::kPath},
+           {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
+           {"--size", "PX", "224", "side length of the images, in pixels"},
+           {"--classes", "N", "those of the weights, else 1000", "number of classes of networks with random weights"},
+           {"--seconds", "S", "5 per network", "duration of the measurements of all networks together"},
+           {"--engine", "NAME", "auto", "engine: openvino, onnxruntime, or the first one that is installed (auto)",
+            false, Completes::kNothing, "auto openvino onnxruntime"},
+           report_option(),
+           json_option()},
+          run};
+}
+
+}  // namespace unstarve::cli

@@ -1,0 +1,60 @@
+#pragma once
+// The networks that `unstarve models` compares: their graphs, and their ONNX files in a temporary folder.
+//
+// Threads: one. Failure: Error(kArgument) for unknown names and for weights that do not name their network or belong to
+//          another one; else as infer/import/import_model.h. Errors name the option and the network or file.
+// Cost:    the files have the size of the weights and remain until the folder is destroyed. A process that is killed
+//          leaves its folder in the folder of temporary files, as unstarve-models-*.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unstarve/infer/graph/graph.h"
+
+namespace unstarve {
+
+// A network of the zoo with random weights, or with those of a file.
+struct CandidateNetwork {
+  std::string network;            // "": that of the weights
+  std::filesystem::path weights;  // any form of import_model.h; "": random
+};
+
+// ResNets, MobileNets and EfficientNet-B0, from 1.3 to 26 million parameters.
+[[nodiscard]] const std::vector<std::string>& default_networks();
+// "resnet18,mobilenet_v2_0.5"; the name `default` is replaced by default_networks(). Throws for a name that is unknown
+// or occurs twice.
+[[nodiscard]] std::vector<CandidateNetwork> candidates_named(std::string_view list);
+// "resnet18.safetensors", or "resnet18=weights.safetensors" for a file that does not name its network.
+[[nodiscard]] CandidateNetwork candidate_of_weights(const std::string& word);
+
+struct CandidateGraph {
+  std::string network;
+  infer::Graph graph;  // before any pass
+};
+
+struct CandidateShape {
+  int image_size = 224;
+  int classes = 1000;  // of random weights
+};
+
+[[nodiscard]] CandidateGraph import_candidate(const CandidateNetwork& candidate, const CandidateShape& shape);
+
+// A folder that is removed with this object.
+class TemporaryModels {
+ public:
+  TemporaryModels();
+  ~TemporaryModels();
+  TemporaryModels(const TemporaryModels&) = delete;
+  TemporaryModels& operator=(const TemporaryModels&) = delete;
+  // Writes an ONNX file with a name of its own and returns its path.
+  [[nodiscard]] std::filesystem::path write(const infer::Graph& graph);
+
+ private:
+  std::filesystem::path folder_;
+  int files_ = 0;
+};
+
+}  // namespace unstarve
