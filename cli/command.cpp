@@ -11,12 +11,13 @@
 namespace unstarve::cli {
 
 std::span<const Command> commands() {
-  static const std::array table{
-      bench_command(),    watch_command(), diagnose_command(), compare_command(),    capacity_command(),
-      tune_command(),     train_command(), lr_find_command(),  batch_find_command(), export_command(),
-      compress_command(), infer_command(), models_command(), inspect_command(),  explain_command(),    pack_command(),
-      verify_command(),   index_command(), datasets_command(), prepare_command(),    synth_command(),
-      doctor_command(),   demo_command(),  help_command(),     completion_command(), man_command()};
+  static const std::array table{bench_command(),      watch_command(),   diagnose_command(), compare_command(),
+                                capacity_command(),   tune_command(),    train_command(),    lr_find_command(),
+                                batch_find_command(), export_command(),  compress_command(), infer_command(),
+                                models_command(),     inspect_command(), explain_command(),  pack_command(),
+                                verify_command(),     index_command(),   datasets_command(), prepare_command(),
+                                synth_command(),      doctor_command(),  demo_command(),     help_command(),
+                                completion_command(), man_command()};
   return table;
 }
 

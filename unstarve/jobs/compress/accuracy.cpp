@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unstarve/core/statistics.h"
+
 namespace unstarve {
 namespace {
 
@@ -20,11 +22,8 @@ double log_sum(std::span<const float> row) {
 
 ShareInterval share_interval(std::uint64_t part, std::uint64_t all) {
   if (all == 0) return {};
-  const auto n = static_cast<double>(all);
-  const double share = static_cast<double>(part) / n, z2 = kNormal975 * kNormal975;
-  const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
-  const double half = kNormal975 / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
-  return {share, std::max(0.0, middle - half), std::min(1.0, middle + half), all};
+  const ConfidenceInterval interval = wilson_interval(part, all);
+  return {static_cast<double>(part) / static_cast<double>(all), interval.low, interval.high, all};
 }
 
 ShareInterval accuracy_loss(const std::vector<bool>& before, const std::vector<bool>& after) {

@@ -37,8 +37,8 @@ struct ImageRun {
 };
 
 // Runs images through `engine`, which is compiled for `settings` and images of `image_size` px. `use` gets each batch
-// in order, of the last one only the samples up to the requested number. Returns their number; images that cannot be read are left
-// out or an error, by the policy of the data. Throws Error(kCancelled) after a stop.
+// in order, of the last one only the samples up to the requested number. Returns their number; images that cannot be
+// read are left out or an error, by the policy of the data. Throws Error(kCancelled) after a stop.
 std::uint64_t run_images(EngineProcess& engine, int image_size, const EngineSettings& settings,
                          const EvaluationImages& images, const ImageRun& run, const EngineFeed::Use& use,
                          const Progress& progress = {}, const std::stop_token& stop = {});
