@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <zlib.h>
 
 #include "unstarve/core/error.h"
 
@@ -37,6 +39,45 @@ torch::ScalarType readable_type(const StoredTensor& stored, const StateEntry& en
   throw bad_weights(origin, fmt::format("tensor \"{}\" has type {}; expected {}", stored.name, stored.type,
                                         entry.tensor.is_floating_point() ? "a floating type" : "an integer type"));
 }
+
+// Counts the bytes of raw deflate at level 9.
+class DeflateCounter {
+ public:
+  DeflateCounter() {
+    constexpr int kRaw = -15, kMemoryLevel = 8;
+    if (::deflateInit2(&stream_, Z_BEST_COMPRESSION, Z_DEFLATED, kRaw, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK)
+      throw std::bad_alloc();
+  }
+  ~DeflateCounter() { ::deflateEnd(&stream_); }
+  DeflateCounter(const DeflateCounter&) = delete;
+  DeflateCounter& operator=(const DeflateCounter&) = delete;
+
+  void add(std::span<const std::uint8_t> bytes) {
+    constexpr std::size_t kPart = std::size_t{1} << 30;  // zlib counts in 32 bits
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min(kPart, bytes.size())))
+      run(bytes.first(std::min(kPart, bytes.size())), Z_NO_FLUSH);
+  }
+  std::int64_t finish() {
+    run({}, Z_FINISH);
+    return count_;
+  }
+
+ private:
+  void run(std::span<const std::uint8_t> bytes, int flush) {
+    stream_.next_in = const_cast<std::uint8_t*>(bytes.data());  // zlib does not write to it
+    stream_.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      stream_.next_out = buffer_.data();
+      stream_.avail_out = static_cast<uInt>(buffer_.size());
+      ::deflate(&stream_, flush);
+      count_ += static_cast<std::int64_t>(buffer_.size() - stream_.avail_out);
+    } while (stream_.avail_out == 0);
+  }
+
+  z_stream stream_{};
+  std::array<std::uint8_t, 1 << 16> buffer_{};
+  std::int64_t count_ = 0;
+};
 
 }  // namespace
 
@@ -111,7 +152,7 @@ bool StateCopy::load(std::span<const StateEntry> entries) const {
   return true;
 }
 
-void StateCopy::write(const std::filesystem::path& path) const {
+std::vector<TensorToStore> StateCopy::tensors() const {
   std::vector<TensorToStore> tensors;
   for (const StateEntry& entry : entries_) {
     const torch::Tensor& value = entry.tensor;
@@ -122,7 +163,23 @@ void StateCopy::write(const std::filesystem::path& path) const {
                        value.sizes().vec(),
                        {static_cast<const std::uint8_t*>(value.data_ptr()), value.nbytes()}});
   }
-  write_safetensors(path, tensors, metadata_);
+  return tensors;
+}
+
+void StateCopy::write(const std::filesystem::path& path) const { write_safetensors(path, tensors(), metadata_); }
+
+FileSizes StateCopy::file_sizes() const {
+  const std::vector<TensorToStore> stored = tensors();
+  const std::string header = format_safetensors_header(stored, metadata_);
+  DeflateCounter counter;
+  counter.add({reinterpret_cast<const std::uint8_t*>(header.data()), header.size()});
+  FileSizes sizes{static_cast<std::int64_t>(header.size()), 0};
+  for (const TensorToStore& tensor : stored) {
+    counter.add(tensor.bytes);
+    sizes.bytes += static_cast<std::int64_t>(tensor.bytes.size());
+  }
+  sizes.zip_bytes = counter.finish();
+  return sizes;
 }
 
 }  // namespace unstarve

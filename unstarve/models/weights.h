@@ -4,6 +4,7 @@
 // Ownership: the tensors of a StateEntry share memory with the network.
 // Failure:   Error(kInput) with the first tensor that is missing, unknown or of another shape; nothing is changed.
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -44,6 +45,11 @@ struct LoadOptions {
 std::vector<std::string> load_state(std::span<const StateEntry> entries, const StateFile& file,
                                     const LoadOptions& options = {});
 
+struct FileSizes {
+  std::int64_t bytes = 0;
+  std::int64_t zip_bytes = 0;  // compressed as in a zip archive, by deflate at level 9
+};
+
 // A copy of state in host memory, row-major regardless of the memory format.
 class StateCopy {
  public:
@@ -51,10 +57,14 @@ class StateCopy {
   StateCopy(std::span<const StateEntry> entries, std::map<std::string, std::string> metadata);
   // Writes a safetensors file atomically. Any thread.
   void write(const std::filesystem::path& path) const;
+  // Of the file of write(). Compresses it, in memory, which takes seconds for large networks.
+  [[nodiscard]] FileSizes file_sizes() const;
   // Copies the values back. `entries`: the same ones, in the same order; otherwise returns false and changes nothing.
   [[nodiscard]] bool load(std::span<const StateEntry> entries) const;
 
  private:
+  [[nodiscard]] std::vector<TensorToStore> tensors() const;  // borrowed
+
   std::vector<StateEntry> entries_;
   std::map<std::string, std::string> metadata_;
 };
