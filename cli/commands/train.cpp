@@ -172,6 +172,7 @@ Command train_command() {
       "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors\n"
       "  unstarve train cifar10/train --val cifar10/test --recipe cifar-speed --target 0.94 --json\n"
       "  unstarve train photos/ --val val/ --epochs 16 --progressive-size 128 --report report.html\n"
+      "  unstarve train photos/ --val val/ --epochs 16 --prune 0.5 --out half.safetensors\n"
       "  mpirun -n 4 unstarve train photos/ --config tuned.yaml --json\n"
       "  torchrun --nproc-per-node 4 -m unstarve train photos/ --config tuned.yaml --json",
       {data_option(false),

@@ -30,6 +30,7 @@ std::string text_of(const T& value) {
 template <class T>
 const char* placeholder() {
   if constexpr (std::is_enum_v<T>) return "NAME";
+  if constexpr (std::is_same_v<T, std::string>) return "TEXT";
   if constexpr (std::is_same_v<T, bool>) return "BOOL";
   if constexpr (std::is_same_v<T, std::vector<double>>) return "LIST";
   return "N";
@@ -58,6 +59,8 @@ struct FlagReader {
       const auto found = std::find(words.begin(), words.end(), text);
       if (found == words.end()) reject(field, text, fmt::format("{}", fmt::join(words, ", ")));
       value = static_cast<T>(found - words.begin());
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      value = text;
     } else if constexpr (std::is_same_v<T, bool>) {
       if (text != "true" && text != "false") reject(field, text, "true or false");
       value = text == "true";

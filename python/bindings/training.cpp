@@ -20,6 +20,7 @@
 #include "python/bindings/notices.h"
 #include "python/bindings/text.h"
 #include "unstarve/jobs/tensorboard/training_events.h"
+#include "unstarve/jobs/training/prune_report.h"
 #include "unstarve/train/checkpoints.h"
 #include "unstarve/train/history_json.h"
 #include "unstarve/train/loop.h"
@@ -166,7 +167,10 @@ class Training {
     plan.world = ranks_.world;
     const TrainHistory history = run_training(*trainer_, settings_, batches, plan);
     if (events) events->finish(history);
-    return to_json(history).dump();
+    nlohmann::ordered_json result = to_json(history);
+    result["pruning"] = nullptr;
+    if (settings_.prune.any()) result["pruning"] = to_json(trainer_->pruning(), settings_.prune);
+    return result.dump();
   }
 
   void stop() { stop_.request_stop(); }

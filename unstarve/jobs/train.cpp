@@ -202,6 +202,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   result.effect = effect_of(result.phases, settings.train.image_size);
   result.parameters = trainer->parameters();
   result.macs = trainer->macs();
+  if (settings.train.prune.any() && options.ranks.first()) result.pruning = trainer->pruning();
   result.target = options.target;
   result.price_per_hour = options.price_per_hour;
   result.ranks = options.ranks.world;

@@ -80,6 +80,7 @@ struct TrainResult {
   double price_per_hour = 0;
   std::vector<PhaseTimes> phases;           // of progressive training; empty without it
   std::optional<ProgressiveEffect> effect;  // of its schedules
+  std::optional<PruneResult> pruning;       // of rank 0; null without
   std::vector<BadSample> bad;               // skipped or replaced by the error policy
 };
 
@@ -93,7 +94,7 @@ void load_starting_weights(Trainer& trainer, const std::filesystem::path& path);
 [[nodiscard]] std::string to_text(const TrainResult& result);
 // {model, device, batch, parameters, macs, epochs, steps, samples, preparation_seconds, seconds, samples_per_s,
 // data_wait, loss_first, loss_last, accuracy, val_loss (null without validation), cost, target, ranks, resident,
-// progressive, points[], evaluations[], bad[]}
+// progressive, pruning, points[], evaluations[], bad[]}
 // target, null without one: {accuracy, reached, seconds, training_seconds, cost}: time and cost to the target as in
 // DAWNBench, with and without evaluations and checkpoints; null if it was not reached. cost, also of the whole run, is
 // null without a price
@@ -105,6 +106,7 @@ void load_starting_weights(Trainer& trainer, const std::filesystem::path& path);
 // steps, samples, seconds, samples_per_s, data_wait, accuracy}], effect: {full_samples_per_s, full_rate: "measured" or
 // "estimated", seconds, estimated_seconds_without, estimated_saved: {image_size, augmentation, samples}}}; effect is
 // null if no phase was trained (training/phase_times.h)
+// pruning, null without it: training/prune_report.h
 [[nodiscard]] std::string to_json(const TrainResult& result);
 // Curves of loss and accuracy, and the phases of progressive training. `command`: the command line.
 [[nodiscard]] Report report_of(const TrainResult& result, const std::string& command);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/jobs/train.h"
+#include "unstarve/jobs/training/prune_report.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/executor/bad_sample.h"
@@ -259,6 +260,7 @@ std::string to_text(const TrainResult& r) {
                         top5_text(h.evaluations.back()), h.evaluations.back().loss);
   if (r.target > 0) text += target_text(r);
   text += phases_text(r);
+  if (r.pruning) text += to_text(*r.pruning, r.settings.train.prune);
   if (r.price_per_hour > 0)
     text += fmt::format("cost      {:.4f} at {:g} per hour\n", cost_of(r, h.seconds), r.price_per_hour);
   for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", to_string(bad.location), bad.reason);
@@ -294,6 +296,7 @@ std::string to_json(const TrainResult& r) {
   if (r.resident)
     json["resident"] = {{"images", r.resident->images}, {"bytes", r.resident->bytes}, {"seconds", r.resident->seconds}};
   json["progressive"] = r.phases.empty() ? nlohmann::ordered_json() : progressive_json(r);
+  json["pruning"] = r.pruning ? to_json(*r.pruning, r.settings.train.prune) : nlohmann::ordered_json();
   json["points"] = std::move(history["points"]);
   json["evaluations"] = std::move(history["evaluations"]);
   json["bad"] = nlohmann::json::array();

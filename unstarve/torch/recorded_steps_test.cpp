@@ -127,6 +127,15 @@ TEST_CASE("recorded steps give the bits of plain ones") {
     settings.accumulate = 2;
   }
   SECTION("label smoothing") { settings.label_smoothing = 0.1; }
+  SECTION("pruning, with averages") {
+    settings.prune = {.sparsity = 0.8, .sparsity_ramp = {0, 0.4}};
+    settings.average = 0.9;
+    settings.lookahead.every = 3;
+  }
+  SECTION("pruning to a pattern, in float16") {
+    settings.prune = {.pattern = "2:4", .sparsity_ramp = {0, 0.4}};
+    settings.precision = Precision::kFloat16;
+  }
   check_same(settings);
 }
 
@@ -261,6 +270,7 @@ TEST_CASE("on a GPU, recorded steps train like plain ones") {
     settings.lookahead.every = 3;
   }
   SECTION("dropout") { settings.model = "mobilenet_v2"; }
+  SECTION("pruning") { settings.prune = {.sparsity = 0.8, .sparsity_ramp = {0, 0.4}}; }
   settings.graph = GraphUse::kOff;
   const auto plain = make_torch_trainer(settings, nullptr, {});
   settings.graph = GraphUse::kOn;

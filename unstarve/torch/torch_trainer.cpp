@@ -234,6 +234,16 @@ class TorchTrainer final : public Trainer {
     translate_errors("averaging the weights", [&] { state_.use_average(true); });
   }
 
+  PruneResult pruning() override {
+    const Pruner* const pruner = state_.pruner();
+    if (pruner == nullptr) return {};
+    return translate_errors("counting pruned weights", [&]() -> PruneResult {
+      state_.use_average(true);
+      const FileSizes sizes = StateCopy(network_state(network()), {{"format", "pt"}}).file_sizes();
+      return {pruner->layers(), pruner->dense(), sizes.bytes, sizes.zip_bytes};
+    });
+  }
+
   void largest_of_ranks(std::span<double> values) override {
     if (exchange_) translate_errors("agreeing with all ranks", [&] { exchange_->largest(values); });
   }

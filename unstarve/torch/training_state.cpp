@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kStepKey = "unstarve.step";
 constexpr const char* kDataKey = "unstarve.data";
 constexpr const char* kOptimiserKey = "unstarve.optimiser";
+constexpr const char* kPruneKey = "unstarve.prune";
 constexpr const char* kWeightsPrefix = "training.";
 constexpr const char* kAverageUpdates = "average.updates";
 constexpr const char* kScaleName = "loss_scaler.scale";
@@ -50,7 +51,7 @@ std::int64_t step_number(const std::string& text, const std::filesystem::path& p
 }  // namespace
 
 std::vector<std::string> training_state_prefixes() {
-  return {"optimiser.", "loss_scaler.", "lookahead.", "average.", kWeightsPrefix};
+  return {"optimiser.", "loss_scaler.", "lookahead.", "average.", "pruned.", kWeightsPrefix};
 }
 
 TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainSettings& settings, torch::Device device)
@@ -58,10 +59,15 @@ TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainS
       model_(std::move(model)),
       optimiser_name_(settings.optimiser.name),
       optimiser_(make_optimiser(*network_, settings.optimiser)),
+      accumulate_(settings.accumulate),
       prepared_(network_->prepared()) {
   if (settings.lookahead.every > 0) lookahead_.emplace(*network_, settings.lookahead);
   if (settings.average > 0) average_.emplace(*network_, settings.average);
   if (settings.precision == Precision::kFloat16) scaler_.emplace(device);
+  if (!settings.prune.any()) return;
+  pruner_.emplace(*network_, settings.prune);
+  if (lookahead_) pruner_->add_copies(lookahead_->state(), "lookahead.");
+  if (average_) pruner_->add_copies(average_->averages(), "");
 }
 
 void TrainingState::use_average(bool on) {
@@ -73,6 +79,7 @@ void TrainingState::use_average(bool on) {
 void TrainingState::update_averages(double share) {
   if (lookahead_) lookahead_->update(share);
   if (average_) average_->update();
+  if (pruner_) pruner_->choose({steps_ + 1, steps_ + 1 - accumulate_, share});
 }
 
 void TrainingState::weights_replaced() {
@@ -93,6 +100,9 @@ std::vector<StateEntry> TrainingState::entries() {
   if (lookahead_) {
     for (StateEntry& entry : lookahead_->state()) entries.push_back(std::move(entry));
   }
+  if (pruner_) {
+    for (StateEntry& entry : pruner_->state()) entries.push_back(std::move(entry));
+  }
   if (scaler_) {
     entries.push_back({kScaleName, scaler_->scale_tensor()});
     entries.push_back({kGoodStepsName, scaler_->growth_tensor()});
@@ -105,6 +115,7 @@ std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& prog
       {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
   if (!progress.data.empty()) metadata[kDataKey] = progress.data;
   if (!model_.empty()) metadata[kModelKey] = model_;
+  if (pruner_) metadata[kPruneKey] = prune_text();
   return std::make_unique<TorchSnapshot>(entries(), std::move(metadata), steps_);
 }
 
@@ -135,6 +146,7 @@ TrainProgress TrainingState::restore(const std::filesystem::path& path) {
   progress.step = step_number(step->second, path);
   if (const auto data = header.metadata.find(kDataKey); data != header.metadata.end()) progress.data = data->second;
   check_optimiser(header, path.string());
+  check_pruning(header, path.string());
   load(entries(), state);
   restored();
   steps_ = progress.step;
@@ -170,12 +182,14 @@ void TrainingState::restored() {
   optimiser_->restored();
   if (lookahead_) lookahead_->restored();
   if (average_) average_->restored();
+  if (pruner_) pruner_->restored();
   prepared_ = network_->prepared();
 }
 
 void TrainingState::forget() {
   optimiser_->reset();
   if (scaler_) scaler_->reset();
+  if (pruner_) pruner_->reset();
   weights_replaced();
 }
 
@@ -190,6 +204,18 @@ void TrainingState::check_optimiser(const SafetensorsHeader& header, const std::
               fmt::format("loading weights {}: the checkpoint has the state of the optimiser {}; expected {}. "
                           "Continue with --optimiser {}, or load only the weights with --weights",
                           origin, stored->second, expected, stored->second));
+}
+
+std::string TrainingState::prune_text() const { return to_text(pruner_ ? pruner_->settings() : PruneSettings()); }
+
+void TrainingState::check_pruning(const SafetensorsHeader& header, const std::string& origin) const {
+  const auto found = header.metadata.find(kPruneKey);
+  const std::string stored = found != header.metadata.end() ? found->second : to_text(PruneSettings());
+  if (stored == prune_text()) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("loading weights {}: the checkpoint has the pruning {}; expected {}. Continue with the "
+                          "settings of the checkpoint, or load only the weights with --weights",
+                          origin, stored, prune_text()));
 }
 
 }  // namespace unstarve

@@ -1,6 +1,6 @@
 #pragma once
-// Everything that training changes: weights, their averages, the optimiser's tensors, the scale of the loss and the
-// number of steps. It is saved, restored and reset as one.
+// Everything that training changes: weights, their averages, the masks of pruned weights, the optimiser's tensors, the
+// scale of the loss and the number of steps. It is saved, restored and reset as one.
 //
 // The network has either the weights that are trained or their average (use_average()). A checkpoint contains the
 // weights for use under torchvision's names: the averages if there are any, and then the trained weights with the
@@ -23,6 +23,7 @@
 #include "unstarve/torch/lookahead.h"
 #include "unstarve/torch/loss_scaler.h"
 #include "unstarve/torch/optimiser.h"
+#include "unstarve/torch/pruner.h"
 #include "unstarve/torch/weight_average.h"
 #include "unstarve/train/trainer.h"
 
@@ -40,11 +41,12 @@ class TrainingState {
 
   [[nodiscard]] Network& network() const { return *network_; }
   [[nodiscard]] Optimiser& optimiser() const { return *optimiser_; }
+  [[nodiscard]] Pruner* pruner() { return pruner_ ? &*pruner_ : nullptr; }      // null except with pruning
   [[nodiscard]] LossScaler* scaler() { return scaler_ ? &*scaler_ : nullptr; }  // null except with float16
 
   // Lets the network have the averages, or the weights that are trained. Without averages it does nothing.
   void use_average(bool on);
-  // After an update of the weights at `share` of the run: updates lookahead and moving average.
+  // After an update of the weights at `share` of the run: updates lookahead and moving average, then prunes.
   void update_averages(double share);
   // After other changes of the weights: averages begin again with the present ones.
   void weights_replaced();
@@ -72,6 +74,8 @@ class TrainingState {
                                 const LoadOptions& options = {});
   [[nodiscard]] std::string optimiser_word() const;
   void check_optimiser(const SafetensorsHeader& header, const std::string& origin) const;
+  [[nodiscard]] std::string prune_text() const;
+  void check_pruning(const SafetensorsHeader& header, const std::string& origin) const;
 
   NetworkPtr network_;
   std::string model_;
@@ -79,6 +83,8 @@ class TrainingState {
   std::unique_ptr<Optimiser> optimiser_;
   std::optional<Lookahead> lookahead_;
   std::optional<WeightAverage> average_;
+  std::optional<Pruner> pruner_;
+  int accumulate_;         // steps per update
   bool averaged_ = false;  // whether the network has the averages
   std::optional<LossScaler> scaler_;
   bool prepared_;

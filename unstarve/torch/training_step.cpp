@@ -58,7 +58,7 @@ torch::Tensor TrainingStep::run(double learning_rate, bool update, const StepPos
     if (update)
       change_weights([&](const torch::Tensor& found_inf) { state.optimiser().step(learning_rate, found_inf); });
   }
-  // Not recorded: the decays of the averages change, and a few kernels update all tensors.
+  // Not recorded: the decays of the averages change, and a few kernels update all tensors; weights are rarely pruned.
   if (update) state.update_averages(position.share);
   graphs_ ? parts_.timer.mark_end() : parts_.timer.mark(3);
   state.count_step();
@@ -115,6 +115,7 @@ void TrainingStep::change_weights(const Update& update) {
   if (scaler != nullptr) found_inf = scaler->unscale(optimiser.gradients());
   if (settings_.clip_norm > 0) clip_gradients(optimiser.gradients(), settings_.clip_norm);
   update(found_inf);
+  if (const Pruner* const pruner = parts_.state.pruner(); pruner != nullptr) pruner->apply();
   if (scaler != nullptr) scaler->update(found_inf);
   optimiser.clear_gradients();
 }

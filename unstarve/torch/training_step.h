@@ -1,7 +1,7 @@
 #pragma once
 // One training step, in the order in which it runs; recorded as a graph where that is possible (graphs/step_graphs.h).
 //
-//   seed ──▶ [prepare the network] ──▶ forward ──▶ backward, exchange ──▶ [unscale, clip, update, averages]
+//   seed ──▶ [prepare the network] ──▶ forward ──▶ backward, exchange ──▶ [unscale, clip, update, prune, averages]
 //
 // Ownership: borrows its parts. Threads: one at a time. Failure: exceptions of libtorch, and as StepGraphs::run().
 

@@ -9,6 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/models/catalogue.h"
+#include "unstarve/train/pruning.h"
 #include "unstarve/train/settings_fields.h"
 
 namespace unstarve {
@@ -60,6 +61,13 @@ struct Checker {
       faults.push_back(fmt::format("{}: {}", name_of(field), error.what()));
     }
   }
+  void require_pattern(const FieldInfo& field) {
+    try {
+      check_pattern(settings.prune);
+    } catch (const Error& error) {
+      faults.push_back(fmt::format("{}: {}", name_of(field), error.what()));
+    }
+  }
   void require_form(const FieldInfo& field, UpdateForm form) {
     const OptimiserName name = settings.optimiser.name;
     if (form == UpdateForm::kFused && !has_fused_form(name))
@@ -74,6 +82,7 @@ struct Checker {
     }
     if constexpr (std::is_same_v<T, std::string>) {
       if (path == "model") require_model(field, value);
+      if (path == "prune.pattern") require_pattern(field);
     } else if constexpr (std::is_same_v<T, std::vector<double>>) {
       for (const double each : value) require(field, each);
       if (path.ends_with("_ramp")) require_ramp(field, value);

@@ -81,6 +81,17 @@ struct LookaheadSettings {
   friend bool operator==(const LookaheadSettings&, const LookaheadSettings&) = default;
 };
 
+// Magnitude pruning: pruning.h.
+struct PruneSettings {
+  double sparsity = 0;          // share of the weights that are zero at the end; 0: that of the pattern, or no pruning
+  std::string pattern = "any";  // "any" weights of a layer, or "N:M"
+  std::vector<double> sparsity_ramp{0.1, 0.6};  // shares of the run between which the sparsity rises
+  int every = 0;                                // steps between two choices of weights; 0: chosen by the length
+  [[nodiscard]] bool any() const { return sparsity > 0 || has_pattern(); }
+  [[nodiscard]] bool has_pattern() const { return pattern != "any"; }
+  friend bool operator==(const PruneSettings&, const PruneSettings&) = default;
+};
+
 // Early epochs with smaller images, weaker augmentation or fewer samples: progressive.h. The ramps are the shares of a
 // run between which a value rises to its full value.
 struct ProgressiveSettings {
@@ -115,6 +126,7 @@ struct TrainSettings {
   int accumulate = 1;    // batches per update of the weights
   double average = 0;    // decay of the moving average of the weights (EMA) per update; 0: no average
   LookaheadSettings lookahead;
+  PruneSettings prune;
   double whitening_epochs = 0;   // in which the bias of a whitening layer is trained; 0: all
   bool sync_batch_norm = false;  // over the batches of all ranks
   double label_smoothing = 0.0;

@@ -148,6 +148,25 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"lookahead.decay", "--lookahead-decay", kShare,
                   "largest decay of the averages of lookahead; it rises with the cube of the progress"},
         s.lookahead.decay);
+  visit(FieldInfo{"prune.sparsity", "--prune", kShare,
+                  "share of the weights of convolutions and linear layers that become zero; 0: that of the pattern, or "
+                  "none"},
+        s.prune.sparsity);
+  visit(
+      FieldInfo{
+          "prune.pattern",
+          "--prune-pattern",
+          {},
+          "which weights become zero: any, or N:M, which leaves N of each M consecutive input channels, such as 2:4"},
+      s.prune.pattern);
+  visit(FieldInfo{"prune.sparsity_ramp", "--prune-ramp", kRamp,
+                  "shares of the run between which the share of zeros rises"},
+        s.prune.sparsity_ramp);
+  visit(FieldInfo{"prune.every",
+                  "--prune-every",
+                  {0, 1e6},
+                  "steps between two choices of weights to prune; 0: a twentieth of the ramp, at most 100"},
+        s.prune.every);
   visit(FieldInfo{"whitening_epochs", "--whitening-epochs", kNotNegative,
                   "epochs in which the bias of a whitening layer is trained; 0: all"},
         s.whitening_epochs);

@@ -51,6 +51,13 @@ TEST_CASE("settings out of range are rejected by name") {
   CHECK_THAT(error_message([](TrainSettings& s) { s.optimiser.norm_bias_rate = 0; }), Contains("norm_bias_rate"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.lookahead.every = -1; }), Contains("lookahead.every"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.lookahead.decay = 1; }), Contains("lookahead.decay"));
+  for (const double sparsity : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()})
+    CHECK_THAT(error_message([=](TrainSettings& s) { s.prune.sparsity = sparsity; }), Contains("prune.sparsity"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.prune.pattern = "channels"; }),
+             Contains("train.prune.pattern: found \"channels\"; expected any, or N:M"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.prune = {.sparsity = 0.6, .pattern = "2:4"}; }),
+             Contains("train.prune.pattern: found 2:4 with the sparsity 0.6; expected 0.5"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.prune.sparsity_ramp = {0.6, 0.1}; }), Contains("sparsity_ramp"));
 }
 
 TEST_CASE("all faults are reported, one per line, each with its path") {

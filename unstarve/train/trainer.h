@@ -30,6 +30,7 @@
 #include "unstarve/models/catalogue.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/ranks/ranks.h"
+#include "unstarve/train/pruning.h"
 #include "unstarve/train/settings.h"
 
 namespace unstarve {
@@ -212,6 +213,10 @@ class Trainer {
 
   // Gives the network the moving average of the weights, if there is one, until the next step().
   virtual void use_average() {}
+
+  // What is pruned in the weights for use, i.e. in their average if there is one; empty without pruning. Compresses the
+  // weights, which takes seconds for large networks. Does not wait for other ranks.
+  [[nodiscard]] virtual PruneResult pruning() { return {}; }
 
   // Replaces each value by its maximum over all ranks.
   virtual void largest_of_ranks(std::span<double> values) = 0;

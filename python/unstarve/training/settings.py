@@ -50,6 +50,10 @@ class Settings(TypedDict, total=False):
     average: float
     lookahead: int
     lookahead_decay: float
+    prune: float
+    prune_pattern: str
+    prune_ramp: Sequence[float]
+    prune_every: int
     label_smoothing: float
     test_augmentation: TestAugmentation
     precision: Precision

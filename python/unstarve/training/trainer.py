@@ -85,8 +85,8 @@ class Trainer:
         on_report: Called with a dict about ten times per epoch: step, seconds, loss, learning_rate, data_wait (share of
             the time), samples_per_s, and accuracy and val_loss of the last evaluation or None.
         settings: Training settings by name: learning_rate, optimiser, momentum, weight_decay, schedule, warmup,
-            accumulate, clip_norm, average, lookahead, label_smoothing, test_augmentation, precision, ... They are the
-            flags of `unstarve train`; docs/reference/training.md has all of them with their defaults. Other
+            accumulate, clip_norm, average, lookahead, prune, label_smoothing, test_augmentation, precision, ... They
+            are the flags of `unstarve train`; docs/reference/training.md has all of them with their defaults. Other
             defaults here: learning_rate 0.1 for every batch size, precision "float32", label_smoothing 0,
             operator_threads as torch.
 
@@ -203,8 +203,9 @@ class Trainer:
         Returns:
             The history, as `unstarve train --json`: steps, samples, seconds, samples_per_s, data_wait, loss_first,
             loss_last, accuracy, val_loss (None without validation), epochs (None without len(loader)), points (step,
-            seconds, loss, learning_rate, data_wait, samples_per_s) and evaluations (step, seconds, accuracy, loss,
-            accuracy_top5, which is None with up to 5 classes).
+            seconds, loss, learning_rate, data_wait, samples_per_s), evaluations (step, seconds, accuracy, loss,
+            accuracy_top5, which is None with up to 5 classes) and pruning (None without `prune` and
+            `prune_pattern`).
 
         Raises:
             ArgumentError: Another run trains the same parameters, no step is left after `resume`, or `checkpoint_dir`

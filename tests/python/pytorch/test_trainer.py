@@ -55,6 +55,20 @@ def test_an_evaluation_of_more_than_five_classes_has_a_top_5_accuracy():
     assert few["evaluations"][-1]["accuracy_top5"] is None
 
 
+def test_a_module_is_pruned():
+    module = support.CifarNet(support.CLASSES)
+    history = trainer(module, support.batches(), epochs=3, learning_rate=0.01, average=0.9, prune_pattern="1:4").fit()
+    pruning = history["pruning"]
+    assert pruning["sparsity"] == 0.75 and len(pruning["layers"]) == 5
+    for layer in pruning["layers"]:
+        values = dict(module.named_parameters())[layer["name"]].detach()
+        assert int((values == 0).sum()) == layer["zeros"] == values.numel() * 3 // 4
+        assert ((values.movedim(1, -1).reshape(-1, 4) != 0).sum(1) == 1).all()
+    assert trainer(support.Small(), support.batches(), epochs=1).fit()["pruning"] is None
+    with pytest.raises(un.errors.ArgumentError, match="found no layer that can be pruned"):
+        trainer(support.Small(), support.batches(), prune=0.5).fit()
+
+
 @pytest.mark.parametrize("channels_last", [True, False])
 def test_losses_and_weights_are_those_of_a_loop_with_torch_optim(channels_last):
     ours, theirs = support.Small(), support.Small()

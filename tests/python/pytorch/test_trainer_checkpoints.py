@@ -166,6 +166,16 @@ def test_ranks_of_torchrun_have_equal_weights(tmp_path):
     assert len(list((tmp_path / "run").iterdir())) == 2
 
 
+def test_ranks_of_torchrun_prune_the_same_weights(tmp_path):
+    run = run_ranks(tmp_path, "pruned")
+    assert run.returncode == 0, run.stderr
+    one, two = (torch.load(tmp_path / f"rank-{rank}.pt") for rank in range(2))
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    pruned = [tensor for name, tensor in one.items() if tensor.dim() == 4 and name != "features.0.0.weight"]
+    assert [int((tensor == 0).sum()) for tensor in pruned] == [round(0.7 * tensor.numel()) for tensor in pruned]
+    assert len(pruned) == 5
+
+
 @pytest.mark.parametrize(("mode", "message"), [
     ("lengths", "found 10 steps between evaluations on one rank and 11 on another; expected the same on all"),
     ("unused", "Expected to have finished reduction in the prior iteration"),

@@ -3,6 +3,7 @@
     trainer_program.py FOLDER             trains with checkpoints in FOLDER, continuing from the newest; prints a digest
     trainer_program.py FOLDER workers     trains for a minute with the workers of torch's DataLoader; prints each step
     torchrun ... trainer_program.py FOLDER ranks        each rank writes its weights to FOLDER/rank-N.pt
+    torchrun ... trainer_program.py FOLDER pruned       each rank writes its pruned weights to FOLDER/rank-N.pt
     torchrun ... trainer_program.py FOLDER lengths      the ranks have loaders of different length
     torchrun ... trainer_program.py FOLDER unused       the module does not use one of its layers
 """
@@ -48,6 +49,18 @@ def rank(folder):
     torch.distributed.destroy_process_group()
 
 
+def with_pruning(folder):
+    torch.distributed.init_process_group("gloo")
+    number = torch.distributed.get_rank()
+    data = un.open(support.DATA).shuffle(3).shard().normalize(*un.CIFAR10).batch(8, last="pad")
+    torch.manual_seed(number)
+    module = support.CifarNet(support.CLASSES)
+    un.Trainer(module, data, epochs=2, learning_rate=0.005, operator_threads=1, average=0.9, prune=0.7,
+               classes=support.CLASSES).fit()
+    torch.save(dict(module.named_parameters()), folder / f"rank-{number}.pt")
+    torch.distributed.destroy_process_group()
+
+
 class Slow(torch.utils.data.Dataset):
     def __len__(self):
         return 64
@@ -79,7 +92,8 @@ def with_unused_layer(folder):
     support.trainer(Unused()).fit()
 
 
-MODES = {"ranks": rank, "workers": with_workers, "lengths": with_lengths, "unused": with_unused_layer}
+MODES = {"ranks": rank, "pruned": with_pruning, "workers": with_workers, "lengths": with_lengths,
+         "unused": with_unused_layer}
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:

@@ -190,6 +190,18 @@ def test_the_gradients_of_two_ranks_are_those_of_the_joined_batch(tmp_path, laun
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_pruned_ranks_resume_bit_equal(tmp_path, launcher):
+    """The ranks choose weights apart: different ones would lead to other gradients than those of the whole run."""
+    run = [DATA, *NETWORK, "--batch", 24, "--epochs", 4, "--prune-pattern", "2:4", "--average", "0.9"]
+    whole = trained(launcher, 2, *run, "--checkpoint-dir", tmp_path, "--keep-checkpoints", 9)
+    assert whole["pruning"]["sparsity"] == 0.5
+    steps = sorted(tmp_path.glob("step-*.safetensors"))
+    trained(launcher, 2, *run, "--resume", steps[1], "--out", tmp_path / "resumed")
+    found, expected = tensors(tmp_path / "resumed"), tensors(steps[-1])
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
 def test_only_steps_with_an_update_exchange_gradients(tmp_path, launcher):
     trace = tmp_path / "trace.json"
     result = trained(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 6, "--accumulate", 2, "--trace", trace)

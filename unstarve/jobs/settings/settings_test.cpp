@@ -19,7 +19,8 @@ namespace {
 struct Other {
   void operator()(const FieldInfo&, bool& value) const { value = !value; }
   void operator()(const FieldInfo& field, std::string& value) const {
-    value = field.path == std::string("device") ? "cuda:1" : "cifar_net";
+    const std::string_view path = field.path;
+    value = path == "device" ? "cuda:1" : path == "prune.pattern" ? "2:4" : "cifar_net";
   }
   void operator()(const FieldInfo&, int& value) const { value += 9; }
   void operator()(const FieldInfo&, std::uint64_t& value) const { value += 77; }
@@ -42,6 +43,7 @@ TEST_CASE("settings are unchanged after writing and reading") {
   visit_train_fields(settings.train, Other());
   visit_host_fields(settings.host, Other());
   settings.train.optimiser.name = OptimiserName::kAdamw;  // fused, unlike the last two
+  settings.train.prune.sparsity = 0.5;                    // that of the pattern
   CHECK(settings_from_yaml(to_yaml(settings, "two\nlines of comment: with # marks"), "s") == settings);
 }
 

@@ -1,0 +1,67 @@
+#include "unstarve/jobs/training/prune_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "unstarve/observe/format.h"
+
+namespace unstarve {
+namespace {
+
+double share(std::int64_t zeros, std::int64_t weights) {
+  return static_cast<double>(zeros) / static_cast<double>(std::max<std::int64_t>(weights, 1));
+}
+
+// The dense layers, by reason: "conv1.weight (first convolution)".
+std::string dense_text(const PruneResult& result) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> names;
+  for (const DenseLayer& layer : result.dense) {
+    if (names.size() == kMost) break;
+    names.push_back(fmt::format("{} ({})", layer.name, layer.reason));
+  }
+  std::string text = fmt::format("{}", fmt::join(names, ", "));
+  if (result.dense.size() > kMost) text += fmt::format(" and {} more, listed by --json", result.dense.size() - kMost);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const PruneResult& r, const PruneSettings& settings) {
+  std::string text =
+      fmt::format("pruned    {:.2f} % of {} weights of {} layers{}{}\n", 100 * share(r.zeros(), r.weights()),
+                  r.weights(), r.layers.size(), settings.has_pattern() ? ", pattern " + settings.pattern : "",
+                  r.dense.empty() ? "" : "; dense: " + dense_text(r));
+  text += fmt::format("size      float32 {}, zip {}\n", format_bytes(static_cast<std::uint64_t>(r.file_bytes)),
+                      format_bytes(static_cast<std::uint64_t>(r.zip_bytes)));
+  text += settings.has_pattern()
+              ? "          zeros make the compressed file smaller; only engines for this pattern compute faster with "
+                "them\n"
+              : "          zeros make the compressed file smaller; common engines do not compute faster with them\n";
+  return text;
+}
+
+nlohmann::ordered_json to_json(const PruneResult& r, const PruneSettings& settings) {
+  nlohmann::ordered_json json{{"sparsity", share(r.zeros(), r.weights())},
+                              {"target", final_sparsity(settings)},
+                              {"pattern", nullptr},
+                              {"weights", r.weights()},
+                              {"zeros", r.zeros()},
+                              {"sizes", {{"float32_bytes", r.file_bytes}, {"zip_bytes", r.zip_bytes}}},
+                              {"layers", nlohmann::json::array()},
+                              {"dense", nlohmann::json::array()}};
+  if (settings.has_pattern()) json["pattern"] = settings.pattern;
+  for (const PrunedLayer& layer : r.layers)
+    json["layers"].push_back({{"name", layer.name},
+                              {"weights", layer.weights},
+                              {"zeros", layer.zeros},
+                              {"sparsity", share(layer.zeros, layer.weights)}});
+  for (const DenseLayer& layer : r.dense) json["dense"].push_back({{"name", layer.name}, {"reason", layer.reason}});
+  return json;
+}
+
+}  // namespace unstarve
