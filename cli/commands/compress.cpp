@@ -23,6 +23,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
   options.program = program_path();
   options.images = static_cast<std::uint64_t>(arguments.integer("--images", 500, 1, 1 << 24));
   options.val_images = static_cast<std::uint64_t>(arguments.integer("--val-images", 0, 1, 1 << 30));
+  options.pairs = static_cast<int>(arguments.integer("--pairs", options.pairs, 6, 1000));
   const CompressResult result = with_progress_and_signals(
       [&](const Progress& progress, const std::stop_token& stop) { return run_compress(options, progress, stop); });
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
@@ -59,6 +60,7 @@ Command compress_command() {
        {"--image-size", "PX", "that of the network or file, else 224", "side length of the images, in pixels"},
        {"--images", "N", "500", "number of images to calibrate with"},
        {"--val-images", "N", "all", "number of images to check the accuracy with"},
+       {"--pairs", "N", "30", "pairs of interleaved runs for a step, at most"},
        {"--engine", "NAME", "auto", "engine: openvino, onnxruntime, or the faster one (auto)", false,
         Completes::kNothing, "auto openvino onnxruntime"},
        report_option(),

@@ -31,7 +31,8 @@ def unlabelled(photographs, tmp_path_factory):
 
 
 def run(*arguments):
-    return subprocess.run([PROGRAM, "compress", *map(str, arguments)], capture_output=True, text=True, check=False)
+    return subprocess.run([PROGRAM, "compress", "--pairs", "6", *map(str, arguments)], capture_output=True, text=True,
+                          check=False)
 
 
 @pytest.fixture(scope="session")

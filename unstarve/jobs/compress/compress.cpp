@@ -122,6 +122,19 @@ CompressedFigures figures_of(Trial& trial, const EngineRate& rate, const Compres
   return figures;
 }
 
+// The sums of a processor without VNNI overflow; this one has other instructions, which are switched off.
+std::optional<Portability> portability_of(StepLedger& ledger, const Int8Steps& int8) {
+  Trial& best = ledger.best();
+  if (!int8.seven_bits || best.engine() != "openvino" || sums_may_overflow()) return std::nullopt;
+  const auto loss_of = [&](const infer::Graph& graph) {
+    Trial capped(graph, best.engine(), best.settings(), ledger.options().program, "AVX2");
+    return accuracy_loss(ledger.accuracy().original_right(), ledger.accuracy().right(capped));
+  };
+  Portability result{loss_of(best.graph()), std::nullopt};
+  if (result.loss.share > ledger.options().max_accuracy_loss) result.seven_bits = loss_of(*int8.seven_bits);
+  return result;
+}
+
 // Of the best model, as `infer` and other programs need them.
 std::string settings_text(Trial& trial, const EngineRate& throughput, const CompressOptions& options) {
   const StoreFormat format = evaluation_pipeline(options.data, trial.image_size(), 1).output;
@@ -155,14 +168,17 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   const std::vector<EngineCommand> engines = engines_named(options.engine, options.program);
   const EngineSettings settings{1, read_topology().usable(), 1};
   const std::string engine = first_engine(options.engine, options.program, GraphFile(original).path())->name();
-  StepLedger ledger(original, {engine, options.program, settings, options.max_accuracy_loss}, images, progress, stop);
+  StepLedger ledger(original,
+                    {engine, options.program, settings, options.max_accuracy_loss, {.most_pairs = options.pairs}},
+                    images, progress, stop);
 
   const infer::PassedGraph folded = infer::run_passes(original);
   report("fold");
   propose_fold(ledger, folded, original.nodes.size());
   CompressResult result;
   const CalibrationOptions calibration{.images = images.calibrate, .engine = engine, .program = options.program};
-  result.layers = propose_int8(ledger, folded.graph, images.calibration, calibration, progress, stop);
+  const Int8Steps int8 = propose_int8(ledger, folded.graph, images.calibration, calibration, progress, stop);
+  result.layers = int8.layers;
   report("bfloat16");
   propose_bfloat16(ledger);
   report("engines");
@@ -170,10 +186,13 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   report("threads");
   propose_threads(ledger);
 
+  report("other processors");
+  result.portability = portability_of(ledger, int8);
   report("the result");
   Trial before(original, engine, settings, options.program);
   Trial& best = ledger.best();
-  const EngineComparison comparison = compare_engines(before.running(), best.running(), {.least_pairs = 10}, stop);
+  const EngineComparison comparison = compare_engines(
+      before.running(), best.running(), {.least_pairs = 10, .most_pairs = std::max(10, options.pairs)}, stop);
   result.model = options.model.string();
   result.data = name_of_sources(options.data.spec);
   result.val = options.val ? name_of_sources(options.val->spec) : result.data;

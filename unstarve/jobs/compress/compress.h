@@ -33,6 +33,7 @@ struct CompressOptions {
   std::string program{};                // path of this program
   std::uint64_t images = 500;           // to calibrate with
   std::uint64_t val_images = 0;         // 0: all
+  int pairs = 30;                       // of interleaved runs for a step, at most; at least 6
 };
 
 // One of the two models that the result compares.
@@ -46,6 +47,12 @@ struct CompressedFigures {
   ModelSize size{};
 };
 
+// A result in int8 on x86 processors without VNNI, measured with fewer instructions on this one.
+struct Portability {
+  ShareInterval loss{};                     // against the original
+  std::optional<ShareInterval> seven_bits;  // the loss with weights of 7 bits, if the result loses too much
+};
+
 struct CompressResult {
   std::string model{}, data{}, val{};
   bool labelled = false;  // otherwise accuracy is the agreement with the original model
@@ -56,6 +63,7 @@ struct CompressResult {
   CompressedFigures before{}, after{};
   RatioInterval speed{};  // of the result, relative to the original
   ShareInterval loss{};
+  std::optional<Portability> portability{};  // if OpenVINO computes int8 here by other instructions
   std::filesystem::path out{};
 };
 

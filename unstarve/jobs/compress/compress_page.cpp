@@ -7,15 +7,11 @@
 
 #include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/compress/compress.h"
+#include "unstarve/jobs/compress/step_text.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
-
-std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
-std::string title_of(const CompressStep& step) {
-  return step.change.empty() ? step.name : step.name + ": " + step.change;
-}
 
 BarChart latencies(const CompressResult& r) {
   BarChart chart;

@@ -7,17 +7,12 @@
 
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/compress/compress.h"
+#include "unstarve/jobs/compress/step_text.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
-
-std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
-
-std::string title_of(const CompressStep& step) {
-  return step.change.empty() ? step.name : step.name + ": " + step.change;
-}
 
 std::string step_line(const CompressStep& step, std::size_t width) {
   const std::string speed =
@@ -130,6 +125,14 @@ std::string to_text(const CompressResult& r) {
   if (r.loss.high > r.max_accuracy_loss)
     text += fmt::format("             {} images cannot exclude a loss above {}: pass more with --val\n", r.loss.count,
                         percent(r.max_accuracy_loss));
+  if (r.portability) {
+    text += fmt::format("without VNNI {} [{}, {}] of accuracy are lost, measured with AVX2 only\n",
+                        percent(r.portability->loss.share), percent(r.portability->loss.low),
+                        percent(r.portability->loss.high));
+    if (r.portability->seven_bits)
+      text += fmt::format("             weights of 7 bits lose {} there: export --int8 {} --weight-bits 7\n",
+                          percent(r.portability->seven_bits->share), printable(r.data));
+  }
   text += fmt::format("written      {}/model.onnx, settings.json, ledger.json\n", printable(r.out.string()));
   return text;
 }
@@ -149,6 +152,9 @@ std::string to_json(const CompressResult& r) {
                   {"after", json_of(r.after)},
                   {"speed", json_of(r.speed)},
                   {"loss", json_of(r.loss)},
+                  {"portability", r.portability ? Json{{"loss", json_of(r.portability->loss)},
+                                                       {"seven_bits_loss", json_of(r.portability->seven_bits)}}
+                                                : Json()},
                   {"out", r.out.string()}};
   return dump(json, 2);
 }

@@ -25,36 +25,35 @@ std::string description(const infer::QuantiseOptions& how, std::size_t all) {
                      how.weight_bits == 8 ? "" : fmt::format(", weights of {} bits", how.weight_bits));
 }
 
-// Products of uint8 and int8 are summed in 16 bits, which overflow, on x86 processors without VNNI.
-bool sums_may_overflow() {
-  const std::vector<std::string> sets = read_machine_facts().instruction_sets;
-  const auto has = [&](std::string_view name) { return std::ranges::find(sets, name) != sets.end(); };
-  return has("avx2") && !has("avx512_vnni") && !has("avx_vnni");
-}
-
-class Int8Steps {
+class Int8Proposals {
  public:
-  Int8Steps(StepLedger& ledger, const infer::Graph& graph, const infer::Calibration& calibration,
-            const Progress& progress, const std::stop_token& stop)
+  Int8Proposals(StepLedger& ledger, const infer::Graph& graph, const infer::Calibration& calibration,
+                const Progress& progress, const std::stop_token& stop)
       : ledger_(ledger), graph_(graph), calibration_(calibration), progress_(progress), stop_(stop) {}
 
-  void run(const std::vector<std::size_t>& layers) {
+  Int8Steps run(const std::vector<std::size_t>& layers) {
     layers_ = layers;
     const infer::QuantiseOptions how = closest();
     const CompressStep& step = propose("int8", how);
     const bool is_inaccurate = step.loss && step.loss->share > ledger_.options().max_accuracy_loss;
-    if (step.state == StepState::kKept || !is_inaccurate || layers.size() < 2) return;
-    fewer_layers(how);
+    if (is_inaccurate && layers.size() > 1) fewer_layers(how);
+    Int8Steps result{layers.size()};
+    if (!kept_ || kept_->weight_bits != 8) return result;
+    kept_->weight_bits = 7;
+    result.seven_bits = infer::quantise(graph_, calibration_, *kept_);
+    return result;
   }
 
  private:
   const CompressStep& propose(const char* name, const infer::QuantiseOptions& how) {
     report(name);
-    return ledger_.propose(name, description(how, layers_.size()), [&] {
+    const CompressStep& step = ledger_.propose(name, description(how, layers_.size()), [&] {
       Proposal proposal = ledger_.with_graph(infer::quantise(graph_, calibration_, how));
       proposal.int8 = true;
       return proposal;
     });
+    if (step.state == StepState::kKept) kept_ = how;
+    return step;
   }
 
   // All layers, by the method and bits with the least divergence.
@@ -156,20 +155,26 @@ class Int8Steps {
   const std::stop_token& stop_;
   std::vector<std::size_t> layers_;
   std::vector<float> expected_;  // outputs of the best model before
+  std::optional<infer::QuantiseOptions> kept_;
 };
 
 }  // namespace
 
-std::size_t propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
-                         const CalibrationOptions& options, const Progress& progress, const std::stop_token& stop) {
+bool sums_may_overflow() {
+  const std::vector<std::string> sets = read_machine_facts().instruction_sets;
+  const auto has = [&](std::string_view name) { return std::ranges::find(sets, name) != sets.end(); };
+  return has("avx2") && !has("avx512_vnni") && !has("avx_vnni");
+}
+
+Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
+                       const CalibrationOptions& options, const Progress& progress, const std::stop_token& stop) {
   const std::vector<std::size_t> layers = infer::quantisable_layers(graph);
   if (layers.empty()) {
     ledger.skip("int8", "the model has no Conv, Gemm or MatMul with constant float32 weights");
-    return 0;
+    return {};
   }
   const infer::Calibration calibration = calibrate(graph, layers, images, options, progress, stop);
-  Int8Steps(ledger, graph, calibration, progress, stop).run(layers);
-  return layers.size();
+  return Int8Proposals(ledger, graph, calibration, progress, stop).run(layers);
 }
 
 }  // namespace unstarve

@@ -3,16 +3,26 @@
 //
 // Threads: one. Failure: as StepLedger, and calibrate().
 
+#include <optional>
+
 #include "unstarve/jobs/compress/step_ledger.h"
 #include "unstarve/jobs/inference/calibrate.h"
 
 namespace unstarve {
 
+struct Int8Steps {
+  std::size_t layers = 0;  // that int8 can compute
+  // Of a kept step with weights of 8 bits, the same with 7: for processors without VNNI.
+  std::optional<infer::Graph> seven_bits{};
+};
+
+// Whether sums of products of uint8 and int8 may overflow on this processor: those of 16 bits, on x86 without VNNI.
+[[nodiscard]] bool sums_may_overflow();
+
 // Proposes int8 for all layers of `graph`, with the method and the bits whose outputs for calibration images are
 // closest to those of the original. If that loses too much accuracy, proposes fewer layers (layer_choice.h): the time
 // of each layer is taken from profiles of the engine, and its error by quantising it alone.
-// Returns the number of layers that int8 can compute.
-std::size_t propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
-                         const CalibrationOptions& options, const Progress& progress, const std::stop_token& stop);
+Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
+                       const CalibrationOptions& options, const Progress& progress, const std::stop_token& stop);
 
 }  // namespace unstarve

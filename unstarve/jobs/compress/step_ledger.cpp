@@ -91,7 +91,7 @@ void StepLedger::check(CompressStep& step, Proposal proposal) {
                               100 * options_.max_accuracy_loss);
     return;
   }
-  const EngineComparison comparison = compare_engines(best_->running(), trial.running(), {}, stop_);
+  const EngineComparison comparison = compare_engines(best_->running(), trial.running(), options_.effort, stop_);
   step.speed = comparison.speed;
   step.p50_ms = comparison.after.p50_ms;
   const bool smaller = step.size.bytes < best_size_.bytes;

@@ -66,6 +66,7 @@ struct LedgerOptions {
   std::string program;
   EngineSettings settings{};
   double max_accuracy_loss = 0;
+  ComparisonEffort effort{};
 };
 
 class StepLedger {

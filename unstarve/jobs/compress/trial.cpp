@@ -9,10 +9,22 @@
 
 namespace unstarve {
 
-Trial::Trial(infer::Graph graph, std::string engine, const EngineSettings& settings, const std::string& program)
+namespace {
+
+EngineCommand command_of(const std::string& engine, const std::string& program, const std::string& instructions) {
+  EngineCommand command = engines_named(engine, program).front();
+  if (!instructions.empty())  // read by oneDNN, which is in OpenVINO
+    command.command.insert(command.command.begin(), {"/usr/bin/env", "ONEDNN_MAX_CPU_ISA=" + instructions});
+  return command;
+}
+
+}  // namespace
+
+Trial::Trial(infer::Graph graph, const std::string& engine, const EngineSettings& settings, const std::string& program,
+             const std::string& instructions)
     : graph_(std::move(graph)),
       file_(std::make_unique<GraphFile>(graph_)),
-      process_(std::make_unique<EngineProcess>(engines_named(engine, program).front(), file_->path())),
+      process_(std::make_unique<EngineProcess>(command_of(engine, program, instructions), file_->path())),
       settings_(settings),
       shape_(sample_shape("compress " + graph_.name, process_->model(), 0)) {
   settings_.batch = std::max(1, fixed_batch(process_->model()));

@@ -17,7 +17,9 @@ namespace unstarve {
 class Trial {
  public:
   // Compiles for latency: one request at a time. `engine`: its name; `program`: path of this program.
-  Trial(infer::Graph graph, std::string engine, const EngineSettings& settings, const std::string& program);
+  // `instructions`: the newest ones that OpenVINO may use, such as "AVX2"; "": all of this processor.
+  Trial(infer::Graph graph, const std::string& engine, const EngineSettings& settings, const std::string& program,
+        const std::string& instructions = "");
 
   [[nodiscard]] const infer::Graph& graph() const { return graph_; }
   [[nodiscard]] const std::string& engine() const { return process_->name(); }
