@@ -20,7 +20,7 @@ std::size_t values_in(const BatchField& field) {
 
 TEST_CASE("the fields of a batch are those that the loader delivers") {
   constexpr std::size_t kClasses = 20;
-  const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{}, kClasses);
+  const auto dataset = std::make_shared<JpegSet>(20, std::set<std::uint64_t>{}, kClasses);
   PipelineSpec spec = small_spec(7);
   for (const StoreFormat& output :
        {StoreFormat{ElementType::kFloat32, Layout::kNchw, kImagenetNormalisation},
