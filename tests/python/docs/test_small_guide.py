@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
     unstarve("synth", "val", "--classes", "3", "--images", "24", "--size", "32")
     (folder / "checkpoints").mkdir()
     unstarve("train", "photos", "--model", "cifar_net", "--epochs", "2", "--batch", "16", "--out",
-             "checkpoints/last.safetensors")
+             "checkpoints/step-1.safetensors")
     return folder
 
 
