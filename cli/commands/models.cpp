@@ -1,12 +1,10 @@
 #include "unstarve/jobs/models.h"
 
-#include <filesystem>
+#include <utility>
 
-#include "../stop_on_signal.h"
-#include "../terminal.h"
+#include "inference.h"
 #include "shared.h"
 #include "unstarve/core/error.h"
-#include "unstarve/jobs/settings/settings_file.h"
 
 namespace unstarve::cli {
 namespace {
@@ -21,7 +19,7 @@ ModelsOptions options_from(const Arguments& arguments) {
   options.classes = static_cast<int>(arguments.integer("--classes", 0, 2, 1 << 20));
   options.seconds = arguments.number("--seconds", 0, 0.1, 36000);
   options.engine = arguments.text("--engine", options.engine);
-  options.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  options.program = program_path();
   if (!arguments.has("--val")) {
     if (arguments.has("--val-split"))
       throw Error(ErrorKind::kArgument, "--val-split: found no validation data; expected --val too");
@@ -29,28 +27,17 @@ ModelsOptions options_from(const Arguments& arguments) {
   }
   if (arguments.rest().empty())
     throw Error(ErrorKind::kArgument, "--val: found no weights, and random ones have no accuracy; expected --weights");
-  options.validation = spec_of(arguments, "--val", "--val-split");
-  const SpecKind kind = detect_spec(arguments.text("--val")).kind;
-  options.validation_is_spec = kind != SpecKind::kNone;
-  if (kind == SpecKind::kSettings) options.validation.operations.clear();  // those of the training
+  EvaluationData validation = evaluation_data_from(arguments, "--val", "--val-split");
+  options.validation = std::move(validation.spec);
+  options.validation_is_spec = validation.is_spec;
   return options;
 }
 
 int run(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--report"});
   const ModelsOptions options = options_from(arguments);
-  ModelsResult result;
-  {
-    ProgressBar bar;
-    StopOnSignal signals;
-    try {
-      result = run_models(options, bar.callback(), signals.token());
-    } catch (const Error& failure) {
-      if (failure.kind() == ErrorKind::kCancelled && signals.received() != 0)
-        throw Interrupted(failure, signals.received());
-      throw;
-    }
-  }
+  const ModelsResult result = with_progress_and_signals(
+      [&](const Progress& progress, std::stop_token stop) { return run_models(options, progress, std::move(stop)); });
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;

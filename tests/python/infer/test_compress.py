@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from export_support import checked
+from export_support import checked, require_openvino
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -15,6 +15,11 @@ from onnx_models import resnet  # noqa: E402
 
 SIZE = 64
 PROGRAM = os.environ["UNSTARVE"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def openvino():
+    require_openvino()
 
 
 @pytest.fixture(scope="session")

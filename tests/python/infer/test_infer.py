@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from export_support import require_openvino
 from onnx_models import resnet
 
 import unstarve as un
@@ -26,10 +27,7 @@ SIZE = 64
 @pytest.fixture(scope="session", autouse=True)
 def openvino():
     """Skips the tests in a build without OpenVINO."""
-    done = subprocess.run([PROGRAM, "serve-engine", "openvino"], input='{"load": "none.onnx"}\n', capture_output=True,
-                          text=True, check=False)
-    if "this build has no OpenVINO" in done.stdout:
-        pytest.skip("this build has no OpenVINO")
+    require_openvino()
 
 
 @pytest.fixture(scope="session")

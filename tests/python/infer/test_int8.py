@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from export_support import checked, exported, kinds, run_export
+from export_support import checked, exported, kinds, require_openvino, run_export
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -17,6 +17,11 @@ from onnx import numpy_helper  # noqa: E402
 from onnx_models import resnet  # noqa: E402
 
 SIZE = 64
+
+
+@pytest.fixture(scope="session", autouse=True)
+def openvino():
+    require_openvino()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from export_support import run_export
+from export_support import require_openvino, run_export
 from train_support import trained
 
 PROGRAM = os.environ["UNSTARVE"]
@@ -17,11 +17,8 @@ QUICK = ["--seconds", "0.5"]
 
 @pytest.fixture(scope="session", autouse=True)
 def engines():
-    """Skips the tests in a build without OpenVINO or libtorch."""
-    done = subprocess.run([PROGRAM, "serve-engine", "openvino"], input='{"load": "none.onnx"}\n', capture_output=True,
-                          text=True, check=False)
-    if "this build has no OpenVINO" in done.stdout:
-        pytest.skip("this build has no OpenVINO")
+    """Skips the tests in a build without OpenVINO."""
+    require_openvino()
 
 
 def run(*arguments, **environment):

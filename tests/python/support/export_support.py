@@ -17,6 +17,14 @@ def run_export(model, out, *options):
     return process
 
 
+def require_openvino():
+    """Skips in a build without OpenVINO."""
+    done = subprocess.run([os.environ["UNSTARVE"], "serve-engine", "openvino"], input='{"load": "none.onnx"}\n',
+                          capture_output=True, text=True, check=False)
+    if "this build has no OpenVINO" in done.stdout:
+        pytest.skip("this build has no OpenVINO")
+
+
 def exported(model, out, *options):
     """The JSON of an export that succeeds."""
     process = run_export(model, out, *options, "--json")

@@ -50,4 +50,13 @@ double mean_divergence(std::span<const float> expected, std::span<const float> o
   return sum / static_cast<double>(expected.size() / classes);
 }
 
+double largest_difference(std::span<const float> expected, std::span<const float> outputs) {
+  float largest = 0, difference = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    difference = std::max(difference, std::abs(expected[i] - outputs[i]));
+  }
+  return difference == 0 ? 0 : static_cast<double>(difference) / static_cast<double>(largest);
+}
+
 }  // namespace unstarve

@@ -25,4 +25,7 @@ struct ShareInterval {
 [[nodiscard]] double mean_divergence(std::span<const float> expected, std::span<const float> outputs,
                                      std::size_t classes);
 
+// The largest difference between outputs, as a share of the largest magnitude of `expected`. Equal lengths, not empty.
+[[nodiscard]] double largest_difference(std::span<const float> expected, std::span<const float> outputs);
+
 }  // namespace unstarve

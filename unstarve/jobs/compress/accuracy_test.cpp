@@ -67,6 +67,12 @@ TEST_CASE("the divergence of softmax is that of the formula, and 0 for outputs t
   CHECK(mean_divergence(std::vector<float>{1e30F, -1e30F}, std::vector<float>{1e30F, -1e30F}, 2) == Approx(0));
 }
 
+TEST_CASE("the largest difference is a share of the largest magnitude") {
+  CHECK(largest_difference(std::vector<float>{1, -8, 2}, std::vector<float>{1, -6, 2.5F}) == 0.25);
+  CHECK(largest_difference(std::vector<float>{0, 0}, std::vector<float>{0, 0}) == 0);
+  CHECK(std::isinf(largest_difference(std::vector<float>{0, 0}, std::vector<float>{0, 1})));
+}
+
 TEST_CASE("layers that save nothing return first, then those with most divergence per saved time") {
   CHECK(order_of_return({{0, 2, 0.1}, {1, 1, 0.5}, {2, -0.1, 0}, {3, 4, 0.1}, {4, 0.1, 0.2}}) ==
         std::vector<std::size_t>{2, 4, 1, 0, 3});

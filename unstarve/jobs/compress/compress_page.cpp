@@ -80,8 +80,7 @@ Report report_of(const CompressResult& r, const std::string& command) {
   CurveSection section;
   section.title = r.model;
   section.verdict = fmt::format(
-      "{:.2f} times as fast as the original [{:.2f}, {:.2f}], {} instead of {}, and {} less "
-      "accurate [{}, {}].",
+      "{:.2f} times as fast as the original [{:.2f}, {:.2f}], {} instead of {}, the accuracy falls by {} [{}, {}].",
       r.speed.ratio, r.speed.low, r.speed.high, format_bytes(r.after.size.bytes), format_bytes(r.before.size.bytes),
       percent(r.loss.share), percent(r.loss.low), percent(r.loss.high));
   section.tiles = {{fmt::format("{:.2f}", r.speed.ratio), "times the speed of the original, batch of 1"},
@@ -92,8 +91,7 @@ Report report_of(const CompressResult& r, const std::string& command) {
   section.bars = {latencies(r), sizes(r)};
   section.tables = {ledger_table(r), figures_table(r)};
   section.notes.push_back(
-      fmt::format("{} images calibrate; {} others check the accuracy, of which at most {} may be "
-                  "lost.",
+      fmt::format("{} images calibrate; {} others check the accuracy, which may fall by at most {}.",
                   r.calibration_images, r.before.accuracy.count, percent(r.max_accuracy_loss)));
   report.curves.push_back(std::move(section));
   return report;

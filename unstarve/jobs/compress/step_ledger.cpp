@@ -15,6 +15,9 @@
 namespace unstarve {
 namespace {
 
+// Larger than what another order of additions changes, and the roundings to other steps of int8 that follow from it.
+constexpr double kRepeatable = 0.05;
+
 ShareInterval share_of(const std::vector<bool>& right) {
   return share_interval(static_cast<std::uint64_t>(std::ranges::count(right, true)), right.size());
 }
@@ -78,6 +81,15 @@ const CompressStep& StepLedger::propose(std::string name, std::string change, co
   return steps_.emplace_back(std::move(step));
 }
 
+void StepLedger::require_repeatable(Trial& trial) {
+  Trial again(trial.graph(), trial.engine(), trial.settings(), options_.program);
+  const double difference = largest_difference(accuracy_->outputs(trial), accuracy_->outputs(again));
+  if (difference > kRepeatable)
+    throw Error(ErrorKind::kInput,
+                fmt::format("engine {}: outputs of two processes differ by {:.0f} % of the largest; expected the same",
+                            trial.engine(), 100 * difference));
+}
+
 void StepLedger::check(CompressStep& step, Proposal proposal) {
   if (stop_.stop_requested()) throw Error(ErrorKind::kCancelled, "compress: stopped");
   Trial trial(std::move(proposal.graph), proposal.engine, proposal.settings, options_.program);
@@ -91,6 +103,7 @@ void StepLedger::check(CompressStep& step, Proposal proposal) {
                               100 * options_.max_accuracy_loss);
     return;
   }
+  if (!proposal.same_results) require_repeatable(trial);
   const EngineComparison comparison = compare_engines(best_->running(), trial.running(), options_.effort, stop_);
   step.speed = comparison.speed;
   step.p50_ms = comparison.after.p50_ms;

@@ -6,6 +6,9 @@
 //                     ▼                    ▼
 //             too large a loss       neither faster nor smaller
 //
+// A model whose outputs differ between two processes of the engine is an error: OpenVINO 2026.4 has such models, with
+// layers in int8 and in float32.
+//
 // A step is kept if it is faster (the interval of the ratio is above 1), or smaller and not slower.
 //
 // Threads: one. Failure: the constructor throws if the original model cannot run; an error of a later step reverts it
@@ -90,6 +93,7 @@ class StepLedger {
 
  private:
   void check(CompressStep& step, Proposal proposal);
+  void require_repeatable(Trial& trial);
 
   LedgerOptions options_;
   const std::stop_token& stop_;
