@@ -44,6 +44,11 @@ int run(const Arguments& arguments, const std::string&) {
   options.import.classes = arguments.integer("--classes", 0, 1, 1 << 20);
   options.passes = arguments.text("--passes");
   options.int8 = int8_from(arguments);
+  options.int8_weights = arguments.has("--int8-weights");
+  if (options.int8 && options.int8_weights)
+    throw Error(ErrorKind::kArgument,
+                "--int8-weights: found --int8, which stores all weights as int8; expected one of "
+                "both");
   const ExportResult result = with_progress_and_signals(
       [&](const Progress& progress, std::stop_token stop) { return run_export(options, progress, std::move(stop)); });
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
@@ -81,6 +86,7 @@ Command export_command() {
        {"--int8-method", "NAME", "mse", "limits of activations: min-max, percentile, entropy or mse", false,
         Completes::kNothing, "min-max percentile entropy mse"},
        {"--weight-bits", "N", "8", "8, or 7 for processors without VNNI, whose sums may overflow with 8"},
+       {"--int8-weights", "", "", "store only the weights of linear layers as int8; computed in float32"},
        json_option()},
       run};
 }

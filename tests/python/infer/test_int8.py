@@ -116,6 +116,17 @@ def test_the_same_images_give_the_same_file(model, photographs, quantised, tmp_p
     assert (tmp_path / "again.onnx").read_bytes() == quantised[1].read_bytes()
 
 
+def test_weights_of_linear_layers_alone(model, photographs, expected, tmp_path):
+    out = tmp_path / "weights.onnx"
+    assert exported(model, out, "--int8-weights")["int8"] is None
+    graph = checked(out).graph
+    assert [node.op_type for node in graph.node].count("DequantizeLinear") == 1
+    assert sum(tensor.data_type == onnx.TensorProto.INT8 and len(tensor.dims) == 2 for tensor in graph.initializer) == 1
+    assert os.path.getsize(out) < os.path.getsize(model) - 3 * 64 * 100 + 2000
+    for engine in ("openvino", "onnxruntime"):
+        assert correlation(outputs(out, photographs, tmp_path, engine), expected) > 0.999
+
+
 def message(model, out, *options, code):
     process = run_export(model, out, *options)
     assert process.returncode == code, (process.stdout, process.stderr)
@@ -128,6 +139,7 @@ def test_errors(model, quantised, photographs, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "--int8-method: found \"kl\"; expected min-max" in message(
         model, out, "--int8", photographs, "--int8-method", "kl", code=2)
+    assert "--int8-weights: found --int8" in message(model, out, "--int8", photographs, "--int8-weights", code=2)
     assert "--weight-bits: found no --int8; expected" in message(model, out, "--weight-bits", 7, code=2)
     assert str(tmp_path / "none") in message(model, out, "--int8", tmp_path / "none", code=3)
     assert str(tmp_path / "empty") in message(model, out, "--int8", tmp_path / "empty", code=3)

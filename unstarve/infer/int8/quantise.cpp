@@ -281,8 +281,7 @@ Graph quantise(Graph graph, const Calibration& calibration, const QuantiseOption
 
 Graph quantise_weights(Graph graph, std::span<const std::size_t> layers) {
   QuantiseOptions options;
-  for (const std::size_t layer : layers)
-    if (graph.nodes[layer].kind != OpKind::kConv) options.layers.push_back(layer);
+  options.layers.assign(layers.begin(), layers.end());
   return Quantiser(std::move(graph), nullptr, options).run({});
 }
 

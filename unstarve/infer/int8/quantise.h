@@ -40,8 +40,8 @@ struct QuantiseOptions {
 // `calibration` has observed observed_activations(graph, options.layers), or more, of at least one image.
 [[nodiscard]] Graph quantise(Graph graph, const Calibration& calibration, const QuantiseOptions& options);
 
-// Weights are stored as int8 and computed in float32: for Gemm and MatMul of `layers`, whose weights take longer to
-// read than to multiply. No calibration.
+// Weights of `layers`, all Gemm or MatMul, are stored as int8 and computed in float32: they take longer to read than to
+// multiply. No calibration.
 [[nodiscard]] Graph quantise_weights(Graph graph, std::span<const std::size_t> layers);
 
 }  // namespace unstarve::infer

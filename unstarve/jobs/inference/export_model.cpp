@@ -101,6 +101,18 @@ Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const
   return result;
 }
 
+void store_int8_weights(infer::Graph& graph) {
+  std::vector<std::size_t> layers = infer::quantisable_layers(graph);
+  std::erase_if(layers, [&](std::size_t layer) { return graph.nodes[layer].kind == infer::OpKind::kConv; });
+  if (layers.empty())
+    throw Error(ErrorKind::kInput, fmt::format("export {}: found no Gemm or MatMul with constant float32 weights; "
+                                               "expected at least one for --int8-weights",
+                                               graph.name));
+  graph = infer::quantise_weights(std::move(graph), layers);
+  if (const std::string wrong = infer::violation(graph); !wrong.empty())
+    throw Error(ErrorKind::kInternal, "quantise weights: " + wrong);
+}
+
 Json json_of(const infer::TensorType& type) {
   Json shape = Json::array();
   for (const std::int64_t dimension : type.shape)
@@ -137,6 +149,7 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
   auto [graph, reports] = infer::run_passes(infer::import_model(options.model, options.import), passes);
   std::optional<Int8Result> int8;
   if (options.int8) int8 = quantise_graph(graph, *options.int8, progress, stop);
+  if (options.int8_weights) store_int8_weights(graph);
   const std::string file = infer::format_onnx(graph);
   write_file_atomically(options.out, file);
   return {options,

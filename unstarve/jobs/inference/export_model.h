@@ -38,6 +38,7 @@ struct ExportOptions {
   infer::ImportOptions import{};
   std::string passes{};  // "fold_batch_norm=off,fold_constants=on"; "": all
   std::optional<Int8Options> int8{};
+  bool int8_weights = false;  // store weights of Gemm and MatMul as int8, without calibration; not with `int8`
 };
 
 struct Int8Result {
