@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "unstarve/core/error.h"
@@ -11,6 +12,7 @@
 #include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/infer/graph/multiply_adds.h"
 #include "unstarve/infer/passes/pass.h"
+#include "unstarve/jobs/inference/graph_file.h"
 #include "unstarve/jobs/inference/infer.h"
 #include "unstarve/jobs/model_chart/pareto.h"
 #include "unstarve/observe/format.h"
@@ -19,8 +21,6 @@
 
 namespace unstarve {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kDefaultClasses = 1000;
 // Shares of the time of measurements, and of the progress.
@@ -33,7 +33,7 @@ constexpr double kProcessBytes = 60e6, kWeightCopies = 3;
 // A network on its way to a row.
 struct PreparedModel {
   ModelRow row;
-  fs::path onnx;
+  std::unique_ptr<GraphFile> file;
   TimedEngine engine;
   std::string failure;  // "": none
 };
@@ -100,7 +100,7 @@ class ModelsRun {
     const infer::Shape& output = graph.value(graph.outputs.at(0)).type.shape;
     row.classes = output.size() == 2 ? output[1] : 0;
     row.published = published_accuracy(row.network, options_.image_size);
-    prepared.onnx = folder_.write(graph);
+    prepared.file = std::make_unique<GraphFile>(graph);
     return prepared;
   }
 
@@ -109,7 +109,7 @@ class ModelsRun {
     std::string reasons;
     for (const EngineCommand& command : engines_named(options_.engine, options_.program)) {
       try {
-        const EngineProcess engine(command, models_.front().onnx);
+        const EngineProcess engine(command, models_.front().file->path());
         result_.engine_version = engine.model().version;
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::kMissing) {
@@ -132,7 +132,7 @@ class ModelsRun {
       const std::string name = fmt::format("accuracy of {} ({})", model.row.network, model.row.weights.string());
       report(name, kPrepared);
       InferOptions options;
-      options.model = model.onnx;
+      options.model = model.file->path();
       options.data = options_.validation;
       options.is_spec = options_.validation_is_spec;
       options.engine = command_.name;
@@ -197,7 +197,7 @@ class ModelsRun {
   void start_engines() {
     check_memory();
     each_engine("starting", kPrepared, [&](PreparedModel& model) {
-      model.engine = std::make_unique<EngineProcess>(command_, model.onnx);
+      model.engine = std::make_unique<EngineProcess>(command_, model.file->path());
       compile(model, {1, result_.threads, 1}, 1);
       check_output(*model.engine);
       result_.engine_version = model.engine->model().version;
@@ -255,7 +255,6 @@ class ModelsRun {
   const ModelsOptions& options_;
   const Progress& progress_;
   std::stop_token stop_;
-  TemporaryModels folder_;
   EngineCommand command_;
   std::vector<PreparedModel> models_;
   ModelsResult result_;

@@ -1,17 +1,12 @@
 #include "unstarve/jobs/model_chart/candidates.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/file.h"
 #include "unstarve/infer/import/import_model.h"
 #include "unstarve/infer/import/torch_import.h"
-#include "unstarve/infer/onnx/write_onnx.h"
 #include "unstarve/models/catalogue.h"
 
 namespace unstarve {
@@ -125,23 +120,6 @@ CandidateGraph import_candidate(const CandidateNetwork& candidate, const Candida
     throw Error(ErrorKind::kArgument, fmt::format("--weights: {} is a file of {}; expected weights of {}",
                                                   candidate.weights.string(), name, candidate.network));
   return {name, std::move(graph)};
-}
-
-TemporaryModels::TemporaryModels() {
-  std::string name = (fs::temp_directory_path() / "unstarve-models-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw io_error("create", name, errno);
-  folder_ = name;
-}
-
-TemporaryModels::~TemporaryModels() {
-  std::error_code ignored;  // what remains are files in the folder of temporary files
-  fs::remove_all(folder_, ignored);
-}
-
-fs::path TemporaryModels::write(const infer::Graph& graph) {
-  fs::path path = folder_ / fmt::format("{}.onnx", files_++);
-  write_file_atomically(path, infer::format_onnx(graph));
-  return path;
 }
 
 }  // namespace unstarve

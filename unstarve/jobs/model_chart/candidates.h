@@ -1,10 +1,8 @@
 #pragma once
-// The networks that `unstarve models` compares: their graphs, and their ONNX files in a temporary folder.
+// The networks that `unstarve models` compares, and their graphs.
 //
 // Threads: one. Failure: Error(kArgument) for unknown names and for weights that do not name their network or belong to
 //          another one; else as infer/import/import_model.h. Errors name the option and the network or file.
-// Cost:    the files have the size of the weights and remain until the folder is destroyed. A process that is killed
-//          leaves its folder in the folder of temporary files, as unstarve-models-*.
 
 #include <cstdint>
 #include <filesystem>
@@ -41,20 +39,5 @@ struct CandidateShape {
 };
 
 [[nodiscard]] CandidateGraph import_candidate(const CandidateNetwork& candidate, const CandidateShape& shape);
-
-// A folder that is removed with this object.
-class TemporaryModels {
- public:
-  TemporaryModels();
-  ~TemporaryModels();
-  TemporaryModels(const TemporaryModels&) = delete;
-  TemporaryModels& operator=(const TemporaryModels&) = delete;
-  // Writes an ONNX file with a name of its own and returns its path.
-  [[nodiscard]] std::filesystem::path write(const infer::Graph& graph);
-
- private:
-  std::filesystem::path folder_;
-  int files_ = 0;
-};
 
 }  // namespace unstarve
