@@ -74,7 +74,8 @@ class ModelsRun {
   void import_all() {
     // Weights first: random networks have as many classes.
     std::vector<CandidateNetwork> candidates = options_.candidates;
-    std::ranges::stable_partition(candidates, [](const CandidateNetwork& each) { return !each.weights.empty(); });
+    std::stable_partition(candidates.begin(), candidates.end(),
+                          [](const CandidateNetwork& each) { return !each.weights.empty(); });
     CandidateShape shape{options_.image_size, options_.classes};
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const CandidateNetwork& candidate = candidates[i];

@@ -48,7 +48,7 @@ Tensor arithmetic(OpKind kind, const TensorType& type, const Tensor& a, const Te
   for_each_offset(type.shape, broadcast_strides(a.type.shape, type.shape),
                   [&](std::size_t i) { result.push_back(left[i]); });
   // Integers wrap around, as in the engines.
-  using Wide = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using Wide = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   std::size_t at = 0;
   for_each_offset(type.shape, broadcast_strides(b.type.shape, type.shape), [&](std::size_t i) {
     T& x = result[at++];
