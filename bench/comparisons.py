@@ -44,6 +44,8 @@ LAUNCH_GPU = RESNET18 | GPU | {"host_time": True}
 RESNET50_GPU = RESNET18 | GPU | {"model": "resnet50", "batch": 256}
 RESNET50 = RESNET18 | {"model": "resnet50", "batch": 16}
 MOBILENET = RESNET18 | {"model": "mobilenet_v2"}
+INFER = {"job": "infer", "precision": "int8", "batch": 1}
+INFER_ALL = INFER | {"job": "infer-end-to-end", "network": "resnet50"}
 CIFAR_NET = {"job": "train", "model": "cifar_net", "classes": 10, "image_size": 32, "batch": 512, "seed": 0}
 
 
@@ -178,6 +180,13 @@ COMPARISONS = (
     Comparison("launch-cost/torch", LAUNCH, _python("eager"), ours="train", unit="steps/s of host time"),
     *(Comparison(f"launch-cost-gpu/{peer}", LAUNCH_GPU | {"graph": graph}, _python("eager"), ours="train",
                  unit="steps/s of host time") for peer, graph in (("torch", "off"), ("torch-graph", "on"))),
+    *(Comparison(f"infer-{network}-int8/{name}", INFER | {"network": network}, peer,
+                 ours="infer", data="photographs", peer_options=options)
+      for network in ("resnet50", "mobilenet_v2")
+      for name, peer, options in (("fp32", ("ours", "infer"), (("precision", "float32"),)),
+                                  ("onnxruntime", _python("onnxruntime_int8"), ()),
+                                  ("openvino-nncf", _python("openvino_nncf"), ()))),
+    Comparison("infer-end-to-end", INFER_ALL, ("ours", "infer-parts"), ours="infer-end-to-end", data="photographs"),
     Comparison("checkpoint-cost", CIFAR_NET | {"checkpoint_seconds": 1}, ("ours", "train"), ours="train",
                peer_options=(("checkpoint_seconds", 0),)),
 )

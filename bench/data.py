@@ -4,6 +4,7 @@ The archives imagenet160.tar and cifar10-jpeg.tar.zst are read from the folder i
 If an archive is missing, `unstarve synth` generates a similar dataset, and the results name it.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -51,6 +52,16 @@ def photographs(root, program):
                         (target / f"{name.stem}_{copy}{name.suffix}").write_bytes(data)
         _finished(part, folder)
     return folder, f"160 ImageNet photographs, {COPIES} copies each"
+
+
+def infer_models(root, program, job):
+    """Makes the models of an "infer" job with our side of the comparison, and returns their folder."""
+    folder = Path(root) / "infer-models"
+    if not (folder / f"{job['network']}-int8.onnx").exists():
+        make = job | {"models": str(folder), "precision": "int8"}
+        subprocess.run([program, "infer", json.dumps(make)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       check=True)
+    return folder
 
 
 def photographs_linked(root, program):

@@ -101,14 +101,20 @@ class Bench:
             job["data"] = str(folder)
         if job["job"] == "train" and "device" not in job:
             job["precision"] = "bfloat16" if bfloat16_is_native() else "float32"
+        if "network" in job:
+            say(f"preparing {job['network']}")
+            job["models"] = str(data.infer_models(self.options.build / "bench-data", self.program(), job))
         return job
 
-    def ours(self, mode, job, cores=None, build=None):
+    def program(self, build=None):
         program = (build or self.options.build) / "bench" / "unstarve_peer_bench"
         if not program.exists():
             raise SystemExit(f"bench: {program} is missing; build it with: "
                              f"cmake --build {build or self.options.build} --target unstarve_peer_bench")
-        return Child([program, mode, json.dumps(job)], cores or self.cores, ROOT)
+        return program
+
+    def ours(self, mode, job, cores=None, build=None):
+        return Child([self.program(build), mode, json.dumps(job)], cores or self.cores, ROOT)
 
     def process_per_core(self, mode, job):
         return ChildGroup([functools.partial(self.ours, mode, job | {"cores": 1}, {core})

@@ -49,6 +49,10 @@ ENVIRONMENTS = {
     # Built from source: there are no wheels on PyPI.
     "pillow-simd": Environment(("pillow-simd==9.5.0.post2", "numpy==1.26.4"), 20,
                                debian=("gcc", "libjpeg62-turbo-dev", "zlib1g-dev")),
+    "quantisers": Environment(
+        ("nncf==3.1.0", "openvino==2026.4.1", "onnx==1.23.2", "onnxruntime==1.32.0", "numpy==2.4.6", "pillow==13.0.0",
+         "sympy==1.14.0"), 200,
+    ),
     "tensorflow": Environment(("tensorflow-cpu==2.21.0",), 300),
     "webdataset": Environment(("webdataset==1.0.2", "braceexpand==0.1.7", "pyyaml==6.0.3", "numpy==2.4.6"), 20),
     # Only what the tar iterator needs; the environment "torch" also requires FFmpeg.

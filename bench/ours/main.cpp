@@ -26,7 +26,7 @@ struct SideEntry {
   std::unique_ptr<Side> (*make)(const unstarve::bench::Job& job);
 };
 
-constexpr std::array<SideEntry, 18> kSides{{{"loader", unstarve::bench::make_loader_side},
+constexpr std::array<SideEntry, 21> kSides{{{"loader", unstarve::bench::make_loader_side},
                                             {"first-batch", unstarve::bench::make_first_batch_side},
                                             {"cold", unstarve::bench::make_cold_side},
                                             {"bare", unstarve::bench::make_bare_side},
@@ -43,7 +43,10 @@ constexpr std::array<SideEntry, 18> kSides{{{"loader", unstarve::bench::make_loa
                                             {"libjpeg", unstarve::bench::make_libjpeg_side},
                                             {"entropy", unstarve::bench::make_entropy_side},
                                             {"libjpeg-skip", unstarve::bench::make_libjpeg_skip_side},
-                                            {"train", unstarve::bench::make_train_side}}};
+                                            {"train", unstarve::bench::make_train_side},
+                                            {"infer", unstarve::bench::make_infer_side},
+                                            {"infer-end-to-end", unstarve::bench::make_infer_end_to_end_side},
+                                            {"infer-parts", unstarve::bench::make_infer_parts_side}}};
 
 std::string names(std::string_view between) {
   std::string all;

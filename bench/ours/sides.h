@@ -50,5 +50,11 @@ namespace unstarve::bench {
 [[nodiscard]] std::unique_ptr<Side> make_libjpeg_skip_side(const Job& job);
 // Training steps on one resident batch.
 [[nodiscard]] std::unique_ptr<Side> make_train_side(const Job& job);
+// One "batch" after the other through the fastest engine: the job's "network" in its "precision".
+[[nodiscard]] std::unique_ptr<Side> make_infer_side(const Job& job);
+// `unstarve infer` on the job's "data".
+[[nodiscard]] std::unique_ptr<Side> make_infer_end_to_end_side(const Job& job);
+// Its loader alone and its engine alone; the slower one counts.
+[[nodiscard]] std::unique_ptr<Side> make_infer_parts_side(const Job& job);
 
 }  // namespace unstarve::bench
