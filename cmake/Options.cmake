@@ -29,10 +29,11 @@ add_library(unstarve_webp INTERFACE)
 target_include_directories(unstarve_webp SYSTEM INTERFACE $<BUILD_INTERFACE:${UNSTARVE_WEBP_INCLUDE}>)
 target_link_libraries(unstarve_webp INTERFACE ${UNSTARVE_WEBP_LIBRARY})
 
+# Paths relative to the sources: the build of the wheel then finds the objects of `build`, also for unity units.
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 add_library(unstarve_options INTERFACE)
