@@ -73,7 +73,8 @@ def test_a_network_without_pruning_has_no_result_of_it():
 
 
 @pytest.mark.parametrize("options", [["--prune", "0.5", *COPIES],
-                                     ["--prune-pattern", "1:4", "--prune-every", "2", *FOUR]])
+                                     pytest.param(["--prune-pattern", "1:4", "--prune-every", "2", *FOUR],
+                                                  marks=pytest.mark.long)])
 def test_a_run_resumes_bit_equal_while_the_sparsity_rises(tmp_path, options):
     run = [DATA, *RUN, *options]
     whole = trained(*run, "--checkpoint-dir", tmp_path, "--keep-checkpoints", "9")
@@ -119,6 +120,7 @@ def photographs(folder):
     return folder / "cifar10"
 
 
+@pytest.mark.long
 def test_half_of_the_weights_are_sufficient_for_nearly_the_same_accuracy(tmp_path):
     data = photographs(tmp_path)
     run = [data / "train", "--val", data / "test", "--model", "cifar_net", "--batch", "64", "--learning-rate", "0.02",

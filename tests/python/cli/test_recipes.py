@@ -57,7 +57,7 @@ def test_an_unknown_recipe_is_rejected_with_the_known_ones():
     assert 'unknown recipe "cifar-sped"; expected one of cifar-speed' in errors
 
 
-@pytest.mark.parametrize("epochs", ["0.5", "1.25"])
+@pytest.mark.parametrize("epochs", [pytest.param("0.5", marks=pytest.mark.long), "1.25"])
 def test_a_run_with_a_recipe_resumes_bit_equal(tmp_path, whole, epochs):
     """Across the first batch of the whitening layer, averages of lookahead and the epochs of the alternating flip."""
     process = start_training(DATA, "--recipe", "cifar-speed", *SHORT, "--epochs", 2, "--checkpoint-dir",

@@ -34,7 +34,8 @@ def whole():
     return trained(DATA, "--val", DATA, *RUN, *CONSTANT, "--resident", "off")
 
 
-@pytest.mark.parametrize(("before", "after"), [("on", "on"), ("on", "off"), ("off", "on")])
+@pytest.mark.parametrize(("before", "after"), [
+    pytest.param("on", "on", marks=pytest.mark.long), ("on", "off"), pytest.param("off", "on", marks=pytest.mark.long)])
 def test_a_run_resumes_bit_equal_with_and_without(tmp_path, whole, before, after):
     """In the middle of the second epoch."""
     half = trained(DATA, *RUN[:-1], "1.5", *CONSTANT, "--resident", before, "--out", tmp_path / "half")
