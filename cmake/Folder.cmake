@@ -59,7 +59,7 @@ endfunction()
 # torch/cuda/ needs a CUDA package of libtorch too.
 #
 # Files named *_absent.cpp replace the files of a component that the build lacks: train/trainer_absent.cpp and
-# infer/import/torch_import_absent.cpp without libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/batch_norm_device_absent.cpp without CUDA;
+# infer/import/torch_import_absent.cpp, infer/engines/libtorch_absent.cpp without libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/batch_norm_device_absent.cpp without CUDA;
 # torch/graphs/recorder_absent.cpp without a CUDA package of libtorch; storage/remote/remote_absent.cpp instead
 # of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp and
 # parquet_module.cpp without Arrow; infer/engines/openvino_absent.cpp without OpenVINO. With Arrow and OpenVINO, the files that include their headers are modules (cmake/Modules.cmake).
@@ -83,11 +83,11 @@ function(unstarve_folder name)
     list(FILTER tests EXCLUDE REGEX "/(${without})\\.cpp$")
   endif()
   if(name STREQUAL "infer")
-    set(without torch_import)
+    set(without "import/torch_import|engines/libtorch_module")
     if(UNSTARVE_HAS_TORCH)
-      set(without torch_import_absent)
+      set(without "import/torch_import_absent|engines/libtorch_absent")
     endif()
-    list(FILTER sources EXCLUDE REGEX "/import/${without}\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "/(${without})\\.cpp$")
   endif()
   if(name STREQUAL "storage")
     set(without remote_absent)

@@ -1,6 +1,6 @@
 # Modules that the program and the Python extension load at run time (unstarve/core/module_loader.h):
 #
-#   libunstarve_torch.so      torch/ and models/ with libtorch: training, and the importer of models
+#   libunstarve_torch.so      torch/ and models/ with libtorch: training, the importer of models, and an engine
 #   libunstarve_arrow.so      storage/formats/parquet/arrow_*.cpp with Arrow C++
 #   libunstarve_openvino.so   infer/engines/openvino_engine.cpp with OpenVINO
 #   libunstarve_mpi.so        ranks/module.cpp with MPI
@@ -99,11 +99,16 @@ endfunction()
 function(unstarve_add_torch_module)
   unstarve_module_stamp(stamp unstarve/train/trainer_module.h)
   unstarve_module_stamp(importer_stamp unstarve/infer/import/import_module.h)
+  unstarve_module_stamp(engine_stamp unstarve/infer/engines/libtorch_module.h)
   unstarve_module(torch ${TORCH_INSTALL_PREFIX}/lib unstarve/torch/module.cpp)
   target_link_libraries(unstarve_torch_module PRIVATE unstarve_torch)
   string(REGEX MATCH "^[0-9]+\\.[0-9]+" version ${Torch_VERSION})
   string(REPLACE UNSTARVE_MODULE_STAMP UNSTARVE_IMPORTER_STAMP second_stamp ${importer_stamp})
-  set_source_files_properties(unstarve/torch/module.cpp PROPERTIES COMPILE_DEFINITIONS "${stamp};${second_stamp}")
+  string(REPLACE UNSTARVE_MODULE_STAMP UNSTARVE_ENGINE_STAMP third_stamp ${engine_stamp})
+  set_source_files_properties(unstarve/torch/module.cpp PROPERTIES
+    COMPILE_DEFINITIONS "${stamp};${second_stamp};${third_stamp}")
+  set_source_files_properties(unstarve/infer/engines/libtorch_module.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+    COMPILE_DEFINITIONS "${engine_stamp};UNSTARVE_TORCH_VERSION=\"${version}\"")
   set_source_files_properties(unstarve/infer/import/torch_import.cpp PROPERTIES
     COMPILE_DEFINITIONS "${importer_stamp};UNSTARVE_TORCH_VERSION=\"${version}\"")
   set_source_files_properties(unstarve/train/trainer_module.cpp PROPERTIES

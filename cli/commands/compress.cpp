@@ -61,8 +61,9 @@ Command compress_command() {
        {"--images", "N", "500", "number of images to calibrate with"},
        {"--val-images", "N", "all", "number of images to check the accuracy with"},
        {"--pairs", "N", "30", "pairs of interleaved runs for a step, at most"},
-       {"--engine", "NAME", "auto", "engine: openvino, onnxruntime, or the faster one (auto)", false,
-        Completes::kNothing, "auto openvino onnxruntime"},
+       {"--engine", "NAME", "auto",
+        "engine: openvino, onnxruntime, or the faster of these (auto); libtorch for comparison", false,
+        Completes::kNothing, "auto openvino onnxruntime libtorch"},
        report_option(),
        json_option()},
       run};

@@ -74,8 +74,9 @@ Command models_command() {
            {"--size", "PX", "224", "side length of the images, in pixels"},
            {"--classes", "N", "those of the weights, else 1000", "number of classes of networks with random weights"},
            {"--seconds", "S", "5 per network", "duration of the measurements of all networks together"},
-           {"--engine", "NAME", "auto", "engine: openvino, onnxruntime, or the first one that is installed (auto)",
-            false, Completes::kNothing, "auto openvino onnxruntime"},
+           {"--engine", "NAME", "auto",
+            "engine: openvino, onnxruntime, libtorch, or the first one that is installed (auto)", false,
+            Completes::kNothing, "auto openvino onnxruntime libtorch"},
            report_option(),
            json_option()},
           run};

@@ -1,7 +1,9 @@
-// The two symbols of libunstarve_torch.so. The build defines UNSTARVE_MODULE_STAMP and UNSTARVE_IMPORTER_STAMP
-// (cmake/Modules.cmake).
+// The three symbols of libunstarve_torch.so. The build defines UNSTARVE_MODULE_STAMP, UNSTARVE_IMPORTER_STAMP and
+// UNSTARVE_ENGINE_STAMP (cmake/Modules.cmake).
 
+#include "unstarve/infer/engines/libtorch_module.h"
 #include "unstarve/infer/import/import_module.h"
+#include "unstarve/torch/graph_engine.h"
 #include "unstarve/torch/importer.h"
 #include "unstarve/torch/torch_trainer.h"
 #include "unstarve/train/trainer_module.h"
@@ -17,5 +19,10 @@ const unstarve::infer::ImporterModule* unstarve_importer_module() noexcept {
   static constexpr unstarve::infer::ImporterModule kModule{UNSTARVE_IMPORTER_STAMP, unstarve::infer::import_network,
                                                            unstarve::infer::import_script,
                                                            unstarve::infer::random_network};
+  return &kModule;
+}
+
+const unstarve::LibtorchModule* unstarve_libtorch_module() noexcept {
+  static constexpr unstarve::LibtorchModule kModule{UNSTARVE_ENGINE_STAMP, unstarve::make_libtorch_engine};
   return &kModule;
 }

@@ -108,6 +108,13 @@ def test_the_result_is_compared_with_the_original(compressed):
     assert result["loss"]["share"] == pytest.approx(1 - result["after"]["accuracy"]["share"])
 
 
+def test_the_result_is_compared_with_libtorch(compressed):
+    reference = compressed[0]["reference"]
+    assert (reference["engine"], reference["failure"]) == ("libtorch", None)
+    assert 0 < reference["speed"]["low"] <= reference["speed"]["ratio"] <= reference["speed"]["high"]
+    assert reference["p50_ms"] > 0
+
+
 def test_a_bound_that_nothing_meets_leaves_the_folded_model(model, unlabelled, tmp_path):
     done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0", "--out", tmp_path / "small", "--engine",
                "openvino", "--json")

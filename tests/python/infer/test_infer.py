@@ -87,7 +87,7 @@ def softmax(outputs):
     return exponentials / exponentials.sum(1, keepdims=True)
 
 
-@pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
+@pytest.mark.parametrize("engine", ["openvino", "onnxruntime", "libtorch"])
 def test_the_outputs_are_those_of_onnx_runtime_on_the_same_batches(models, photographs, tmp_path, engine):
     labels, expected = reference(models / "photos.onnx", photographs)
     out = tmp_path / "outputs.npy"

@@ -7,6 +7,7 @@
 #include "unstarve/core/process/line_pipe.h"
 #include "unstarve/infer/engines/engine_memory.h"
 #include "unstarve/infer/engines/engine_process.h"
+#include "unstarve/infer/engines/libtorch_module.h"
 #include "unstarve/infer/engines/openvino_module.h"
 
 namespace unstarve {
@@ -39,6 +40,11 @@ class EngineServer {
   }
 
  private:
+  [[nodiscard]] std::unique_ptr<Engine> open_engine(const std::string& model) const {
+    if (name_ == "openvino") return open_openvino(model);
+    if (name_ == "libtorch") return open_libtorch(model);
+    throw Error(ErrorKind::kArgument, "serve engine: found \"" + name_ + "\"; expected openvino or libtorch");
+  }
   Engine& loaded() {
     if (!engine_) throw Error(ErrorKind::kInternal, "serve engine: found a request before the model; expected load");
     return *engine_;
@@ -46,9 +52,7 @@ class EngineServer {
 
   ServerJson answer_to(const ServerJson& request) {
     if (request.contains("load")) {
-      if (name_ != "openvino")
-        throw Error(ErrorKind::kArgument, "serve engine: found \"" + name_ + "\"; expected openvino");
-      engine_ = open_openvino(request.at("load").get<std::string>());
+      engine_ = open_engine(request.at("load").get<std::string>());
       const ModelFacts& model = engine_->model();
       return {{"version", model.version}, {"inputs", json_of(model.inputs)}, {"outputs", json_of(model.outputs)}};
     }

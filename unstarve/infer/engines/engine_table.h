@@ -11,9 +11,12 @@
 
 namespace unstarve {
 
-// In the order of preference. `program`: path of this program, for engines that it runs.
+// libtorch computes what a training program would. The other engines are faster, so "auto" leaves it out.
+inline constexpr const char* kReferenceEngine = "libtorch";
+
+// In the order of preference, the reference last. `program`: path of this program, for engines that it runs.
 [[nodiscard]] std::vector<EngineCommand> engine_commands(const std::string& program);
-// The engine of this name; all of them for "auto".
+// The engine of this name; all but the reference for "auto".
 [[nodiscard]] std::vector<EngineCommand> engines_named(const std::string& name, const std::string& program);
 
 // Text of onnxruntime_server.py; the build generates it.

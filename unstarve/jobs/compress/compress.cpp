@@ -135,6 +135,22 @@ std::optional<Portability> portability_of(StepLedger& ledger, const Int8Steps& i
   return result;
 }
 
+ReferenceSpeed compare_with_reference(const infer::Graph& original, Trial& best, const CompressOptions& options,
+                                      const std::stop_token& stop) {
+  ReferenceSpeed result;
+  try {
+    Trial reference(original, kReferenceEngine, {1, read_topology().usable(), 1}, options.program);
+    const EngineComparison comparison =
+        compare_engines(reference.running(), best.running(), {.most_pairs = options.pairs}, stop);
+    result.speed = comparison.speed;
+    result.p50_ms = comparison.before.p50_ms;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) throw;
+    result.failure = error.what();
+  }
+  return result;
+}
+
 // Of the best model, as `infer` and other programs need them.
 std::string settings_text(Trial& trial, const EngineRate& throughput, const CompressOptions& options) {
   const StoreFormat format = evaluation_pipeline(options.data, trial.image_size(), 1).output;
@@ -193,6 +209,7 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   Trial& best = ledger.best();
   const EngineComparison comparison = compare_engines(
       before.running(), best.running(), {.least_pairs = 10, .most_pairs = std::max(10, options.pairs)}, stop);
+  result.reference = compare_with_reference(original, best, options, stop);
   result.model = options.model.string();
   result.data = name_of_sources(options.data.spec);
   result.val = options.val ? name_of_sources(options.val->spec) : result.data;

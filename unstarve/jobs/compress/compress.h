@@ -53,6 +53,13 @@ struct Portability {
   std::optional<ShareInterval> seven_bits;  // the loss with weights of 7 bits, if the result loses too much
 };
 
+// The original in libtorch and float32, which is how a training program would run it.
+struct ReferenceSpeed {
+  std::optional<RatioInterval> speed{};  // of the result, relative to it
+  double p50_ms = 0;
+  std::string failure{};  // without speed: why
+};
+
 struct CompressResult {
   std::string model{}, data{}, val{};
   bool labelled = false;  // otherwise accuracy is the agreement with the original model
@@ -63,6 +70,7 @@ struct CompressResult {
   CompressedFigures before{}, after{};
   RatioInterval speed{};  // of the result, relative to the original
   ShareInterval loss{};
+  ReferenceSpeed reference{};
   std::optional<Portability> portability{};  // if OpenVINO computes int8 here by other instructions
   std::filesystem::path out{};
 };

@@ -93,6 +93,11 @@ Report report_of(const CompressResult& r, const std::string& command) {
   section.notes.push_back(
       fmt::format("{} images calibrate; {} others check the accuracy, which may fall by at most {}.",
                   r.calibration_images, r.before.accuracy.count, percent(r.max_accuracy_loss)));
+  section.notes.push_back(
+      r.reference.speed
+          ? fmt::format("{:.2f} times as fast as the original in libtorch [{:.2f}, {:.2f}], which takes {:.3g} ms.",
+                        r.reference.speed->ratio, r.reference.speed->low, r.reference.speed->high, r.reference.p50_ms)
+          : "Not compared with libtorch: " + r.reference.failure);
   report.curves.push_back(std::move(section));
   return report;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/compress/compress.h"
 #include "unstarve/jobs/compress/step_text.h"
@@ -120,6 +121,11 @@ std::string to_text(const CompressResult& r) {
   text += "\n" + figures_text(r.before, r.after);
   text += fmt::format("\nspeed        {:.2f} [{:.2f}, {:.2f}] of the original, {} pairs of interleaved runs\n",
                       r.speed.ratio, r.speed.low, r.speed.high, r.speed.pairs);
+  if (r.reference.speed)
+    text += fmt::format("             {:.2f} [{:.2f}, {:.2f}] of the original in libtorch, p50 {:.3g} ms\n",
+                        r.reference.speed->ratio, r.reference.speed->low, r.reference.speed->high, r.reference.p50_ms);
+  else
+    text += fmt::format("             not compared with libtorch: {}\n", printable(r.reference.failure));
   text += fmt::format("loss         {} [{}, {}] of accuracy\n", percent(r.loss.share), percent(r.loss.low),
                       percent(r.loss.high));
   if (r.loss.high > r.max_accuracy_loss)
@@ -152,6 +158,11 @@ std::string to_json(const CompressResult& r) {
                   {"after", json_of(r.after)},
                   {"speed", json_of(r.speed)},
                   {"loss", json_of(r.loss)},
+                  {"reference",
+                   {{"engine", kReferenceEngine},
+                    {"speed", json_of(r.reference.speed)},
+                    {"p50_ms", r.reference.speed ? Json(r.reference.p50_ms) : Json()},
+                    {"failure", r.reference.speed ? Json() : Json(r.reference.failure)}}},
                   {"portability", r.portability ? Json{{"loss", json_of(r.portability->loss)},
                                                        {"seven_bits_loss", json_of(r.portability->seven_bits)}}
                                                 : Json()},
