@@ -124,6 +124,33 @@ def test_a_bound_that_nothing_meets_leaves_the_folded_model(model, unlabelled, t
     assert result["after"]["accuracy"]["share"] == 1
 
 
+def test_layers_return_to_float32_if_int8_loses_too_much(model, unlabelled, tmp_path):
+    # A layer whose activations int8 cannot represent: one channel is 3,000 times the others. In ONNX Runtime: OpenVINO
+    # may compute a mix of int8 and float32 layers differently in two processes.
+    graph = onnx.load(model)
+    weights = {tensor.name: tensor for tensor in graph.graph.initializer}
+    convs = [node for node in graph.graph.node if node.op_type == "Conv"]
+    first = onnx.numpy_helper.to_array(weights[convs[0].input[1]]).copy()
+    first[0] *= 3000
+    weights[convs[0].input[1]].CopyFrom(onnx.numpy_helper.from_array(first, convs[0].input[1]))
+    for reader in convs[1:]:
+        if reader.input[0] != "Relu_1":
+            continue
+        later = onnx.numpy_helper.to_array(weights[reader.input[1]]).copy()
+        later[:, 0] /= 3000
+        weights[reader.input[1]].CopyFrom(onnx.numpy_helper.from_array(later, reader.input[1]))
+    onnx.save(graph, tmp_path / "wide.onnx")
+    done = run(tmp_path / "wide.onnx", "--data", unlabelled, "--max-accuracy-loss", "0.3", "--out", tmp_path / "small",
+               "--engine", "onnxruntime", "--json")
+    assert done.returncode == 0, done.stderr
+    steps = {step["name"]: step for step in json.loads(done.stdout)["steps"]}
+    assert steps["int8"]["state"] == "reverted"
+    assert "of accuracy; at most 30.00 % are allowed" in steps["int8"]["reason"]
+    fewer = steps["int8 layers"]
+    assert fewer["loss"]["share"] <= 0.3, fewer
+    assert 1 <= int(fewer["change"].split(" of 11 layers")[0]) < 11
+
+
 def test_text(compressed, model, unlabelled, tmp_path):
     done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0.3", "--out", tmp_path / "s", "--engine",
                "openvino", "--val-images", "20")
