@@ -22,7 +22,7 @@ struct ModelInfo {
 inline constexpr std::array<ModelInfo, 11> kModelInfos{{
     {"cifar_net", 32, "small network for 32-pixel images, fast on a CPU (33 M multiply-adds)"},
     {"cifar_speed", 32, "fast to high accuracy: whitening layer and six convolutions for 32-pixel images (118 M)"},
-    {"cifar_resnet18", 32, "ResNet-18 with a 3x3 stem for 32-pixel images (556 M)"},
+    {"cifar_resnet18", 32, "ResNet-18 with a 3x3 stem for 32-pixel images (556 M)", true},
     {"resnet18", 224, "ResNet-18, torchvision's layout (1.81 G)"},
     {"resnet34", 224, "ResNet-34, torchvision's layout (3.66 G)"},
     {"resnet50", 224, "ResNet-50 v1.5, torchvision's layout (4.09 G)"},
@@ -53,9 +53,10 @@ struct ModelName {
     const auto [stop, status] = std::from_chars(suffix.data() + 1, end, width, std::chars_format::fixed);
     if (status == std::errc() && stop == end && width > 0 && width <= 2) return {info, width};
   }
-  throw Error(ErrorKind::kArgument, "unknown model \"" + std::string(name) + "\"; expected one of " + known +
-                                        "; the name of a MobileNet or EfficientNet may end with a width multiplier up "
-                                        "to 2, for example mobilenet_v2_0.5");
+  throw Error(ErrorKind::kArgument,
+              "unknown model \"" + std::string(name) + "\"; expected one of " + known +
+                  "; the names of cifar_resnet18, MobileNets and EfficientNet may end with a width "
+                  "multiplier up to 2, for example mobilenet_v2_0.5");
 }
 
 }  // namespace unstarve

@@ -87,16 +87,19 @@ class Resnet final : public Network {
  public:
   Resnet(const ResnetShape& shape, int classes)
       : small_images_(shape.small_images),
-        conv1_(register_module(
-            "conv1", std::make_shared<Conv>(shape.small_images ? conv3x3(3, 64) : ConvShape{3, 64, 7, 2, 3, 1}))),
-        bn1_(register_module("bn1", std::make_shared<BatchNorm>(64))) {
+        conv1_(register_module("conv1",
+                               std::make_shared<Conv>(shape.small_images ? conv3x3(3, shape.channels)
+                                                                         : ConvShape{3, shape.channels, 7, 2, 3, 1}))),
+        bn1_(register_module("bn1", std::make_shared<BatchNorm>(shape.channels))) {
     constexpr int kExpansion = Block::kExpansion;
-    layers_ = {make_stage<Block>(64, 64, shape.blocks[0], 1),
-               make_stage<Block>(64 * kExpansion, 128, shape.blocks[1], 2),
-               make_stage<Block>(128 * kExpansion, 256, shape.blocks[2], 2),
-               make_stage<Block>(256 * kExpansion, 512, shape.blocks[3], 2)};
-    for (std::size_t i = 0; i < layers_.size(); ++i) register_module("layer" + std::to_string(i + 1), layers_[i]);
-    fc_ = register_module("fc", std::make_shared<Linear>(512 * kExpansion, classes));
+    int in = shape.channels, width = shape.channels;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      layers_[i] = make_stage<Block>(in, width, shape.blocks[i], i == 0 ? 1 : 2);
+      register_module("layer" + std::to_string(i + 1), layers_[i]);
+      in = width * kExpansion;
+      width *= 2;
+    }
+    fc_ = register_module("fc", std::make_shared<Linear>(in, classes));
   }
 
   torch::Tensor forward(torch::Tensor x) override {

@@ -13,6 +13,7 @@ struct ResnetShape {
   std::array<int, 4> blocks{2, 2, 2, 2};
   bool bottleneck = false;
   bool small_images = false;  // 3x3 stem of stride 1 without max pooling, for 32-pixel images
+  int channels = 64;          // of the first stage; each of the others has twice those of the one before
 };
 
 [[nodiscard]] NetworkPtr make_resnet(const ResnetShape& shape, int classes);

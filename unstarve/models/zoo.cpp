@@ -6,6 +6,7 @@
 #include "unstarve/models/cifar_net.h"
 #include "unstarve/models/cifar_speed.h"
 #include "unstarve/models/efficientnet.h"
+#include "unstarve/models/mobile_layers.h"
 #include "unstarve/models/mobilenet.h"
 #include "unstarve/models/resnet.h"
 
@@ -23,7 +24,9 @@ NetworkPtr of_width_1(int classes, double /*width*/) {
 NetworkPtr resnet18(int classes) { return make_resnet({.blocks = {2, 2, 2, 2}}, classes); }
 NetworkPtr resnet34(int classes) { return make_resnet({.blocks = {3, 4, 6, 3}}, classes); }
 NetworkPtr resnet50(int classes) { return make_resnet({.blocks = {3, 4, 6, 3}, .bottleneck = true}, classes); }
-NetworkPtr cifar_resnet18(int classes) { return make_resnet({.blocks = {2, 2, 2, 2}, .small_images = true}, classes); }
+NetworkPtr cifar_resnet18(int classes, double width) {
+  return make_resnet({.blocks = {2, 2, 2, 2}, .small_images = true, .channels = scaled_channels(64, width)}, classes);
+}
 
 // Compile-time error for a name that is not in the catalogue.
 consteval ModelEntry entry(std::string_view name, Factory factory) {
@@ -36,7 +39,7 @@ consteval ModelEntry entry(std::string_view name, Factory factory) {
 constexpr auto kModels = std::to_array<ModelEntry>({
     entry("cifar_net", of_width_1<make_cifar_net>),
     entry("cifar_speed", of_width_1<make_cifar_speed>),
-    entry("cifar_resnet18", of_width_1<cifar_resnet18>),
+    entry("cifar_resnet18", cifar_resnet18),
     entry("resnet18", of_width_1<resnet18>),
     entry("resnet34", of_width_1<resnet34>),
     entry("resnet50", of_width_1<resnet50>),

@@ -178,11 +178,13 @@ TEST_CASE("an unknown model is rejected with the known names") {
   CHECK_THROWS_WITH(find_model("resnet19"), Catch::Contains("resnet19") && Catch::Contains("mobilenet_v2"));
 }
 
-TEST_CASE("a number after the name is the width multiplier, for MobileNets and EfficientNet") {
+TEST_CASE("a number after the name is the width multiplier") {
   CHECK(find_model("mobilenet_v2").width == 1);
   CHECK(find_model("mobilenet_v2_0.35").width == 0.35);
   CHECK(find_model("mobilenet_v3_large_2").width == 2);
   CHECK(find_model("efficientnet_b0_0.5").name == "efficientnet_b0");
+  const NetworkPtr narrow = find_model("cifar_resnet18_0.25").make(kClasses);
+  CHECK(narrow->named_parameters()["fc.weight"].sizes().vec() == std::vector<std::int64_t>{kClasses, 128});
   const auto text = GENERATE("mobilenet_v2_", "mobilenet_v2_0", "mobilenet_v2_0.0", "mobilenet_v2_2.01",
                              "mobilenet_v2_-1", "mobilenet_v2_1e0", "mobilenet_v2_0.5x", "mobilenet_v2_nan",
                              "mobilenet_v2_.5", "mobilenet_v20.5", "mobilenet_v3_0.5", "resnet18_0.5", "");
