@@ -107,7 +107,7 @@ TEST_CASE("evaluation repeats, training repeats with the seed, and dropout makes
     const torch::Tensor trained = seeded_forward(*network, batch.images, 1);
     CHECK_FALSE(torch::allclose(trained, evaluated));
     CHECK(torch::equal(seeded_forward(*network, batch.images, 1), trained));
-    const bool drops = entry.widths && entry.name != "mobilenet_v1";
+    const bool drops = entry.widths && entry.name != "mobilenet_v1" && entry.name != "cifar_resnet18";
     CHECK(torch::equal(seeded_forward(*network, batch.images, 2), trained) != drops);
   }
 }
