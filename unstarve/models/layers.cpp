@@ -126,7 +126,8 @@ double count_macs(Network& network, int image_size) {
 }
 
 std::string head_of(const Network& network) {
-  std::string name;
+  std::string name = network.head();
+  if (!name.empty()) return name;
   for (const auto& module : network.named_modules()) {
     if (dynamic_cast<const Linear*>(module.value().get()) != nullptr) name = module.key() + ".";
   }

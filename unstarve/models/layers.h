@@ -39,6 +39,9 @@ class Network : public torch::nn::Module {
   [[nodiscard]] virtual bool prepared() const { return true; }
   // The bias of the whitening layer; undefined: there is none.
   [[nodiscard]] virtual torch::Tensor whitening_bias() const { return {}; }
+  // The name of the last linear layer with a dot at the end, for networks whose layers are no Linear; "": head_of()
+  // searches it.
+  [[nodiscard]] virtual std::string head() const { return {}; }
   // Multiply-adds per image of the latest forward pass of this layer, without children.
   [[nodiscard]] virtual double own_macs() const { return 0; }
 };

@@ -12,6 +12,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/torch/guards.h"
+#include "unstarve/torch/nested_modules.h"
 #include "unstarve/torch/torch_trainer.h"
 
 namespace unstarve {
@@ -76,11 +77,11 @@ class ForeignModule final : public Network {
   ForeignModule(const ForeignNetwork& calls, std::shared_ptr<Handover> tensors)
       : calls_(calls), tensors_(std::move(tensors)) {
     for (const auto& [name, tensor] : tensors_->parameters) {
-      const auto [parent, key] = parent_of(name);
+      const auto [parent, key] = parent_of(*this, name);
       parent->register_parameter(key, tensor, tensor.requires_grad());
     }
     for (const auto& [name, tensor] : tensors_->buffers) {
-      const auto [parent, key] = parent_of(name);
+      const auto [parent, key] = parent_of(*this, name);
       parent->register_buffer(key, tensor);
     }
   }
@@ -122,19 +123,6 @@ class ForeignModule final : public Network {
     if (!output.defined())
       throw Error(ErrorKind::kArgument, fmt::format("{}: {} stored no output; expected one tensor", calls_.name, call));
     return output;
-  }
-  // The module that has the tensor "layer1.0.weight", and "weight". Names of tensors must not contain dots.
-  std::pair<torch::nn::Module*, std::string> parent_of(std::string_view name) {
-    torch::nn::Module* parent = this;
-    for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
-      const std::string key(name.substr(0, dot));
-      const auto children = parent->named_children();
-      const auto* const child = children.find(key);
-      parent = child != nullptr ? child->get()
-                                : parent->register_module(key, std::make_shared<torch::nn::Module>(key)).get();
-      name.remove_prefix(dot + 1);
-    }
-    return {parent, std::string(name)};
   }
 
   const ForeignNetwork calls_;

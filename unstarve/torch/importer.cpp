@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/passes/remove_mutation.h>
 #include <torch/script.h>
 
@@ -12,13 +11,12 @@
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/guards.h"
+#include "unstarve/torch/network_graph.h"
 #include "unstarve/torch/script_graph.h"
 #include "unstarve/torch/training_state.h"
 
 namespace unstarve::infer {
 namespace {
-
-TensorType image_batch(std::int64_t size) { return {ElementType::kFloat32, {kBatch, 3, size, size}}; }
 
 constexpr std::int64_t kStatisticsImages = 8;  // whose statistics the batch norms of a random network have
 
@@ -44,7 +42,7 @@ Graph with_path(const std::filesystem::path& path, Body&& body) {
   });
 }
 
-// The network of the file with its weights, in evaluation mode.
+// The network of the file with its weights.
 NetworkPtr load_network(const NetworkFile& file, const ModelEntry& entry, const SafetensorsHeader& header,
                         std::span<const std::uint8_t> bytes) {
   // The number of classes is that of the head's weights; the head has its name in a network of any number.
@@ -60,15 +58,7 @@ NetworkPtr load_network(const NetworkFile& file, const ModelEntry& entry, const 
   NetworkPtr network = entry.make(static_cast<int>(classes));
   (void)load_state(network_state(*network), {header, bytes, file.weights.string()},
                    {.ignored = training_state_prefixes()});
-  network->eval();
-  for (torch::Tensor& parameter : network->parameters()) parameter.set_requires_grad(false);
   return network;
-}
-
-Error too_small(std::int64_t image_size, const c10::Error& error) {
-  return {ErrorKind::kInput, fmt::format("found images of {} x {} pixels, which the network cannot process ({}); "
-                                         "expected images of another size",
-                                         image_size, image_size, first_line(error.what_without_backtrace()))};
 }
 
 // Gives fixed layers and batch norms the statistics of the images.
@@ -89,25 +79,6 @@ void check_output(const torch::Tensor& output, const std::string& model) {
                           finite ? "equal" : "infinite"));
 }
 
-Graph traced(Network& network, std::int64_t image_size) {
-  TensorNames names;
-  for (const StateEntry& entry : network_state(network)) names.emplace(entry.tensor.data_ptr(), entry.name);
-  const torch::NoGradGuard no_grad;
-  const torch::Tensor images = torch::zeros({2, 3, image_size, image_size});
-  std::shared_ptr<torch::jit::Graph> script;
-  try {
-    script = torch::jit::tracer::trace(
-                 {images},
-                 [&](torch::jit::Stack inputs) -> torch::jit::Stack { return {network.forward(inputs[0].toTensor())}; },
-                 [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true,
-                 /*force_outplace=*/true)
-                 .first->graph;
-  } catch (const c10::Error& error) {
-    throw too_small(image_size, error);
-  }
-  return graph_of(*script, image_batch(image_size), names);
-}
-
 }  // namespace
 
 Graph import_network(const NetworkFile& file) {
@@ -124,7 +95,7 @@ Graph import_network(const NetworkFile& file) {
                                                     stored->second, file.weights.string()));
     const ModelEntry entry = find_model(file.model.empty() ? stored->second : file.model);
     const NetworkPtr network = load_network(file, entry, header, mapped.bytes());
-    Graph graph = traced(*network, file.image_size > 0 ? file.image_size : entry.image_size);
+    Graph graph = graph_of_network(*network, file.image_size > 0 ? file.image_size : entry.image_size);
     graph.name = file.model.empty() ? stored->second : file.model;
     return graph;
   });
@@ -172,9 +143,9 @@ Graph random_network(const RandomNetwork& of) {
       set_statistics(*network, images);
       check_output(network->forward(images), of.model);
     } catch (const c10::Error& error) {
-      throw too_small(size, error);
+      throw images_too_small(size, error);
     }
-    Graph graph = traced(*network, size);
+    Graph graph = graph_of_network(*network, size);
     graph.name = of.model;
     return graph;
   });
