@@ -115,6 +115,7 @@ std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& prog
       {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
   if (!progress.data.empty()) metadata[kDataKey] = progress.data;
   if (!model_.empty()) metadata[kModelKey] = model_;
+  metadata.merge(network_->metadata());
   if (pruner_) metadata[kPruneKey] = prune_text();
   return std::make_unique<TorchSnapshot>(entries(), std::move(metadata), steps_);
 }
