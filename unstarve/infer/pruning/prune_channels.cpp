@@ -42,19 +42,16 @@ void check_removable(const Graph& graph, const std::vector<LayerChannels>& layer
 
 ChannelPruning prune_channels(const Graph& graph, double share, const ChannelLimits& limits) {
   const ChannelMap map = map_channels(graph);
-  ChannelPruning result;
-  result.layers = layers_of(graph, map);
-  check_removable(graph, result.layers);
-  result.graph = remove_channels(graph, map, choose_channels(graph, map, share, limits));
+  std::vector<LayerChannels> layers = layers_of(graph, map);
+  check_removable(graph, layers);
+  Graph pruned = remove_channels(graph, map, choose_channels(graph, map, share, limits));
   std::size_t layer = 0;
   for (const Node& node : graph.nodes)
     if (multiply_adds(graph, node) != 0 && !map.channels[node.output].empty())
-      result.layers[layer++].after = result.graph.value(node.output).type.shape[1];
-  result.multiply_adds_before = multiply_adds(graph);
-  result.multiply_adds_after = multiply_adds(result.graph);
-  result.parameters_before = trained_parameters(graph);
-  result.parameters_after = trained_parameters(result.graph);
-  return result;
+      layers[layer++].after = pruned.value(node.output).type.shape[1];
+  PrunedChannels channels{std::move(layers), multiply_adds(graph), multiply_adds(pruned), trained_parameters(graph),
+                          trained_parameters(pruned)};
+  return {std::move(pruned), std::move(channels)};
 }
 
 }  // namespace unstarve::infer

@@ -148,18 +148,18 @@ TEST_CASE("the least important channels are removed, in blocks of 8") {
   const ChannelPruning result = prune_channels(residual_network(), 0.3);
   const Graph& graph = result.graph;
   CHECK(violation(graph).empty());
-  CHECK(result.layers.size() == 4);
-  for (const LayerChannels& layer : result.layers)
+  CHECK(result.channels.layers.size() == 4);
+  for (const LayerChannels& layer : result.channels.layers)
     if (layer.name != "fc.weight") CHECK(layer.after % 8 == 0);
-  CHECK(result.layers[1].before == 32);
-  CHECK(result.layers[1].after < 32);
-  CHECK(result.layers[3].fixed == "output of the model");
+  CHECK(result.channels.layers[1].before == 32);
+  CHECK(result.channels.layers[1].after < 32);
+  CHECK(result.channels.layers[3].fixed == "output of the model");
   // The most important ones remain, in their order.
   const std::vector<float> kept = floats_of(*value_named(graph, "b.weight").constant);
   CHECK(kept.back() == 32);
   CHECK(std::ranges::is_sorted(kept));
-  CHECK(kept.front() == static_cast<float>(33 - result.layers[1].after));
-  CHECK(multiply_adds(graph) == result.multiply_adds_after);
+  CHECK(kept.front() == static_cast<float>(33 - result.channels.layers[1].after));
+  CHECK(multiply_adds(graph) == result.channels.multiply_adds_after);
 }
 
 TEST_CASE("multiply-adds are counted without removing channels") {

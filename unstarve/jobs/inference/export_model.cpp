@@ -17,6 +17,7 @@
 #include "unstarve/infer/onnx/onnx_fields.h"
 #include "unstarve/infer/onnx/write_onnx.h"
 #include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/common/pruned_channels.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/jobs/inference/graph_file.h"
 #include "unstarve/jobs/inference/model_fit.h"
@@ -113,28 +114,6 @@ void store_int8_weights(infer::Graph& graph) {
     throw Error(ErrorKind::kInternal, "quantise weights: " + wrong);
 }
 
-Json json_of(const std::optional<infer::ChannelPruning>& pruning) {
-  if (!pruning) return nullptr;
-  Json layers = Json::array();
-  for (const infer::LayerChannels& layer : pruning->layers)
-    layers.push_back({{"name", layer.name},
-                      {"channels", layer.before},
-                      {"channels_after", layer.after},
-                      {"fixed", layer.fixed.empty() ? Json() : Json(layer.fixed)}});
-  return {{"multiply_adds", pruning->multiply_adds_before},
-          {"multiply_adds_after", pruning->multiply_adds_after},
-          {"parameters", pruning->parameters_before},
-          {"parameters_after", pruning->parameters_after},
-          {"layers", layers}};
-}
-
-std::string text_of(const infer::ChannelPruning& pruning) {
-  return fmt::format("  pruned channels: {} multiply-adds to {}, {} parameters to {}; train the model again\n",
-                     format_rate(pruning.multiply_adds_before), format_rate(pruning.multiply_adds_after),
-                     format_rate(static_cast<double>(pruning.parameters_before)),
-                     format_rate(static_cast<double>(pruning.parameters_after)));
-}
-
 Json json_of(const infer::TensorType& type) {
   Json shape = Json::array();
   for (const std::int64_t dimension : type.shape)
@@ -169,10 +148,11 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
   check_export_file(options);
   const std::vector<infer::Pass> passes = export_passes(options.passes);
   auto [graph, reports] = infer::run_passes(infer::import_model(options.model, options.import), passes);
-  std::optional<infer::ChannelPruning> pruning;
+  std::optional<PrunedChannels> pruned;
   if (options.prune_channels > 0) {
-    pruning = infer::prune_channels(graph, options.prune_channels);
-    graph = std::exchange(pruning->graph, {});
+    infer::ChannelPruning pruning = infer::prune_channels(graph, options.prune_channels);
+    graph = std::move(pruning.graph);
+    pruned = std::move(pruning.channels);
   }
   std::optional<Int8Result> int8;
   if (options.int8) int8 = quantise_graph(graph, *options.int8, progress, stop);
@@ -185,7 +165,7 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
           std::move(reports),
           graph.nodes.size(),
           graph.parameters(),
-          std::move(pruning),
+          std::move(pruned),
           graph.constant_bytes(),
           file.size(),
           std::move(int8)};
@@ -208,7 +188,7 @@ std::string to_json(const ExportResult& result) {
                      {"parameters", result.parameters},
                      {"weight_bytes", result.weight_bytes},
                      {"file_bytes", result.file_bytes},
-                     {"pruning", json_of(result.pruning)},
+                     {"pruning", result.pruned ? to_json(*result.pruned) : Json()},
                      {"int8", json_of(result.int8, result.options)}};
   return dump(json, 2);
 }
@@ -219,7 +199,7 @@ std::string to_text(const ExportResult& result) {
   text += fmt::format("  {:<18} {:>8} {:>13} {:>12}\n", "pass", "changed", "nodes before", "nodes after");
   for (const infer::PassReport& pass : result.passes)
     text += fmt::format("  {:<18} {:>8} {:>13} {:>12}\n", pass.name, pass.changed, pass.nodes_before, pass.nodes_after);
-  if (result.pruning) text += text_of(*result.pruning);
+  if (result.pruned) text += fmt::format("  pruned channels: {}; train the model again\n", to_text(*result.pruned));
   text += fmt::format("  {} parameters, {}\n", format_rate(static_cast<double>(result.parameters)),
                       format_bytes(result.weight_bytes));
   if (result.int8) text += text_of(*result.int8, result.options);

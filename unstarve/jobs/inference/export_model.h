@@ -59,8 +59,8 @@ struct ExportResult {
   infer::TensorType output{};
   std::vector<infer::PassReport> passes{};
   std::size_t nodes = 0;
-  std::int64_t parameters = 0;                     // after the passes
-  std::optional<infer::ChannelPruning> pruning{};  // without its graph
+  std::int64_t parameters = 0;  // after the passes
+  std::optional<PrunedChannels> pruned{};
   std::uint64_t weight_bytes = 0;
   std::uint64_t file_bytes = 0;
   std::optional<Int8Result> int8{};
