@@ -31,6 +31,7 @@ from bench.peers.child import Child, ChildGroup, Failed  # noqa: E402
 STANDALONE = {"remote-50ms/link": [ROOT / "bench" / "remote_link.py"],
               "memory/torch": [ROOT / "bench" / "memory.py"],
               "train-memory/eager": [ROOT / "bench" / "train_memory.py"],
+              "channel-prune-50": [ROOT / "bench" / "channel_prune.py"],
               "cifar94-gpu/published": [ROOT / "bench" / "cifar94.py"],
               "ranks-2": [ROOT / "bench" / "ranks.py"]} | {
     name: [ROOT / "bench" / "watch.py", name]

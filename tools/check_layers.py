@@ -40,7 +40,7 @@ SUBFOLDERS = {
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],
     "jobs": [("common", "host"), ("settings", "probe", "pack", "prepare", "tensorboard", "doctor"),
              ("data", "inference", "ladder", "training"), ("finders", "capacity", "compress", "model_chart")],
-    "infer": [("engines", "graph"), ("int8", "onnx", "passes"), "import"],
+    "infer": [("engines", "graph"), ("int8", "onnx", "passes", "pruning"), "import"],
     "torch": [("graphs", "ranks"), "cuda"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/remote": ["http", "cache"],

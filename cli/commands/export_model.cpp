@@ -43,6 +43,7 @@ int run(const Arguments& arguments, const std::string&) {
   options.import.image_size = arguments.integer("--image-size", 0, 1, 1 << 14);
   options.import.classes = arguments.integer("--classes", 0, 1, 1 << 20);
   options.passes = arguments.text("--passes");
+  options.prune_channels = arguments.number("--prune-channels", 0, 0, 1);
   options.int8 = int8_from(arguments);
   options.int8_weights = arguments.has("--int8-weights");
   if (options.int8 && options.int8_weights)
@@ -79,6 +80,9 @@ Command export_command() {
        {"--classes", "N", "those of the weights", "fail if the model has another number of classes"},
        {"--passes", "LIST", "all on",
         "switch passes off: fold_batch_norm=off,fold_constants=off,remove_identities=off"},
+       {"--prune-channels", "SHARE", "0",
+        "remove the least important channels with this share of the multiply-adds, 0 to 1; the model then requires "
+        "training"},
        {"--int8", "DATA", "", "quantise for int8, calibrated with these images: a folder, shards or a spec", false,
         Completes::kPath},
        split_option(),

@@ -44,6 +44,10 @@ std::filesystem::path file_to_resume(const TrainOptions& options) {
   const std::filesystem::path file = checkpoint_to_resume(options.checkpoints.folder, options.resume);
   if (!options.resume.empty() && !options.weights.empty())
     throw Error(ErrorKind::kArgument, "train: found --resume and --weights; expected one of them");
+  if (options.settings.train.prune.channels() && file.empty() && options.weights.empty())
+    throw Error(ErrorKind::kArgument,
+                "train.prune.pattern: found channels without weights; expected trained weights, whose least important "
+                "channels are removed. Pass --weights, or --resume for a run that has begun");
   return file;
 }
 
@@ -116,7 +120,9 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     const CpuSplit::LoaderScope cpus(split.get());
     return std::make_unique<Loader>(spec, of, *device, std::move(loading));
   };
-  const auto trainer = make_trainer(settings.train, options.ranks);
+  const StartingFile start{resumed.empty() ? options.weights : resumed, !resumed.empty()};
+  const bool removes_channels = settings.train.prune.channels() && !start.resumes;
+  const auto trainer = make_trainer(settings.train, options.ranks, start);
 
   TrainPlan plan;
   plan.minutes = options.minutes;
@@ -127,7 +133,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   plan.world = options.ranks.world;
   TrainProgress done;
   if (!resumed.empty()) done = restore_checkpoint(*trainer, resumed);
-  if (!options.weights.empty()) load_starting_weights(*trainer, options.weights);
+  if (!options.weights.empty() && !removes_channels) load_starting_weights(*trainer, options.weights);
   const ResumePosition position = resume_position_in(
       run.pipeline, *dataset, {choose_samples(run.pipeline, *dataset, read_topology().usable()), {}, run.shares}, done,
       resumed.string());
@@ -202,7 +208,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   result.effect = effect_of(result.phases, settings.train.image_size);
   result.parameters = trainer->parameters();
   result.macs = trainer->macs();
-  if (settings.train.prune.any() && options.ranks.first()) result.pruning = trainer->pruning();
+  const bool prunes = removes_channels || (settings.train.prune.any() && !settings.train.prune.channels());
+  if (prunes && options.ranks.first()) result.pruning = trainer->pruning();
   result.target = options.target;
   result.price_per_hour = options.price_per_hour;
   result.ranks = options.ranks.world;

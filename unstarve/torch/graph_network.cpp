@@ -10,6 +10,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/infer/graph/structure.h"
+#include "unstarve/torch/graph_checkpoint.h"
 #include "unstarve/torch/nested_modules.h"
 #include "unstarve/torch/node_operators.h"
 
@@ -258,6 +259,10 @@ std::string GraphNetwork::head() const {
     return name.substr(0, name.rfind('.') + 1);
   }
   return "";
+}
+
+std::map<std::string, std::string> GraphNetwork::metadata() const {
+  return {{kGraphKey, text_of_structure(structure_)}};
 }
 
 Graph GraphNetwork::graph() const {

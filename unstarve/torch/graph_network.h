@@ -17,6 +17,7 @@
 //            computed; exceptions of libtorch.
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,6 +43,9 @@ class GraphNetwork : public Network {
   [[nodiscard]] torch::Tensor whitening_bias() const override;
   [[nodiscard]] std::string head() const override;
   [[nodiscard]] double own_macs() const override { return macs_; }
+
+  // The structure (graph_checkpoint.h).
+  [[nodiscard]] std::map<std::string, std::string> metadata() const override;
 
   // The graph with the present weights, copied; waits for the device.
   [[nodiscard]] infer::Graph graph() const;

@@ -23,6 +23,7 @@
 #include "unstarve/torch/placement.h"
 #include "unstarve/torch/ranks/exchange.h"
 #include "unstarve/torch/staging.h"
+#include "unstarve/torch/starting_network.h"
 #include "unstarve/torch/step_memory.h"
 #include "unstarve/torch/step_timer.h"
 #include "unstarve/torch/torch_device.h"
@@ -45,14 +46,14 @@ void set_interop_threads(int threads) {
   }
 }
 
-// The network with its initial weights, on its device.
-NetworkPtr make_network(const TrainSettings& settings, const ForeignNetwork* foreign, const Placement& placement,
+// The network with its initial weights, on its device. `started`: null for one of the zoo.
+NetworkPtr make_network(const TrainSettings& settings, NetworkPtr started, const Placement& placement,
                         bool several_ranks) {
   set_interop_threads(settings.interop_threads);
   placement.use();
   reset_peak_memory(placement.device);
   torch::manual_seed(settings.seed);
-  NetworkPtr network = foreign != nullptr ? take_network(*foreign) : find_model(settings.model).make(settings.classes);
+  NetworkPtr network = started ? std::move(started) : find_model(settings.model).make(settings.classes);
   for (const auto& module : network->modules())
     if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->fuse(settings.fused_batch_norm);
   network->to(placement.device);
@@ -82,15 +83,17 @@ void check_batch(const HostBatch& batch, int classes) {
 class TorchTrainer final : public Trainer {
  public:
   // `recorder`: replaces that of the device; null: that of the device.
-  TorchTrainer(const TrainSettings& settings, const ForeignNetwork* foreign, const Ranks& ranks,
+  TorchTrainer(const TrainSettings& settings, const ForeignNetwork* foreign, const Ranks& ranks, StartingNetwork start,
                std::unique_ptr<StepRecorder> recorder = nullptr)
       : settings_(settings),
         foreign_(foreign != nullptr),
         placement_(placement_of(settings, ranks)),
         staging_(placement_.device),
         timer_(placement_.device),
-        state_(make_network(settings, foreign, placement_, ranks.several()), foreign != nullptr ? "" : settings.model,
-               settings, placement_.device),
+        pruned_channels_(std::move(start.pruned)),
+        state_(make_network(settings, foreign != nullptr ? take_network(*foreign) : std::move(start.network),
+                            placement_, ranks.several()),
+               foreign != nullptr ? "" : settings.model, settings, placement_.device),
         exchange_(ranks.several() ? make_exchange(ranks, network(), placement_.device) : nullptr),
         forward_(network(), placement_),
         step_(settings_, {state_, forward_, staging_, timer_, exchange_.get()}, ranks.rank,
@@ -236,11 +239,12 @@ class TorchTrainer final : public Trainer {
 
   PruneResult pruning() override {
     const Pruner* const pruner = state_.pruner();
-    if (pruner == nullptr) return {};
+    if (pruner == nullptr && !pruned_channels_) return {};
     return translate_errors("counting pruned weights", [&]() -> PruneResult {
       state_.use_average(true);
       const FileSizes sizes = StateCopy(network_state(network()), {{"format", "pt"}}).file_sizes();
-      return {pruner->layers(), pruner->dense(), sizes.bytes, sizes.zip_bytes};
+      if (pruner == nullptr) return {{}, {}, sizes.bytes, sizes.zip_bytes, pruned_channels_};
+      return {pruner->layers(), pruner->dense(), sizes.bytes, sizes.zip_bytes, std::nullopt};
     });
   }
 
@@ -281,6 +285,7 @@ class TorchTrainer final : public Trainer {
   std::optional<StepMemory> memory_;  // on the CPU
   Staging staging_;
   StepTimer timer_;
+  const std::optional<PrunedChannels> pruned_channels_;
   TrainingState state_;
   std::unique_ptr<Exchange> exchange_;  // null: one rank
   ForwardPass forward_;
@@ -291,16 +296,21 @@ class TorchTrainer final : public Trainer {
 }  // namespace
 
 std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const ForeignNetwork* network,
-                                            const Ranks& ranks) {
+                                            const Ranks& ranks, const StartingFile& start) {
   const std::string& name = network == nullptr ? settings.model : network->name;
+  if (network != nullptr && settings.prune.channels())
+    throw Error(ErrorKind::kArgument,
+                fmt::format("prune.pattern: found channels for {}, a module of Python; expected any or N:M. Prune "
+                            "networks of unstarve by unstarve train",
+                            name));
   return translate_errors("creating a trainer for " + name, [&]() -> std::unique_ptr<Trainer> {
-    return std::make_unique<TorchTrainer>(settings, network, ranks);
+    return std::make_unique<TorchTrainer>(settings, network, ranks, starting_network(settings, start));
   });
 }
 
 std::unique_ptr<Trainer> make_recorded_trainer(const TrainSettings& settings, std::unique_ptr<StepRecorder> recorder,
                                                const ForeignNetwork* network) {
-  return std::make_unique<TorchTrainer>(settings, network, Ranks{}, std::move(recorder));
+  return std::make_unique<TorchTrainer>(settings, network, Ranks{}, StartingNetwork{}, std::move(recorder));
 }
 
 }  // namespace unstarve

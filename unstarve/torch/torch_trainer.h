@@ -13,9 +13,9 @@ namespace unstarve {
 
 class StepRecorder;  // step_recorder.h
 
-// `network`: null for a network of the zoo. Precondition: settings that make_trainer() accepts.
+// `network`: null for a network of the zoo or of `start`. Precondition: settings that make_trainer() accepts.
 [[nodiscard]] std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const ForeignNetwork* network,
-                                                          const Ranks& ranks);
+                                                          const Ranks& ranks, const StartingFile& start = {});
 // For tests: a trainer whose steps are recorded by `recorder`, on any device. `network`: as above.
 [[nodiscard]] std::unique_ptr<Trainer> make_recorded_trainer(const TrainSettings& settings,
                                                              std::unique_ptr<StepRecorder> recorder,

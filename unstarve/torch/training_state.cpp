@@ -64,7 +64,7 @@ TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainS
   if (settings.lookahead.every > 0) lookahead_.emplace(*network_, settings.lookahead);
   if (settings.average > 0) average_.emplace(*network_, settings.average);
   if (settings.precision == Precision::kFloat16) scaler_.emplace(device);
-  if (!settings.prune.any()) return;
+  if (!settings.prune.any() || settings.prune.channels()) return;
   pruner_.emplace(*network_, settings.prune);
   if (lookahead_) pruner_->add_copies(lookahead_->state(), "lookahead.");
   if (average_) pruner_->add_copies(average_->averages(), "");
@@ -115,6 +115,7 @@ std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& prog
       {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
   if (!progress.data.empty()) metadata[kDataKey] = progress.data;
   if (!model_.empty()) metadata[kModelKey] = model_;
+  metadata.merge(network_->metadata());
   if (pruner_) metadata[kPruneKey] = prune_text();
   return std::make_unique<TorchSnapshot>(entries(), std::move(metadata), steps_);
 }

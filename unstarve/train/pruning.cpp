@@ -26,6 +26,12 @@ bool read_whole(std::string_view text, int& number) {
 
 PrunePattern pattern_of(const PruneSettings& settings) {
   if (!settings.has_pattern()) return {};
+  if (settings.channels()) {
+    if (settings.sparsity > 0) return {};
+    throw Error(ErrorKind::kArgument,
+                "found channels without a share; expected the share of the multiply-adds to remove. Pass --prune, for "
+                "example --prune 0.5");
+  }
   const std::string_view text = settings.pattern;
   const std::size_t colon = text.find(':');
   PrunePattern pattern;
@@ -34,8 +40,10 @@ PrunePattern pattern_of(const PruneSettings& settings) {
   if (!read || pattern.keep < 1 || pattern.keep >= pattern.of || pattern.of > kLargestGroup)
     throw Error(
         ErrorKind::kArgument,
-        fmt::format("found \"{}\"; expected any, or N:M with N from 1 to M - 1 and M up to {}, such as 2:4, 1:2 or 4:8",
-                    text, kLargestGroup));
+        fmt::format(
+            "found \"{}\"; expected any, channels, or N:M with N from 1 to M - 1 and M up to {}, such as 2:4, 1:2 "
+            "or 4:8",
+            text, kLargestGroup));
   const double sparsity = 1 - static_cast<double>(pattern.keep) / pattern.of;
   if (settings.sparsity > 0 && std::abs(settings.sparsity - sparsity) > 1e-3)
     throw Error(ErrorKind::kArgument,

@@ -13,9 +13,13 @@
 //             sparsity = S (1 - (1 - x)^3)
 //
 // A weight that was pruned stays zero until the end of the run.
+//
+// The pattern "channels" is another mechanism: before the first step, channels of trained weights are removed
+// (torch/starting_network.h).
 // Threads: pure.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +34,8 @@ struct PrunePattern {
   [[nodiscard]] bool any_weights() const { return of == 1; }
 };
 
-// Throws Error(kArgument) for a text that is neither "any" nor N:M, and for a sparsity other than that of the pattern.
+// Throws Error(kArgument) for a text that is neither "any", "channels" nor N:M, for a sparsity other than that of the
+// pattern, and for channels without one.
 void check_pattern(const PruneSettings& settings);
 [[nodiscard]] PrunePattern pattern_of(const PruneSettings& settings);  // throws as check_pattern()
 // The final sparsity, 0..1.
@@ -63,12 +68,24 @@ struct DenseLayer {
   std::string name;
   std::string reason;  // "first convolution"
 };
+struct LayerChannels {
+  std::string name{};                  // of the weights
+  std::int64_t before = 0, after = 0;  // output channels
+  std::string fixed{};                 // why all of them remain; empty: some can be removed
+};
+// Of one image.
+struct PrunedChannels {
+  std::vector<LayerChannels> layers{};  // convolutions and matrix products, in the order of the network
+  double multiply_adds_before = 0, multiply_adds_after = 0;
+  std::int64_t parameters_before = 0, parameters_after = 0;
+};
 struct PruneResult {
   std::vector<PrunedLayer> layers;  // in the order of the network
   std::vector<DenseLayer> dense;    // convolutions and linear layers that are not pruned
   // The weights and statistics alone as a safetensors file, and that file compressed as in a zip archive, at level 9.
   std::int64_t file_bytes = 0;
   std::int64_t zip_bytes = 0;
+  std::optional<PrunedChannels> channels{};    // of the pattern "channels", which has no layers and dense layers
   [[nodiscard]] std::int64_t weights() const;  // of all pruned layers
   [[nodiscard]] std::int64_t zeros() const;
 };

@@ -62,15 +62,15 @@ TEST_CASE("the final sparsity of a pattern follows from it") {
 }
 
 TEST_CASE("patterns that are no N:M with N below M are rejected, with those that are supported") {
-  for (const char* text :
-       {"channels", "", "2", "2:", ":4", "4:4", "5:4", "0:4", "-1:4", "2:4x", "2.5:4", "2 :4", "1:65"}) {
+  for (const char* text : {"rows", "", "2", "2:", ":4", "4:4", "5:4", "0:4", "-1:4", "2:4x", "2.5:4", "2 :4", "1:65"}) {
     CAPTURE(text);
     CHECK_THAT(message_of({.pattern = text}), Catch::Contains(std::string("found \"") + text + "\"") &&
-                                                  Catch::Contains("expected any, or N:M") &&
+                                                  Catch::Contains("expected any, channels, or N:M") &&
                                                   Catch::Contains("2:4, 1:2 or 4:8"));
   }
   CHECK(message_of({.pattern = "1:64"}) == "accepted");
   CHECK(message_of({}) == "accepted");
+  CHECK(message_of({.sparsity = 0.5, .pattern = "channels"}) == "accepted");
 }
 
 TEST_CASE("a sparsity that contradicts the pattern is rejected") {

@@ -83,12 +83,15 @@ struct LookaheadSettings {
 
 // Magnitude pruning: pruning.h.
 struct PruneSettings {
-  double sparsity = 0;          // share of the weights that are zero at the end; 0: that of the pattern, or no pruning
-  std::string pattern = "any";  // "any" weights of a layer, or "N:M"
+  // Share of the weights that are zero at the end, or of the multiply-adds that are removed with channels; 0: that of
+  // the pattern, or no pruning.
+  double sparsity = 0;
+  std::string pattern = "any";                  // "any" weights of a layer, "N:M", or "channels"
   std::vector<double> sparsity_ramp{0.1, 0.6};  // shares of the run between which the sparsity rises
   int every = 0;                                // steps between two choices of weights; 0: chosen by the length
   [[nodiscard]] bool any() const { return sparsity > 0 || has_pattern(); }
   [[nodiscard]] bool has_pattern() const { return pattern != "any"; }
+  [[nodiscard]] bool channels() const { return pattern == "channels"; }
   friend bool operator==(const PruneSettings&, const PruneSettings&) = default;
 };
 

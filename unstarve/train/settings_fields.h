@@ -149,15 +149,16 @@ void visit_train_fields(Settings& s, Visit&& visit) {
                   "largest decay of the averages of lookahead; it rises with the cube of the progress"},
         s.lookahead.decay);
   visit(FieldInfo{"prune.sparsity", "--prune", kShare,
-                  "share of the weights of convolutions and linear layers that become zero; 0: that of the pattern, or "
-                  "none"},
+                  "share of the weights of convolutions and linear layers that become zero; with channels, of the "
+                  "multiply-adds that are removed; 0: that of the pattern, or none"},
         s.prune.sparsity);
   visit(
       FieldInfo{
           "prune.pattern",
           "--prune-pattern",
           {},
-          "which weights become zero: any, or N:M, which leaves N of each M consecutive input channels, such as 2:4"},
+          "which weights become zero: any, or N:M, which leaves N of each M consecutive input channels, such as 2:4; "
+          "or channels, which removes channels of the network of --weights before the first step"},
       s.prune.pattern);
   visit(FieldInfo{"prune.sparsity_ramp", "--prune-ramp", kRamp,
                   "shares of the run between which the share of zeros rises"},

@@ -53,8 +53,10 @@ TEST_CASE("settings out of range are rejected by name") {
   CHECK_THAT(error_message([](TrainSettings& s) { s.lookahead.decay = 1; }), Contains("lookahead.decay"));
   for (const double sparsity : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()})
     CHECK_THAT(error_message([=](TrainSettings& s) { s.prune.sparsity = sparsity; }), Contains("prune.sparsity"));
+  CHECK_THAT(error_message([](TrainSettings& s) { s.prune.pattern = "rows"; }),
+             Contains("train.prune.pattern: found \"rows\"; expected any, channels, or N:M"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.prune.pattern = "channels"; }),
-             Contains("train.prune.pattern: found \"channels\"; expected any, or N:M"));
+             Contains("train.prune.pattern: found channels without a share; expected the share of the multiply-adds"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.prune = {.sparsity = 0.6, .pattern = "2:4"}; }),
              Contains("train.prune.pattern: found 2:4 with the sparsity 0.6; expected 0.5"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.prune.sparsity_ramp = {0.6, 0.1}; }), Contains("sparsity_ramp"));

@@ -237,8 +237,19 @@ class Trainer {
   [[nodiscard]] virtual std::unique_ptr<LayerRun> run_layer(const LayerShape& shape, int batch) = 0;
 };
 
+// A checkpoint or weights from which training will begin.
+struct StartingFile {
+  std::filesystem::path path{};  // "": none
+  bool resumes = false;          // by restore(); otherwise by load_weights()
+};
+
 // `ranks`: join_ranks(). All ranks have the same settings. A GPU without a number is that of the local rank.
-[[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const Ranks& ranks = {});
+// `start`: if the file contains the structure of its network, the trainer has that network, else settings.model.
+// With settings.prune.channels() and a file that does not resume, the trainer has the network and the weights of the
+// file without the pruned channels, and load_weights() must not be called; Error(kInput) or Error(kArgument) if that is
+// impossible.
+[[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const Ranks& ranks = {},
+                                                    const StartingFile& start = {});
 // A trainer of a foreign network; the settings model, image_size and sync_batch_norm are not used.
 [[nodiscard]] std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const ForeignNetwork& network,
                                                     const Ranks& ranks = {});

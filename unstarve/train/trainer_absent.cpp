@@ -15,7 +15,7 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_trainer(const TrainSettings&, const Ranks&) { absent(); }
+std::unique_ptr<Trainer> make_trainer(const TrainSettings&, const Ranks&, const StartingFile&) { absent(); }
 std::unique_ptr<Trainer> make_trainer(const TrainSettings&, const ForeignNetwork&, const Ranks&) { absent(); }
 void register_network_operators() { absent(); }
 PrecisionSupport precision_supported(const std::string&, Precision) { absent(); }

@@ -26,16 +26,16 @@ const TrainerModule& trainer_module() {
   return module;
 }
 
-std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const Ranks& ranks) {
+std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const Ranks& ranks, const StartingFile& start) {
   check_settings(settings);
   (void)parse_model_name(settings.model);  // checked before libtorch is loaded, which is slow
-  return trainer_module().make_trainer(settings, nullptr, ranks);
+  return trainer_module().make_trainer(settings, nullptr, ranks, start);
 }
 
 std::unique_ptr<Trainer> make_trainer(const TrainSettings& settings, const ForeignNetwork& network,
                                       const Ranks& ranks) {
   check_settings(settings);
-  return trainer_module().make_trainer(settings, &network, ranks);
+  return trainer_module().make_trainer(settings, &network, ranks, {});
 }
 
 void register_network_operators() { trainer_module().register_network_operators(); }

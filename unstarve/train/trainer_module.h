@@ -20,9 +20,9 @@ namespace unstarve {
 
 struct TrainerModule {
   const char* stamp;  // first member, readable in any module
-  // `network`: null for a network of the zoo.
+  // `network`: null for a network of the zoo or of a file.
   std::unique_ptr<Trainer> (*make_trainer)(const TrainSettings& settings, const ForeignNetwork* network,
-                                           const Ranks& ranks);
+                                           const Ranks& ranks, const StartingFile& start);
   void (*register_network_operators)();
   // For a GPU: "cuda" or "cuda:N".
   PrecisionSupport (*precision_supported)(const std::string& device, Precision precision);

@@ -26,9 +26,13 @@ double terms(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+double multiply_adds(const Graph& graph, const Node& node) {
+  return elements(graph.value(node.output).type.shape) * terms(graph, node);
+}
+
 double multiply_adds(const Graph& graph) {
   double sum = 0;
-  for (const Node& node : graph.nodes) sum += elements(graph.value(node.output).type.shape) * terms(graph, node);
+  for (const Node& node : graph.nodes) sum += multiply_adds(graph, node);
   return sum;
 }
 

@@ -15,6 +15,8 @@ namespace unstarve::infer {
 // Of one image, where the batch size is open; else of the batch of the model. Products of constants count too: run the
 // passes first. Precondition: a graph without violation().
 [[nodiscard]] double multiply_adds(const Graph& graph);
+// Of one node; 0 for all but Conv, Gemm and MatMul.
+[[nodiscard]] double multiply_adds(const Graph& graph, const Node& node);
 
 // Values of float constants except means and variances of batch norms: the number of parameters in the literature,
 // before batch norms are folded.

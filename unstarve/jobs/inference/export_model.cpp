@@ -17,6 +17,7 @@
 #include "unstarve/infer/onnx/onnx_fields.h"
 #include "unstarve/infer/onnx/write_onnx.h"
 #include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/common/pruned_channels.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/jobs/inference/graph_file.h"
 #include "unstarve/jobs/inference/model_fit.h"
@@ -147,6 +148,12 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
   check_export_file(options);
   const std::vector<infer::Pass> passes = export_passes(options.passes);
   auto [graph, reports] = infer::run_passes(infer::import_model(options.model, options.import), passes);
+  std::optional<PrunedChannels> pruned;
+  if (options.prune_channels > 0) {
+    infer::ChannelPruning pruning = infer::prune_channels(graph, options.prune_channels);
+    graph = std::move(pruning.graph);
+    pruned = std::move(pruning.channels);
+  }
   std::optional<Int8Result> int8;
   if (options.int8) int8 = quantise_graph(graph, *options.int8, progress, stop);
   if (options.int8_weights) store_int8_weights(graph);
@@ -158,6 +165,7 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
           std::move(reports),
           graph.nodes.size(),
           graph.parameters(),
+          std::move(pruned),
           graph.constant_bytes(),
           file.size(),
           std::move(int8)};
@@ -180,6 +188,7 @@ std::string to_json(const ExportResult& result) {
                      {"parameters", result.parameters},
                      {"weight_bytes", result.weight_bytes},
                      {"file_bytes", result.file_bytes},
+                     {"pruning", result.pruned ? to_json(*result.pruned) : Json()},
                      {"int8", json_of(result.int8, result.options)}};
   return dump(json, 2);
 }
@@ -190,6 +199,7 @@ std::string to_text(const ExportResult& result) {
   text += fmt::format("  {:<18} {:>8} {:>13} {:>12}\n", "pass", "changed", "nodes before", "nodes after");
   for (const infer::PassReport& pass : result.passes)
     text += fmt::format("  {:<18} {:>8} {:>13} {:>12}\n", pass.name, pass.changed, pass.nodes_before, pass.nodes_after);
+  if (result.pruned) text += fmt::format("  pruned channels: {}; train the model again\n", to_text(*result.pruned));
   text += fmt::format("  {} parameters, {}\n", format_rate(static_cast<double>(result.parameters)),
                       format_bytes(result.weight_bytes));
   if (result.int8) text += text_of(*result.int8, result.options);

@@ -1,10 +1,12 @@
 #pragma once
 // `unstarve export MODEL --out FILE.onnx`: writes a trained model as an ONNX file, with its batch norms folded; with
-// `int8`, its layers are quantised for int8 (infer/int8/quantise.h).
+// `prune_channels`, with fewer channels (infer/pruning/prune_channels.h); with `int8`, its layers are quantised for
+// int8 (infer/int8/quantise.h).
 //
 // Threads: one caller; libtorch starts its own.
 // Failure: Error as infer/import/import_model.h; Error(kArgument) if `out` is the model itself or does not end in
-//          .onnx; Error(kIo) if it cannot be written. The file appears complete or not at all.
+//          .onnx; Error(kIo) if it cannot be written. The file appears complete or not at all. Error as
+//          prune_channels().
 //          With int8 also as calibrate(), and Error(kInput) if no layer can be quantised, or if an engine computes none
 //          of them in int8: a model that is smaller but not faster would be a surprise.
 // Cost:    three times the memory of the weights; with int8 also that of calibrate().
@@ -20,6 +22,7 @@
 #include "unstarve/infer/import/import_model.h"
 #include "unstarve/infer/int8/activation_histogram.h"
 #include "unstarve/infer/passes/pass.h"
+#include "unstarve/infer/pruning/prune_channels.h"
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/inference/calibrate.h"
 
@@ -36,7 +39,8 @@ struct ExportOptions {
   std::filesystem::path model;
   std::filesystem::path out;
   infer::ImportOptions import{};
-  std::string passes{};  // "fold_batch_norm=off,fold_constants=on"; "": all
+  std::string passes{};       // "fold_batch_norm=off,fold_constants=on"; "": all
+  double prune_channels = 0;  // the share of the multiply-adds to remove; 0: none
   std::optional<Int8Options> int8{};
   bool int8_weights = false;  // store weights of Gemm and MatMul as int8, without calibration; not with `int8`
 };
@@ -56,6 +60,7 @@ struct ExportResult {
   std::vector<infer::PassReport> passes{};
   std::size_t nodes = 0;
   std::int64_t parameters = 0;  // after the passes
+  std::optional<PrunedChannels> pruned{};
   std::uint64_t weight_bytes = 0;
   std::uint64_t file_bytes = 0;
   std::optional<Int8Result> int8{};

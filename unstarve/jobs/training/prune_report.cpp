@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "unstarve/jobs/common/pruned_channels.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -29,15 +30,34 @@ std::string dense_text(const PruneResult& result) {
   return text;
 }
 
+std::string sizes_text(const PruneResult& r) {
+  return fmt::format("size      float32 {}, zip {}\n", format_bytes(static_cast<std::uint64_t>(r.file_bytes)),
+                     format_bytes(static_cast<std::uint64_t>(r.zip_bytes)));
+}
+
+std::string channels_text(const PruneResult& r) {
+  return fmt::format("pruned    channels: {}\n", to_text(*r.channels)) + sizes_text(r);
+}
+
+nlohmann::ordered_json sizes_json(const PruneResult& r) {
+  return {{"float32_bytes", r.file_bytes}, {"zip_bytes", r.zip_bytes}};
+}
+
+nlohmann::ordered_json channels_json(const PruneResult& r, const PruneSettings& settings) {
+  nlohmann::ordered_json json{{"target", settings.sparsity}, {"pattern", "channels"}, {"sizes", sizes_json(r)}};
+  json.update(to_json(*r.channels));
+  return json;
+}
+
 }  // namespace
 
 std::string to_text(const PruneResult& r, const PruneSettings& settings) {
+  if (r.channels) return channels_text(r);
   std::string text =
       fmt::format("pruned    {:.2f} % of {} weights of {} layers{}{}\n", 100 * share(r.zeros(), r.weights()),
                   r.weights(), r.layers.size(), settings.has_pattern() ? ", pattern " + settings.pattern : "",
                   r.dense.empty() ? "" : "; dense: " + dense_text(r));
-  text += fmt::format("size      float32 {}, zip {}\n", format_bytes(static_cast<std::uint64_t>(r.file_bytes)),
-                      format_bytes(static_cast<std::uint64_t>(r.zip_bytes)));
+  text += sizes_text(r);
   text += settings.has_pattern()
               ? "          zeros make the compressed file smaller; only engines for this pattern compute faster with "
                 "them\n"
@@ -46,12 +66,13 @@ std::string to_text(const PruneResult& r, const PruneSettings& settings) {
 }
 
 nlohmann::ordered_json to_json(const PruneResult& r, const PruneSettings& settings) {
+  if (r.channels) return channels_json(r, settings);
   nlohmann::ordered_json json{{"sparsity", share(r.zeros(), r.weights())},
                               {"target", final_sparsity(settings)},
                               {"pattern", nullptr},
                               {"weights", r.weights()},
                               {"zeros", r.zeros()},
-                              {"sizes", {{"float32_bytes", r.file_bytes}, {"zip_bytes", r.zip_bytes}}},
+                              {"sizes", sizes_json(r)},
                               {"layers", nlohmann::json::array()},
                               {"dense", nlohmann::json::array()}};
   if (settings.has_pattern()) json["pattern"] = settings.pattern;
