@@ -11,6 +11,7 @@
 // Threads:   as std::vector.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +23,9 @@
 namespace unstarve::infer {
 
 using ValueId = std::uint32_t;  // index of Graph::values
+
+// The largest magnitudes that int8 represents of activations, by the names of the values.
+using ActivationLimits = std::map<std::string, float>;
 
 struct Value {
   std::string name{};
@@ -43,6 +47,8 @@ struct Graph {
   std::vector<Node> nodes{};
   std::vector<ValueId> inputs{};
   std::vector<ValueId> outputs{};
+  // Of a model that was trained for int8 (int8/quantise.h); empty for others. Not part of ONNX files.
+  ActivationLimits limits{};
 
   // Names must be unique; verify.h checks them.
   ValueId add_input(std::string value_name, TensorType type);

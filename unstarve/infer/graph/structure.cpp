@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/infer/graph/infer_type.h"
 
 namespace unstarve::infer {
 
@@ -29,6 +30,13 @@ Graph with_weights(Graph structure, const std::function<Tensor(const Value&)>& w
   }
   structure.inputs.resize(1);
   return structure;
+}
+
+Graph with_image_size(Graph graph, std::int64_t image_size) {
+  Shape& shape = graph.values[graph.inputs.at(0)].type.shape;
+  shape.at(2) = shape.at(3) = image_size;
+  for (const Node& node : graph.nodes) graph.values[node.output].type = infer_type(graph, node);
+  return graph;
 }
 
 }  // namespace unstarve::infer

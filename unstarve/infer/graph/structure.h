@@ -18,4 +18,8 @@ namespace unstarve::infer {
 // `weight` returns the tensor of an input. Throws Error(kInput) for one of another type or shape.
 [[nodiscard]] Graph with_weights(Graph structure, const std::function<Tensor(const Value&)>& weight);
 
+// The same nodes for images of this height and width. Throws Error(kInput), as infer_type(), for nodes that accept only
+// those of the graph. Precondition: the first input is a batch of images.
+[[nodiscard]] Graph with_image_size(Graph graph, std::int64_t image_size);
+
 }  // namespace unstarve::infer
