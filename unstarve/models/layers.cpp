@@ -119,6 +119,7 @@ double count_macs(Network& network, int image_size) {
   network.train(training);
 
   double macs = network.own_macs();
+  if (macs > 0) return macs;  // a single layer, or a network that counts all of its layers
   for (const auto& module : network.modules(/*include_self=*/false)) {
     if (const auto* layer = dynamic_cast<const Network*>(module.get())) macs += layer->own_macs();
   }

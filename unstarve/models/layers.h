@@ -7,6 +7,7 @@
 // Threads:   a network belongs to one thread at a time.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,6 +38,14 @@ class Network : public torch::nn::Module {
   }
   // False while fixed weights are missing. Waits for the device.
   [[nodiscard]] virtual bool prepared() const { return true; }
+  // Called before each training step, with the share of the run that is completed with it. True if the passes of the
+  // network are other operations from now on.
+  [[nodiscard]] virtual bool advance(double share) {
+    (void)share;
+    return false;
+  }
+  // What a checkpoint contains about the network in addition to its state.
+  [[nodiscard]] virtual std::map<std::string, std::string> metadata() const { return {}; }
   // The bias of the whitening layer; undefined: there is none.
   [[nodiscard]] virtual torch::Tensor whitening_bias() const { return {}; }
   // The name of the last linear layer with a dot at the end, for networks whose layers are no Linear; "": head_of()

@@ -8,8 +8,10 @@
 #include <torch/script.h>
 
 #include "unstarve/core/file.h"
+#include "unstarve/infer/graph/structure.h"
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
+#include "unstarve/torch/graph_checkpoint.h"
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/network_graph.h"
 #include "unstarve/torch/script_graph.h"
@@ -86,13 +88,19 @@ Graph import_network(const NetworkFile& file) {
     const MappedFile mapped(file.weights);
     const SafetensorsHeader header = parse_safetensors(mapped.bytes(), file.weights.string());
     const auto stored = header.metadata.find(kModelKey);
-    if (stored == header.metadata.end() && file.model.empty())
+    if (stored == header.metadata.end() && file.model.empty() && !has_graph(header))
       throw Error(ErrorKind::kArgument, fmt::format("read '{}': the file does not name its network; expected --model, "
                                                     "for example --model resnet50",
                                                     file.weights.string()));
     if (stored != header.metadata.end() && !file.model.empty() && stored->second != file.model)
       throw Error(ErrorKind::kArgument, fmt::format("--model: found {}; expected {}, the network of {}", file.model,
                                                     stored->second, file.weights.string()));
+    if (has_graph(header)) {
+      Graph graph = graph_of_checkpoint(header, mapped.bytes());
+      if (file.image_size > 0) graph = with_image_size(std::move(graph), file.image_size);
+      if (stored != header.metadata.end()) graph.name = stored->second;
+      return graph;
+    }
     const ModelEntry entry = find_model(file.model.empty() ? stored->second : file.model);
     const NetworkPtr network = load_network(file, entry, header, mapped.bytes());
     Graph graph = graph_of_network(*network, file.image_size > 0 ? file.image_size : entry.image_size);

@@ -21,6 +21,7 @@
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/layer_run.h"
 #include "unstarve/torch/placement.h"
+#include "unstarve/torch/quantised_network.h"
 #include "unstarve/torch/ranks/exchange.h"
 #include "unstarve/torch/staging.h"
 #include "unstarve/torch/step_memory.h"
@@ -45,6 +46,14 @@ void set_interop_threads(int threads) {
   }
 }
 
+NetworkPtr make_quantised(NetworkPtr network, const TrainSettings& settings, const ForeignNetwork* foreign) {
+  if (foreign != nullptr)
+    throw Error(ErrorKind::kArgument, fmt::format("qat.enabled: found {}, a module of Python; expected a network of "
+                                                  "unstarve. Train without qat, or use --model",
+                                                  foreign->name));
+  return std::make_shared<QuantisedNetwork>(trainable_graph(*network, settings.image_size), network, settings.qat);
+}
+
 // The network with its initial weights, on its device.
 NetworkPtr make_network(const TrainSettings& settings, const ForeignNetwork* foreign, const Placement& placement,
                         bool several_ranks) {
@@ -53,6 +62,7 @@ NetworkPtr make_network(const TrainSettings& settings, const ForeignNetwork* for
   reset_peak_memory(placement.device);
   torch::manual_seed(settings.seed);
   NetworkPtr network = foreign != nullptr ? take_network(*foreign) : find_model(settings.model).make(settings.classes);
+  if (settings.qat.enabled) network = make_quantised(std::move(network), settings, foreign);
   for (const auto& module : network->modules())
     if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->fuse(settings.fused_batch_norm);
   network->to(placement.device);
@@ -100,6 +110,8 @@ class TorchTrainer final : public Trainer {
     if (!exchange_) return;
     exchange_->send_weights();
     state_.weights_replaced();
+    if (auto* const quantised = dynamic_cast<QuantisedNetwork*>(&network()))
+      quantised->synchronise(&exchange_->sum_over_ranks());
     if (!settings_.sync_batch_norm) return;
     for (const auto& module : network().modules()) {
       if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->synchronise(&exchange_->sum_over_ranks());
