@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kLargestBatch = 1 << 20;
 // Settings that the measurements of one process do not use.
-constexpr std::array<std::string_view, 6> kUnused{"resident",     "schedule.", "sync_batch_norm",
-                                                  "progressive.", "prune.",    "evaluation_size"};
+constexpr std::array<std::string_view, 7> kUnused{"resident", "schedule.", "sync_batch_norm", "progressive.",
+                                                  "prune.",   "qat.",      "evaluation_size"};
 
 int run(const Arguments& arguments, const std::string& command_line) {
   require_one_process("batch-find");

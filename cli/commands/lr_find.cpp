@@ -10,8 +10,8 @@ namespace unstarve::cli {
 namespace {
 
 // Settings that a sweep of one process does not use.
-constexpr std::array<std::string_view, 7> kUnused{"resident",     "learning_rate", "schedule.",      "sync_batch_norm",
-                                                  "progressive.", "prune.",        "evaluation_size"};
+constexpr std::array<std::string_view, 8> kUnused{"resident",     "learning_rate", "schedule.", "sync_batch_norm",
+                                                  "progressive.", "prune.",        "qat.",      "evaluation_size"};
 
 int run(const Arguments& arguments, const std::string& command_line) {
   require_one_process("lr-find");

@@ -101,6 +101,7 @@ int run(const Arguments& arguments, const std::string& command_line) {
   TrainOptions options;
   options.checkpoints = targets_from(arguments);
   options.settings = trainer_settings_from(arguments);
+  if (arguments.has("--qat")) options.settings.train.qat.enabled = true;
   if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
   options.validation = spec_of(arguments, "--val", "--val-split");
   options.minutes = arguments.number("--minutes", 0, 0.001, 1e7);
@@ -173,6 +174,8 @@ Command train_command() {
       "  unstarve train cifar10/train --val cifar10/test --recipe cifar-speed --target 0.94 --json\n"
       "  unstarve train photos/ --val val/ --epochs 16 --progressive-size 128 --report report.html\n"
       "  unstarve train photos/ --val val/ --epochs 16 --prune 0.5 --out half.safetensors\n"
+      "  unstarve train photos/ --val val/ --weights model.safetensors --qat --epochs 3 --learning-rate 0.005 "
+      "--out int8.safetensors\n"
       "  mpirun -n 4 unstarve train photos/ --config tuned.yaml --json\n"
       "  torchrun --nproc-per-node 4 -m unstarve train photos/ --config tuned.yaml --json",
       {data_option(false),
@@ -185,6 +188,9 @@ Command train_command() {
        training_device_option(),
        image_size_option(),
        augmentation_option(),
+       {"--qat", "", "",
+        "quantisation-aware training: the network learns with weights and activations that are rounded for int8, "
+        "accuracies are those of int8, and unstarve export writes the checkpoint as an int8 model"},
        {"--minutes", "M", "", "time limit of the training; with --epochs, the first limit reached ends it"},
        {"--epochs", "N", "that of the recipe, else 10; no limit with --minutes", "number of epochs"},
        {"--batch", "N", "256 up to 40 px, else 32", "samples per batch; scales the learning rate"},

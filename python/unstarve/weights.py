@@ -30,7 +30,7 @@ _NAMES = {
 # NumPy has no bfloat16; its bits are represented as uint16.
 _NUMPY = {name: np.dtype("uint16" if kind == "bfloat16" else kind) for kind, name in _NAMES.items()}
 # Names of the state of a training run in a checkpoint.
-TRAINING_STATE = ("optimiser.", "loss_scaler.", "lookahead.", "average.", "pruned.", "training.")
+TRAINING_STATE = ("optimiser.", "loss_scaler.", "lookahead.", "average.", "pruned.", "quantisation.", "training.")
 
 
 def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str | os.PathLike[str]) -> None:

@@ -85,7 +85,8 @@ std::vector<StateEntry> network_state(const Network& network) {
   std::vector<StateEntry> entries;
   for (const auto& item : network.named_parameters()) entries.push_back({item.key(), item.value(), false});
   for (const auto& item : network.named_buffers()) {
-    entries.push_back({item.key(), item.value(), item.key().ends_with(".num_batches_tracked")});
+    entries.push_back({item.key(), item.value(),
+                       item.key().ends_with(".num_batches_tracked") || item.key() == "quantisation.limits"});
   }
   return entries;
 }

@@ -24,7 +24,8 @@ struct StateEntry {
   bool optional = false;  // keeps its value if it is missing in a file
 };
 
-// Parameters and buffers in the order of registration. num_batches_tracked is optional, because old files lack it.
+// Parameters and buffers in the order of registration. Optional are num_batches_tracked, because old files lack it, and
+// the limits of quantisation-aware training, which may begin with other weights.
 [[nodiscard]] std::vector<StateEntry> network_state(const Network& network);
 
 // A safetensors file to load from, borrowed.

@@ -84,7 +84,8 @@ std::optional<Activation> activation_of(const Node& node) {
 
 }  // namespace
 
-GraphNetwork::GraphNetwork(Graph graph, NetworkPtr origin) : origin_(std::move(origin)) {
+GraphNetwork::GraphNetwork(Graph graph, NetworkPtr origin, const std::vector<ValueId>& kept)
+    : origin_(std::move(origin)) {
   check_form(graph);
   if (!origin_) name_norms(graph);
   constants_.resize(graph.values.size());
@@ -93,7 +94,7 @@ GraphNetwork::GraphNetwork(Graph graph, NetworkPtr origin) : origin_(std::move(o
       constants_[id] = torch_tensor_of(*graph.values[id].constant);
   const NormModules norms = origin_ ? modules_of_origin(graph) : make_modules(graph);
   structure_ = infer::without_weights(std::move(graph));
-  make_steps(norms);
+  make_steps(norms, kept);
 }
 
 GraphNetwork::NormModules GraphNetwork::modules_of_origin(const Graph& graph) {
@@ -166,8 +167,9 @@ std::shared_ptr<BatchNorm> GraphNetwork::add_norm(const Graph& graph, const Node
   return norm;
 }
 
-void GraphNetwork::make_steps(const NormModules& norms) {
-  const std::vector<std::vector<std::size_t>> users = structure_.users();
+void GraphNetwork::make_steps(const NormModules& norms, const std::vector<ValueId>& kept) {
+  std::vector<std::vector<std::size_t>> users = structure_.users();
+  for (const ValueId value : kept) users[value].push_back(Graph::kNoNode);  // read by rounded()
   std::vector<bool> done(structure_.nodes.size(), false);
   for (std::size_t i = 0; i < structure_.nodes.size(); ++i) {
     if (done[i]) continue;
@@ -209,6 +211,7 @@ void GraphNetwork::absorb(Step& step, const std::vector<std::vector<std::size_t>
       const ValueId other = node.inputs[0] == output ? node.inputs[1] : node.inputs[0];
       if (constants_[other].defined() || structure_.value(other).type != structure_.value(output).type) return;
       (step.activation == Activation::kNone ? step.inner : step.outer).push_back(other);
+      step.add = next;
     } else {
       return;
     }
@@ -217,16 +220,29 @@ void GraphNetwork::absorb(Step& step, const std::vector<std::vector<std::size_t>
   }
 }
 
-torch::Tensor GraphNetwork::run(const Step& step, const std::vector<torch::Tensor>& values) {
+void GraphNetwork::set(Values& values, ValueId id, torch::Tensor value) {
+  values.rounded[id] = rounded(id, value);
+  values.exact[id] = std::move(value);
+}
+
+torch::Tensor GraphNetwork::run(const Step& step, const Values& values) {
+  const auto read = [&](ValueId id, std::size_t node) {
+    const bool of_rounded = values.rounded[id].defined() && reads_rounded(node);
+    return of_rounded ? values.rounded[id] : values.exact[id];
+  };
   if (step.norm) {
-    const auto residual = [&](const std::vector<ValueId>& of) { return of.empty() ? torch::Tensor() : values[of[0]]; };
-    return step.norm->forward(values[step.x], {step.activation, residual(step.inner), residual(step.outer)});
+    const auto residual = [&](const std::vector<ValueId>& of) {
+      return of.empty() ? torch::Tensor() : read(of[0], step.add);
+    };
+    return step.norm->forward(values.exact[step.x], {step.activation, residual(step.inner), residual(step.outer)});
   }
   const Node& node = structure_.nodes[step.node];
   std::vector<torch::Tensor> inputs;
-  for (const ValueId input : node.inputs) inputs.push_back(values[input]);
+  for (const ValueId input : node.inputs) inputs.push_back(read(input, step.node));
+  const bool weighted = is_layer(node.kind) && constants_[node.inputs[1]].defined();
+  if (weighted) inputs[1] = weights_of(step.node, inputs[1]);
   torch::Tensor y = compute_node(node, inputs);
-  if (is_layer(node.kind) && constants_[node.inputs[1]].defined()) {
+  if (weighted) {
     const std::int64_t outputs = structure_.value(node.output).type.shape[node.kind == OpKind::kConv ? 1 : y.dim() - 1];
     macs_ += static_cast<double>(y.numel() / y.size(0) / outputs) * static_cast<double>(inputs[1].numel());
   }
@@ -235,14 +251,17 @@ torch::Tensor GraphNetwork::run(const Step& step, const std::vector<torch::Tenso
 
 torch::Tensor GraphNetwork::forward(torch::Tensor x) {
   macs_ = 0;
-  std::vector<torch::Tensor> values = constants_;
-  values[structure_.inputs[0]] = std::move(x);
+  Values values{constants_, std::vector<torch::Tensor>(constants_.size())};
+  set(values, structure_.inputs[0], std::move(x));
   for (const Step& step : steps_) {
     torch::Tensor y = run(step, values);
-    for (const ValueId id : step.last_read) values[id].reset();
-    values[structure_.nodes[step.node].output] = std::move(y);
+    for (const ValueId id : step.last_read) {
+      values.exact[id].reset();
+      values.rounded[id].reset();
+    }
+    set(values, structure_.nodes[step.node].output, std::move(y));
   }
-  return values[structure_.outputs[0]];
+  return values.exact[structure_.outputs[0]];
 }
 
 void GraphNetwork::prepare(const torch::Tensor& images, const SumOverRanks* sum) {
@@ -250,6 +269,10 @@ void GraphNetwork::prepare(const torch::Tensor& images, const SumOverRanks* sum)
 }
 
 torch::Tensor GraphNetwork::whitening_bias() const { return origin_ ? origin_->whitening_bias() : torch::Tensor(); }
+
+std::map<std::string, std::string> GraphNetwork::metadata() const {
+  return {{kGraphKey, text_of_structure(structure_)}};
+}
 
 std::string GraphNetwork::head() const {
   for (auto node = structure_.nodes.rbegin(); node != structure_.nodes.rend(); ++node) {
@@ -259,10 +282,6 @@ std::string GraphNetwork::head() const {
     return name.substr(0, name.rfind('.') + 1);
   }
   return "";
-}
-
-std::map<std::string, std::string> GraphNetwork::metadata() const {
-  return {{kGraphKey, text_of_structure(structure_)}};
 }
 
 Graph GraphNetwork::graph() const {

@@ -35,7 +35,8 @@ class GraphNetwork : public Network {
   // `origin`: the network of which `graph` is the import, with the names of its tensors. Its modules become those of
   // this network, so that weights, fixed layers and rules of batch norms are those of `origin`. Null: modules are made
   // from the constants.
-  explicit GraphNetwork(infer::Graph graph, NetworkPtr origin = nullptr);
+  explicit GraphNetwork(infer::Graph graph, NetworkPtr origin = nullptr)
+      : GraphNetwork(std::move(graph), std::move(origin), {}) {}
 
   torch::Tensor forward(torch::Tensor x) override;
   void prepare(const torch::Tensor& images, const SumOverRanks* sum) override;
@@ -43,7 +44,6 @@ class GraphNetwork : public Network {
   [[nodiscard]] torch::Tensor whitening_bias() const override;
   [[nodiscard]] std::string head() const override;
   [[nodiscard]] double own_macs() const override { return macs_; }
-
   // The structure (graph_checkpoint.h).
   [[nodiscard]] std::map<std::string, std::string> metadata() const override;
 
@@ -52,11 +52,36 @@ class GraphNetwork : public Network {
   // The graph without them (graph/structure.h).
   [[nodiscard]] const infer::Graph& structure() const { return structure_; }
 
+ protected:
+  // `kept`: values for which rounded() is called.
+  GraphNetwork(infer::Graph graph, NetworkPtr origin, const std::vector<infer::ValueId>& kept);
+
+  // What the nodes of reads_rounded() read instead of a value; undefined: the value.
+  virtual torch::Tensor rounded(infer::ValueId id, const torch::Tensor& value) {
+    (void)id;
+    (void)value;
+    return {};
+  }
+  [[nodiscard]] virtual bool reads_rounded(std::size_t node) const {
+    (void)node;
+    return false;
+  }
+  // The weights with which a layer computes.
+  [[nodiscard]] virtual torch::Tensor weights_of(std::size_t node, const torch::Tensor& weights) {
+    (void)node;
+    return weights;
+  }
+
  private:
+  // The values of a forward pass, by id.
+  struct Values {
+    std::vector<torch::Tensor> exact, rounded;
+  };
   // Nodes that are computed together: one node, or a batch norm and what follows it.
   struct Step {
     std::size_t node = 0;               // the last one, whose output the step computes
     std::shared_ptr<BatchNorm> norm{};  // null: the operator of the node
+    std::size_t add = 0;                // the node that adds the residual
     infer::ValueId x = 0;               // input of the batch norm
     Activation activation = Activation::kNone;
     std::vector<infer::ValueId> inner{}, outer{};  // residuals, as in AfterNorm; at most one
@@ -68,9 +93,10 @@ class GraphNetwork : public Network {
   NormModules make_modules(const infer::Graph& graph);
   NormModules modules_of_origin(const infer::Graph& graph);
   std::shared_ptr<BatchNorm> add_norm(const infer::Graph& graph, const infer::Node& node);
-  void make_steps(const NormModules& norms);
+  void make_steps(const NormModules& norms, const std::vector<infer::ValueId>& kept);
   void absorb(Step& step, const std::vector<std::vector<std::size_t>>& users, std::vector<bool>& done) const;
-  torch::Tensor run(const Step& step, const std::vector<torch::Tensor>& values);
+  void set(Values& values, infer::ValueId id, torch::Tensor value);
+  torch::Tensor run(const Step& step, const Values& values);
 
   NetworkPtr origin_;
   infer::Graph structure_;

@@ -109,6 +109,12 @@ void Pruner::apply() const {
   for (const Layer& layer : layers_) layer.weight.masked_fill_(layer.pruned, 0);
 }
 
+void Pruner::keep_zeros() {
+  const torch::NoGradGuard no_grad;
+  for (Layer& layer : layers_) layer.pruned.copy_(layer.weight.eq(0));
+  restored();
+}
+
 void Pruner::choose(const PruneUpdate& update) {
   if (!choice_due(settings_, update)) return;
   const torch::NoGradGuard no_grad;

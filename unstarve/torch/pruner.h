@@ -31,6 +31,8 @@ class Pruner {
   void add_copies(std::span<const StateEntry> entries, std::string_view prefix);
   // Sets the pruned weights to zero, after an update of the weights.
   void apply() const;
+  // Prunes the weights that are zero now, in addition to what the schedule chooses.
+  void keep_zeros();
   // If a choice is due, prunes the smallest weights up to the sparsity of the schedule, in the copies too.
   void choose(const PruneUpdate& update);
 

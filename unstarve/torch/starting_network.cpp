@@ -14,9 +14,11 @@
 namespace unstarve {
 namespace {
 
+// Whether the file has a structure that is not that of a network of the zoo: training for int8 keeps all channels.
 bool contains_graph(const std::filesystem::path& path) {
   const MappedFile file(path);
-  return has_graph(parse_safetensors(file.bytes(), path.string()));
+  const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
+  return has_graph(header) && !header.metadata.contains(kLimitsKey);
 }
 
 void check_classes(const infer::Graph& graph, const TrainSettings& settings, const std::string& path) {

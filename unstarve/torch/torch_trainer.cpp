@@ -21,6 +21,7 @@
 #include "unstarve/torch/guards.h"
 #include "unstarve/torch/layer_run.h"
 #include "unstarve/torch/placement.h"
+#include "unstarve/torch/quantised_network.h"
 #include "unstarve/torch/ranks/exchange.h"
 #include "unstarve/torch/staging.h"
 #include "unstarve/torch/starting_network.h"
@@ -46,6 +47,14 @@ void set_interop_threads(int threads) {
   }
 }
 
+NetworkPtr make_quantised(NetworkPtr network, const TrainSettings& settings, bool has_structure) {
+  if (has_structure)
+    throw Error(ErrorKind::kArgument,
+                "qat.enabled: found a module of Python, or a file with fewer channels; expected a network of unstarve "
+                "with all channels. Train without qat, then use export --int8");
+  return std::make_shared<QuantisedNetwork>(trainable_graph(*network, settings.image_size), network, settings.qat);
+}
+
 // The network with its initial weights, on its device. `started`: null for one of the zoo.
 NetworkPtr make_network(const TrainSettings& settings, NetworkPtr started, const Placement& placement,
                         bool several_ranks) {
@@ -53,7 +62,9 @@ NetworkPtr make_network(const TrainSettings& settings, NetworkPtr started, const
   placement.use();
   reset_peak_memory(placement.device);
   torch::manual_seed(settings.seed);
-  NetworkPtr network = started ? std::move(started) : find_model(settings.model).make(settings.classes);
+  const bool has_structure = started != nullptr;
+  NetworkPtr network = has_structure ? std::move(started) : find_model(settings.model).make(settings.classes);
+  if (settings.qat.enabled) network = make_quantised(std::move(network), settings, has_structure);
   for (const auto& module : network->modules())
     if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->fuse(settings.fused_batch_norm);
   network->to(placement.device);
@@ -103,6 +114,8 @@ class TorchTrainer final : public Trainer {
     if (!exchange_) return;
     exchange_->send_weights();
     state_.weights_replaced();
+    if (auto* const quantised = dynamic_cast<QuantisedNetwork*>(&network()))
+      quantised->synchronise(&exchange_->sum_over_ranks());
     if (!settings_.sync_batch_norm) return;
     for (const auto& module : network().modules()) {
       if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->synchronise(&exchange_->sum_over_ranks());

@@ -8,6 +8,7 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/models/zoo.h"
+#include "unstarve/torch/graph_checkpoint.h"
 #include "unstarve/torch/guards.h"
 
 namespace unstarve {
@@ -51,7 +52,7 @@ std::int64_t step_number(const std::string& text, const std::filesystem::path& p
 }  // namespace
 
 std::vector<std::string> training_state_prefixes() {
-  return {"optimiser.", "loss_scaler.", "lookahead.", "average.", "pruned.", kWeightsPrefix};
+  return {"optimiser.", "loss_scaler.", "lookahead.", "average.", "pruned.", "quantisation.", kWeightsPrefix};
 }
 
 TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainSettings& settings, torch::Device device)
@@ -60,12 +61,16 @@ TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainS
       optimiser_name_(settings.optimiser.name),
       optimiser_(make_optimiser(*network_, settings.optimiser)),
       accumulate_(settings.accumulate),
+      quantised_(settings.qat.enabled),
       prepared_(network_->prepared()) {
   if (settings.lookahead.every > 0) lookahead_.emplace(*network_, settings.lookahead);
   if (settings.average > 0) average_.emplace(*network_, settings.average);
   if (settings.precision == Precision::kFloat16) scaler_.emplace(device);
-  if (!settings.prune.any() || settings.prune.channels()) return;
-  pruner_.emplace(*network_, settings.prune);
+  if (settings.prune.any() && !settings.prune.channels()) add_pruner(settings.prune);
+}
+
+void TrainingState::add_pruner(const PruneSettings& settings) {
+  pruner_.emplace(*network_, settings);
   if (lookahead_) pruner_->add_copies(lookahead_->state(), "lookahead.");
   if (average_) pruner_->add_copies(average_->averages(), "");
 }
@@ -147,7 +152,9 @@ TrainProgress TrainingState::restore(const std::filesystem::path& path) {
   progress.step = step_number(step->second, path);
   if (const auto data = header.metadata.find(kDataKey); data != header.metadata.end()) progress.data = data->second;
   check_optimiser(header, path.string());
+  if (!pruner_ && keeps_zeros_of(header)) add_pruner({});
   check_pruning(header, path.string());
+  check_quantisation(header, path.string());
   load(entries(), state);
   restored();
   steps_ = progress.step;
@@ -164,7 +171,15 @@ LoadedWeights TrainingState::load_weights(const std::filesystem::path& path) {
       load(weights, {header, file.bytes(), path.string()}, {head_of(*network_), training_state_prefixes()});
   result.loaded = weights.size() - result.initialised.size();
   forget();
+  if (keeps_zeros_of(header)) {
+    if (!pruner_) add_pruner({});
+    pruner_->keep_zeros();
+  }
   return result;
+}
+
+bool TrainingState::keeps_zeros_of(const SafetensorsHeader& header) const {
+  return quantised_ && header.metadata.contains(kPruneKey);
 }
 
 std::vector<std::string> TrainingState::load(std::span<const StateEntry> entries, const StateFile& file,
@@ -208,6 +223,15 @@ void TrainingState::check_optimiser(const SafetensorsHeader& header, const std::
 }
 
 std::string TrainingState::prune_text() const { return to_text(pruner_ ? pruner_->settings() : PruneSettings()); }
+
+void TrainingState::check_quantisation(const SafetensorsHeader& header, const std::string& origin) const {
+  if (!header.metadata.contains(kLimitsKey) || network_->metadata().contains(kLimitsKey)) return;
+  throw Error(
+      ErrorKind::kInput,
+      fmt::format("loading weights {}: found a checkpoint of quantisation-aware training; expected one without. "
+                  "Continue with --qat, or load only the weights with --weights",
+                  origin));
+}
 
 void TrainingState::check_pruning(const SafetensorsHeader& header, const std::string& origin) const {
   const auto found = header.metadata.find(kPruneKey);

@@ -74,8 +74,11 @@ class TrainingState {
                                 const LoadOptions& options = {});
   [[nodiscard]] std::string optimiser_word() const;
   void check_optimiser(const SafetensorsHeader& header, const std::string& origin) const;
+  void add_pruner(const PruneSettings& settings);
+  [[nodiscard]] bool keeps_zeros_of(const SafetensorsHeader& header) const;
   [[nodiscard]] std::string prune_text() const;
   void check_pruning(const SafetensorsHeader& header, const std::string& origin) const;
+  void check_quantisation(const SafetensorsHeader& header, const std::string& origin) const;
 
   NetworkPtr network_;
   std::string model_;
@@ -85,6 +88,7 @@ class TrainingState {
   std::optional<WeightAverage> average_;
   std::optional<Pruner> pruner_;
   int accumulate_;         // steps per update
+  bool quantised_;         // training for int8: weights that a file has pruned stay zero
   bool averaged_ = false;  // whether the network has the averages
   std::optional<LossScaler> scaler_;
   bool prepared_;

@@ -40,6 +40,7 @@ TrainingStep::TrainingStep(const TrainSettings& settings, const StepParts& parts
 
 torch::Tensor TrainingStep::run(double learning_rate, bool update, const StepPosition& position) {
   TrainingState& state = parts_.state;
+  if (state.network().advance(position.share) && graphs_) forget_graphs();
   state.network().train();
   state.use_average(false);
   parts_.timer.mark(0);

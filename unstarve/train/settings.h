@@ -95,6 +95,15 @@ struct PruneSettings {
   friend bool operator==(const PruneSettings&, const PruneSettings&) = default;
 };
 
+// Quantisation-aware training: torch/quantised_network.h. Shares of the run. Weights that a checkpoint has pruned stay
+// zero.
+struct QatSettings {
+  bool enabled = false;
+  double begin = 0.25;   // after which weights and activations are rounded
+  double freeze = 0.75;  // after which limits of activations and statistics of batch norms keep their values
+  friend bool operator==(const QatSettings&, const QatSettings&) = default;
+};
+
 // Early epochs with smaller images, weaker augmentation or fewer samples: progressive.h. The ramps are the shares of a
 // run between which a value rises to its full value.
 struct ProgressiveSettings {
@@ -130,6 +139,7 @@ struct TrainSettings {
   double average = 0;    // decay of the moving average of the weights (EMA) per update; 0: no average
   LookaheadSettings lookahead;
   PruneSettings prune;
+  QatSettings qat;
   double whitening_epochs = 0;   // in which the bias of a whitening layer is trained; 0: all
   bool sync_batch_norm = false;  // over the batches of all ranks
   double label_smoothing = 0.0;

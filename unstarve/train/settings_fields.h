@@ -168,6 +168,20 @@ void visit_train_fields(Settings& s, Visit&& visit) {
                   {0, 1e6},
                   "steps between two choices of weights to prune; 0: a twentieth of the ramp, at most 100"},
         s.prune.every);
+  visit(FieldInfo{"qat.enabled",
+                  "",
+                  {},
+                  "train for int8: weights and activations are rounded as in the exported model",
+                  "false; true with --qat"},
+        s.qat.enabled);
+  visit(FieldInfo{"qat.begin", "--qat-begin", kShare,
+                  "share of the run after which values are rounded for int8; until then their limits are observed"},
+        s.qat.begin);
+  visit(FieldInfo{"qat.freeze",
+                  "--qat-freeze",
+                  {0, 1},
+                  "share of the run after which limits for int8 and batch-norm statistics keep their values"},
+        s.qat.freeze);
   visit(FieldInfo{"whitening_epochs", "--whitening-epochs", kNotNegative,
                   "epochs in which the bias of a whitening layer is trained; 0: all"},
         s.whitening_epochs);

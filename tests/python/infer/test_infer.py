@@ -408,7 +408,7 @@ def test_files_and_options_that_do_not_fit_are_one_message(models, photographs, 
     assert error_of(model, photographs, "--resume", code=2) == (
         "unstarve: --resume: found no file of predictions; expected --out too")
     assert error_of(model, photographs, "--engine", "abacus", code=2) == (
-        'unstarve: engine: found "abacus"; expected auto, openvino, onnxruntime')
+        'unstarve: engine: found "abacus"; expected auto, openvino, onnxruntime, libtorch')
 
 
 @pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])

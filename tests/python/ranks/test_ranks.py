@@ -202,6 +202,18 @@ def test_pruned_ranks_resume_bit_equal(tmp_path, launcher):
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_ranks_that_train_for_int8_resume_bit_equal(tmp_path, launcher):
+    """All ranks have the limits of rank 0 after a resume: other ones before would lead to other gradients."""
+    run = [DATA, *NETWORK, "--batch", 24, "--epochs", 4, "--qat"]
+    trained(launcher, 2, *run, "--checkpoint-dir", tmp_path, "--keep-checkpoints", 9)
+    steps = sorted(tmp_path.glob("step-*.safetensors"))
+    trained(launcher, 2, *run, "--resume", steps[1], "--out", tmp_path / "resumed")
+    found, expected = tensors(tmp_path / "resumed"), tensors(steps[-1])
+    assert (expected["quantisation.limits"] > 0).all()
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
 def test_only_steps_with_an_update_exchange_gradients(tmp_path, launcher):
     trace = tmp_path / "trace.json"
     result = trained(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 6, "--accumulate", 2, "--trace", trace)

@@ -1,5 +1,7 @@
 #include "unstarve/infer/int8/quantise.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,16 +9,12 @@
 #include <set>
 #include <utility>
 
+#include "unstarve/core/error.h"
+
 namespace unstarve::infer {
 namespace {
 
 bool is_float32(const Value& value) { return value.type.element == ElementType::kFloat32; }
-
-// The axis of a layer's weights along which output channels lie.
-std::size_t channel_axis(const Node& layer) {
-  if (layer.kind == OpKind::kConv) return 0;
-  return layer.kind == OpKind::kGemm && std::get<GemmAttributes>(layer.attributes).transpose_b ? 0 : 1;
-}
 
 bool is_quantisable(const Graph& graph, const Node& node) {
   if (node.kind != OpKind::kConv && node.kind != OpKind::kGemm && node.kind != OpKind::kMatMul) return false;
@@ -172,19 +170,14 @@ class Quantiser {
   }
 
  private:
-  // Besides the layers. Other operators, such as a multiplication, keep the float32 values.
-  static bool reads_quantised(OpKind kind) {
-    return kind == OpKind::kAdd || kind == OpKind::kAveragePool || kind == OpKind::kGlobalAveragePool ||
-           moves_elements(kind);
-  }
-
   // Appends the pair of nodes after the value.
   void quantise_activation(ValueId value) {
     const ElementType type = positive_[value] ? ElementType::kUint8 : ElementType::kInt8;
     const int levels = positive_[value] ? 255 : 127;
-    const double limit = calibration_->of(value).histogram.limit(options_.method, levels);
-    const float scale = limit > 0 ? std::max(static_cast<float>(limit / levels), 1e-30F) : 1;
     const std::string name = graph_.value(value).name;
+    const double limit = calibration_ == nullptr ? static_cast<double>(graph_.limits.at(name))
+                                                 : calibration_->of(value).histogram.limit(options_.method, levels);
+    const float scale = limit > 0 ? std::max(static_cast<float>(limit / levels), 1e-30F) : 1;
     const ValueId step = graph_.add_constant(graph_.unique_name(name + ".scale"), make_tensor({}, std::vector{scale}));
     constexpr std::uint8_t kZero = 0;
     const ValueId zero = graph_.add_constant(graph_.unique_name(name + ".zero"), bytes_tensor({}, type, &kZero, 1));
@@ -251,13 +244,24 @@ class Quantiser {
   }
 
   Graph graph_;
-  const Calibration* calibration_;  // null: activations stay in float32
+  const Calibration* calibration_;  // null: the graph has limits, or activations stay in float32
   const QuantiseOptions& options_;
   std::vector<bool> positive_;              // by value of the graph before
   std::map<ValueId, ValueId> dequantised_;  // a value, and what int8 represents of it
 };
 
 }  // namespace
+
+std::size_t channel_axis(const Node& layer) {
+  if (layer.kind == OpKind::kConv) return 0;
+  return layer.kind == OpKind::kGemm && std::get<GemmAttributes>(layer.attributes).transpose_b ? 0 : 1;
+}
+
+// Others, such as a multiplication, keep the float32 values.
+bool reads_quantised(OpKind kind) {
+  return kind == OpKind::kAdd || kind == OpKind::kAveragePool || kind == OpKind::kGlobalAveragePool ||
+         moves_elements(kind);
+}
 
 std::vector<std::size_t> quantisable_layers(const Graph& graph) {
   std::vector<std::size_t> layers;
@@ -277,6 +281,56 @@ std::vector<ValueId> observed_activations(const Graph& graph, std::span<const st
 Graph quantise(Graph graph, const Calibration& calibration, const QuantiseOptions& options) {
   const std::vector<ValueId> points = quantisation_points(graph, options.layers);
   return Quantiser(std::move(graph), &calibration, options).run(points);
+}
+
+QuantisationPlan quantisation_plan(const Graph& graph, const Graph& folded) {
+  QuantisationPlan plan{quantisable_layers(graph), {}};
+  if (plan.layers.empty())
+    throw Error(ErrorKind::kInput, fmt::format("quantise {}: found no Conv, Gemm or MatMul with constant float32 "
+                                               "weights; expected at least one",
+                                               graph.name));
+  const std::vector<bool> positive = not_negative_values(folded);
+  const std::vector<std::vector<std::size_t>> users = graph.users();
+  for (const ValueId point : quantisation_points(folded, quantisable_layers(folded))) {
+    const std::string& name = folded.value(point).name;
+    const auto found = std::ranges::find(graph.values, name, &Value::name);
+    const auto value = static_cast<ValueId>(found - graph.values.begin());
+    const auto pooled_before_norm = [&](std::size_t user) {
+      const Node& node = graph.nodes[user];
+      return node.kind == OpKind::kMaxPool && std::ranges::any_of(users[node.output], [&](std::size_t next) {
+               return graph.nodes[next].kind == OpKind::kBatchNormalization;
+             });
+    };
+    if (std::ranges::any_of(users[value], pooled_before_norm))
+      throw Error(ErrorKind::kInput,
+                  fmt::format("quantise {}: found '{}' between a layer, a MaxPool and a batch norm without activation "
+                              "function; expected the batch norm before the MaxPool",
+                              graph.name, name));
+    plan.activations.push_back({value, positive[point]});
+  }
+  return plan;
+}
+
+Graph quantise(Graph graph) {
+  const std::vector<std::size_t> producers = graph.producers();
+  QuantiseOptions options;
+  options.correct_bias = false;
+  for (const std::size_t layer : quantisable_layers(graph)) {
+    const ValueId read = quantisation_point(graph, producers, graph.nodes[layer].inputs[0]);
+    if (graph.limits.contains(graph.value(read).name)) options.layers.push_back(layer);
+  }
+  std::vector<ValueId> points;
+  for (ValueId id = 0; id < graph.values.size(); ++id)
+    if (graph.limits.contains(graph.values[id].name)) points.push_back(id);
+  const auto is_activation = [&](ValueId id) { return !graph.value(id).constant && is_float32(graph.value(id)); };
+  if (points.size() != graph.limits.size() || !std::ranges::all_of(points, is_activation))
+    throw Error(ErrorKind::kInput,
+                fmt::format("quantise {}: found limits of {} values, of which {} are activations of "
+                            "the model; expected all",
+                            graph.name, graph.limits.size(), std::ranges::count_if(points, is_activation)));
+  Graph result = Quantiser(std::move(graph), nullptr, options).run(points);
+  result.limits.clear();
+  return result;
 }
 
 Graph quantise_weights(Graph graph, std::span<const std::size_t> layers) {

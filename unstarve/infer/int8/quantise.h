@@ -1,5 +1,5 @@
 #pragma once
-// Post-training int8: layers read quantised activations and weights.
+// int8: layers read quantised activations and weights.
 //
 //   before    x ─────────────────────────────▶ Conv(x, weights)
 //   after     x ─▶ QuantizeLinear ─▶ DequantizeLinear ─▶ Conv(x, DequantizeLinear(int8 weights))
@@ -9,7 +9,8 @@
 // Add or average pooling that reads the result of such a layer are quantised too, so that engines need not return to
 // float32 between layers.
 //
-// The order: run_passes(), quantisable_layers(), observed_activations(), Calibration, quantise().
+// After training:  run_passes(), quantisable_layers(), observed_activations(), Calibration, quantise().
+// In training:     quantisation_plan(), limits while the model is trained, run_passes(), quantise() with Graph::limits.
 //
 // Threads: pure.
 
@@ -24,8 +25,27 @@ namespace unstarve::infer {
 
 // Indices of the nodes that int8 can compute: Conv, Gemm and MatMul with constant float32 weights.
 [[nodiscard]] std::vector<std::size_t> quantisable_layers(const Graph& graph);
+// The axis of a layer's weights along which output channels lie.
+[[nodiscard]] std::size_t channel_axis(const Node& layer);
+// Whether an operator other than a layer reads quantised activations too, where there are any.
+[[nodiscard]] bool reads_quantised(OpKind kind);
 // The activations that Calibration observes for quantise() of `layers`.
 [[nodiscard]] std::vector<ValueId> observed_activations(const Graph& graph, std::span<const std::size_t> layers);
+
+// What int8 changes in a model whose batch norms are not folded yet.
+struct QuantisationPlan {
+  struct Activation {
+    ValueId value = 0;
+    bool positive = false;  // none of its elements can be negative: uint8
+    [[nodiscard]] int levels() const { return positive ? 255 : 127; }
+  };
+  std::vector<std::size_t> layers{};  // all quantisable_layers()
+  std::vector<Activation> activations{};
+};
+// `folded`: the result of fold_batch_norm() for `graph`; activations are found by their names. Precondition: other
+// passes change nothing. Throws Error(kInput) if there are no layers, and for an activation that folding changes: that
+// between a layer, a MaxPool and a batch norm.
+[[nodiscard]] QuantisationPlan quantisation_plan(const Graph& graph, const Graph& folded);
 
 struct QuantiseOptions {
   std::vector<std::size_t> layers{};  // of quantisable_layers(); others stay in float32
@@ -39,6 +59,10 @@ struct QuantiseOptions {
 
 // `calibration` has observed observed_activations(graph, options.layers), or more, of at least one image.
 [[nodiscard]] Graph quantise(Graph graph, const Calibration& calibration, const QuantiseOptions& options);
+
+// With the limits of training: `graph.limits`, of its activations. Quantises the layers that read them, with weights of
+// 8 bits and without correction of biases, as training did. Throws Error(kInput) for a limit of another value.
+[[nodiscard]] Graph quantise(Graph graph);
 
 // Weights of `layers`, all Gemm or MatMul, are stored as int8 and computed in float32: they take longer to read than to
 // multiply. No calibration.

@@ -101,6 +101,72 @@ TEST_CASE("layers, additions, pooling and averages read int8 without zero points
   CHECK_FALSE(quantised_type(result, node_named(result, "sum.relu").inputs[0]));
 }
 
+TEST_CASE("limits of training quantise what a calibration of all layers does, with their scales") {
+  Graph graph = residual_network();
+  const std::vector<std::size_t> layers = quantisable_layers(graph);
+  const QuantisationPlan plan = quantisation_plan(graph, graph);
+  CHECK(plan.layers == layers);
+  for (const auto& activation : plan.activations) graph.limits[graph.value(activation.value).name] = 2;
+  const Graph result = quantise(graph);
+  CHECK(violation(result).empty());
+  CHECK(result.limits.empty());
+  const Graph calibrated_result = quantise(graph, calibrated(graph, layers), {.layers = layers, .correct_bias = false});
+  REQUIRE(result.nodes.size() == calibrated_result.nodes.size());
+  for (std::size_t i = 0; i < result.nodes.size(); ++i) {
+    CHECK(result.nodes[i].name == calibrated_result.nodes[i].name);
+    CHECK(result.nodes[i].kind == calibrated_result.nodes[i].kind);
+  }
+  for (const Node& node : result.nodes) {
+    if (node.kind != OpKind::kQuantizeLinear) continue;
+    CAPTURE(node.name);
+    const auto planned = std::ranges::find_if(plan.activations, [&](const QuantisationPlan::Activation& activation) {
+      return graph.value(activation.value).name == result.value(node.inputs[0]).name;
+    });
+    REQUIRE(planned != plan.activations.end());
+    CHECK(planned->positive == (result.value(node.inputs[2]).type.element == ElementType::kUint8));
+    CHECK(floats_of(*result.value(node.inputs[1]).constant)[0] == 2 / static_cast<float>(planned->levels()));
+  }
+}
+
+TEST_CASE("layers that read no activation with a limit stay in float32") {
+  Graph graph = residual_network();
+  graph.limits = {{"x", 1.0F}};
+  const Graph result = quantise(graph);
+  CHECK(quantised_type(result, node_named(result, "a").inputs[1]).has_value());
+  CHECK_FALSE(quantised_type(result, node_named(result, "b").inputs[1]));
+  graph.limits = {{"a.weight", 1.0F}};
+  CHECK_THAT(error_message([&] { (void)quantise(graph); }),
+             Catch::Contains("found limits of 1 values, of which 0 are activations of the model; expected all"));
+}
+
+TEST_CASE("training for int8 requires a layer, and no batch norm after pooling without activation") {
+  Graph empty;
+  empty.outputs = {empty.add_node("y", OpKind::kRelu, {empty.add_input("x", {ElementType::kFloat32, {kBatch, 2}})})};
+  CHECK_THAT(error_message([&] { (void)quantisation_plan(empty, empty); }), Catch::Contains("found no Conv, Gemm"));
+
+  Graph graph;
+  ValueId value = graph.add_input("x", {ElementType::kFloat32, {kBatch, 2, 6, 6}});
+  const auto conv = [&](const std::string& name) {
+    const ValueId weights = graph.add_constant(name + ".weight", make_tensor({2, 2, 1, 1}, ramp(4, -1, 0.5F)));
+    value = graph.add_node(name, OpKind::kConv, {value, weights}, ConvAttributes{});
+  };
+  conv("a");
+  value = graph.add_node("pool", OpKind::kMaxPool, {value},
+                         PoolAttributes{{.kernel = {2, 2}, .strides = {2, 2}}, false, false});
+  std::vector<ValueId> inputs{value};
+  for (const char* name : {"scale", "shift", "mean", "variance"})
+    inputs.push_back(graph.add_constant(name, make_tensor({2}, std::vector<float>{1, 2})));
+  value = graph.add_node("norm", OpKind::kBatchNormalization, inputs, NormAttributes{});
+  conv("b");
+  graph.outputs = {value};
+  // As fold_batch_norm() folds it: the result of layer a, before the pooling, is that of the norm.
+  Graph folded = graph;
+  folded.nodes[1].output = folded.nodes[2].output;
+  folded.nodes.erase(folded.nodes.begin() + 2);
+  CHECK_THAT(error_message([&] { (void)quantisation_plan(graph, folded); }),
+             Catch::Contains("found 'a' between a layer, a MaxPool and a batch norm"));
+}
+
 TEST_CASE("layers that are not chosen stay in float32") {
   const Graph graph = residual_network();
   const std::vector<std::size_t> layers{quantisable_layers(graph)[0]};

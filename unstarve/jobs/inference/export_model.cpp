@@ -102,6 +102,22 @@ Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const
   return result;
 }
 
+// By the limits that the model was trained with.
+Int8Result quantise_trained(infer::Graph& graph, const ExportOptions& options) {
+  if (options.int8 || options.int8_weights)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("export {}: found --{} for a model that was trained for int8; expected no such option. "
+                            "Remove it: the limits are those of the training",
+                            options.model.string(), options.int8 ? "int8" : "int8-weights"));
+  graph = infer::quantise(std::move(graph));
+  if (const std::string wrong = infer::violation(graph); !wrong.empty())
+    throw Error(ErrorKind::kInternal, "quantise: " + wrong);
+  Int8Result result;
+  for (const infer::Node& node : graph.nodes)
+    if (node.kind == infer::OpKind::kDequantizeLinear && graph.value(node.inputs[0]).constant) ++result.layers;
+  return result;
+}
+
 void store_int8_weights(infer::Graph& graph) {
   std::vector<std::size_t> layers = infer::quantisable_layers(graph);
   std::erase_if(layers, [&](std::size_t layer) { return graph.nodes[layer].kind == infer::OpKind::kConv; });
@@ -123,6 +139,7 @@ Json json_of(const infer::TensorType& type) {
 
 Json json_of(const std::optional<Int8Result>& int8, const ExportOptions& options) {
   if (!int8) return nullptr;
+  if (!options.int8) return {{"method", "training"}, {"layers", int8->layers}};
   return {{"method", infer::name_of(options.int8->method)},
           {"weight_bits", options.int8->weight_bits},
           {"images", int8->images},
@@ -133,6 +150,7 @@ Json json_of(const std::optional<Int8Result>& int8, const ExportOptions& options
 }
 
 std::string text_of(const Int8Result& int8, const ExportOptions& options) {
+  if (!options.int8) return fmt::format("  int8: {} layers, limits of training\n", int8.layers);
   std::string text = fmt::format("  int8: {} layers, weights of {} bits, limits by {} over {} image{}\n", int8.layers,
                                  options.int8->weight_bits, infer::name_of(options.int8->method), int8.images,
                                  int8.images == 1 ? "" : "s");
@@ -155,8 +173,12 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
     pruned = std::move(pruning.channels);
   }
   std::optional<Int8Result> int8;
-  if (options.int8) int8 = quantise_graph(graph, *options.int8, progress, stop);
-  if (options.int8_weights) store_int8_weights(graph);
+  if (!graph.limits.empty())
+    int8 = quantise_trained(graph, options);
+  else if (options.int8)
+    int8 = quantise_graph(graph, *options.int8, progress, stop);
+  else if (options.int8_weights)
+    store_int8_weights(graph);
   const std::string file = infer::format_onnx(graph);
   write_file_atomically(options.out, file);
   return {options,

@@ -1,7 +1,7 @@
 #pragma once
 // `unstarve export MODEL --out FILE.onnx`: writes a trained model as an ONNX file, with its batch norms folded; with
-// `prune_channels`, with fewer channels (infer/pruning/prune_channels.h); with `int8`, its layers are quantised for
-// int8 (infer/int8/quantise.h).
+// `prune_channels`, with fewer channels (infer/pruning/prune_channels.h); with `int8`, or if it was trained for int8,
+// its layers are quantised (infer/int8/quantise.h).
 //
 // Threads: one caller; libtorch starts its own.
 // Failure: Error as infer/import/import_model.h; Error(kArgument) if `out` is the model itself or does not end in
@@ -39,15 +39,15 @@ struct ExportOptions {
   std::filesystem::path model;
   std::filesystem::path out;
   infer::ImportOptions import{};
-  std::string passes{};       // "fold_batch_norm=off,fold_constants=on"; "": all
-  double prune_channels = 0;  // the share of the multiply-adds to remove; 0: none
-  std::optional<Int8Options> int8{};
-  bool int8_weights = false;  // store weights of Gemm and MatMul as int8, without calibration; not with `int8`
+  std::string passes{};               // "fold_batch_norm=off,fold_constants=on"; "": all
+  double prune_channels = 0;          // the share of the multiply-adds to remove; 0: none
+  std::optional<Int8Options> int8{};  // not for a model that was trained for int8
+  bool int8_weights = false;          // store weights of Gemm and MatMul as int8, without calibration; not with `int8`
 };
 
 struct Int8Result {
   std::size_t layers = 0;    // that int8 can compute
-  std::uint64_t images = 0;  // of the calibration
+  std::uint64_t images = 0;  // of the calibration; 0: trained for int8, then all that follows is empty
   std::string engine{};      // which compiled the file
   CompiledFacts compiled{};  // its kernels
   int int8_kernels = 0;      // of these
