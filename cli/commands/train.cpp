@@ -174,8 +174,7 @@ Command train_command() {
       "  unstarve train cifar10/train --val cifar10/test --recipe cifar-speed --target 0.94 --json\n"
       "  unstarve train photos/ --val val/ --epochs 16 --progressive-size 128 --report report.html\n"
       "  unstarve train photos/ --val val/ --epochs 16 --prune 0.5 --out half.safetensors\n"
-      "  unstarve train photos/ --val val/ --weights model.safetensors --qat --epochs 3 --learning-rate 0.005 "
-      "--out int8.safetensors\n"
+      "  unstarve train photos/ --weights w.safetensors --qat --learning-rate 0.005 --out int8.safetensors\n"
       "  mpirun -n 4 unstarve train photos/ --config tuned.yaml --json\n"
       "  torchrun --nproc-per-node 4 -m unstarve train photos/ --config tuned.yaml --json",
       {data_option(false),

@@ -125,7 +125,8 @@ TEST_CASE("the server answers requests it cannot serve with errors, and ends wit
       REQUIRE(lines.read(line));
       return nlohmann::json::parse(line);
     };
-    CHECK(answer(R"({"load": "m.onnx"})")["error"] == R"(serve engine: found "toaster"; expected openvino)");
+    CHECK(answer(R"({"load": "m.onnx"})")["error"] ==
+          R"(serve engine: found "toaster"; expected openvino or libtorch)");
     CHECK(answer(R"({"run": 0})")["error"] == "serve engine: found a request before the model; expected load");
     CHECK(answer("{")["kind"] == "internal");
   }
@@ -220,7 +221,7 @@ TEST_CASE("engines have names") {
   CHECK(engines_named("openvino", "unstarve")[0].command ==
         std::vector<std::string>{"unstarve", "serve-engine", "openvino"});
   CHECK(error_message([] { (void)engines_named("abacus", "unstarve"); }, ErrorKind::kArgument) ==
-        "engine: found \"abacus\"; expected auto, openvino, onnxruntime");
+        "engine: found \"abacus\"; expected auto, openvino, onnxruntime, libtorch");
 }
 
 }  // namespace unstarve
