@@ -2,7 +2,7 @@
 """channel-prune-50: ResNet-50 without half of its multiply-adds, removed by channels, compared with the dense network.
 
 OpenVINO computes both in float32, images of 224 pixels, one at a time, in one process in alternating blocks. The
-weights are random: the speed does not depend on them, except for the channels that are chosen. Appends a line to
+weights are random; the choice of channels depends on them. Appends a line to
 build/bench.jsonl like bench/run.py; the ratio is that of the rates, above 1: the pruned network is faster.
 """
 

@@ -35,6 +35,7 @@ AREAS = (
     ("loader", r"(loader-overhead|scheduling|overlap-90|stragglers|python-iteration|two-threads|memory|warm)\b.*"),
     ("autotune", r"autotune/.*"),
     ("diagnosis", r"(watch-cost|slow-cases).*"),
+    ("inference", r"(infer-.*|channel-prune-50)"),
     ("training", r"(train-.*|launch-cost.*|cifar94-gpu/published|checkpoint-cost|ranks-2)"),
 )
 

@@ -174,11 +174,13 @@ def test_every_documented_comparison_exists_with_its_peer():
     promised |= {"first-batch/torch", "python-iteration", "scheduling", "overlap-90", "stragglers", "stragglers/exact"}
     promised |= {"packed-raw-256/memcpy", "two-threads", "two-threads/two-processes", "resize/opencv-area",
                  "resize/pillow-simd", "randaugment/torchvision"}
+    promised |= {f"infer-{network}-int8/{peer}" for network in ("resnet50", "mobilenet_v2")
+                 for peer in ("fp32", "onnxruntime", "openvino-nncf")} | {"infer-end-to-end"}
     promised |= {f"operation/{row.name}" for row in OPERATIONS}
     assert {comparison.name for comparison in COMPARISONS} == promised
     assert set(STANDALONE) == {"remote-50ms/link", "memory/torch", "train-memory/eager", "ranks-2",
-                               "cifar94-gpu/published", "watch-cost", "watch-cost-memory", "slow-cases",
-                               "slow-cases-prediction"} | {
+                               "channel-prune-50", "cifar94-gpu/published", "watch-cost", "watch-cost-memory",
+                               "slow-cases", "slow-cases-prediction"} | {
         f"autotune/{name}" for name in ("cheap", "decode-bound", "operation-heavy", "filter-heavy", "io-bound",
                                         "remote",
                                         "straggling", "sleeping", "slow-consumer")}
