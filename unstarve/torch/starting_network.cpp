@@ -1,5 +1,6 @@
 #include "unstarve/torch/starting_network.h"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,10 +16,15 @@ namespace unstarve {
 namespace {
 
 // Whether the file has a structure that is not that of a network of the zoo: training for int8 keeps all channels.
-bool contains_graph(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
-  return has_graph(header) && !header.metadata.contains(kLimitsKey);
+// Nothing: the file cannot be read.
+std::optional<bool> contains_graph(const std::filesystem::path& path) {
+  try {
+    const MappedFile file(path);
+    const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
+    return has_graph(header) && !header.metadata.contains(kLimitsKey);
+  } catch (const Error&) {  // of whoever reads the file next
+    return std::nullopt;
+  }
 }
 
 void check_classes(const infer::Graph& graph, const TrainSettings& settings, const std::string& path) {
@@ -35,7 +41,9 @@ void check_classes(const infer::Graph& graph, const TrainSettings& settings, con
 StartingNetwork starting_network(const TrainSettings& settings, const StartingFile& start) {
   if (start.path.empty()) return {};
   const bool prunes = settings.prune.channels() && !start.resumes;
-  const bool has_structure = contains_graph(start.path);
+  const std::optional<bool> found = contains_graph(start.path);
+  if (!found && !prunes) return {};  // restore() names an intact checkpoint in its error
+  const bool has_structure = found.value_or(false);
   if (settings.prune.channels() && start.resumes && !has_structure)
     throw Error(ErrorKind::kInput,
                 fmt::format("loading weights {}: found a checkpoint with all channels; expected one of a run with "
