@@ -25,6 +25,7 @@ constexpr double kShortestWindow = 4;  // seconds
 constexpr double kLooks = 0.4;         // share of the looks that were due
 constexpr double kBusy = 0.02;         // of a core, at least
 constexpr double kSleeps = 0.5;        // of the time, at most
+constexpr double kWaits = 0.05;        // of the time, at most, for a result without a second one
 constexpr std::size_t kKept = 8;       // results
 constexpr double kLongestPause = 600;  // seconds between two windows
 constexpr double kAskAgain = 1;        // seconds
@@ -63,13 +64,14 @@ class StepProbe::State {
 
   [[nodiscard]] StepUse steps() const {
     std::vector<double> periods;
-    for (const std::optional<double>& result : results_)
-      if (result) periods.push_back(*result);
+    for (const Result& result : results_)
+      if (result.period) periods.push_back(*result.period);
     if (periods.empty()) return {};
     const double period = median(periods);
     const auto agreeing = std::count_if(periods.begin(), periods.end(),
                                         [&](double one) { return std::abs(one - period) <= kAgree * period; });
     if (2 * static_cast<std::size_t>(agreeing) <= results_.size()) return {};
+    if (results_.size() == 1 && results_.front().waited) return {};
     StepUse steps;
     steps.source = "the period of the main thread's work";
     steps.rate = 1 / period;
@@ -78,6 +80,11 @@ class StepProbe::State {
   [[nodiscard]] double cpu_s() const { return cpu_s_; }
 
  private:
+  struct Result {
+    std::optional<double> period;
+    bool waited = false;  // the thread, for a core
+  };
+
   // The thread of a window.
   void record(int process, const std::stop_token& stop) {
     try {
@@ -87,8 +94,9 @@ class StepProbe::State {
       const double due = seconds / options_.interval_s;
       if (seconds >= kShortestWindow && static_cast<double>(recorder.looks()) >= kLooks * due) {
         usable_ = true;
+        result_.waited = recorder.wait_share() > kWaits;
         if (recorder.cpu_share() >= kBusy && recorder.sleep_share() < kSleeps)
-          period_ = step_period(recorder.series(options_.interval_s));
+          result_.period = step_period(recorder.series(options_.interval_s));
       }
     } catch (...) {
       failure_ = std::current_exception();
@@ -103,22 +111,22 @@ class StepProbe::State {
     cpu_s_ += window_cpu_s_;
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     if (counts && usable_) {
-      results_.push_back(period_);
+      results_.push_back(result_);
       if (results_.size() > kKept) results_.pop_front();
     }
     next_s_ = seconds + std::min(window_cpu_s_ / options_.cpu_share, kLongestPause);
     usable_ = false;
-    period_.reset();
+    result_ = {};
   }
 
   const StepProbeOptions options_;
   int process_ = 0;
   double next_s_ = 0, cpu_s_ = 0;
-  std::deque<std::optional<double>> results_;  // of the latest windows
+  std::deque<Result> results_;  // of the latest windows
   // Of the present window; its thread writes them before `ended_`.
   double window_cpu_s_ = 0;
   bool usable_ = false;
-  std::optional<double> period_;
+  Result result_;
   std::exception_ptr failure_;
   std::atomic<bool> ended_ = false;
   std::jthread thread_;  // last: uses the others

@@ -41,6 +41,8 @@ bool ThreadRecorder::look(double seconds) {
   if (looks_.size() == most_) return false;
   const std::optional<RunTimes> times = parse_run_times(read(files_[kSchedule]));
   if (!times) return false;
+  if (looks_.empty()) first_wait_ns_ = times->waiting_ns;
+  last_wait_ns_ = times->waiting_ns;
   const std::int64_t switches = parse_voluntary_switches(read(files_[kStatus])).value_or(0);
   const IoCounts io = parse_io_counts(read(files_[kIo])).value_or(IoCounts{});
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
@@ -94,6 +96,10 @@ ThreadSeries ThreadRecorder::series(double interval_s) const {
 
 double ThreadRecorder::cpu_share() const {
   return seconds() > 0 ? (looks_.back().counters[0] - looks_.front().counters[0]) / seconds() : 0;
+}
+
+double ThreadRecorder::wait_share() const {
+  return seconds() > 0 ? 1e-9 * static_cast<double>(last_wait_ns_ - first_wait_ns_) / seconds() : 0;
 }
 
 double ThreadRecorder::sleep_share() const {

@@ -4,6 +4,7 @@
 // Threads: one at a time. Failure: counters that cannot be read are left out. Cost: 25 us per look.
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <stop_token>
 #include <string_view>
@@ -31,6 +32,7 @@ class ThreadRecorder {
   [[nodiscard]] double seconds() const;  // from the first look to the last
   [[nodiscard]] std::size_t looks() const { return looks_.size(); }
   [[nodiscard]] double cpu_share() const;    // of one core
+  [[nodiscard]] double wait_share() const;   // of the time: ready to run, without a CPU
   [[nodiscard]] double sleep_share() const;  // of the time
 
  private:
@@ -45,6 +47,7 @@ class ThreadRecorder {
   std::size_t most_;
   std::array<FileDescriptor, 4> files_;
   std::vector<Look> looks_;
+  std::int64_t first_wait_ns_ = 0, last_wait_ns_ = 0;
   std::size_t rare_looks_ = 0, sleeping_ = 0;  // looks at the system call
   std::array<char, 4096> buffer_;
 };

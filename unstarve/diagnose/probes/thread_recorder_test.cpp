@@ -20,7 +20,7 @@ class ProcFiles {
   ProcFiles(const ProcFiles&) = delete;
   ProcFiles& operator=(const ProcFiles&) = delete;
   void set(int n, bool io = true) const {
-    write("schedstat", fmt::format("{} 0 0\n", n * 2'000'000));
+    write("schedstat", fmt::format("{} {} 0\n", n * 2'000'000, n * 500'000));
     write("status", fmt::format("Name:\ta\nvoluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t9\n", n));
     write("syscall", n % 16 == 15 ? "35 0x7ffd9a8a4d40 0x0\n" : "running\n");  // nanosleep
     if (io)
@@ -51,6 +51,7 @@ TEST_CASE("looks at irregular times become counts in equal intervals") {
   CHECK(recorder.looks() == 41);
   CHECK(recorder.seconds() == Approx(0.2));
   CHECK(recorder.cpu_share() == Approx(0.4));
+  CHECK(recorder.wait_share() == Approx(0.1));
   CHECK(recorder.sleep_share() == Approx(2 / 5.0));
   const ThreadSeries series = recorder.series(0.01);
   REQUIRE(series.counters.size() == 5);
