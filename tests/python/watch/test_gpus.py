@@ -67,7 +67,6 @@ def test_an_idle_gpu(begun, folder):
     assert "median utilisation of GPU 0" in page
     assert "GPU utilisation, %" in page
     assert "Share of the samples by utilisation of the GPU" in page
-    assert result["profile"]["watching"]["cpu_s"] < 0.03 * result["profile"]["watching"]["seconds"]
 
 
 SLOW = "utilisation 95\nclock 1200\nreasons 32\nprocess 1 1000000000 30\n"
