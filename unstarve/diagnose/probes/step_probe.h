@@ -9,7 +9,8 @@
 //
 // The steps are known if most of the latest windows with at least 4 s agree on a period, of 25 ms to 0.8 s. A window
 // in which the thread waited for a core for more than 5 % of the time needs another one that agrees: turns of programs
-// on a core may have a period, too. Windows have no result if the main thread uses less than 2 % of a core, or sleeps for half of the time (a timer).
+// on a core may have a period, too. Windows have no result if the main thread uses less than 2 % of a core, or sleeps
+// for half of the time (a timer).
 //
 // Memory:  2 x 1600 looks and 8 results. Threads: one caller.
 // Failure: never throws except std::bad_alloc and std::system_error (no thread). Counters that cannot be read are left
