@@ -154,3 +154,17 @@ def test_a_checkpoint_resumes_only_with_the_option(checkpoint):
 def test_errors_have_the_reason(options, message):
     code, _, errors = finish(start_training(DATA, "--model", "cifar_net", *INT8, *options))
     assert code == 2 and message in errors, errors
+
+
+def test_compress_takes_the_limits_of_the_training(checkpoint, tmp_path):
+    require_openvino()
+    model, result, _ = checkpoint
+    done = subprocess.run([os.environ["UNSTARVE"], "compress", model, "--data", DATA, "--val", DATA, "--pairs", "6",
+                           "--max-accuracy-loss", "1", "--engine", "openvino", "--out", tmp_path / "small", "--json"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    steps = [step for step in json.loads(done.stdout)["steps"] if step["name"] == "int8"]
+    assert steps[0]["change"].startswith("limits of the training")
+    assert steps[0]["accuracy"]["share"] == pytest.approx(result["accuracy"], abs=0.03)
+    assert steps[0]["bytes"] < 0.3 * json.loads(done.stdout)["before"]["bytes"]
+    assert len(steps) == (1 if steps[0]["state"] == "kept" else 2)

@@ -311,9 +311,10 @@ QuantisationPlan quantisation_plan(const Graph& graph, const Graph& folded) {
   return plan;
 }
 
-Graph quantise(Graph graph) {
+Graph quantise(Graph graph, int weight_bits) {
   const std::vector<std::size_t> producers = graph.producers();
   QuantiseOptions options;
+  options.weight_bits = weight_bits;
   options.correct_bias = false;
   for (const std::size_t layer : quantisable_layers(graph)) {
     const ValueId read = quantisation_point(graph, producers, graph.nodes[layer].inputs[0]);

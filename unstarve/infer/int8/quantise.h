@@ -60,9 +60,9 @@ struct QuantiseOptions {
 // `calibration` has observed observed_activations(graph, options.layers), or more, of at least one image.
 [[nodiscard]] Graph quantise(Graph graph, const Calibration& calibration, const QuantiseOptions& options);
 
-// With the limits of training: `graph.limits`, of its activations. Quantises the layers that read them, with weights of
-// 8 bits and without correction of biases, as training did. Throws Error(kInput) for a limit of another value.
-[[nodiscard]] Graph quantise(Graph graph);
+// With the limits of training: `graph.limits`, of its activations. Quantises the layers that read them without
+// correction of biases and, if weights have 8 bits, as training did. Throws Error(kInput) for a limit of another value.
+[[nodiscard]] Graph quantise(Graph graph, int weight_bits = 8);
 
 // Weights of `layers`, all Gemm or MatMul, are stored as int8 and computed in float32: they take longer to read than to
 // multiply. No calibration.

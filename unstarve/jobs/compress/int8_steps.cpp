@@ -20,9 +20,49 @@ constexpr int kProfileRuns = 20;
 // Trials of the number of layers that return to float32, which is doubled and then bisected.
 constexpr int kMostTrials = 8;
 
+std::string text_of_bits(int weight_bits) {
+  return weight_bits == 8 ? "" : fmt::format(", weights of {} bits", weight_bits);
+}
+
 std::string description(const infer::QuantiseOptions& how, std::size_t all) {
   return fmt::format("{} of {} layers, limits by {}{}", how.layers.size(), all, infer::name_of(how.method),
-                     how.weight_bits == 8 ? "" : fmt::format(", weights of {} bits", how.weight_bits));
+                     text_of_bits(how.weight_bits));
+}
+
+// Of the outputs of `graph` from `expected`, which are those of the best model; infinite if the engine cannot run it.
+double divergence_from(const std::vector<float>& expected, const infer::Graph& graph, StepLedger& ledger) {
+  try {
+    Trial trial(graph, ledger.best().engine(), ledger.best().settings(), ledger.options().program);
+    return mean_divergence(expected, ledger.accuracy().outputs(trial), ledger.accuracy().classes());
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) throw;
+    return std::numeric_limits<double>::infinity();
+  }
+}
+
+// With the limits of training; nullopt: reverted.
+std::optional<Int8Steps> propose_trained(StepLedger& ledger, const infer::Graph& graph, std::size_t layers,
+                                         const Progress& progress) {
+  if (progress) progress("int8: limits of the training", 0);
+  const infer::Graph seven_bits = infer::quantise(graph, 7);
+  infer::Graph quantised = infer::quantise(graph);
+  int bits = 8;
+  if (sums_may_overflow()) {
+    const std::vector<float> expected = ledger.accuracy().outputs(ledger.best());
+    if (divergence_from(expected, seven_bits, ledger) < divergence_from(expected, quantised, ledger)) {
+      bits = 7;
+      quantised = seven_bits;
+    }
+  }
+  const CompressStep& step = ledger.propose("int8", "limits of the training" + text_of_bits(bits), [&] {
+    Proposal proposal = ledger.with_graph(std::move(quantised));
+    proposal.int8 = true;
+    return proposal;
+  });
+  if (step.state != StepState::kKept) return std::nullopt;
+  Int8Steps result{layers};
+  if (bits == 8) result.seven_bits = seven_bits;
+  return result;
 }
 
 class Int8Proposals {
@@ -72,16 +112,8 @@ class Int8Proposals {
     return best;
   }
 
-  // Of the outputs from those of the best model; infinite if the engine cannot run the graph.
   double divergence(const infer::QuantiseOptions& how) {
-    try {
-      Trial trial(infer::quantise(graph_, calibration_, how), ledger_.best().engine(), ledger_.best().settings(),
-                  ledger_.options().program);
-      return mean_divergence(expected_, ledger_.accuracy().outputs(trial), ledger_.accuracy().classes());
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kCancelled) throw;
-      return std::numeric_limits<double>::infinity();
-    }
+    return divergence_from(expected_, infer::quantise(graph_, calibration_, how), ledger_);
   }
 
   // The time of each layer's part of the model, in ms, by the name of the layer's result.
@@ -173,6 +205,8 @@ Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const Eval
     ledger.skip("int8", "the model has no Conv, Gemm or MatMul with constant float32 weights");
     return {};
   }
+  if (!graph.limits.empty())
+    if (std::optional<Int8Steps> trained = propose_trained(ledger, graph, layers.size(), progress)) return *trained;
   const infer::Calibration calibration = calibrate(graph, layers, images, options, progress, stop);
   return Int8Proposals(ledger, graph, calibration, progress, stop).run(layers);
 }

@@ -19,9 +19,10 @@ struct Int8Steps {
 // Whether sums of products of uint8 and int8 may overflow on this processor: those of 16 bits, on x86 without VNNI.
 [[nodiscard]] bool sums_may_overflow();
 
-// Proposes int8 for all layers of `graph`, with the method and the bits whose outputs for calibration images are
-// closest to those of the original. If that loses too much accuracy, proposes fewer layers (layer_choice.h): the time
-// of each layer is taken from profiles of the engine, and its error by quantising it alone.
+// Proposes int8 for all layers of `graph`, first with the limits of its training, if it was trained for int8. If there
+// are none, or if that is reverted, with the method and the bits whose outputs for calibration images are closest to
+// those of the original. If that loses too much accuracy, proposes fewer layers (layer_choice.h): the time of each
+// layer is taken from profiles of the engine, and its error by quantising it alone.
 Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
                        const CalibrationOptions& options, const Progress& progress, const std::stop_token& stop);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/inference/infer.h"
 
 namespace unstarve {
@@ -47,7 +48,6 @@ std::string to_text(const InferResult& r) {
 }
 
 std::string to_json(const InferResult& r) {
-  using Json = nlohmann::ordered_json;
   const auto accuracy = [&](std::uint64_t correct) {
     return r.labelled > 0 ? Json(share_of(correct, r.labelled)) : Json();
   };
