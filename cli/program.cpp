@@ -118,6 +118,11 @@ std::vector<std::string> split_rest(int& argc, char** argv) {
   return rest;
 }
 
+// How often an option is given, as "--name" or "--name=value".
+std::ptrdiff_t times_of(std::string_view name, const std::vector<std::string_view>& words) {
+  return std::ranges::count_if(words, [&](std::string_view word) { return word.substr(0, word.find('=')) == name; });
+}
+
 // What to do with a parsed command line; returns the exit code.
 using Use = std::function<int(const Command& command, const Arguments& arguments, const std::string& command_line)>;
 
@@ -154,7 +159,9 @@ int parse(int argc, char** argv, const Use& use) {
       for (const Option& option : binding.command->options)
         if (wrong.empty() && error.get_name() == "ArgumentMismatch" &&
             std::string_view(error.what()).starts_with(std::string(option.name) + ":"))
-          wrong = fmt::format("{}: found no value; expected {}", option.name, option.value);
+          wrong = times_of(option.name, words) > 1
+                      ? fmt::format("{}: found it {} times; expected once", option.name, times_of(option.name, words))
+                      : fmt::format("{}: found no value; expected {}", option.name, option.value);
     }
     if (wrong.empty()) wrong = error.what();
     for (const Binding& binding : bindings)
