@@ -75,6 +75,9 @@ std::string text_of_names(const std::vector<std::string>& names) {
 }
 
 bool has_graph(const SafetensorsHeader& header) { return header.metadata.contains(kGraphKey); }
+bool has_own_graph(const SafetensorsHeader& header) {
+  return has_graph(header) && !header.metadata.contains(kModulesKey);
+}
 
 infer::Graph graph_of_checkpoint(const SafetensorsHeader& header, std::span<const std::uint8_t> bytes) {
   const std::optional<std::vector<std::uint8_t>> file = from_base64(header.metadata.at(kGraphKey));

@@ -271,7 +271,9 @@ void GraphNetwork::prepare(const torch::Tensor& images, const SumOverRanks* sum)
 torch::Tensor GraphNetwork::whitening_bias() const { return origin_ ? origin_->whitening_bias() : torch::Tensor(); }
 
 std::map<std::string, std::string> GraphNetwork::metadata() const {
-  return {{kGraphKey, text_of_structure(structure_)}};
+  std::map<std::string, std::string> metadata{{kGraphKey, text_of_structure(structure_)}};
+  if (origin_) metadata[kModulesKey] = "zoo";
+  return metadata;
 }
 
 std::string GraphNetwork::head() const {

@@ -23,11 +23,6 @@ std::vector<infer::ValueId> values_of_plan(const infer::QuantisationPlan& plan) 
 
 }  // namespace
 
-infer::Graph trainable_graph(Network& network, std::int64_t image_size) {
-  infer::Graph graph = graph_of_network(network, image_size);
-  return infer::fold_constants(infer::remove_identities(std::move(graph)).graph).graph;
-}
-
 QuantisedNetwork::QuantisedNetwork(infer::Graph graph, NetworkPtr origin, const QatSettings& settings)
     : QuantisedNetwork(graph, std::move(origin), settings, plan_of(graph)) {}
 
@@ -103,6 +98,14 @@ bool QuantisedNetwork::reads_rounded(std::size_t node) const {
 torch::Tensor QuantisedNetwork::weights_of(std::size_t node, const torch::Tensor& weights) {
   const auto layer = layers_.find(node);
   return layer == layers_.end() ? weights : quantiser_->weights(weights, layer->second);
+}
+
+std::shared_ptr<QuantisedNetwork> quantised_network(const NetworkPtr& network, std::int64_t image_size,
+                                                    const QatSettings& settings) {
+  const auto* const executed = dynamic_cast<const GraphNetwork*>(network.get());
+  infer::Graph graph = executed != nullptr ? executed->graph() : graph_of_network(*network, image_size);
+  graph = infer::fold_constants(infer::remove_identities(std::move(graph)).graph).graph;
+  return std::make_shared<QuantisedNetwork>(std::move(graph), executed != nullptr ? nullptr : network, settings);
 }
 
 }  // namespace unstarve

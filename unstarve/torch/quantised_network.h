@@ -27,9 +27,6 @@
 
 namespace unstarve {
 
-// The graph of a network, which is in evaluation mode afterwards, as quantisation_plan() requires it.
-[[nodiscard]] infer::Graph trainable_graph(Network& network, std::int64_t image_size);
-
 class QuantisedNetwork final : public GraphNetwork {
  public:
   // `graph`: as quantisation_plan() requires. `origin`: as of GraphNetwork.
@@ -59,5 +56,10 @@ class QuantisedNetwork final : public GraphNetwork {
   std::shared_ptr<FakeQuantiser> quantiser_;
   bool rounds_ = false, frozen_ = false;
 };
+
+// With the weights of `network`: one of the zoo, which is in evaluation mode afterwards and whose modules become those
+// of the result, or a GraphNetwork. `image_size`: for networks of the zoo.
+[[nodiscard]] std::shared_ptr<QuantisedNetwork> quantised_network(const NetworkPtr& network, std::int64_t image_size,
+                                                                  const QatSettings& settings);
 
 }  // namespace unstarve

@@ -23,6 +23,7 @@
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/graph_checkpoint.h"
 #include "unstarve/torch/importer.h"
+#include "unstarve/torch/network_graph.h"
 #include "unstarve/torch/torch_trainer.h"
 
 #include "unstarve/models/testing/catch_after_torch.h"
@@ -37,9 +38,7 @@ constexpr int kQatClasses = 5, kQatSide = 32, kQatBatch = 4, kQatRun = 4;
 
 std::shared_ptr<QuantisedNetwork> quantised_network(std::string_view model, const QatSettings& settings = {}) {
   torch::manual_seed(4);
-  NetworkPtr network = find_model(model).make(kQatClasses);
-  infer::Graph graph = trainable_graph(*network, kQatSide);
-  return std::make_shared<QuantisedNetwork>(std::move(graph), std::move(network), settings);
+  return quantised_network(find_model(model).make(kQatClasses), kQatSide, settings);
 }
 
 torch::Tensor images_of(std::uint64_t seed) {
@@ -141,6 +140,25 @@ TEST_CASE("evaluations compute what the exported graph computes") {
     if (std::string_view(model).starts_with("cifar"))
       CHECK(difference(found) < 0.05 * (expected - expected.mean(0)).abs().max().item<double>());
   }
+}
+
+TEST_CASE("a network that is a graph is trained for int8 like that of the zoo") {
+  const auto of_zoo = quantised_network("cifar_resnet18_0.25");
+  torch::manual_seed(4);
+  const NetworkPtr source = find_model("cifar_resnet18_0.25").make(kQatClasses);
+  const auto of_graph =
+      quantised_network(std::make_shared<GraphNetwork>(graph_of_network(*source, kQatSide)), kQatSide, {});
+  CHECK(of_zoo->metadata().contains(kModulesKey));
+  CHECK_FALSE(of_graph->metadata().contains(kModulesKey));
+  CHECK(of_graph->metadata().at(kLimitsKey) == of_zoo->metadata().at(kLimitsKey));
+  for (const double share : {0.1, 0.5}) {
+    forward_in_training(*of_zoo, images_of(7), share);
+    forward_in_training(*of_graph, images_of(7), share);
+  }
+  of_zoo->eval();
+  of_graph->eval();
+  const torch::NoGradGuard no_grad;
+  CHECK(torch::equal(of_graph->forward(images_of(8)), of_zoo->forward(images_of(8))));
 }
 
 TEST_CASE("values within the limit have the gradient 1, others none") {

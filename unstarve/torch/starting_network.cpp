@@ -15,13 +15,11 @@
 namespace unstarve {
 namespace {
 
-// Whether the file has a structure that is not that of a network of the zoo: training for int8 keeps all channels.
-// Nothing: the file cannot be read.
+// Whether the file has a structure that is not that of a network of the zoo. Nothing: it cannot be read.
 std::optional<bool> contains_graph(const std::filesystem::path& path) {
   try {
     const MappedFile file(path);
-    const SafetensorsHeader header = parse_safetensors(file.bytes(), path.string());
-    return has_graph(header) && !header.metadata.contains(kLimitsKey);
+    return has_own_graph(parse_safetensors(file.bytes(), path.string()));
   } catch (const Error&) {  // of whoever reads the file next
     return std::nullopt;
   }

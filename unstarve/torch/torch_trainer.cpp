@@ -47,14 +47,6 @@ void set_interop_threads(int threads) {
   }
 }
 
-NetworkPtr make_quantised(NetworkPtr network, const TrainSettings& settings, bool has_structure) {
-  if (has_structure)
-    throw Error(ErrorKind::kArgument,
-                "qat.enabled: found a module of Python, or a file with fewer channels; expected a network of unstarve "
-                "with all channels. Train without qat, then use export --int8");
-  return std::make_shared<QuantisedNetwork>(trainable_graph(*network, settings.image_size), network, settings.qat);
-}
-
 // The network with its initial weights, on its device. `started`: null for one of the zoo.
 NetworkPtr make_network(const TrainSettings& settings, NetworkPtr started, const Placement& placement,
                         bool several_ranks) {
@@ -62,9 +54,12 @@ NetworkPtr make_network(const TrainSettings& settings, NetworkPtr started, const
   placement.use();
   reset_peak_memory(placement.device);
   torch::manual_seed(settings.seed);
-  const bool has_structure = started != nullptr;
-  NetworkPtr network = has_structure ? std::move(started) : find_model(settings.model).make(settings.classes);
-  if (settings.qat.enabled) network = make_quantised(std::move(network), settings, has_structure);
+  if (settings.qat.enabled && started && dynamic_cast<GraphNetwork*>(started.get()) == nullptr)
+    throw Error(ErrorKind::kArgument,
+                "qat.enabled: found a module of Python; expected a network of unstarve. Train "
+                "without qat, then use export --int8");
+  NetworkPtr network = started ? std::move(started) : find_model(settings.model).make(settings.classes);
+  if (settings.qat.enabled) network = quantised_network(network, settings.image_size, settings.qat);
   for (const auto& module : network->modules())
     if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->fuse(settings.fused_batch_norm);
   network->to(placement.device);

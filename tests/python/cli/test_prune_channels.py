@@ -96,6 +96,29 @@ def test_pruned_weights_are_trained_and_pruned_again(half, tmp_path):
     assert same["pruning"] is None and same["macs"] == half[0]["macs"]
 
 
+def test_fewer_channels_are_trained_for_int8(half, tmp_path):
+    run = [*RUN[:-1], "0.002", "--qat", "--val", DATA, "--epochs", "2"]
+    result = trained(*run, "--weights", half[1], "--checkpoint-dir", tmp_path, "--keep-checkpoints", "9")
+    assert result["macs"] == half[0]["macs"]
+    first, last = sorted(tmp_path.glob("step-*.safetensors"))
+    trained(*run, "--resume", first, "--out", tmp_path / "resumed")
+    expected, found = weights.load(last), weights.load(tmp_path / "resumed")
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[name], values) for name, values in expected.items())
+    exported(last, tmp_path / "int8.onnx")
+    infer = subprocess.run([os.environ["UNSTARVE"], "infer", tmp_path / "int8.onnx", DATA, "--out", tmp_path / "o.csv",
+                            "--engine", "onnxruntime", "--json"], capture_output=True, text=True, check=True)
+    assert json.loads(infer.stdout)["accuracy"] == pytest.approx(result["accuracy"], abs=0.03)
+
+
+def test_channels_are_removed_at_the_begin_of_training_for_int8(dense, tmp_path):
+    result = trained(*RUN, *HALF, "--qat", "--weights", dense, "--epochs", "1", "--out", tmp_path / "both.safetensors")
+    assert result["pruning"]["multiply_adds_after"] / result["pruning"]["multiply_adds"] == pytest.approx(0.5, abs=0.02)
+    exported(tmp_path / "both.safetensors", tmp_path / "both.onnx")
+    kinds = [node.op_type for node in checked(tmp_path / "both.onnx").graph.node]
+    assert kinds.count("QuantizeLinear") >= 5
+
+
 def test_the_first_weights_are_those_of_the_kept_channels(dense, tmp_path):
     """A learning rate of almost 0 leaves the weights as they were loaded."""
     trained(*RUN[:-1], "1e-12", *HALF, "--weights", dense, "--weight-decay", "0", "--epochs", "0.2", "--out",
