@@ -147,6 +147,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   plan.first_step = position.first_step;
   plan.epoch_steps = position.epoch_steps;
   plan.resume_state = [&] { return position.state(source.progress()); };
+  plan.normalisation = run.pipeline.output.normalisation;
   if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
   plan.target = options.target;
   plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));

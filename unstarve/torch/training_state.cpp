@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/file.h"
+#include "unstarve/infer/graph/normalisation_text.h"
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/graph_checkpoint.h"
 #include "unstarve/torch/guards.h"
@@ -120,6 +121,7 @@ std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& prog
       {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
   if (!progress.data.empty()) metadata[kDataKey] = progress.data;
   if (!model_.empty()) metadata[kModelKey] = model_;
+  if (progress.normalisation) metadata[infer::kNormalisationKey] = infer::text_of(*progress.normalisation);
   metadata.merge(network_->metadata());
   if (pruner_) metadata[kPruneKey] = prune_text();
   return std::make_unique<TorchSnapshot>(entries(), std::move(metadata), steps_);

@@ -232,7 +232,7 @@ class TrainingRun {
   void checkpoint() {
     if (!checkpoints_.any()) return;
     (void)finite_loss();
-    auto snapshot = trainer_.snapshot({step_, plan_.resume_state ? plan_.resume_state() : ""});
+    auto snapshot = trainer_.snapshot({step_, plan_.resume_state ? plan_.resume_state() : "", plan_.normalisation});
     if (plan_.rank == 0) checkpoints_.write(std::move(snapshot), step_);
     checkpoint_s_ = recorder_.seconds();
   }

@@ -22,6 +22,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -71,6 +72,7 @@ struct TrainPlan {
   std::int64_t validation_batches = 0;
   // Returns the resume state of the source after its last batch, for checkpoints (TrainProgress::data); may be empty.
   std::function<std::string()> resume_state;
+  std::optional<Normalisation> normalisation;  // TrainProgress
   // Called for each new point; may be empty.
   std::function<void(const TrainHistory&)> report;
   // Called for each of 20 steps, from the 4th one on; may be empty. Their times are taken, which waits for the device.

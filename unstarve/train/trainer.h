@@ -22,6 +22,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -107,6 +108,7 @@ struct Evaluation {
 struct TrainProgress {
   std::int64_t step = 0;  // steps done
   std::string data;       // resume state of the data: RunState::text() (pipeline/order/run_state.h); "": unknown
+  std::optional<Normalisation> normalisation{};  // of the images, for whoever uses the weights; nothing: unknown
 };
 
 // The state of a trainer, copied to host memory, so that it can be written while training continues.

@@ -13,12 +13,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "unstarve/infer/graph/operators.h"
 #include "unstarve/infer/graph/tensor.h"
+#include "unstarve/ops/store/store_format.h"
 
 namespace unstarve::infer {
 
@@ -49,6 +51,7 @@ struct Graph {
   std::vector<ValueId> outputs{};
   // Of a model that was trained for int8 (int8/quantise.h); empty for others. Not part of ONNX files.
   ActivationLimits limits{};
+  std::optional<Normalisation> normalisation{};  // of the images in training; nothing: unknown
 
   // Names must be unique; verify.h checks them.
   ValueId add_input(std::string value_name, TensorType type);

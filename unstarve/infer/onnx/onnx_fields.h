@@ -14,7 +14,11 @@ inline constexpr std::int64_t kIrVersion = 8;
 inline constexpr std::int64_t kOldestOpset = 13, kNewestOpset = 17;
 
 namespace model {
-inline constexpr std::uint32_t kIrVersion = 1, kProducer = 2, kProducerVersion = 3, kGraph = 7, kOpset = 8;
+inline constexpr std::uint32_t kIrVersion = 1, kProducer = 2, kProducerVersion = 3, kGraph = 7, kOpset = 8,
+                               kMetadata = 14;
+}
+namespace entry {  // of the metadata
+inline constexpr std::uint32_t kKey = 1, kValue = 2;
 }
 namespace opset {
 inline constexpr std::uint32_t kDomain = 1, kVersion = 2;

@@ -122,6 +122,24 @@ class ModelWriter {
 
 }  // namespace
 
+TEST_CASE("the normalisation of the images is part of the file, if it is known") {
+  Graph graph = every_operator();
+  CHECK_FALSE(read_back(graph).normalisation);
+  CHECK_FALSE(read_onnx_normalisation(bytes_of_text(format_onnx(graph)), "m.onnx"));
+  graph.normalisation = kCifar10Normalisation;
+  const std::string file = format_onnx(graph);
+  CHECK(read_back(graph).normalisation == kCifar10Normalisation);
+  CHECK(read_onnx_normalisation(bytes_of_text(file), "m.onnx") == kCifar10Normalisation);
+  std::string damaged = file;
+  damaged.replace(damaged.find("0.4914"), 6, "0,4914");
+  const std::string expected =
+      "read 'm.onnx': found \"0,4914 0.4822 0.4465 0.247 0.2435 0.2616\" as unstarve.normalisation; expected three "
+      "means "
+      "and three positive standard deviations";
+  CHECK(error_message([&] { (void)read_onnx_normalisation(bytes_of_text(damaged), "m.onnx"); }) == expected);
+  CHECK(error_message([&] { (void)read_onnx(bytes_of_text(damaged), "m.onnx"); }) == expected);
+}
+
 TEST_CASE("a graph with every operator is read back as it was") {
   const Graph graph = every_operator();
   REQUIRE(violation(graph) == "");

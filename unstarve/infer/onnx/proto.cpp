@@ -25,6 +25,7 @@ class ProtoParser {
           graph(field.message());
           break;
         case onnx::model::kOpset: opset(field.message()); break;
+        case onnx::model::kMetadata: metadata(field.message()); break;
         default: break;
       }
     });
@@ -47,6 +48,15 @@ class ProtoParser {
       if (field.number == onnx::opset::kVersion) version = field.integer();
     });
     model_.opsets[domain == "ai.onnx" ? std::string_view() : domain] = version;
+  }
+
+  void metadata(std::span<const std::uint8_t> message) {
+    std::string_view key, value;
+    each(message, [&](const WireField& field) {
+      if (field.number == onnx::entry::kKey) key = field.text();
+      if (field.number == onnx::entry::kValue) value = field.text();
+    });
+    model_.metadata[key] = value;
   }
 
   void graph(std::span<const std::uint8_t> message) {

@@ -59,6 +59,7 @@ struct ProtoInput {
 
 struct ProtoModel {
   std::map<std::string_view, std::int64_t> opsets{};  // version by domain; "" is the standard one
+  std::map<std::string_view, std::string_view> metadata{};
   std::string_view name{};
   std::vector<ProtoNode> nodes{};
   std::vector<ProtoTensor> initializers{};

@@ -9,6 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/infer/graph/infer_type.h"
+#include "unstarve/infer/graph/normalisation_text.h"
 #include "unstarve/infer/graph/unsupported.h"
 #include "unstarve/infer/graph/verify.h"
 #include "unstarve/infer/onnx/nodes.h"
@@ -17,6 +18,12 @@
 namespace unstarve::infer {
 namespace {
 
+std::optional<Normalisation> normalisation_of(const ProtoModel& model) {
+  const auto found = model.metadata.find(kNormalisationKey);
+  if (found == model.metadata.end()) return std::nullopt;
+  return parse_normalisation(found->second);
+}
+
 class OnnxReader {
  public:
   OnnxReader(const ProtoModel& model, const ReadOptions& options) : model_(model), options_(options) {}
@@ -24,6 +31,7 @@ class OnnxReader {
   Graph run() {
     check_opset();
     if (!model_.name.empty()) graph_.name = model_.name;
+    graph_.normalisation = normalisation_of(model_);
     for (const ProtoTensor& tensor : model_.initializers) add_constant(tensor.name, tensor_of(tensor));
     const std::vector<std::pair<const ProtoNode*, TypedNode>> nodes = typed_nodes();
     for (const ProtoInput& input : model_.inputs)
@@ -177,14 +185,24 @@ class OnnxReader {
   std::map<std::string_view, ValueId> values_;
 };
 
-}  // namespace
-
-Graph read_onnx(std::span<const std::uint8_t> file, const std::string& origin, const ReadOptions& options) {
+// Adds the name of the file to errors of `read`.
+template <class Read>
+auto with_origin(const std::string& origin, Read&& read) {
   try {
-    return OnnxReader(parse_proto(file), options).run();
+    return read();
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("read '{}': {}", origin, error.what()));
   }
+}
+
+}  // namespace
+
+Graph read_onnx(std::span<const std::uint8_t> file, const std::string& origin, const ReadOptions& options) {
+  return with_origin(origin, [&] { return OnnxReader(parse_proto(file), options).run(); });
+}
+
+std::optional<Normalisation> read_onnx_normalisation(std::span<const std::uint8_t> file, const std::string& origin) {
+  return with_origin(origin, [&] { return normalisation_of(parse_proto(file)); });
 }
 
 }  // namespace unstarve::infer

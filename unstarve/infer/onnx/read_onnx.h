@@ -4,12 +4,14 @@
 //   bytes ──proto.h──▶ messages ──nodes.h──▶ typed operators ──▶ Graph with inferred types
 //
 // Accepts opsets 13 to 17 of the standard domain; weights in the file itself, as raw data or as typed fields. Constant
-// nodes become constants. Types in the file, other than those of inputs, are not used: they are inferred.
+// nodes become constants. Types in the file, other than those of inputs, are not used: they are inferred. The metadata
+// may have the normalisation of the images (graph/normalisation_text.h).
 //
 // Threads: pure.
 // Failure: Error(kInput) "read '<origin>': <found>; expected <what>". Unsupported operators are listed all together.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,5 +27,9 @@ struct ReadOptions {
 // `origin`: name of the file in messages. The result has no violation().
 [[nodiscard]] Graph read_onnx(std::span<const std::uint8_t> file, const std::string& origin,
                               const ReadOptions& options = {});
+
+// Only the normalisation, of any ONNX file; nothing: it has none. Fails for a damaged file, as read_onnx().
+[[nodiscard]] std::optional<Normalisation> read_onnx_normalisation(std::span<const std::uint8_t> file,
+                                                                   const std::string& origin);
 
 }  // namespace unstarve::infer

@@ -9,6 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
+#include "unstarve/infer/graph/normalisation_text.h"
 #include "unstarve/infer/onnx/onnx_fields.h"
 #include "unstarve/infer/onnx/wire.h"
 
@@ -194,6 +195,12 @@ std::string format_onnx(const Graph& graph) {
   model.bytes(onnx::model::kProducerVersion, std::string_view(kVersion));
   model.message(onnx::model::kGraph, message);
   model.message(onnx::model::kOpset, opset);
+  if (graph.normalisation) {
+    WireWriter entry;
+    entry.bytes(onnx::entry::kKey, std::string_view(kNormalisationKey));
+    entry.bytes(onnx::entry::kValue, std::string_view(text_of(*graph.normalisation)));
+    model.message(onnx::model::kMetadata, entry);
+  }
   if (std::string text = model.text(); text.size() <= kMostBytes) return text;
   throw Error(ErrorKind::kInput,
               fmt::format("write ONNX: the file has {} bytes; expected at most {}", model.text().size(), kMostBytes));

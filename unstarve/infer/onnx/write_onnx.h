@@ -1,5 +1,6 @@
 #pragma once
-// Writes a graph as an ONNX file: opset 17, IR version 8, weights as raw data in the same file.
+// Writes a graph as an ONNX file: opset 17, IR version 8, weights as raw data in the same file, the normalisation of
+// the images in the metadata (graph/normalisation_text.h).
 //
 // Threads: pure.
 

@@ -41,16 +41,16 @@ void check_options(const CompressOptions& options) {
                 fmt::format("--out: found the file {}; expected a folder, or a new name", options.out.string()));
 }
 
-AccuracyImages images_of(const CompressOptions& options) {
+AccuracyImages images_of(const CompressOptions& options, const std::optional<Normalisation>& of_model) {
   AccuracyImages images;
-  images.calibration = open_images(options.data);
+  images.calibration = open_images(options.data, of_model);
   const std::uint64_t all = images.calibration.size();
   if (!options.val && all < 2)
     throw Error(ErrorKind::kInput,
                 "compress: found one image; expected at least two, to calibrate and to check the "
                 "accuracy");
   images.calibrate = std::min(options.images, options.val ? all : all / 2);
-  images.evaluation = options.val ? open_images(*options.val) : images.calibration;
+  images.evaluation = options.val ? open_images(*options.val, of_model) : images.calibration;
   images.skip = options.val ? 0 : images.calibrate;
   images.evaluate = options.val_images;
   return images;
@@ -152,8 +152,7 @@ ReferenceSpeed compare_with_reference(const infer::Graph& original, Trial& best,
 }
 
 // Of the best model, as `infer` and other programs need them.
-std::string settings_text(Trial& trial, const EngineRate& throughput, const CompressOptions& options) {
-  const StoreFormat format = evaluation_pipeline(options.data, trial.image_size(), 1).output;
+std::string settings_text(Trial& trial, const EngineRate& throughput, const Normalisation& normalisation) {
   const auto json_of = [](const EngineSettings& settings) {
     return nlohmann::ordered_json{{"streams", settings.streams},
                                   {"threads", settings.threads},
@@ -166,8 +165,8 @@ std::string settings_text(Trial& trial, const EngineRate& throughput, const Comp
                                     {"latency", json_of(trial.settings())},
                                     {"throughput", json_of(throughput.settings)},
                                     {"image_size", trial.image_size()},
-                                    {"mean", format.normalisation.mean},
-                                    {"std", format.normalisation.std}};
+                                    {"mean", normalisation.mean},
+                                    {"std", normalisation.std}};
   return json.dump(2) + "\n";
 }
 
@@ -180,7 +179,7 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   };
   report("the original model");
   const infer::Graph original = infer::import_model(options.model, options.import);
-  const AccuracyImages images = images_of(options);
+  const AccuracyImages images = images_of(options, original.normalisation);
   const std::vector<EngineCommand> engines = engines_named(options.engine, options.program);
   const EngineSettings settings{1, read_topology().usable(), 1};
   const std::string engine = first_engine(options.engine, options.program, GraphFile(original).path())->name();
@@ -228,8 +227,11 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   result.out = options.out;
 
   fs::create_directories(options.out);
-  write_file_atomically(model_path(options), infer::format_onnx(best.graph()));
-  write_file_atomically(options.out / "settings.json", settings_text(best, result.after.throughput, options));
+  infer::Graph graph = best.graph();
+  graph.normalisation = evaluation_pipeline(images.evaluation.data, best.image_size(), 1).output.normalisation;
+  write_file_atomically(model_path(options), infer::format_onnx(graph));
+  write_file_atomically(options.out / "settings.json",
+                        settings_text(best, result.after.throughput, *graph.normalisation));
   write_file_atomically(options.out / "ledger.json", to_json(result) + "\n");
   return result;
 }

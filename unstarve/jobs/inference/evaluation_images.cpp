@@ -16,7 +16,8 @@ namespace unstarve {
 
 std::uint64_t EvaluationImages::size() const { return samples->size(); }
 
-EvaluationImages open_images(EvaluationData data) {
+EvaluationImages open_images(EvaluationData data, std::optional<Normalisation> of_model) {
+  data.of_model = of_model;
   EvaluationImages images{std::move(data), nullptr, nullptr};
   images.dataset = open_sources(images.data.spec);
   images.samples = samples_of_sources(images.data.spec, *images.dataset, read_topology().usable());

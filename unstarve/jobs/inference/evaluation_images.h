@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -25,7 +26,8 @@ struct EvaluationImages {
   [[nodiscard]] std::uint64_t size() const;
 };
 
-[[nodiscard]] EvaluationImages open_images(EvaluationData data);
+// `of_model`: as of EvaluationData.
+[[nodiscard]] EvaluationImages open_images(EvaluationData data, std::optional<Normalisation> of_model);
 
 struct ImageRun {
   std::string what{};        // begins the messages

@@ -9,7 +9,9 @@ namespace unstarve {
 PipelineSpec evaluation_pipeline(const EvaluationData& data, int size, int batch) {
   PipelineSpec spec = data.spec;
   if (spec.operations.empty()) spec.operations = evaluation_operations(size);
-  const Normalisation normalisation = data.is_spec ? spec.output.normalisation : output_for(size).normalisation;
+  const bool in_spec = data.is_spec && (!data.of_model || spec.output.normalisation != Normalisation());
+  const Normalisation normalisation =
+      in_spec ? spec.output.normalisation : data.of_model.value_or(output_for(size).normalisation);
   spec.output = {ElementType::kFloat32, Layout::kNchw, normalisation};
   for (SourceSpec& source : spec.mix) {
     source.weight.reset();

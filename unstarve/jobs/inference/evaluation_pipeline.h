@@ -3,19 +3,21 @@
 //
 // Threads: pure.
 
-#include <filesystem>
+#include <optional>
 
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 
 struct EvaluationData {
-  PipelineSpec spec;     // source, filters, operations, normalisation, errors
-  bool is_spec = false;  // whether `spec` has operations and normalisation of its own
+  PipelineSpec spec;                        // source, filters, operations, normalisation, errors
+  bool is_spec = false;                     // whether `spec` has operations and may have a normalisation of its own
+  std::optional<Normalisation> of_model{};  // with which the model was trained; nothing: unknown
 };
 
-// One epoch in storage order: operations of the spec, else resize and centre crop to `size`; normalisation of the spec,
-// else ImageNet's (CIFAR-10's for images up to 40 px); float32, N x 3 x H x W. The last batch may be smaller.
+// One epoch in storage order: operations of the spec, else resize and centre crop to `size`; float32, N x 3 x H x W.
+// The last batch may be smaller. The normalisation is the first that is known: that of the spec, of the model, or
+// ImageNet's (CIFAR-10's for images up to 40 px; none for a spec).
 [[nodiscard]] PipelineSpec evaluation_pipeline(const EvaluationData& data, int size, int batch);
 
 }  // namespace unstarve

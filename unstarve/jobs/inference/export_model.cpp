@@ -88,7 +88,7 @@ Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const
                             "expected at least one for --int8",
                             graph.name));
   const infer::Calibration calibration =
-      calibrate(graph, how.layers, open_images(options.data), options.calibration, progress, stop);
+      calibrate(graph, how.layers, open_images(options.data, graph.normalisation), options.calibration, progress, stop);
   graph = infer::quantise(std::move(graph), calibration, how);
   if (const std::string wrong = infer::violation(graph); !wrong.empty())
     throw Error(ErrorKind::kInternal, "quantise: " + wrong);

@@ -9,10 +9,13 @@
 #include <numeric>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/file.h"
 #include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/infer/engines/engine_table.h"
+#include "unstarve/infer/graph/normalisation_text.h"
+#include "unstarve/infer/onnx/read_onnx.h"
 #include "unstarve/jobs/inference/engine_feed.h"
 #include "unstarve/jobs/inference/evaluation_pipeline.h"
 #include "unstarve/jobs/inference/model_fit.h"
@@ -37,6 +40,10 @@ void check_model_file(const std::filesystem::path& model) {
                                                   model.string(), model.extension().string()));
   if (::access(model.c_str(), R_OK) != 0) throw io_error("open", model.string(), errno);
   if (std::filesystem::is_directory(model)) throw io_error("open", model.string(), EISDIR);
+}
+
+std::optional<Normalisation> normalisation_of(const std::filesystem::path& model) {
+  return infer::read_onnx_normalisation(MappedFile(model).bytes(), model.string());
 }
 
 // Rows need the ids of their own samples, and arrays a row for every sample.
@@ -214,8 +221,12 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
                                                   options.top, result.classes));
   result.top = options.top;
   const bool labels = labels_fit(what, options.data, *dataset, result.classes);
-  const PipelineSpec spec = evaluation_pipeline({options.data, options.is_spec}, result.image_size, batch);
+  const std::optional<Normalisation> of_model = normalisation_of(options.model);
+  const PipelineSpec spec = evaluation_pipeline({options.data, options.is_spec, of_model}, result.image_size, batch);
   result.normalisation = spec.output.normalisation;
+  if (of_model && *of_model != result.normalisation)
+    emit_notice(fmt::format("images have the normalisation {} of the spec; the model was trained with {}",
+                            infer::text_of(result.normalisation), infer::text_of(*of_model)));
   RowMaker maker(result, options.out.empty() ? PredictionFormat::kCsv : prediction_format(options.out), labels);
 
   std::optional<PredictionPart> part;

@@ -4,7 +4,7 @@
 //   Loader ── batches ──▶ EngineProcess, several in flight ── outputs ──▶ PredictionPart ── at the end ──▶ --out
 //
 // Samples are prepared as the evaluation of `train` does: operations of the spec, else resize and centre crop to the
-// size of the model's input; normalisation of the spec, else ImageNet's (CIFAR-10's for images up to 40 px).
+// size of the model's input, and the normalisation of evaluation_pipeline().
 //
 // Rows are in storage order. A run that ended early, also by SIGKILL, continues with `resume` after its last batch.
 //
