@@ -2,10 +2,14 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
+from train_support import finish, start_training
 
 DATA = "synthetic:classes=4,images=960,size=32,seed=2"
 PATIENT = ["--longest", "3600"]  # a slow machine does not end the doubling
@@ -75,7 +79,7 @@ def test_a_range_without_descent_suggests_nothing():
 
 def test_sizes_are_measured_up_to_the_largest_and_the_flags_train(tmp_path):
     report = tmp_path / "batch.html"
-    found = result_of("batch-find", DATA, *NETWORK, "--from", 4, "--to", 32, "--seconds", 0.4, *PATIENT, "--batch", 16,
+    found = result_of("batch-find", DATA, *NETWORK, "--from", 4, "--to", 32, "--seconds", 0.2, *PATIENT, "--batch", 16,
                       "--learning-rate", 0.01, "--report", report)
     sizes = [point["batch"] for point in found["points"]]
     assert {4, 8, 16, 32} <= set(sizes) and sizes == sorted(sizes)
@@ -103,22 +107,22 @@ def test_sizes_are_measured_up_to_the_largest_and_the_flags_train(tmp_path):
 
 
 def test_the_learning_rate_of_adamw_follows_the_square_root():
-    found = result_of("batch-find", DATA, *NETWORK, "--optimiser", "adamw", "--learning-rate", 0.001, "--batch", 8,
-                      "--from", 32, "--to", 32, "--seconds", 0.2)
+    found = result_of("batch-find", DATA, *NETWORK, "--optimiser", "adamw", "--learning-rate", 0.001, "--batch", 2,
+                      "--from", 8, "--to", 8, "--seconds", 0.2)
     assert found["use"]["rule"] == "square root"
     assert found["use"]["learning_rate"] == pytest.approx(0.002)
 
 
 def test_samples_repeat_in_a_batch_that_exceeds_the_data():
-    found = result_of("batch-find", "synthetic:classes=4,images=20,size=32,seed=2", *NETWORK, "--from", 64,
+    found = result_of("batch-find", "synthetic:classes=4,images=5,size=32,seed=2", *NETWORK, "--from", 16,
                       "--seconds", 0.2)
-    assert [point["batch"] for point in found["points"]] == [64]
-    assert found["largest"]["reason"] == "64 is the largest size to try"
+    assert [point["batch"] for point in found["points"]] == [16]
+    assert found["largest"]["reason"] == "16 is the largest size to try"
 
 
 def test_a_memory_limit_ends_the_doubling_before_it_is_reached():
-    limit = 500  # the program itself takes 170 MB
-    found = result_of("batch-find", DATA, *NETWORK, "--from", 16, "--to", 4096, "--seconds", 0.2, *PATIENT,
+    limit = 420  # the program itself takes 170 MB
+    found = result_of("batch-find", DATA, *NETWORK, "--from", 8, "--to", 4096, "--seconds", 0.1, *PATIENT,
                       "--memory-limit", f"{limit}MB")
     assert found["largest"]["end"] == "memory", found["largest"]
     assert found["largest"]["limit_bytes"] <= 0.85 * limit * 1e6
@@ -138,14 +142,30 @@ def test_wrong_requests_are_rejected():
         assert done.returncode == 2 and "expected one process" in done.stderr
 
 
+def peak_address_space(*arguments):
+    """The peak of the address space of a training, in bytes."""
+    process = start_training(*arguments)
+    peak = 0
+    while process.poll() is None:
+        found = re.search(r"VmPeak:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+        peak = int(found[1]) << 10 if found else peak  # a process that has ended has none
+        time.sleep(0.005)
+    code, _, errors = finish(process)
+    assert code == 0, errors
+    return peak
+
+
 def test_an_allocation_that_fails_ends_the_doubling():
     """With a limit on the address space, sizes that are predicted to fit run out of memory."""
-    def limit_address_space():
-        resource.setrlimit(resource.RLIMIT_AS, (800 << 20, 800 << 20))  # a batch of 256 fits
+    options = [DATA, *NETWORK, "--threads", 1]
+    limit = peak_address_space(*options, "--batch", 16, "--epochs", 0.05) + (60 << 20)
 
-    found = result_of("batch-find", DATA, *NETWORK, "--from", 64, "--to", 16384, "--seconds", 0.1,
-                      "--threads", 1, *PATIENT, preexec_fn=limit_address_space)
+    def limit_address_space():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    found = result_of("batch-find", *options, "--from", 16, "--to", 16384, "--seconds", 0.1, *PATIENT,
+                      preexec_fn=limit_address_space)
     assert found["largest"]["end"] == "memory", found["largest"]
     assert "ran out of memory" in found["largest"]["reason"]
-    assert 64 <= found["largest"]["batch"] < 16384
+    assert 16 <= found["largest"]["batch"] < 16384
     assert found["use"]["batch"] == found["knee"]["batch"]

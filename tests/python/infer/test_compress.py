@@ -116,12 +116,22 @@ def test_the_result_is_compared_with_libtorch(compressed):
 
 
 def test_a_bound_that_nothing_meets_leaves_the_folded_model(model, unlabelled, tmp_path):
-    done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0", "--out", tmp_path / "small", "--engine",
-               "openvino", "--json")
+    out = tmp_path / "small"
+    done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0", "--out", out, "--engine", "openvino",
+               "--val-images", "20")
     assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    result = json.loads((out / "ledger.json").read_text())
     assert result["loss"]["share"] <= 0
     assert result["after"]["accuracy"]["share"] == 1
+    assert_text(done.stdout, out)
+
+
+def assert_text(text, out):
+    """The text of a result with 20 images and the bound 0."""
+    assert "agreement with the original" in text
+    assert "20 images cannot exclude a loss above 0.00 %" in text or "loss  " in text
+    assert "streams/threads/batch" in text
+    assert f"written      {out}/model.onnx" in text
 
 
 def test_layers_return_to_float32_if_int8_loses_too_much(model, unlabelled, tmp_path):
@@ -149,16 +159,6 @@ def test_layers_return_to_float32_if_int8_loses_too_much(model, unlabelled, tmp_
     fewer = steps["int8 layers"]
     assert fewer["loss"]["share"] <= 0.3, fewer
     assert 1 <= int(fewer["change"].split(" of 11 layers")[0]) < 11
-
-
-def test_text(compressed, model, unlabelled, tmp_path):
-    done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0.3", "--out", tmp_path / "s", "--engine",
-               "openvino", "--val-images", "20")
-    assert done.returncode == 0, done.stderr
-    assert "agreement with the original" in done.stdout
-    assert "20 images cannot exclude a loss above 30.00 %" in done.stdout or "loss  " in done.stdout
-    assert "streams/threads/batch" in done.stdout
-    assert f"written      {tmp_path / 's'}/model.onnx" in done.stdout
 
 
 def test_errors(model, photographs, unlabelled, tmp_path):

@@ -22,6 +22,7 @@ import unstarve as un
 
 PROGRAM = os.environ["UNSTARVE"]
 SIZE = 64
+FIXED = ["--engine", "openvino", "--batch", 8]  # measures neither engines nor batches, which takes seconds
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -109,9 +110,9 @@ def test_the_outputs_are_those_of_onnx_runtime_on_the_same_batches(models, photo
 def test_csv_and_parquet_have_the_most_probable_classes(models, photographs, tmp_path, batch):
     labels, expected = reference(models / "photos.onnx", photographs)
     probabilities = softmax(expected)
-    options = ["--top", 3, *(["--batch", batch] if batch else [])]
-    for name in ("p.csv", "p.parquet"):
-        result = result_of(models / "photos.onnx", photographs, "--out", tmp_path / name, *options)
+    options = ["--engine", "openvino", "--batch", batch] if batch else []
+    for name, fixed in (("p.csv", options), ("p.parquet", options or FIXED)):
+        result = result_of(models / "photos.onnx", photographs, "--out", tmp_path / name, "--top", 3, *fixed)
         assert result["top"] == 3 and result["batch"] == (batch or result["batch"])
     rows = table(tmp_path / "p.csv")
     classes = sorted(folder.name for folder in photographs.iterdir())
@@ -140,7 +141,7 @@ def test_csv_and_parquet_have_the_most_probable_classes(models, photographs, tmp
 
 def test_data_without_labels_have_predictions_and_no_accuracy(models, photographs, tmp_path):
     out = tmp_path / "p.parquet"
-    result = result_of(models / "photos.onnx", unlabelled(photographs, tmp_path), "--out", out, "--engine", "openvino")
+    result = result_of(models / "photos.onnx", unlabelled(photographs, tmp_path), "--out", out, *FIXED)
     assert result["samples"] == 100 and result["labelled"] == 0 and result["accuracy"] is None
     rows = pytest.importorskip("pyarrow.parquet").read_table(out).to_pylist()
     assert [row["label"] for row in rows] == [None] * 100
@@ -155,7 +156,7 @@ def test_a_spec_has_operations_normalisation_and_filters_of_its_own(models, phot
               .batch(10, last="keep"))
     images, _ = next(iter(loader))
     expected = onnxruntime.InferenceSession(models / "photos.onnx").run(None, {"images": images})[0]
-    result_of(models / "photos.onnx", spec, "--out", tmp_path / "o.npy", "--engine", "openvino")
+    result_of(models / "photos.onnx", spec, "--out", tmp_path / "o.npy", *FIXED)
     np.testing.assert_allclose(np.load(tmp_path / "o.npy"), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 
@@ -163,7 +164,7 @@ def test_operations_of_another_size_are_an_error(models, photographs, tmp_path):
     spec = tmp_path / "eval.yaml"
     spec.write_text(f"source: {{path: {photographs}}}\noperations: [resize: {{size: [32, 48]}}]\n")
     model = models / "photos.onnx"
-    assert error_of(model, spec, "--engine", "openvino", code=3) == (
+    assert error_of(model, spec, *FIXED, code=3) == (
         f"unstarve: infer {model}: the operations make images of 48 x 32 px; expected 64 x 64, the input of the model")
 
 
@@ -171,9 +172,9 @@ def test_models_with_softmax_fixed_batches_and_any_size(photographs, tmp_path):
     resnet(tmp_path / "soft.onnx", classes=100, size=SIZE, softmax=True, batch=3)
     resnet(tmp_path / "any.onnx", classes=100, size=None)
     resnet(tmp_path / "logits.onnx", classes=100, size=SIZE)
-    for name, options in (("soft", []), ("any", ["--image-size", SIZE]), ("logits", [])):
-        result = result_of(tmp_path / f"{name}.onnx", photographs, "--out", tmp_path / f"{name}.csv", *options,
-                           "--engine", "openvino")
+    for name, options in (("soft", ["--engine", "openvino"]), ("any", [*FIXED, "--image-size", SIZE]),
+                          ("logits", FIXED)):
+        result = result_of(tmp_path / f"{name}.onnx", photographs, "--out", tmp_path / f"{name}.csv", *options)
         assert name != "soft" or result["batch"] == 3
     soft, same, logits = (table(tmp_path / f"{name}.csv") for name in ("soft", "any", "logits"))
     for one, two, three in zip(soft, same, logits, strict=True):
@@ -185,8 +186,9 @@ def test_models_with_softmax_fixed_batches_and_any_size(photographs, tmp_path):
 
 # --- interrupted runs ---------------------------------------------------------------------------------------------
 
-SLOW = "synthetic:classes=10,images=6000,size=64,seed=1"
-COLUMNS = ["--engine", "openvino", "--batch", "8", "--image-size", SIZE]
+IMAGES = 1500
+SLOW = f"synthetic:classes=10,images={IMAGES},size=32,seed=1"
+COLUMNS = ["--engine", "openvino", "--batch", "8", "--image-size", 96]
 
 
 @pytest.fixture(scope="session")
@@ -216,40 +218,46 @@ def started_run(model, out):
     process = start(model, SLOW, "--out", out, *COLUMNS)
     part = Path(f"{out}.part")
     begun = process.poll() is not None
-    wait_for(lambda: process.poll() is not None or part.exists() and part.stat().st_size > 20000)
+    wait_for(lambda: process.poll() is not None or part.exists() and part.stat().st_size > 8000)
     assert not begun and process.poll() is None, process.communicate()
     return process, part
 
 
-def test_a_killed_run_continues_and_ends_with_the_same_file(uninterrupted, tmp_path):
-    model, whole, _ = uninterrupted
-    out = tmp_path / "p.csv"
-    process, part = started_run(model, out)
+@pytest.fixture(scope="session")
+def killed(uninterrupted, tmp_path_factory):
+    """The part of a killed run."""
+    out = tmp_path_factory.mktemp("killed") / "p.csv"
+    process, part = started_run(uninterrupted[0], out)
     engines = children_of(process.pid)
     assert len(engines) == 1
     process.kill()
     process.communicate()
     assert not out.exists() and part.exists()
     wait_for(lambda: not Path(f"/proc/{engines[0]}").exists(), 20)  # the engine ends with its parent
+    return part
+
+
+def test_a_killed_run_continues_and_ends_with_the_same_file(uninterrupted, killed, tmp_path):
+    model, whole, _ = uninterrupted
+    out = tmp_path / "p.csv"
+    part = Path(shutil.copy(killed, tmp_path))
     assert error_of(model, SLOW, "--out", out, *COLUMNS, code=2) == (
         f"unstarve: infer --out {out}: found {part} of an interrupted run; expected none. Pass --resume to continue "
         "that run, or delete the file")
     result = result_of(model, SLOW, "--out", out, *COLUMNS, "--resume")
-    assert 0 < result["resumed"] < result["samples"] == 6000
+    assert 0 < result["resumed"] < result["samples"] == IMAGES
     assert out.read_bytes() == whole
     assert not part.exists()
 
 
-def test_a_part_with_a_torn_end_continues_with_another_batch(uninterrupted, tmp_path):
+def test_a_part_with_a_torn_end_continues_with_another_batch(uninterrupted, killed, tmp_path):
     model, whole, first = uninterrupted
     out = tmp_path / "p.csv"
-    process, part = started_run(model, out)
-    process.kill()
-    process.communicate()
+    part = Path(shutil.copy(killed, tmp_path))
     os.truncate(part, part.stat().st_size - 5)
     columns = [word if word != "8" else "5" for word in COLUMNS]
     result = result_of(model, SLOW, "--out", out, *columns, "--resume")
-    assert 0 < result["resumed"] < 6000 and result["batch"] == 5
+    assert 0 < result["resumed"] < IMAGES and result["batch"] == 5
     assert result["accuracy"] == first["accuracy"]
     assert [row["class"] for row in table(out)] == [
         row["class"] for row in csv.DictReader(whole.decode().splitlines())]
@@ -262,7 +270,7 @@ def test_ctrl_c_stops_in_order_and_says_how_to_continue(uninterrupted, tmp_path)
     os.kill(children_of(process.pid)[0], signal.SIGINT)  # as a terminal, which signals the whole group
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
-    assert process.returncode == 130 and "of 6000 samples; --resume continues" in errors
+    assert process.returncode == 130 and f"of {IMAGES} samples; --resume continues" in errors
     assert result_of(model, SLOW, "--out", out, *COLUMNS, "--resume")["resumed"] > 0
     assert out.read_bytes() == whole
 
@@ -279,12 +287,9 @@ def test_a_crash_of_the_engine_is_named_and_the_run_continues(uninterrupted, tmp
     assert out.read_bytes() == whole
 
 
-def test_the_part_of_another_model_is_not_continued(uninterrupted, tmp_path):
-    model, _, _ = uninterrupted
+def test_the_part_of_another_model_is_not_continued(killed, tmp_path):
     out = tmp_path / "p.csv"
-    process, _ = started_run(model, out)
-    process.kill()
-    process.communicate()
+    shutil.copy(killed, tmp_path)
     other = resnet(tmp_path / "other.onnx", size=None, seed=2)
     message = error_of(other, SLOW, "--out", out, *COLUMNS, "--resume", code=3)
     assert message.startswith(f'unstarve: resume {out}.part: found predictions with model "any.onnx", model_sha256 ')
@@ -302,7 +307,7 @@ def test_policies_that_would_lose_the_numbers_of_samples_are_rejected(models, ph
                        "fail or skip")
     spec.write_text(f"source: {{path: '{folder}'}}\nerrors: {{policy: skip}}\noutput: {{mean: [0.5, 0.5, 0.5]}}\n")
     assert "expected .csv or .parquet" in error_of(models / "photos.onnx", spec, "--out", tmp_path / "p.npy", code=2)
-    result = result_of(models / "photos.onnx", spec, "--out", tmp_path / "p.csv")
+    result = result_of(models / "photos.onnx", spec, "--out", tmp_path / "p.csv", *FIXED)
     assert (result["samples"], result["bad"]) == (99, 1)
     indices = [int(row["index"]) for row in table(tmp_path / "p.csv")]
     assert indices == [i for i in range(100) if i != 3]
@@ -400,10 +405,10 @@ def test_files_and_options_that_do_not_fit_are_one_message(models, photographs, 
     assert error_of(model, tmp_path / "none", code=3).startswith("unstarve: open")
     assert error_of(model, photographs, "--out", "p.txt", code=2) == (
         'unstarve: --out p.txt: found the extension ".txt"; expected .csv, .parquet or .npy')
-    assert error_of(model, photographs, "--out", tmp_path / "none/p.csv", code=3).startswith("unstarve: write ")
-    assert error_of(model, photographs, "--image-size", 32, "--engine", "openvino", code=3) == (
+    assert error_of(model, photographs, "--out", tmp_path / "none/p.csv", *FIXED, code=3).startswith("unstarve: write ")
+    assert error_of(model, photographs, "--image-size", 32, *FIXED, code=3) == (
         f"unstarve: infer {model}: --image-size 32: input images is ? x 3 x 64 x 64; expected its size")
-    assert error_of(model, photographs, "--top", 101, code=2) == (
+    assert error_of(model, photographs, "--top", 101, *FIXED, code=2) == (
         "unstarve: --top: found 101; expected at most 100, the classes of the model")
     assert error_of(model, photographs, "--resume", code=2) == (
         "unstarve: --resume: found no file of predictions; expected --out too")
@@ -424,12 +429,12 @@ def test_damaged_models_are_one_message_that_names_the_file(photographs, tmp_pat
 
 def test_class_counts_that_differ(photographs, tmp_path):
     few = resnet(tmp_path / "few.onnx", classes=10)
-    assert error_of(few, photographs, "--engine", "openvino", code=3) == (
+    assert error_of(few, photographs, *FIXED, code=3) == (
         f"unstarve: infer {few}: the model has 10 classes and the data 100; expected at most 10 classes. Pass the "
         "model of these data, or a spec with source.labels: none")
-    assert result_of(few, unlabelled(photographs, tmp_path), "--engine", "openvino")["accuracy"] is None
+    assert result_of(few, unlabelled(photographs, tmp_path), *FIXED)["accuracy"] is None
     many = resnet(tmp_path / "many.onnx", classes=1000)
-    done = run(many, photographs, "--engine", "openvino", "--json")
+    done = run(many, photographs, *FIXED, "--json")
     assert json.loads(done.stdout_text)["accuracy"] is None
     assert "accuracy unknown: the model has 1000 classes and the data 100" in done.stderr_text
 
@@ -437,6 +442,6 @@ def test_class_counts_that_differ(photographs, tmp_path):
 @pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])
 def test_outputs_that_are_not_numbers_are_an_error_with_the_sample(photographs, tmp_path, engine):
     model = resnet(tmp_path / "nan.onnx", classes=100, weights=np.nan)
-    message = error_of(model, photographs, "--engine", engine, "--out", tmp_path / "p.csv", code=3)
+    message = error_of(model, photographs, "--engine", engine, "--batch", 8, "--out", tmp_path / "p.csv", code=3)
     assert message.startswith(f"unstarve: infer {model}: the output for {photographs}/")
     assert "is not a finite number" in message and not (tmp_path / "p.csv").exists()
