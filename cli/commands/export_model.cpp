@@ -20,7 +20,7 @@ infer::CalibrationMethod method_from(const std::string& name) {
 
 std::optional<Int8Options> int8_from(const Arguments& arguments) {
   const std::string data = arguments.text("--int8");
-  for (const char* option : {"--split", "--int8-images", "--int8-method", "--weight-bits"})
+  for (const char* option : {"--split", "--int8-images", "--int8-method"})
     if (data.empty() && arguments.has(option))
       throw Error(ErrorKind::kArgument,
                   fmt::format("{}: found no --int8; expected the images to calibrate with", option));
@@ -30,7 +30,6 @@ std::optional<Int8Options> int8_from(const Arguments& arguments) {
   int8.calibration.images = static_cast<std::uint64_t>(arguments.integer("--int8-images", 500, 1, 1 << 24));
   int8.calibration.program = program_path();
   int8.method = method_from(arguments.text("--int8-method", "mse"));
-  int8.weight_bits = static_cast<int>(arguments.integer("--weight-bits", 8, 7, 8));
   return int8;
 }
 
@@ -46,6 +45,9 @@ int run(const Arguments& arguments, const std::string&) {
   options.prune_channels = arguments.number("--prune-channels", 0, 0, 1);
   options.int8 = int8_from(arguments);
   options.int8_weights = arguments.has("--int8-weights");
+  if (arguments.has("--weight-bits") || arguments.has("--signed-activations"))
+    options.form = infer::Int8Form{static_cast<int>(arguments.integer("--weight-bits", 8, 7, 8)),
+                                   arguments.has("--signed-activations")};
   if (options.int8 && options.int8_weights)
     throw Error(ErrorKind::kArgument,
                 "--int8-weights: found --int8, which stores all weights as int8; expected one of "
@@ -90,6 +92,9 @@ Command export_command() {
        {"--int8-method", "NAME", "mse", "limits of activations: min-max, percentile, entropy or mse", false,
         Completes::kNothing, "min-max percentile entropy mse"},
        {"--weight-bits", "N", "8", "8, or 7 for processors without VNNI, whose sums may overflow with 8"},
+       {"--signed-activations", "", "",
+        "store all activations as int8, for engines without uint8, such as TensorRT; default: those that cannot be "
+        "negative as uint8"},
        {"--int8-weights", "", "", "store only the weights of linear layers as int8; computed in float32"},
        json_option()},
       run};

@@ -111,6 +111,18 @@ def test_seven_bits_and_fewer_images(model, photographs, expected, tmp_path):
     assert correlation(outputs(out, photographs, tmp_path), expected) > 0.97
 
 
+def test_signed_activations(model, photographs, expected, quantised, tmp_path):
+    def zeros(path):
+        types = {tensor.name: tensor.data_type for tensor in checked(path).graph.initializer}
+        return {types[node.input[2]] for node in checked(path).graph.node if node.op_type == "QuantizeLinear"}
+
+    out = tmp_path / "int8.onnx"
+    assert exported(model, out, "--int8", photographs, "--signed-activations")["int8"]["signed_activations"]
+    assert zeros(out) == {onnx.TensorProto.INT8}
+    assert onnx.TensorProto.UINT8 in zeros(quantised[1])
+    assert correlation(outputs(out, photographs, tmp_path), expected) > 0.97
+
+
 def test_the_same_images_give_the_same_file(model, photographs, quantised, tmp_path):
     exported(model, tmp_path / "again.onnx", "--int8", photographs)
     assert (tmp_path / "again.onnx").read_bytes() == quantised[1].read_bytes()
@@ -140,7 +152,8 @@ def test_errors(model, quantised, photographs, tmp_path):
     assert "--int8-method: found \"kl\"; expected min-max" in message(
         model, out, "--int8", photographs, "--int8-method", "kl", code=2)
     assert "--int8-weights: found --int8" in message(model, out, "--int8", photographs, "--int8-weights", code=2)
-    assert "--weight-bits: found no --int8; expected" in message(model, out, "--weight-bits", 7, code=2)
+    assert ("found --weight-bits or --signed-activations for a model in float32; expected them with --int8, or for a "
+            "checkpoint of training with --qat") in message(model, out, "--weight-bits", 7, code=2)
     assert str(tmp_path / "none") in message(model, out, "--int8", tmp_path / "none", code=3)
     assert str(tmp_path / "empty") in message(model, out, "--int8", tmp_path / "empty", code=3)
     assert "found no Conv, Gemm or MatMul with constant float32 weights" in message(

@@ -85,7 +85,7 @@ def test_every_layer_is_int8_with_the_limits_of_the_checkpoint(checkpoint, folde
     import onnx
 
     path, _, result = checkpoint
-    assert result["int8"] == {"method": "training", "layers": 7}
+    assert result["int8"] == {"method": "training", "weight_bits": 8, "signed_activations": False, "layers": 7}
     model = onnx.load(folder / "model.onnx")
     assert "BatchNormalization" not in kinds(folder / "model.onnx")
     scales = [float(onnx.numpy_helper.to_array(tensor)) for tensor in model.graph.initializer
@@ -154,6 +154,14 @@ def test_a_checkpoint_resumes_only_with_the_option(checkpoint):
 def test_errors_have_the_reason(options, message):
     code, _, errors = finish(start_training(DATA, "--model", "cifar_net", *INT8, *options))
     assert code == 2 and message in errors, errors
+
+
+def test_seven_bits_lose_little(checkpoint, tmp_path):
+    """Of weights that were trained with eight: for processors without VNNI."""
+    _, result, _ = checkpoint
+    exported(checkpoint[0], tmp_path / "model.onnx", "--weight-bits", "7")
+    accuracy, _ = predictions(tmp_path / "model.onnx", tmp_path / "out.npy", "onnxruntime")
+    assert accuracy == pytest.approx(result["accuracy"], abs=0.05)
 
 
 def test_compress_takes_the_limits_of_the_training(checkpoint, tmp_path):

@@ -172,8 +172,9 @@ class Quantiser {
  private:
   // Appends the pair of nodes after the value.
   void quantise_activation(ValueId value) {
-    const ElementType type = positive_[value] ? ElementType::kUint8 : ElementType::kInt8;
-    const int levels = positive_[value] ? 255 : 127;
+    const bool positive = positive_[value] && !options_.form.signed_activations;
+    const ElementType type = positive ? ElementType::kUint8 : ElementType::kInt8;
+    const int levels = positive ? 255 : 127;
     const std::string name = graph_.value(value).name;
     const double limit = calibration_ == nullptr ? static_cast<double>(graph_.limits.at(name))
                                                  : calibration_->of(value).histogram.limit(options_.method, levels);
@@ -192,7 +193,7 @@ class Quantiser {
     const std::vector<float> values = floats_of(*weights.constant);
     const std::size_t axis = channel_axis(layer);
     const WeightRows rows(weights.type.shape, axis);
-    const QuantisedWeights quantised = quantised_weights(values, rows, options_.weight_bits);
+    const QuantisedWeights quantised = quantised_weights(values, rows, options_.form.weight_bits);
     if (options_.correct_bias && calibration_ != nullptr) correct_bias(before, layer, values, rows, quantised);
 
     const auto channels = static_cast<std::int64_t>(rows.rows);
@@ -311,10 +312,10 @@ QuantisationPlan quantisation_plan(const Graph& graph, const Graph& folded) {
   return plan;
 }
 
-Graph quantise(Graph graph, int weight_bits) {
+Graph quantise(Graph graph, const Int8Form& form) {
   const std::vector<std::size_t> producers = graph.producers();
   QuantiseOptions options;
-  options.weight_bits = weight_bits;
+  options.form = form;
   options.correct_bias = false;
   for (const std::size_t layer : quantisable_layers(graph)) {
     const ValueId read = quantisation_point(graph, producers, graph.nodes[layer].inputs[0]);

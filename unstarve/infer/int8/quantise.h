@@ -47,11 +47,17 @@ struct QuantisationPlan {
 // between a layer, a MaxPool and a batch norm.
 [[nodiscard]] QuantisationPlan quantisation_plan(const Graph& graph, const Graph& folded);
 
+// The integers of weights and activations.
+struct Int8Form {
+  // 8, or 7: products of uint8 and int8 then fit into the 16-bit sums of processors without VNNI.
+  int weight_bits = 8;
+  bool signed_activations = false;  // all activations are int8: TensorRT has no uint8
+};
+
 struct QuantiseOptions {
   std::vector<std::size_t> layers{};  // of quantisable_layers(); others stay in float32
   CalibrationMethod method = CalibrationMethod::kMse;
-  // 8, or 7: products of uint8 and int8 then fit into the 16-bit sums of processors without VNNI.
-  int weight_bits = 8;
+  Int8Form form{};
   // Subtract from the bias what rounding of the weights adds to the mean of each channel. Without biases of its own, a
   // layer gets them.
   bool correct_bias = true;
@@ -61,8 +67,8 @@ struct QuantiseOptions {
 [[nodiscard]] Graph quantise(Graph graph, const Calibration& calibration, const QuantiseOptions& options);
 
 // With the limits of training: `graph.limits`, of its activations. Quantises the layers that read them without
-// correction of biases and, if weights have 8 bits, as training did. Throws Error(kInput) for a limit of another value.
-[[nodiscard]] Graph quantise(Graph graph, int weight_bits = 8);
+// correction of biases and, in the form {}, as training did. Throws Error(kInput) for a limit of another value.
+[[nodiscard]] Graph quantise(Graph graph, const Int8Form& form = {});
 
 // Weights of `layers`, all Gemm or MatMul, are stored as int8 and computed in float32: they take longer to read than to
 // multiply. No calibration.

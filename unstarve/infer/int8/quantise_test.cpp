@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 #include <string>
 
 #include "unstarve/core/testing/error_message.h"
@@ -179,12 +180,28 @@ TEST_CASE("layers that are not chosen stay in float32") {
         4);  // of x, the addition and the average
 }
 
+TEST_CASE("signed activations are all int8, with the limits of 127 levels") {
+  const Graph graph = residual_network();
+  const std::vector<std::size_t> layers = quantisable_layers(graph);
+  const Calibration calibration = calibrated(graph, layers);
+  const auto types = [&](bool are_signed) {
+    const Graph result = quantise(graph, calibration, {.layers = layers, .form = {8, are_signed}});
+    CHECK(violation(result).empty());
+    std::set<ElementType> found;
+    for (const Node& node : result.nodes)
+      if (node.kind == OpKind::kQuantizeLinear) found.insert(result.value(node.output).type.element);
+    return found;
+  };
+  CHECK(types(true) == std::set{ElementType::kInt8});
+  CHECK(types(false).contains(ElementType::kUint8));
+}
+
 TEST_CASE("weights have a scale per output channel and at most the levels of their bits") {
   const Graph graph = residual_network();
   const std::vector<std::size_t> layers = quantisable_layers(graph);
   const Calibration calibration = calibrated(graph, layers);
   for (const int bits : {7, 8}) {
-    const Graph result = quantise(graph, calibration, {.layers = layers, .weight_bits = bits});
+    const Graph result = quantise(graph, calibration, {.layers = layers, .form = {bits}});
     const Node& layer = node_named(result, "b");
     const Node& dequantised = result.nodes[result.producers()[layer.inputs[1]]];
     CHECK(std::get<AxisAttributes>(dequantised.attributes).axis == 0);

@@ -26,7 +26,7 @@ std::string text_of_bits(int weight_bits) {
 
 std::string description(const infer::QuantiseOptions& how, std::size_t all) {
   return fmt::format("{} of {} layers, limits by {}{}", how.layers.size(), all, infer::name_of(how.method),
-                     text_of_bits(how.weight_bits));
+                     text_of_bits(how.form.weight_bits));
 }
 
 // Of the outputs of `graph` from `expected`, which are those of the best model; infinite if the engine cannot run it.
@@ -44,7 +44,7 @@ double divergence_from(const std::vector<float>& expected, const infer::Graph& g
 std::optional<Int8Steps> propose_trained(StepLedger& ledger, const infer::Graph& graph, std::size_t layers,
                                          const Progress& progress) {
   if (progress) progress("int8: limits of the training", 0);
-  const infer::Graph seven_bits = infer::quantise(graph, 7);
+  const infer::Graph seven_bits = infer::quantise(graph, {7});
   infer::Graph quantised = infer::quantise(graph);
   int bits = 8;
   if (sums_may_overflow()) {
@@ -78,8 +78,8 @@ class Int8Proposals {
     const bool is_inaccurate = step.loss && step.loss->share > ledger_.options().max_accuracy_loss;
     if (is_inaccurate && layers.size() > 1) fewer_layers(how);
     Int8Steps result{layers.size()};
-    if (!kept_ || kept_->weight_bits != 8) return result;
-    kept_->weight_bits = 7;
+    if (!kept_ || kept_->form.weight_bits != 8) return result;
+    kept_->form.weight_bits = 7;
     result.seven_bits = infer::quantise(graph_, calibration_, *kept_);
     return result;
   }
@@ -108,7 +108,7 @@ class Int8Proposals {
       if (best.layers.empty() || found < least) least = found, best = std::move(how);
     };
     for (const infer::CalibrationMethod method : infer::kCalibrationMethods) consider({.method = method});
-    if (sums_may_overflow()) consider({.method = best.method, .weight_bits = 7});
+    if (sums_may_overflow()) consider({.method = best.method, .form = {7}});
     return best;
   }
 

@@ -76,12 +76,12 @@ void count_int8_kernels(const infer::Graph& graph, const CalibrationOptions& opt
     if (is_int8_kernel(kernel)) result.int8_kernels += layers;
 }
 
-Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const Progress& progress,
-                          const std::stop_token& stop) {
+Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const infer::Int8Form& form,
+                          const Progress& progress, const std::stop_token& stop) {
   infer::QuantiseOptions how;
   how.layers = infer::quantisable_layers(graph);
   how.method = options.method;
-  how.weight_bits = options.weight_bits;
+  how.form = form;
   if (how.layers.empty())
     throw Error(ErrorKind::kInput,
                 fmt::format("export {}: found no Conv, Gemm or MatMul with constant float32 weights; "
@@ -109,7 +109,7 @@ Int8Result quantise_trained(infer::Graph& graph, const ExportOptions& options) {
                 fmt::format("export {}: found --{} for a model that was trained for int8; expected no such option. "
                             "Remove it: the limits are those of the training",
                             options.model.string(), options.int8 ? "int8" : "int8-weights"));
-  graph = infer::quantise(std::move(graph));
+  graph = infer::quantise(std::move(graph), options.form.value_or(infer::Int8Form()));
   if (const std::string wrong = infer::violation(graph); !wrong.empty())
     throw Error(ErrorKind::kInternal, "quantise: " + wrong);
   Int8Result result;
@@ -139,9 +139,15 @@ Json json_of(const infer::TensorType& type) {
 
 Json json_of(const std::optional<Int8Result>& int8, const ExportOptions& options) {
   if (!int8) return nullptr;
-  if (!options.int8) return {{"method", "training"}, {"layers", int8->layers}};
+  const infer::Int8Form form = options.form.value_or(infer::Int8Form());
+  if (!options.int8)
+    return {{"method", "training"},
+            {"weight_bits", form.weight_bits},
+            {"signed_activations", form.signed_activations},
+            {"layers", int8->layers}};
   return {{"method", infer::name_of(options.int8->method)},
-          {"weight_bits", options.int8->weight_bits},
+          {"weight_bits", form.weight_bits},
+          {"signed_activations", form.signed_activations},
           {"images", int8->images},
           {"layers", int8->layers},
           {"engine", int8->engine},
@@ -150,10 +156,11 @@ Json json_of(const std::optional<Int8Result>& int8, const ExportOptions& options
 }
 
 std::string text_of(const Int8Result& int8, const ExportOptions& options) {
-  if (!options.int8) return fmt::format("  int8: {} layers, limits of training\n", int8.layers);
+  const int bits = options.form.value_or(infer::Int8Form()).weight_bits;
+  if (!options.int8)
+    return fmt::format("  int8: {} layers, weights of {} bits, limits of training\n", int8.layers, bits);
   std::string text = fmt::format("  int8: {} layers, weights of {} bits, limits by {} over {} image{}\n", int8.layers,
-                                 options.int8->weight_bits, infer::name_of(options.int8->method), int8.images,
-                                 int8.images == 1 ? "" : "s");
+                                 bits, infer::name_of(options.int8->method), int8.images, int8.images == 1 ? "" : "s");
   if (int8.compiled.kernels.empty()) return text + fmt::format("  {} does not report its kernels\n", int8.engine);
   for (const auto& [kernel, layers] : int8.compiled.kernels)
     text += fmt::format("  {:>5} x {} ({})\n", layers, kernel, int8.engine);
@@ -166,6 +173,12 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
   check_export_file(options);
   const std::vector<infer::Pass> passes = export_passes(options.passes);
   auto [graph, reports] = infer::run_passes(infer::import_model(options.model, options.import), passes);
+  if (options.form && !options.int8 && graph.limits.empty())
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("export {}: found --weight-bits or --signed-activations for a model in float32; expected them "
+                    "with --int8, or for a checkpoint of training with --qat",
+                    options.model.string()));
   std::optional<PrunedChannels> pruned;
   if (options.prune_channels > 0) {
     infer::ChannelPruning pruning = infer::prune_channels(graph, options.prune_channels);
@@ -176,7 +189,7 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
   if (!graph.limits.empty())
     int8 = quantise_trained(graph, options);
   else if (options.int8)
-    int8 = quantise_graph(graph, *options.int8, progress, stop);
+    int8 = quantise_graph(graph, *options.int8, options.form.value_or(infer::Int8Form()), progress, stop);
   else if (options.int8_weights)
     store_int8_weights(graph);
   const std::string file = infer::format_onnx(graph);

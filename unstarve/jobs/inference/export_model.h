@@ -21,6 +21,7 @@
 #include "unstarve/infer/engines/engine.h"
 #include "unstarve/infer/import/import_model.h"
 #include "unstarve/infer/int8/activation_histogram.h"
+#include "unstarve/infer/int8/quantise.h"
 #include "unstarve/infer/passes/pass.h"
 #include "unstarve/infer/pruning/prune_channels.h"
 #include "unstarve/jobs/common/progress.h"
@@ -32,17 +33,17 @@ struct Int8Options {
   EvaluationData data{};  // the images to calibrate with
   CalibrationOptions calibration{};
   infer::CalibrationMethod method = infer::CalibrationMethod::kMse;
-  int weight_bits = 8;  // or 7 (infer/int8/quantise.h)
 };
 
 struct ExportOptions {
   std::filesystem::path model;
   std::filesystem::path out;
   infer::ImportOptions import{};
-  std::string passes{};               // "fold_batch_norm=off,fold_constants=on"; "": all
-  double prune_channels = 0;          // the share of the multiply-adds to remove; 0: none
-  std::optional<Int8Options> int8{};  // not for a model that was trained for int8
-  bool int8_weights = false;          // store weights of Gemm and MatMul as int8, without calibration; not with `int8`
+  std::string passes{};                   // "fold_batch_norm=off,fold_constants=on"; "": all
+  double prune_channels = 0;              // the share of the multiply-adds to remove; 0: none
+  std::optional<Int8Options> int8{};      // not for a model that was trained for int8
+  std::optional<infer::Int8Form> form{};  // only for `int8` and models that were trained for it; nothing: the default
+  bool int8_weights = false;  // store weights of Gemm and MatMul as int8, without calibration; not with `int8`
 };
 
 struct Int8Result {
