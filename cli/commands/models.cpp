@@ -75,8 +75,8 @@ Command models_command() {
            {"--classes", "N", "those of the weights, else 1000", "number of classes of networks with random weights"},
            {"--seconds", "S", "5 per network", "duration of the measurements of all networks together"},
            {"--engine", "NAME", "auto",
-            "engine: openvino, onnxruntime, libtorch, or the first one that is installed (auto)", false,
-            Completes::kNothing, "auto openvino onnxruntime libtorch"},
+            "engine: openvino, onnxruntime, tensorrt, libtorch, or the first one that is installed (auto)", false,
+            Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
            report_option(),
            json_option()},
           run};

@@ -413,7 +413,10 @@ def test_files_and_options_that_do_not_fit_are_one_message(models, photographs, 
     assert error_of(model, photographs, "--resume", code=2) == (
         "unstarve: --resume: found no file of predictions; expected --out too")
     assert error_of(model, photographs, "--engine", "abacus", code=2) == (
-        'unstarve: engine: found "abacus"; expected auto, openvino, onnxruntime, libtorch')
+        'unstarve: engine: found "abacus"; expected auto, openvino, onnxruntime, tensorrt, libtorch')
+    missing = error_of(model, photographs, "--engine", "tensorrt", code=4)
+    assert missing.startswith("unstarve: engine tensorrt: found the providers ") and "CPUExecutionProvider" in missing
+    assert missing.endswith("expected TensorrtExecutionProvider. Run: pip install onnxruntime-gpu tensorrt")
 
 
 @pytest.mark.parametrize("engine", ["openvino", "onnxruntime"])

@@ -2,20 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "unstarve/core/module_loader.h"
 
 namespace unstarve {
 
 std::vector<EngineCommand> engine_commands(const std::string& program) {
+  const auto onnxruntime = [](const char* engine) -> std::vector<std::string> {
+    return {python_interpreter().string(), "-P", "-c", std::string(onnxruntime_server()), engine};
+  };
   return {{"openvino", {program, kEngineVerb, "openvino"}},
-          {"onnxruntime", {python_interpreter().string(), "-P", "-c", std::string(onnxruntime_server())}},
+          {"onnxruntime", onnxruntime("onnxruntime")},
+          {kGpuEngine, onnxruntime(kGpuEngine)},
           {kReferenceEngine, {program, kEngineVerb, kReferenceEngine}}};
 }
 
 std::vector<EngineCommand> engines_named(const std::string& name, const std::string& program) {
   std::vector<EngineCommand> all = engine_commands(program);
   if (name == "auto") {
-    all.pop_back();  // the reference
+    const bool has_gpu = std::filesystem::exists("/dev/nvidiactl");
+    std::erase_if(all, [&](const EngineCommand& each) {
+      return each.name == kReferenceEngine || (each.name == kGpuEngine && !has_gpu);
+    });
     return all;
   }
   std::string names;

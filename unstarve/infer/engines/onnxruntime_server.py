@@ -1,4 +1,6 @@
-"""The process of the engine onnxruntime: python -P -c THIS. engine_process.h has the requests and answers.
+"""The process of an engine of ONNX Runtime: python -P -c THIS ENGINE. engine_process.h has the requests and answers.
+
+onnxruntime computes on the CPU, tensorrt on a GPU by TensorRT, and by CUDA what that does not support.
 
 One session computes all streams: each stream is a thread that calls session.run(), which releases the interpreter lock.
 """
@@ -19,16 +21,20 @@ def facts(ports):
              "shape": [side if isinstance(side, int) else -1 for side in port.shape]} for port in ports]
 
 
+class Missing(Exception):
+    """A package or a part of it."""
+
+
 class Server:
-    def __init__(self, answers):
-        self.answers, self.lock = answers, threading.Lock()
+    def __init__(self, answers, engine):
+        self.answers, self.engine, self.lock = answers, engine, threading.Lock()
         self.path, self.session, self.waiting, self.threads = None, None, queue.SimpleQueue(), []
 
     def write(self, answer):
         with self.lock:
             print(json.dumps(answer), file=self.answers, flush=True)
 
-    def open(self, threads, optimise):
+    def open(self, threads, optimise, providers):
         import onnxruntime
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
@@ -37,12 +43,27 @@ class Server:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         if not optimise:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        return onnxruntime.InferenceSession(self.path, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(self.path, options, providers=providers)
+
+    def providers(self):
+        """Of the computing session."""
+        import onnxruntime
+        if self.engine != "tensorrt":
+            return ["CPUExecutionProvider"]
+        found = onnxruntime.get_available_providers()
+        if "TensorrtExecutionProvider" not in found:
+            raise Missing(f"found the providers {', '.join(found)} in onnxruntime {onnxruntime.__version__} of "
+                          f"{sys.executable}; expected TensorrtExecutionProvider. Run: pip install onnxruntime-gpu "
+                          "tensorrt")
+        with open(self.path, "rb") as file:
+            is_quantised = b"QuantizeLinear" in file.read()
+        return [("TensorrtExecutionProvider", {"trt_int8_enable": is_quantised}), "CUDAExecutionProvider",
+                "CPUExecutionProvider"]
 
     def load(self, request):
         import onnxruntime
         self.path = request["load"]
-        session = self.open(1, optimise=False)
+        session = self.open(1, optimise=False, providers=["CPUExecutionProvider"])
         return {"version": onnxruntime.__version__, "inputs": facts(session.get_inputs()),
                 "outputs": facts(session.get_outputs())}
 
@@ -50,7 +71,11 @@ class Server:
         import numpy
         if request["precision"] != "float32":
             raise ValueError(f"found precision {request['precision']}; expected float32")
-        self.session = self.open(max(1, request["threads"] // request["streams"]), optimise=True)
+        self.session = self.open(max(1, request["threads"] // request["streams"]), optimise=True,
+                                 providers=self.providers())
+        used = self.session.get_providers()
+        if self.engine == "tensorrt" and used[0] != "TensorrtExecutionProvider":  # its libraries were not loaded
+            raise Missing(f"ONNX Runtime uses {used[0]}; expected TensorrtExecutionProvider. Run: pip install tensorrt")
         self.input, self.output = self.session.get_inputs()[0].name, self.session.get_outputs()[0].name
         self.shape = request["shape"]
         sample = numpy.zeros(self.shape, numpy.float32)
@@ -79,7 +104,7 @@ class Server:
                 self.outputs[request][...] = self.session.run([self.output], {self.input: self.inputs[request]})[0]
                 self.write({"done": request})
             except Exception as error:  # any error of the engine is an answer
-                self.write(failure(f"run {self.path}", error))
+                self.write(self.failure(f"run {self.path}", error))
 
     def answer(self, request):
         if "run" in request:
@@ -93,25 +118,28 @@ class Server:
         else:
             self.write(self.bind(request))
 
+    def failure(self, what, error):
+        return {"error": f"engine {self.engine}: {what}: " + " ".join(str(error).split()), "kind": "input"}
 
-def failure(what, error):
-    return {"error": f"engine onnxruntime: {what}: " + " ".join(str(error).split()), "kind": "input"}
+    def missing(self, text):
+        return {"error": f"engine {self.engine}: {text}", "kind": "missing"}
 
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent stops in order, and closes the input
-    server = Server(os.fdopen(os.dup(1), "w"))
+    server = Server(os.fdopen(os.dup(1), "w"), sys.argv[1])
     os.dup2(2, 1)  # libraries may print
     for line in sys.stdin:
         request = json.loads(line)
         try:
             server.answer(request)
+        except Missing as error:
+            server.write(server.missing(error))
         except ImportError as error:
-            server.write({"error": f"engine onnxruntime: {error} in {sys.executable}; expected onnxruntime and numpy. "
-                                   "Run: pip install 'unstarve[infer]'   (in a source tree: make setup)",
-                          "kind": "missing"})
+            server.write(server.missing(f"{error} in {sys.executable}; expected onnxruntime and numpy. "
+                                        "Run: pip install 'unstarve[infer]'   (in a source tree: make setup)"))
         except Exception as error:
-            server.write(failure(("load " if "load" in request else "compile ") + str(server.path), error))
+            server.write(server.failure(("load " if "load" in request else "compile ") + str(server.path), error))
     os._exit(0)  # without waiting for threads that compute
 
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/infer/int8/quantise.h"
 #include "unstarve/jobs/compress/layer_choice.h"
 #include "unstarve/observe/machine.h"
@@ -40,28 +41,30 @@ double divergence_from(const std::vector<float>& expected, const infer::Graph& g
   }
 }
 
+// That the engine can compute exactly, the most exact one first.
+std::vector<infer::Int8Form> forms_for(const std::string& engine) {
+  if (engine == kGpuEngine) return {{8, true}};
+  if (sums_may_overflow()) return {{8}, {7}};
+  return {{8}};
+}
+
 // With the limits of training; nullopt: reverted.
 std::optional<Int8Steps> propose_trained(StepLedger& ledger, const infer::Graph& graph, std::size_t layers,
                                          const Progress& progress) {
   if (progress) progress("int8: limits of the training", 0);
-  const infer::Graph seven_bits = infer::quantise(graph, {7});
-  infer::Graph quantised = infer::quantise(graph);
-  int bits = 8;
-  if (sums_may_overflow()) {
-    const std::vector<float> expected = ledger.accuracy().outputs(ledger.best());
-    if (divergence_from(expected, seven_bits, ledger) < divergence_from(expected, quantised, ledger)) {
-      bits = 7;
-      quantised = seven_bits;
-    }
-  }
-  const CompressStep& step = ledger.propose("int8", "limits of the training" + text_of_bits(bits), [&] {
-    Proposal proposal = ledger.with_graph(std::move(quantised));
+  const std::vector<float> expected = ledger.accuracy().outputs(ledger.best());
+  const std::vector<infer::Int8Form> forms = forms_for(ledger.best().engine());
+  const infer::Int8Form form = *std::ranges::min_element(forms, {}, [&](const infer::Int8Form& each) {
+    return divergence_from(expected, infer::quantise(graph, each), ledger);
+  });
+  const CompressStep& step = ledger.propose("int8", "limits of the training" + text_of_bits(form.weight_bits), [&] {
+    Proposal proposal = ledger.with_graph(infer::quantise(graph, form));
     proposal.int8 = true;
     return proposal;
   });
   if (step.state != StepState::kKept) return std::nullopt;
   Int8Steps result{layers};
-  if (bits == 8) result.seven_bits = seven_bits;
+  if (form.weight_bits == 8) result.seven_bits = infer::quantise(graph, {7});
   return result;
 }
 
@@ -107,8 +110,10 @@ class Int8Proposals {
       const double found = divergence(how);
       if (best.layers.empty() || found < least) least = found, best = std::move(how);
     };
-    for (const infer::CalibrationMethod method : infer::kCalibrationMethods) consider({.method = method});
-    if (sums_may_overflow()) consider({.method = best.method, .form = {7}});
+    const std::vector<infer::Int8Form> forms = forms_for(ledger_.best().engine());
+    for (const infer::CalibrationMethod method : infer::kCalibrationMethods)
+      consider({.method = method, .form = forms.front()});
+    for (std::size_t i = 1; i < forms.size(); ++i) consider({.method = best.method, .form = forms[i]});
     return best;
   }
 
