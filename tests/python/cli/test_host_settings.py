@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from train_support import finish
 
-DATA = "synthetic:classes=4,images=192,size=32,seed=2"
+DATA = "synthetic:classes=4,images=64,size=32,seed=2"
 NETWORK = ["--model", "cifar_net", "--batch", "16", "--precision", "float32", "--seed", "3"]
 # Without what the user of the tests may have set. With one operator thread: others would wait in a loop.
 ENVIRONMENT = {name: value for name, value in os.environ.items()
@@ -186,6 +186,7 @@ def test_a_measuring_process_answers_until_its_input_is_closed():
 
 def test_answers_are_separate_from_what_libraries_print():
     settings = json.loads(finish(start("explain", DATA, "--model", "cifar_net", "--json"))[1])["settings"]
+    settings["pipeline"]["batch"]["size"] = 8
     requests = [{"settings": json.dumps(settings), "device": "cpu"}, {"run": 0, "steps": 1}]
     done = subprocess.run([os.environ["UNSTARVE"], "measure-settings"], text=True, capture_output=True, timeout=120,
                           input="".join(json.dumps(request) + "\n" for request in requests),

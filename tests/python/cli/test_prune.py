@@ -12,8 +12,8 @@ from export_support import checked, exported
 from train_support import finish, start_training, trained
 from unstarve import weights
 
-DATA = "synthetic:classes=4,images=192,size=32,seed=2"
-RUN = ["--model", "cifar_net", "--batch", "32", "--precision", "float32", "--operator-threads", "1", "--seed", "3"]
+DATA = "synthetic:classes=4,images=48,size=32,seed=2"
+RUN = ["--model", "cifar_net", "--batch", "8", "--precision", "float32", "--operator-threads", "1", "--seed", "3"]
 FOUR = ["--learning-rate", "0.01", "--epochs", "4"]
 ONE = ["--learning-rate", "0.01", "--epochs", "1"]
 # Everything that keeps copies of weights.
