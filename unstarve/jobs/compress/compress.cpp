@@ -178,8 +178,11 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
     if (progress) progress(what, 0);
   };
   report("the original model");
-  const infer::Graph original = infer::import_model(options.model, options.import);
+  infer::Graph original = infer::import_model(options.model, options.import);
   const AccuracyImages images = images_of(options, original.normalisation);
+  if (const infer::Shape& shape = original.value(original.inputs.at(0)).type.shape; shape.size() == 4)
+    original.normalisation =
+        evaluation_pipeline(images.evaluation.data, static_cast<int>(shape[3]), 1).output.normalisation;
   const std::vector<EngineCommand> engines = engines_named(options.engine, options.program);
   const EngineSettings settings{1, read_topology().usable(), 1};
   const std::string engine = first_engine(options.engine, options.program, GraphFile(original).path())->name();
@@ -227,11 +230,9 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   result.out = options.out;
 
   fs::create_directories(options.out);
-  infer::Graph graph = best.graph();
-  graph.normalisation = evaluation_pipeline(images.evaluation.data, best.image_size(), 1).output.normalisation;
-  write_file_atomically(model_path(options), infer::format_onnx(graph));
+  write_file_atomically(model_path(options), infer::format_onnx(best.graph()));
   write_file_atomically(options.out / "settings.json",
-                        settings_text(best, result.after.throughput, *graph.normalisation));
+                        settings_text(best, result.after.throughput, *original.normalisation));
   write_file_atomically(options.out / "ledger.json", to_json(result) + "\n");
   return result;
 }
