@@ -42,6 +42,9 @@ def test_steps_of_a_cpp_program(trainer, tmp_path):
             assert 1 / steps["rate"] == pytest.approx(median, rel=0.25)
             if 1 / steps["rate"] == pytest.approx(median, rel=0.05):
                 break
+        main = next(process for process in profile["processes"] if process["role"] == "main")
+        if attempt == 2 and not steps["source"] and main["run_delay_s"] > 0.04 * (main["end_s"] - main["begin_s"]):
+            pytest.skip(f"other programs use the cores: the main thread waited for one {main['run_delay_s']:.1f} s")
         assert attempt < 2, run.stderr
     assert steps["seconds"] == []
     assert f"steps: about {steps['rate']:.2f} per second, typically {1 / steps['rate']:.3f} s" in run.stderr
