@@ -48,7 +48,7 @@ Command infer_command() {
         "write the predictions: .csv or .parquet (index, name, label, class, probability), or .npy (all outputs)",
         false, Completes::kPath},
        {"--engine", "NAME", "auto",
-        "engine: openvino, onnxruntime, tensorrt, or the fastest of these (auto); libtorch for comparison", false,
+        "engine: openvino, onnxruntime, or the faster of these (auto); tensorrt; libtorch for comparison", false,
         Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
        {"--batch", "N", "that of the model, else the fastest", "samples per batch"},
        {"--image-size", "PX", "that of the model", "side length of the images, for a model without one"},

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "unstarve/core/module_loader.h"
 
 namespace unstarve {
@@ -21,10 +19,8 @@ std::vector<EngineCommand> engine_commands(const std::string& program) {
 std::vector<EngineCommand> engines_named(const std::string& name, const std::string& program) {
   std::vector<EngineCommand> all = engine_commands(program);
   if (name == "auto") {
-    const bool has_gpu = std::filesystem::exists("/dev/nvidiactl");
-    std::erase_if(all, [&](const EngineCommand& each) {
-      return each.name == kReferenceEngine || (each.name == kGpuEngine && !has_gpu);
-    });
+    std::erase_if(all,
+                  [](const EngineCommand& each) { return each.name == kReferenceEngine || each.name == kGpuEngine; });
     return all;
   }
   std::string names;

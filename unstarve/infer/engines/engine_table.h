@@ -13,12 +13,13 @@ namespace unstarve {
 
 // libtorch computes what a training program would. The other engines are faster, so "auto" leaves it out.
 inline constexpr const char* kReferenceEngine = "libtorch";
-// TensorRT by ONNX Runtime. It reads signed int8 only (Int8Form in infer/int8/quantise.h).
+// TensorRT by ONNX Runtime, which reads signed int8 only (Int8Form in infer/int8/quantise.h). It has never run, so that
+// "auto" leaves it out, too.
 inline constexpr const char* kGpuEngine = "tensorrt";
 
 // In the order of preference, the reference last. `program`: path of this program, for engines that it runs.
 [[nodiscard]] std::vector<EngineCommand> engine_commands(const std::string& program);
-// The engine of this name; for "auto" all but the reference and, without an NVIDIA driver, kGpuEngine.
+// The engine of this name; for "auto" all but kReferenceEngine and kGpuEngine.
 [[nodiscard]] std::vector<EngineCommand> engines_named(const std::string& name, const std::string& program);
 
 // Text of onnxruntime_server.py; the build generates it.
