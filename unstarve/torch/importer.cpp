@@ -96,21 +96,19 @@ Graph import_network(const NetworkFile& file) {
     if (stored != header.metadata.end() && !file.model.empty() && stored->second != file.model)
       throw Error(ErrorKind::kArgument, fmt::format("--model: found {}; expected {}, the network of {}", file.model,
                                                     stored->second, file.weights.string()));
-    std::optional<Normalisation> normalisation;
-    if (const auto text = header.metadata.find(kNormalisationKey); text != header.metadata.end())
-      normalisation = parse_normalisation(text->second);
+    Graph graph;
     if (has_graph(header)) {
-      Graph graph = graph_of_checkpoint(header, mapped.bytes());
+      graph = graph_of_checkpoint(header, mapped.bytes());
       if (file.image_size > 0) graph = with_image_size(std::move(graph), file.image_size);
       if (stored != header.metadata.end()) graph.name = stored->second;
-      graph.normalisation = normalisation;
-      return graph;
+    } else {
+      const ModelEntry entry = find_model(file.model.empty() ? stored->second : file.model);
+      const NetworkPtr network = load_network(file, entry, header, mapped.bytes());
+      graph = graph_of_network(*network, file.image_size > 0 ? file.image_size : entry.image_size);
+      graph.name = file.model.empty() ? stored->second : file.model;
     }
-    const ModelEntry entry = find_model(file.model.empty() ? stored->second : file.model);
-    const NetworkPtr network = load_network(file, entry, header, mapped.bytes());
-    Graph graph = graph_of_network(*network, file.image_size > 0 ? file.image_size : entry.image_size);
-    graph.name = file.model.empty() ? stored->second : file.model;
-    graph.normalisation = normalisation;
+    const auto normalisation = header.metadata.find(kNormalisationKey);
+    if (normalisation != header.metadata.end()) graph.normalisation = parse_normalisation(normalisation->second);
     return graph;
   });
 }

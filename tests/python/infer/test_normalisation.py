@@ -61,6 +61,12 @@ def test_another_normalisation_of_a_spec_is_used_after_a_notice(checkpoint, tmp_
             f"{TEXT}") in errors
 
 
+def test_export_has_the_same_notice(checkpoint, tmp_path):
+    data = spec(tmp_path / "data.yaml", {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]})
+    _, errors = run("export", checkpoint[1], "--int8", data, "--int8-images", "8", "--out", tmp_path / "int8.onnx")
+    assert "of the spec; the model was trained with" in errors
+
+
 def test_compress_uses_it_and_keeps_it(checkpoint, tmp_path):
     require_openvino()
     result, _ = run("compress", checkpoint[1], "--data", DATA, "--val", DATA, "--pairs", "6", "--images", "64",

@@ -41,7 +41,7 @@ double divergence_from(const std::vector<float>& expected, const infer::Graph& g
   }
 }
 
-// That the engine can compute exactly, the most exact one first.
+// To try in the engine, the most exact one first; overflowing sums make it worse than the next.
 std::vector<infer::Int8Form> forms_for(const std::string& engine) {
   if (engine == kGpuEngine) return {{8, true}};
   if (sums_may_overflow()) return {{8}, {7}};
@@ -52,11 +52,14 @@ std::vector<infer::Int8Form> forms_for(const std::string& engine) {
 std::optional<Int8Steps> propose_trained(StepLedger& ledger, const infer::Graph& graph, std::size_t layers,
                                          const Progress& progress) {
   if (progress) progress("int8: limits of the training", 0);
-  const std::vector<float> expected = ledger.accuracy().outputs(ledger.best());
   const std::vector<infer::Int8Form> forms = forms_for(ledger.best().engine());
-  const infer::Int8Form form = *std::ranges::min_element(forms, {}, [&](const infer::Int8Form& each) {
-    return divergence_from(expected, infer::quantise(graph, each), ledger);
-  });
+  infer::Int8Form form = forms.front();
+  if (forms.size() > 1) {
+    const std::vector<float> expected = ledger.accuracy().outputs(ledger.best());
+    form = *std::ranges::min_element(forms, {}, [&](const infer::Int8Form& each) {
+      return divergence_from(expected, infer::quantise(graph, each), ledger);
+    });
+  }
   const CompressStep& step = ledger.propose("int8", "limits of the training" + text_of_bits(form.weight_bits), [&] {
     Proposal proposal = ledger.with_graph(infer::quantise(graph, form));
     proposal.int8 = true;

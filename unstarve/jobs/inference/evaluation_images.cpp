@@ -18,6 +18,7 @@ std::uint64_t EvaluationImages::size() const { return samples->size(); }
 
 EvaluationImages open_images(EvaluationData data, std::optional<Normalisation> of_model) {
   data.of_model = of_model;
+  notice_other_normalisation(data);
   EvaluationImages images{std::move(data), nullptr, nullptr};
   images.dataset = open_sources(images.data.spec);
   images.samples = samples_of_sources(images.data.spec, *images.dataset, read_topology().usable());

@@ -1,7 +1,7 @@
 #pragma once
 // Images for a trained model, prepared as the evaluation of `train` prepares them.
 //
-// Threads: pure.
+// Threads: any.
 
 #include <optional>
 
@@ -19,5 +19,8 @@ struct EvaluationData {
 // The last batch may be smaller. The normalisation is the first that is known: that of the spec, of the model, or
 // ImageNet's (CIFAR-10's for images up to 40 px; none for a spec).
 [[nodiscard]] PipelineSpec evaluation_pipeline(const EvaluationData& data, int size, int batch);
+
+// Emits a notice if the spec has another normalisation than the model.
+void notice_other_normalisation(const EvaluationData& data);
 
 }  // namespace unstarve

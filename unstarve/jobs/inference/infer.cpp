@@ -14,7 +14,6 @@
 #include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/infer/engines/engine_table.h"
-#include "unstarve/infer/graph/normalisation_text.h"
 #include "unstarve/infer/onnx/read_onnx.h"
 #include "unstarve/jobs/inference/engine_feed.h"
 #include "unstarve/jobs/inference/evaluation_pipeline.h"
@@ -221,12 +220,10 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
                                                   options.top, result.classes));
   result.top = options.top;
   const bool labels = labels_fit(what, options.data, *dataset, result.classes);
-  const std::optional<Normalisation> of_model = normalisation_of(options.model);
-  const PipelineSpec spec = evaluation_pipeline({options.data, options.is_spec, of_model}, result.image_size, batch);
+  const EvaluationData data{options.data, options.is_spec, normalisation_of(options.model)};
+  notice_other_normalisation(data);
+  const PipelineSpec spec = evaluation_pipeline(data, result.image_size, batch);
   result.normalisation = spec.output.normalisation;
-  if (of_model && *of_model != result.normalisation)
-    emit_notice(fmt::format("images have the normalisation {} of the spec; the model was trained with {}",
-                            infer::text_of(result.normalisation), infer::text_of(*of_model)));
   RowMaker maker(result, options.out.empty() ? PredictionFormat::kCsv : prediction_format(options.out), labels);
 
   std::optional<PredictionPart> part;
