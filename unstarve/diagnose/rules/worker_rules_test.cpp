@@ -1,0 +1,118 @@
+#include <catch2/catch.hpp>
+
+#include "unstarve/diagnose/rules/testing/run_profiles.h"
+
+namespace unstarve {
+namespace {
+
+using namespace testing;
+
+TEST_CASE("few workers") {
+  RunProfile profile = run(4, {9.7, 9.8});
+  CHECK(found(profile) == Names{"few-workers"});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.gain.gain == Approx(1 / 0.4));  // until the main process works all the time; the cores permit 3.4
+  CHECK(finding.lost == Approx(0.6));
+  CHECK(finding.change.find("use 5 workers") != std::string::npos);
+  profile.machine.affinity_cores = 3;  // 0.65 of them are free
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 + 0.85 * 0.65 / 2.35));
+  CHECK(findings_of(profile)[0].change.find("use 3 workers") != std::string::npos);
+  CHECK(found(run(4, {5, 5})) == Names{});        // they wait, too
+  CHECK(found(run(9.5, {9.7, 9.8})) == Names{});  // the main process is the limit
+  profile.machine.affinity_cores = 2;
+  CHECK(found(profile) == Names{});  // no core is free
+  // Two ranks, each with a worker.
+  profile = run(2, {9.8, 9.8});
+  profile.processes.push_back(process(ProcessRole::kMain, 2));
+  profile.machine.busy_cores += 0.2;
+  finding = findings_of(profile)[0];
+  CHECK(finding.gain.gain == Approx(1 + 0.85 * 5.64 / 2.36));
+  CHECK(finding.change.find("use 4 workers") != std::string::npos);
+  // Operators of the main process run on several cores while it works.
+  profile = run(30, {9.8});
+  profile.processes[0].busiest_thread_s = 6;
+  CHECK(found(profile) == Names{"few-workers"});
+}
+
+TEST_CASE("workers that need all cores") {
+  RunProfile profile = run(4, {7.8, 7.9});
+  profile.machine.affinity_cores = 2;
+  delay_all(profile, 1.9);
+  profile.stacks.seconds = 4;
+  profile.stacks.processes = 2;
+  profile.stacks.lines = {{"__next__", "torch/utils/data/dataloader.py", 1}, {"load", "PIL/ImageFile.py", 1}};
+  profile.stacks.stacks = {{StackThread::kMain, {0}, 2.4, 0, 0}, {StackThread::kLoader, {1}, 6, 0, 0}};
+  REQUIRE(found(profile) == Names{"expensive-samples"});
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.lost == Approx(0.6));
+  CHECK(finding.gain.gain == 0);
+  CHECK(finding.evidence.find("uses 1.6 of 2.0 cores, decodes for 75 %") != std::string::npos);
+  profile.machine.affinity_cores = 4;  // cores are free
+  CHECK(found(profile) == Names{"few-workers"});
+  profile.machine.affinity_cores = 2;
+  profile.machine.busy_cores += 0.5;  // of other programs
+  CHECK(found(profile) == Names{"other-programs"});
+  profile.machine.busy_cores -= 0.5;
+  profile.stacks.stacks[0].seconds = 0.2;
+  CHECK(found(profile) == Names{});  // the main process does not wait
+}
+
+TEST_CASE("workers that are started in every epoch count once") {
+  RunProfile profile = run(4, {});
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    for (int worker = 0; worker < 2; ++worker) {
+      profile.processes.push_back(process(ProcessRole::kLoader, 0.49));
+      profile.processes.back().begin_s = 0.5 * epoch;
+      profile.processes.back().end_s = 0.5 * epoch + 0.5;
+    }
+  }
+  profile.machine.busy_cores = 2.36;
+  CHECK(sum_of(profile, ProcessRole::kLoader).processes == 2);
+  CHECK(found(profile) == Names{"few-workers"});
+  CHECK(findings_of(profile)[0].change.find("use 5 workers") != std::string::npos);
+}
+
+TEST_CASE("many workers") {
+  RunProfile profile = run(5, std::vector<double>(12, 6));
+  profile.machine.busy_cores = 7.7;
+  delay_all(profile, 3);
+  CHECK(found(profile) == Names{"many-workers"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.3));
+  delay_all(profile, 0.1);
+  CHECK(found(profile) == Names{});
+  delay_all(profile, 3);
+  profile.machine.affinity_cores = 16;
+  profile.machine.busy_cores = 15.8;
+  CHECK(found(profile) == Names{"other-programs"});
+  profile.machine.busy_cores = 7.7;
+  profile.machine.quota_cores = 2.5;
+  CHECK(found(profile) == Names{"many-workers"});
+  CHECK(findings_of(profile)[0].change.find("use 2 workers") != std::string::npos);
+}
+
+TEST_CASE("uneven workers") {
+  CHECK(found(run(4, {9.5, 2, 3, 2})) == Names{"uneven-workers"});
+  CHECK(findings_of(run(4, {9.5, 2, 3, 2}))[0].gain.gain == Approx(1 + 0.85 * (9.5 * 4 / 16.5 - 1)));
+  CHECK(found(run(4, {9.5, 9, 9, 9.5})) == Names{"few-workers"});
+  CHECK(found(run(9.5, {9.5, 2, 3, 2})) == Names{});
+  // The workers of another loader, for validation.
+  RunProfile profile = run(9, {9.5, 9.4, 0.3, 0.3});
+  CHECK(found(profile) == Names{});
+  profile = run(4, {9.5, 9.4, 0.01, 0.01, 0.01});
+  CHECK(found(profile) == Names{});
+  profile = run(4, {9.5, 0.5});
+  profile.processes[2].begin_s = 3;
+  CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("stacks show whether the main process waits for its workers") {
+  RunProfile profile = run(4, {9.7, 9.8});
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 0.3, 0}}, 2);
+  CHECK(found(profile) == Names{});
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 5, 0}}, 2);
+  CHECK(found(profile) == Names{"few-workers"});
+  CHECK(findings_of(profile)[0].gain.gain == Approx(2));
+}
+
+}  // namespace
+}  // namespace unstarve
