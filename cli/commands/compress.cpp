@@ -62,8 +62,8 @@ Command compress_command() {
        {"--val-images", "N", "all", "number of images to check the accuracy with"},
        {"--pairs", "N", "30", "pairs of interleaved runs for a step, at most"},
        {"--engine", "NAME", "auto",
-        "engine: openvino, onnxruntime, or the faster of these (auto); tensorrt; libtorch for comparison", false,
-        Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
+        "engine: openvino, onnxruntime, or the faster of these (auto); on request tensorrt, or libtorch to compare",
+        false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
        report_option(),
        json_option()},
       run};

@@ -93,8 +93,8 @@ Command export_command() {
         Completes::kNothing, "min-max percentile entropy mse"},
        {"--weight-bits", "N", "8", "8, or 7 for processors without VNNI, whose sums may overflow with 8"},
        {"--signed-activations", "", "",
-        "store all activations as int8, for engines without uint8, such as TensorRT; default: those that cannot be "
-        "negative as uint8"},
+        "store all activations as int8, for engines without uint8, such as TensorRT; otherwise those that cannot be "
+        "negative are uint8"},
        {"--int8-weights", "", "", "store only the weights of linear layers as int8; computed in float32"},
        json_option()},
       run};

@@ -75,8 +75,8 @@ Command models_command() {
            {"--classes", "N", "those of the weights, else 1000", "number of classes of networks with random weights"},
            {"--seconds", "S", "5 per network", "duration of the measurements of all networks together"},
            {"--engine", "NAME", "auto",
-            "engine: openvino, onnxruntime, or the first one that is installed (auto); tensorrt; libtorch", false,
-            Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
+            "engine: openvino, onnxruntime, or the first one that is installed (auto); on request tensorrt or libtorch",
+            false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
            report_option(),
            json_option()},
           run};
