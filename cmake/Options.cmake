@@ -65,7 +65,7 @@ if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_F
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     if(NOT CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 80 90)
+      set(CMAKE_CUDA_ARCHITECTURES 75-real 80 90-real)  # from the T4 on; the driver compiles 80 for later GPUs
     endif()
     enable_language(CUDA)
     set(CMAKE_CUDA_STANDARD 20)
@@ -105,7 +105,9 @@ if(NOT UNSTARVE_TORCH STREQUAL "OFF")
     # A toolkit may lack NVRTC, which the package links: torch's wheel depends on one that contains it.
     find_library(CUDA_nvrtc_LIBRARY NAMES nvrtc libnvrtc.so.13 HINTS ${CUDAToolkit_LIBRARY_DIR}
       PATHS ${Torch_DIR}/../../../../nvidia/cu13/lib)
-    list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "^([0-9]+)([0-9])$" "\\1.\\2" OUTPUT_VARIABLE TORCH_CUDA_ARCH_LIST)
+    list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "^([0-9]+)([0-9])-real$" "\\1.\\2"
+      OUTPUT_VARIABLE TORCH_CUDA_ARCH_LIST)
+    list(TRANSFORM TORCH_CUDA_ARCH_LIST REPLACE "^([0-9]+)([0-9])$" "\\1.\\2+PTX")
   endif()
   find_package(Torch QUIET)
   if(Torch_FOUND)

@@ -7,7 +7,7 @@
 // Ownership: values; the library is unloaded at the end of the call. Threads: any.
 // Failure:   never throws except std::bad_alloc; GpuStates::problem and `message` say why there are no states. A value
 //            that a GPU or a driver does not have is unknown.
-// Tested with a library that replaces NVML (tests/tools/nvml_stand_in.cpp), not with a GPU.
+// Tests replace NVML by another library (tests/tools/nvml_stand_in.cpp).
 
 #include <cstdint>
 #include <optional>

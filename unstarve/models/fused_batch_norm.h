@@ -1,6 +1,6 @@
 #pragma once
 // Batch normalisation in training with what follows it, in few passes over memory, in channels-last format: on the CPU
-// for float32 and bfloat16, on a GPU also for float16 (fused_batch_norm_gpu.cpp; compiled, but not run).
+// for float32 and bfloat16, on a GPU also for float16 (fused_batch_norm_gpu.cpp).
 //
 //   y = activation(norm(x) + inner) + outer
 //

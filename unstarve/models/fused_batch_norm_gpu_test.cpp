@@ -67,10 +67,21 @@ std::vector<torch::Tensor> run_on(torch::Device device, torch::Dtype type, const
   return results;
 }
 
+// At a bound of the activation, rounding decides whether a gradient passes: there it is 0.
+void remove_gradients_at_bounds(GpuInputs& inputs, GpuCase test) {
+  test.outer = false;
+  test.activation = Activation::kNone;
+  const torch::Tensor z = run_on(torch::kCPU, torch::kFloat64, inputs, test)[0];
+  constexpr double kRounding = 0.04;  // of bfloat16 at 6
+  const torch::Tensor near = (z.abs() < kRounding / 8).logical_or((z - 6).abs() < kRounding);
+  inputs.dy = inputs.dy.masked_fill(near, 0);
+}
+
 void check_on_gpu(const GpuCase& test, double tolerance) {
   CAPTURE(test.sizes, test.activation, test.inner, test.outer, static_cast<int>(test.type));
   torch::manual_seed(7);
-  const GpuInputs inputs = gpu_inputs(test);
+  GpuInputs inputs = gpu_inputs(test);
+  remove_gradients_at_bounds(inputs, test);
   const auto ours = run_on(torch::Device(torch::kCUDA, 0), test.type, inputs, test);
   const auto expected = run_on(torch::kCPU, torch::kFloat64, inputs, test);
   for (std::size_t i = 0; i < ours.size(); ++i) {

@@ -67,7 +67,8 @@ torch::Tensor FakeQuantiser::weights(const torch::Tensor& weights, std::int64_t 
       if (axis != channel_axis) others.push_back(axis);
     scales = (weights.detach().abs().amax(others) / kWeightLevels).clamp_min(kSmallestScale);
   }
-  const torch::Tensor zero_points = torch::zeros(scales.sizes(), scales.options().dtype(torch::kInt32));
+  // As float32: integers would be checked on the host, which waits for the device and cannot be recorded.
+  const torch::Tensor zero_points = torch::zeros_like(scales);
   return torch::fake_quantize_per_channel_affine(weights, scales, zero_points, channel_axis, -kWeightLevels,
                                                  kWeightLevels);
 }

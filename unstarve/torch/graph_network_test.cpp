@@ -54,7 +54,7 @@ void sgd_step(Network& network, const torch::Tensor& images, const torch::Tensor
 
 void check_close(const torch::Tensor& a, const torch::Tensor& b) {
   const double scale = std::max(1e-2, b.abs().max().item<double>());
-  CHECK((a - b).abs().max().item<double>() <= 2e-3 * scale);
+  CHECK((a - b).abs().max().item<double>() <= 1e-5 * scale);
 }
 
 std::map<std::string, torch::Tensor> state_of(const Network& network) {
@@ -66,7 +66,10 @@ std::map<std::string, torch::Tensor> state_of(const Network& network) {
 void check_same_step(Network& network, Network& of_graph, bool channels_last) {
   const auto format = channels_last ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous;
   torch::manual_seed(5);
-  const torch::Tensor images = torch::randn({8, 3, 32, 32}).contiguous(format);
+  // In float64: the rounding of float32 decides which values an activation cuts, and differs between processors.
+  // The epsilons of batch norms, float32 in a graph, remain different.
+  const torch::Tensor images = torch::randn({8, 3, 32, 32}, torch::kFloat64).contiguous(format);
+  for (Network* each : {&network, &of_graph}) each->to(torch::kFloat64);
   const torch::Tensor labels = torch::randint(kClasses, {8}, torch::kInt64);
   {
     const torch::NoGradGuard no_grad;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
@@ -34,6 +35,12 @@ void KeptImages::reserve(std::int64_t count, Size size, const Rgb& border) {
   const torch::Tensor colour = torch::tensor({border[0], border[1], border[2]}, torch::kUInt8).to(device_);
   images_.select(1, size.height).copy_(colour);
   images_.select(2, size.width).copy_(colour);
+  finish();
+}
+
+// gather() runs on another stream.
+void KeptImages::finish() const {
+  if (!device_.is_cpu()) at::accelerator::synchronizeDevice(device_.index());
 }
 
 void KeptImages::keep(std::int64_t first, const HostBatch& batch) {
@@ -47,6 +54,7 @@ void KeptImages::keep(std::int64_t first, const HostBatch& batch) {
   const torch::Tensor pixels = torch::from_blob(const_cast<std::uint8_t*>(batch.pixels),
                                                 {samples, size_.height, size_.width, kChannels}, torch::kUInt8);
   images_.narrow(0, first, samples).narrow(1, 0, size_.height).narrow(2, 0, size_.width).copy_(pixels);
+  finish();
 }
 
 void KeptImages::gather(const torch::Tensor& gather, std::int64_t samples, Size size, torch::Tensor& to) const {

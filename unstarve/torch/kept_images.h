@@ -29,6 +29,8 @@ class KeptImages {
   void gather(const torch::Tensor& gather, std::int64_t samples, Size size, torch::Tensor& to) const;
 
  private:
+  void finish() const;
+
   torch::Device device_;
   Size size_;
   torch::Tensor images_;

@@ -19,7 +19,7 @@
 #include "unstarve/torch/torch_device.h"
 #include "unstarve/torch/torch_trainer.h"
 #include "unstarve/torch/weight_average.h"
-#include "unstarve/train/cpu_precision.h"
+#include "unstarve/train/device_precision.h"
 
 #include "unstarve/models/testing/catch_after_torch.h"
 

@@ -1,5 +1,6 @@
 #include "unstarve/torch/placement.h"
 
+#include <ATen/Context.h>
 #include <ATen/DeviceAccelerator.h>
 
 #include "unstarve/torch/torch_device.h"
@@ -9,7 +10,10 @@ namespace unstarve {
 void Placement::use() const {
   // OpenMP stores the number of threads per calling thread; changing it clears the cached kernels of oneDNN.
   if (torch::get_num_threads() != threads) torch::set_num_threads(threads);
-  if (!device.is_cpu()) at::accelerator::setDeviceIndex(device.index());
+  if (device.is_cpu()) return;
+  // The allocator of a GPU has no devices, and fails, before this.
+  at::globalContext().lazyInitDevice(device.type());
+  at::accelerator::setDeviceIndex(device.index());
 }
 
 std::string device_of_rank(const std::string& name, const Ranks& ranks) {

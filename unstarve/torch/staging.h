@@ -7,7 +7,7 @@
 // wait for computations.
 // Batches of images that are kept on the device (kept_images.h) are gathered there into the same buffers, on the host
 // into one buffer.
-// The GPU part uses libtorch's device-generic streams and events. It has been compiled, but not run.
+// The GPU part uses libtorch's device-generic streams and events.
 // Threads: one at a time.
 
 #include <array>

@@ -61,7 +61,8 @@ torch::ScalarType torch_type(Precision precision) {
 
 PrecisionSupport gpu_precision(const std::string& device, Precision precision) {
   const torch::Device parsed = parse_device(device);
-  if (precision == Precision::kFloat32) return {true, ""};
+  // libtorch 2.11 and 2.13 cannot say this for CUDA. The GPUs that our kernels are compiled for support all precisions.
+  if (parsed.is_cuda() || precision == Precision::kFloat32) return {true, ""};
   const auto types = translate_errors("querying the precisions of " + device, [&] {
     return at::accelerator::getDeviceCapability(parsed.index()).capability_data.supported_scalar_types;
   });

@@ -10,9 +10,9 @@ WeightAverage::WeightAverage(const Network& network, double decay)
   for (StateEntry& value : values_) {
     value.tensor = value.tensor.detach();
     averages_.push_back({value.name, value.tensor.clone(), value.optional});
-    if (!value.tensor.is_floating_point()) continue;
-    floating_values_.push_back(value.tensor);
-    floating_averages_.push_back(averages_.back().tensor);
+    const bool floating = value.tensor.is_floating_point();
+    (floating ? floating_values_ : other_values_).push_back(value.tensor);
+    (floating ? floating_averages_ : other_averages_).push_back(averages_.back().tensor);
   }
 }
 
@@ -21,9 +21,7 @@ void WeightAverage::update() {
   const double decay = std::min(decay_, (1 + count_) / (10 + count_));
   updates_.fill_(++count_);
   at::_foreach_lerp_(floating_averages_, floating_values_, 1 - decay);
-  for (std::size_t i = 0; i < values_.size(); ++i) {
-    if (!values_[i].tensor.is_floating_point()) averages_[i].tensor.copy_(values_[i].tensor);
-  }
+  if (!other_values_.empty()) at::_foreach_copy_(other_averages_, other_values_);
 }
 
 void WeightAverage::swap() {

@@ -35,7 +35,7 @@ class WeightAverage {
  private:
   std::vector<StateEntry> values_;
   std::vector<StateEntry> averages_;
-  std::vector<torch::Tensor> floating_values_, floating_averages_;
+  std::vector<torch::Tensor> floating_values_, floating_averages_, other_values_, other_averages_;
   double decay_;
   torch::Tensor updates_;
   double count_ = 0;

@@ -9,7 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/module_loader.h"
-#include "unstarve/train/cpu_precision.h"
+#include "unstarve/train/device_precision.h"
 
 namespace unstarve {
 
@@ -42,7 +42,8 @@ void register_network_operators() { trainer_module().register_network_operators(
 
 PrecisionSupport precision_supported(const std::string& device, Precision precision) {
   if (device == "cpu") return cpu_precision(read_machine_facts(), precision);
-  return trainer_module().precision_supported(device, precision);
+  const PrecisionSupport of_libtorch = trainer_module().precision_supported(device, precision);
+  return of_libtorch.supported ? gpu_precision(report_devices(), device, precision) : of_libtorch;
 }
 
 bool trainer_in_build() noexcept { return true; }

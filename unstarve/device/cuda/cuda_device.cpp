@@ -50,7 +50,9 @@ class PinnedMemory final : public Memory {
     make_current(index);
     if (bytes_ == 0) return;
     // Portable: page-locked for every device, not only for the current one.
-    check(cudaHostAlloc(&data_, bytes_, cudaHostAllocPortable),
+    const cudaError_t status = cudaHostAlloc(&data_, bytes_, cudaHostAllocPortable);
+    // The only argument that can be invalid is a size that no host has.
+    check(status == cudaErrorInvalidValue ? cudaErrorMemoryAllocation : status,
           "allocate " + std::to_string(bytes_) + " bytes of pinned memory");
   }
   ~PinnedMemory() override {

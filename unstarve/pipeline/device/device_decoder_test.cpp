@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -204,7 +205,15 @@ TEST_CASE("samples decoded by nvJPEG are close to those of the host, or the test
   const auto device = open_device("cuda:0");
   const auto dataset = std::make_shared<JpegSet>(40);
   PipelineSpec spec = small_spec(8);
-  const Made made = run_with_files(spec, dataset, 0.5, open_nvjpeg(*device), *device);
+  std::optional<NvjpegLibrary> library;
+  try {
+    library = open_nvjpeg(*device);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kMissing) throw;
+    WARN("SKIPPED, nvJPEG was not tested: " << error.what());
+    return;
+  }
+  const Made made = run_with_files(spec, dataset, 0.5, std::move(*library), *device);
   const Made expected = run_on_host(spec, dataset);
   CHECK(made.files > 0);
   REQUIRE(made.pixels.size() == expected.pixels.size());

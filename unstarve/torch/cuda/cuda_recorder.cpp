@@ -16,20 +16,23 @@
 namespace unstarve {
 namespace {
 
+// Shared by the steps of a recorder. The allocator forgets a pool with the last graph that uses it.
+using Pool = std::shared_ptr<const c10::MempoolId_t>;
+
 class CudaStep final : public RecordedStep {
  public:
-  explicit CudaStep(std::unique_ptr<at::cuda::CUDAGraph> graph) : graph_(std::move(graph)) {}
+  CudaStep(Pool pool, std::unique_ptr<at::cuda::CUDAGraph> graph) : pool_(std::move(pool)), graph_(std::move(graph)) {}
   void replay() override { graph_->replay(); }
 
  private:
+  Pool pool_;
   std::unique_ptr<at::cuda::CUDAGraph> graph_;
 };
 
 class CudaRecorder final : public StepRecorder {
  public:
   explicit CudaRecorder(torch::Device device)
-      : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())),
-        pool_(at::cuda::graph_pool_handle()) {}
+      : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())) {}
 
   void warm_up(const std::function<void()>& work) override {
     c10::cuda::device_synchronize();
@@ -48,23 +51,26 @@ class CudaRecorder final : public StepRecorder {
     at::Generator generator = at::globalContext().defaultGenerator(stream_.device());
     const at::Generator before = generator.clone();
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
+    Pool pool = pool_.lock();
+    if (pool == nullptr) pool = std::make_shared<const c10::MempoolId_t>(at::cuda::graph_pool_handle());
     try {
       // Thread-local: other threads, as those of the loader, may allocate pinned memory meanwhile.
-      graph->capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
+      graph->capture_begin(*pool, cudaStreamCaptureModeThreadLocal);
       work();
       graph->capture_end();
     } catch (...) {
-      end_failed(std::move(graph));
+      end_failed(std::move(graph), *pool);
       generator.graphsafe_set_state(before);  // it may still be that of a recording
       throw;
     }
-    return std::make_unique<CudaStep>(std::move(graph));
+    pool_ = pool;
+    return std::make_unique<CudaStep>(std::move(pool), std::move(graph));
   }
 
  private:
   // Ends the recording of the stream. capture_end() fails if it is invalid, and then leaves the allocators to us: as
   // long as they serve a recording, they free no memory.
-  void end_failed(std::unique_ptr<at::cuda::CUDAGraph> graph) {
+  void end_failed(std::unique_ptr<at::cuda::CUDAGraph> graph, c10::MempoolId_t pool) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     C10_CUDA_CHECK_WARN(cudaStreamIsCapturing(stream_, &status));
     bool ended = false;
@@ -83,14 +89,14 @@ class CudaRecorder final : public StepRecorder {
       } catch (const std::exception&) {
       }
     };
-    quietly([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool_); });
-    quietly([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool_); });
+    quietly([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool); });
+    quietly([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool); });
     // An allocator that still has its filter refers to the graph, which is therefore not deleted: once per trainer.
     (void)graph.release();
   }
 
   c10::cuda::CUDAStream stream_;
-  c10::MempoolId_t pool_;
+  std::weak_ptr<const c10::MempoolId_t> pool_;
 };
 
 }  // namespace

@@ -101,16 +101,14 @@ std::string StepGraphs::notice() { return std::exchange(notice_, {}); }
 GraphChoice make_step_graphs(const TrainSettings& settings, torch::Device device, std::string reason,
                              std::unique_ptr<StepRecorder> recorder) {
   if (device.is_cpu() && recorder == nullptr && settings.graph != GraphUse::kOn) return {};
+  // Kernels are chosen in the first steps, by measurement. For the whole process, as in PyTorch.
+  if (!device.is_cpu()) at::globalContext().setBenchmarkCuDNN(true);
   if (reason.empty() && recorder == nullptr) {
     RecorderChoice choice = make_step_recorder(device);
     recorder = std::move(choice.recorder);
     reason = std::move(choice.reason);
   }
-  if (reason.empty()) {
-    // Kernels are chosen in the warm-ups, by measurement. For the whole process, as in PyTorch.
-    if (!device.is_cpu()) at::globalContext().setBenchmarkCuDNN(true);
-    return {.graphs = StepGraphs(std::move(recorder), settings.graph)};
-  }
+  if (reason.empty()) return {.graphs = StepGraphs(std::move(recorder), settings.graph)};
   if (settings.graph == GraphUse::kOff) return {};
   if (settings.graph == GraphUse::kAuto) return {.notice = notice_without_graph(reason)};
   throw Error(ErrorKind::kArgument,

@@ -6,7 +6,7 @@
 // While `work` is recorded, its host code runs and its kernels are only noted. A recorded step therefore repeats the
 // kernels with the values that the host had then; what changes between steps must be read from device memory.
 // Implemented by ../cuda/cuda_recorder.cpp; in builds against a CPU package of libtorch by recorder_absent.cpp, through
-// the device-generic interface of libtorch 2.13 and later. Both have been compiled, but not run.
+// the device-generic interface of libtorch 2.13 and later, which has been compiled, but not run.
 //
 // Memory:    all steps of a recorder share a memory pool. Tensors that `work` returns stay valid; a replay overwrites
 //            them.

@@ -1,4 +1,4 @@
-#include "unstarve/train/cpu_precision.h"
+#include "unstarve/train/device_precision.h"
 
 #include <catch2/catch.hpp>
 
@@ -20,6 +20,17 @@ TEST_CASE("a CPU supports the precisions for which it has instructions") {
     CHECK_FALSE(supported({"avx2", set}, Precision::kFloat16));
   }
   for (const char* set : {"avx512_fp16", "amx_fp16"}) CHECK(supported({set}, Precision::kFloat16));
+}
+
+TEST_CASE("a GPU supports the precisions of its compute capability") {
+  DeviceReport report;
+  report.gpus = {{"H100", 0, 9, 0}, {"T4", 0, 7, 5}};
+  CHECK(gpu_precision(report, "cuda", Precision::kBfloat16).supported);
+  CHECK(gpu_precision(report, "cuda:1", Precision::kFloat16).supported);
+  CHECK(gpu_precision(report, "cuda:1", Precision::kFloat32).supported);
+  CHECK(gpu_precision(report, "cuda:1", Precision::kBfloat16).reason ==
+        "T4 has compute capability 7.5; bfloat16 needs 8.0");
+  CHECK(gpu_precision(report, "cuda:2", Precision::kBfloat16).supported);
 }
 
 }  // namespace unstarve
