@@ -189,6 +189,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.bad_samples(kAll));
   };
   announce_saving(options, resumed);
+  trainer->warm_up(run.pipeline.batch.size,
+                   run.phases.empty() ? settings.train.image_size : run.phases.front().values.image_size);
   result.device_name = device->name();
   result.preparation_seconds = static_cast<double>(steady_clock().now_ns() - begin_ns) * 1e-9 - plan.waited_seconds;
   if (options.begin) options.begin();

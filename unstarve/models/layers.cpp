@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "unstarve/models/kernel_search.h"
+
 namespace unstarve {
 namespace {
 
@@ -115,7 +117,10 @@ double count_macs(Network& network, int image_size) {
   const auto parameters = network.parameters();
   const auto options = parameters.empty() ? torch::TensorOptions() : parameters[0].options().requires_grad(false);
   network.eval();
-  (void)network.forward(torch::zeros({1, 3, image_size, image_size}, options));
+  {
+    const WithoutKernelSearch chosen;
+    (void)network.forward(torch::zeros({1, 3, image_size, image_size}, options));
+  }
   network.train(training);
 
   double macs = network.own_macs();

@@ -12,6 +12,11 @@ torch::Tensor ForwardPass::images(const Staging::Current& batch) {
   return pixels.contiguous(placement_.format);
 }
 
+void ForwardPass::prepare(const Staging::Current& batch) {
+  if (!placement_.device.is_cpu() && batch.pixels.scalar_type() == torch::kUInt8)
+    normalise_.prepare(batch.normalisation, placement_.device);
+}
+
 torch::Tensor ForwardPass::logits(const Staging::Current& batch, TestAugmentation views) {
   const AutocastScope autocast(placement_.device.type(), placement_.type);
   return mean_logits(images(batch), views, placement_.format,

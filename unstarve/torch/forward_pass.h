@@ -21,6 +21,8 @@ class ForwardPass {
   // The input of the network, N x 3 x H x W in the memory format of the placement: uint8 pixels are normalised to
   // float32; float pixels become float32 only if the network computes in it.
   [[nodiscard]] torch::Tensor images(const Staging::Current& batch);
+  // Copies what images() reads to the device, which cannot be recorded.
+  void prepare(const Staging::Current& batch);
   // In float32; the weighted means of those of all views (views.h).
   [[nodiscard]] torch::Tensor logits(const Staging::Current& batch, TestAugmentation views = TestAugmentation::kNone);
   // Tensors besides the batch and the network that the latest logits() read; later calls may replace them.

@@ -16,12 +16,12 @@ class Normaliser {
   // Converts N x 3 x H x W in any memory format to a new float32 tensor in `format`.
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& pixels, const Normalisation& normalisation,
                                          torch::MemoryFormat format);
+  // Copies what calls with `normalisation` will read to a GPU, unless it is there.
+  void prepare(const Normalisation& normalisation, torch::Device device);
   // What the latest call on a GPU read besides the pixels. Later calls may replace these tensors.
   [[nodiscard]] std::vector<torch::Tensor> constants() const { return {scale_, bias_}; }
 
  private:
-  void prepare(const Normalisation& normalisation, torch::Device device);
-
   // Cached on the device for the last normalisation: copying three numbers would synchronise at every step.
   Normalisation prepared_;
   torch::Tensor scale_;

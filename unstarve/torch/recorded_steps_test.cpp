@@ -80,9 +80,8 @@ std::vector<double> losses_of(Trainer& trainer, const TrainSettings& settings, i
     trainer.step(rate_at(step), (step + 1) % settings.accumulate == 0, {step / 8.0, (step + 1) / 50.0});
     losses.push_back(trainer.loss());
     if (step % 6 == 5) {
-      Evaluation result;
-      trainer.evaluate(result);
-      losses.push_back(result.loss_sum);
+      trainer.evaluate();
+      losses.push_back(trainer.evaluate_done().loss_sum);
     }
   }
   return losses;
@@ -277,6 +276,18 @@ TEST_CASE("on a GPU, recorded steps train like plain ones") {
   const auto recorded = make_torch_trainer(settings, nullptr, {});
   const auto expected = losses_of(*plain, settings, 25), found = losses_of(*recorded, settings, 25);
   // Kernels that add in any order, and rates of float32 instead of float64.
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(0.05).margin(0.02));
+}
+
+TEST_CASE("on a GPU, warming up leaves the trainer as it is") {
+  if (!gpu_to_record()) return;
+  TrainSettings settings = recordable();
+  settings.device = "cuda";
+  settings.model = "mobilenet_v2";
+  settings.graph = GraphUse::kOff;
+  const auto plain = make_torch_trainer(settings, nullptr, {}), warm = make_torch_trainer(settings, nullptr, {});
+  warm->warm_up(8, settings.image_size);
+  const auto expected = losses_of(*plain, settings, 12), found = losses_of(*warm, settings, 12);
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(0.05).margin(0.02));
 }
 

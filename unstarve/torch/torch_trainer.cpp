@@ -13,6 +13,7 @@
 #include <ATen/DeviceAccelerator.h>
 #include <fmt/format.h>
 
+#include "unstarve/models/kernel_search.h"
 #include "unstarve/models/layers.h"
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/foreign_network.h"
@@ -93,6 +94,7 @@ class TorchTrainer final : public Trainer {
                std::unique_ptr<StepRecorder> recorder = nullptr)
       : settings_(settings),
         foreign_(foreign != nullptr),
+        from_zoo_(foreign == nullptr && start.network == nullptr),
         placement_(placement_of(settings, ranks)),
         staging_(placement_.device),
         timer_(placement_.device),
@@ -117,6 +119,14 @@ class TorchTrainer final : public Trainer {
     }
   }
 
+  void warm_up(int samples, int image_size) override {
+    if (placement_.device.is_cpu() || !from_zoo_) return;
+    translate_errors("choosing the kernels of the GPU", [&] {
+      compute_on_copy(samples, image_size);
+      reset_peak_memory(placement_.device);
+    });
+  }
+
   void load(const HostBatch& batch) override {
     translate_errors("loading a batch", [&] {
       placement_.use();
@@ -126,7 +136,10 @@ class TorchTrainer final : public Trainer {
   }
 
   void reserve_images(std::int64_t count, Size size, const Rgb& border) override {
-    translate_errors("reserving memory for images", [&] { staging_.images().reserve(count, size, border); });
+    translate_errors("reserving memory for images", [&] {
+      placement_.use();
+      staging_.images().reserve(count, size, border);
+    });
   }
   void keep_images(std::int64_t first, const HostBatch& batch) override {
     translate_errors("keeping images", [&] {
@@ -181,36 +194,39 @@ class TorchTrainer final : public Trainer {
 
   std::string notice() override { return step_.notice(); }
 
-  void evaluate(Evaluation& result) override {
+  void evaluate() override {
     translate_errors("evaluation step", [&] {
       placement_.use();
-      const StepMemory::Scope memory_scope;
       const torch::NoGradGuard no_grad;
+      if (!evaluated_.defined())
+        evaluated_ = torch::zeros({kCounts}, torch::dtype(torch::kFloat64).device(placement_.device));
+      const StepMemory::Scope memory_scope;
+      const WithoutKernelSearch chosen;  // the last batch and the views of an augmentation have other shapes
       network().eval();
       state_.use_average(true);
       const Staging::Current& batch = staging_.current();
       const torch::Tensor logits = forward_.logits(batch, settings_.test_augmentation);
-      const torch::Tensor correct = logits.argmax(1).eq(batch.labels).sum();
-      torch::Tensor in_top;
+      const auto samples = static_cast<double>(batch.labels.size(0));
+      evaluated_[kSamples].add_(samples);
+      evaluated_[kCorrect].add_(logits.argmax(1).eq(batch.labels).sum());
       if (logits.size(1) > kTopClasses)
-        in_top = std::get<1>(logits.topk(kTopClasses, 1)).eq(batch.labels.unsqueeze(1)).sum();
-      const torch::Tensor loss = network().loss(logits, batch.expected(), 0);
-      const std::int64_t samples = batch.labels.size(0);
+        evaluated_[kCorrectTop5].add_(std::get<1>(logits.topk(kTopClasses, 1)).eq(batch.labels.unsqueeze(1)).sum());
+      evaluated_[kLoss].add_(network().loss(logits, batch.expected(), 0).to(torch::kFloat64), samples);
       staging_.used();
-      result.samples += samples;
-      result.correct += correct.item<std::int64_t>();
-      if (in_top.defined()) result.correct_top5 += in_top.item<std::int64_t>();
-      result.loss_sum += loss.item<double>() * static_cast<double>(samples);
     });
   }
 
-  void evaluate_done(Evaluation& result) override {
-    if (!exchange_) return;
-    translate_errors("adding the evaluations of all ranks", [&] {
-      std::array<double, 4> values{static_cast<double>(result.samples), static_cast<double>(result.correct),
-                                   result.loss_sum, static_cast<double>(result.correct_top5)};
-      exchange_->sum(values);
-      result = {std::llround(values[0]), std::llround(values[1]), values[2], std::llround(values[3])};
+  Evaluation evaluate_done() override {
+    return translate_errors("adding the evaluations", [&]() -> Evaluation {
+      std::array<double, kCounts> values{};
+      if (evaluated_.defined()) {
+        const torch::Tensor counts = evaluated_.cpu();
+        std::copy_n(counts.const_data_ptr<double>(), kCounts, values.begin());
+        evaluated_.reset();
+      }
+      if (exchange_) exchange_->sum(values);
+      return {std::llround(values[kSamples]), std::llround(values[kCorrect]), values[kLoss],
+              std::llround(values[kCorrectTop5])};
     });
   }
 
@@ -287,8 +303,23 @@ class TorchTrainer final : public Trainer {
  private:
   [[nodiscard]] Network& network() const { return state_.network(); }
 
+  // A forward and a backward pass of a network like that of the trainer, which remains as it is.
+  void compute_on_copy(int samples, int image_size) const {
+    const NetworkPtr copy = make_network(settings_, nullptr, placement_, /*several_ranks=*/false);
+    const auto bytes = torch::dtype(torch::kUInt8).device(placement_.device);
+    const Staging::Current batch{
+        torch::zeros({samples, image_size, image_size, kChannels}, bytes).permute({0, 3, 1, 2}),
+        torch::zeros({samples}, bytes.dtype(torch::kInt64)),
+        {},
+        {}};
+    copy->train();
+    const torch::Tensor logits = ForwardPass(*copy, placement_).logits(batch);
+    copy->backward(copy->loss(logits, batch.labels, settings_.label_smoothing));
+    at::accelerator::synchronizeDevice(placement_.device.index());
+  }
+
   const TrainSettings settings_;
-  bool foreign_;
+  bool foreign_, from_zoo_;
   Placement placement_;
   std::optional<StepMemory> memory_;  // on the CPU
   Staging staging_;
@@ -299,6 +330,9 @@ class TorchTrainer final : public Trainer {
   ForwardPass forward_;
   TrainingStep step_;
   torch::Tensor loss_;
+  // Counted on the device, so that evaluate() does not wait for it.
+  enum Count { kSamples, kCorrect, kLoss, kCorrectTop5, kCounts };
+  torch::Tensor evaluated_;  // kCounts, float64; undefined: nothing since the last evaluate_done()
 };
 
 }  // namespace

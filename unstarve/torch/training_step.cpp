@@ -124,6 +124,7 @@ void TrainingStep::change_weights(const Update& update) {
 torch::Tensor TrainingStep::run_recorded(const Staging::Current& batch, double learning_rate, bool update) {
   Optimiser& optimiser = parts_.state.optimiser();
   optimiser.set_rate(learning_rate);
+  parts_.forward.prepare(batch);
   StepWork work;
   work.run = [this, batch, update, &optimiser] {
     const UncachedCasts uncached;

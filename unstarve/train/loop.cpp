@@ -298,13 +298,12 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
 }
 
 Evaluation evaluate_all(Trainer& trainer, BatchSource& source, std::stop_token stop) {
-  Evaluation result;
   for (HostBatch batch; source.next(batch);) {
     if (stop.stop_requested()) throw_stopped();
     trainer.load(batch);
-    trainer.evaluate(result);
+    trainer.evaluate();
   }
-  trainer.evaluate_done(result);
+  const Evaluation result = trainer.evaluate_done();
   if (result.samples == 0)
     throw Error(ErrorKind::kInput, "evaluation: found no samples in the validation data; expected at least one");
   return result;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unstarve/core/error.h"
@@ -46,21 +47,20 @@ class FakeTrainer final : public testing::IdleTrainer {
   double loss() override { return loss_value; }
   void enable_timing(bool on) override { timed.push_back(on); }
   std::vector<StepSpan> spans() override { return {{"forward", false, 0, 400}, {"backward", false, 400, 1000}}; }
-  void evaluate(Evaluation& result) override {
+  void evaluate() override {
     advance(evaluation_s);
-    result.samples += 4;
-    result.correct += 3;
-    result.loss_sum += 2;
+    evaluated.samples += 4;
+    evaluated.correct += 3;
+    evaluated.loss_sum += 2;
   }
   std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) override {
     saved.push_back(progress.step);
     positions.push_back(progress.data);
     return std::make_unique<FakeSnapshot>(written);
   }
-  void evaluate_done(Evaluation& result) override {
-    result.samples += others.samples;
-    result.correct += others.correct;
-    result.loss_sum += others.loss_sum;
+  Evaluation evaluate_done() override {
+    const Evaluation own = std::exchange(evaluated, {});
+    return {own.samples + others.samples, own.correct + others.correct, own.loss_sum + others.loss_sum};
   }
   void largest_of_ranks(std::span<double> values) override {
     const auto& answer = values.size() == kPlanValues ? agree_plans : agree;
@@ -77,7 +77,8 @@ class FakeTrainer final : public testing::IdleTrainer {
   std::vector<StepPosition> steps;
   std::vector<std::int64_t> saved;
   std::vector<bool> timed;
-  Evaluation others;  // of the other ranks
+  Evaluation evaluated;  // since the last evaluate_done()
+  Evaluation others;     // of the other ranks
   // The other ranks: at the start of the run, and at every step.
   static constexpr std::size_t kPlanValues = 4;
   std::function<void(std::span<double>)> agree_plans, agree;

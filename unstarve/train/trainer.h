@@ -158,6 +158,14 @@ class Trainer {
  public:
   virtual ~Trainer() = default;
 
+  // On a GPU, computes the passes of such a batch on a copy of the network, so that the first step() neither loads
+  // libraries nor searches for kernels: that takes seconds. Otherwise, and for networks that are not of the zoo, does
+  // nothing. The trainer remains as it is. `image_size`: in pixels.
+  virtual void warm_up(int samples, int image_size) {
+    (void)samples;
+    (void)image_size;
+  }
+
   // Makes `batch` the current batch. Its memory is borrowed until the last step() or evaluate() that uses it has
   // returned: on the host it is read in place; on a GPU a pinned batch is copied while the device works on the previous
   // batch. Pageable memory is copied before load() returns.
@@ -189,11 +197,11 @@ class Trainer {
   // A message for the user since the last call, for example that steps cannot be recorded as graphs; empty: none.
   [[nodiscard]] virtual std::string notice() { return {}; }
 
-  // Runs the current batch in evaluation mode, with the moving average if there is one, and adds to `result` (without
-  // label smoothing, by the mean logits of all views); waits for the device.
-  virtual void evaluate(Evaluation& result) = 0;
-  // Replaces `result` by the sum over all ranks.
-  virtual void evaluate_done(Evaluation& result) = 0;
+  // Runs the current batch in evaluation mode, with the moving average if there is one, and counts (without label
+  // smoothing, by the mean logits of all views). On a GPU it returns when the work is queued.
+  virtual void evaluate() = 0;
+  // The counts of all calls of evaluate() since the last call, over all ranks; waits for the device.
+  [[nodiscard]] virtual Evaluation evaluate_done() = 0;
 
   // Copies weights, batch-norm statistics, the state of the optimiser and `progress`, with the names of torchvision's
   // state_dict. With a moving average, those names refer to the averages and "training.<name>" to the weights.

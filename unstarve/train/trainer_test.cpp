@@ -78,10 +78,9 @@ std::vector<double> losses(const TrainSettings& settings, int steps) {
 }
 
 Evaluation evaluate(Trainer& trainer, const HostBatch& batch) {
-  Evaluation result;
   trainer.load(batch);
-  trainer.evaluate(result);
-  return result;
+  trainer.evaluate();
+  return trainer.evaluate_done();
 }
 
 // A file that is removed at the end of the test.

@@ -20,8 +20,8 @@ class IdleTrainer : public Trainer {
   void enable_timing(bool) override {}
   StepTimes times() override { return {}; }
   std::vector<StepSpan> spans() override { return {}; }
-  void evaluate(Evaluation&) override {}
-  void evaluate_done(Evaluation&) override {}
+  void evaluate() override {}
+  Evaluation evaluate_done() override { return {}; }
   std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress&) override { return nullptr; }
   TrainProgress restore(const std::filesystem::path&) override { return {}; }
   void restore(const TrainSnapshot&) override {}
