@@ -34,11 +34,13 @@ Command bench_command() {
       "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
       "  unstarve bench photos/ --device emulated:h100-resnet50 --json\n"
       "  unstarve bench pipeline.yaml --seconds 5",
-      settings_options({{"--seconds", "S", "20",
-                         "duration of warming up and measuring; longer only if one round of slow steps takes longer"},
-                        trace_option(),
-                        tensorboard_option(),
-                        report_option()}),
+      settings_options(
+          {{"--seconds", "S", "20",
+            "duration of warming up and measuring; longer if one round of slow steps takes longer, and on a "
+            "GPU by the first steps, in which it chooses its kernels"},
+           trace_option(),
+           tensorboard_option(),
+           report_option()}),
       run};
 }
 

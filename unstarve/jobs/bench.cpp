@@ -29,7 +29,7 @@
 namespace unstarve {
 namespace {
 
-// The first step is the only one for warming up if this many do not fit.
+// The first step on the host is the only one for warming up if this many do not fit.
 constexpr double kWarmUpSteps = 4;
 // Shares of the time of one round.
 constexpr double kStorageShare = 0.08, kLoaderShare = 0.27, kCopyShare = 0.05, kNetworkShare = 0.25,
@@ -173,11 +173,17 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   report("warming up", 0);
   const double begin = seconds_now();
   const auto elapsed = [&] { return seconds_now() - begin; };
-  const auto show = [&](std::string_view what) { report(what, std::min(elapsed() / options.seconds, 0.99)); };
+  double seconds = options.seconds;
+  const auto show = [&](std::string_view what) { report(what, std::min(elapsed() / seconds, 0.99)); };
   rig.step();
   result.step_s = elapsed();
-  // The first step takes longer; another one is measured if it is brief.
-  if (kWarmUpSteps * result.step_s < options.seconds) result.step_s = rig.run(0, 1).step_ms() / 1e3;
+  if (rig.trainer() && !rig.device().is_host()) {
+    rig.warm_up();
+    result.step_s = rig.run(0, 1).step_ms() / 1e3;
+    seconds += elapsed();
+  } else if (kWarmUpSteps * result.step_s < seconds) {
+    result.step_s = rig.run(0, 1).step_ms() / 1e3;  // the first step takes longer
+  }
   CopyMeter copies(rig, kCopyShare * options.seconds);
   result.spans.push_back({"warming up", 0, elapsed()});
   BenchRounds& rates = result.rates;
@@ -234,7 +240,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
     });
     set_medians();
   };
-  RoundPlan plan(options.seconds, elapsed(), result.step_s);
+  RoundPlan plan(seconds, elapsed(), result.step_s);
   while (const std::optional<double> slice = plan.next(elapsed())) run_round(*slice);
   while (contradicts(figures)) {
     const std::optional<double> slice = plan.further(elapsed());

@@ -66,7 +66,7 @@ Settings BatchMeter::settings_of(int batch) const {
 BatchPoint BatchMeter::measure(int batch) {
   const MemoryProbe probe;
   Rig rig(settings_of(batch), dataset_, target_);
-  rig.run(0, 1);  // warm-up: allocations, primitive caches, page faults
+  rig.warm_up();
 
   BatchPoint point;
   point.batch = batch;
@@ -91,7 +91,10 @@ BatchPoint BatchMeter::measure(int batch) {
 
 RatioInterval BatchMeter::compare(int batch, int other) {
   Rig a(settings_of(batch), dataset_, target_), b(settings_of(other), dataset_, target_);
-  for (Rig* const rig : {&a, &b}) rig->run_resident(kAlone * seconds_ / 2, 2);  // warm-up, until the loaders are idle
+  for (Rig* const rig : {&a, &b}) {
+    rig->warm_up();
+    rig->run_resident(kAlone * seconds_ / 2, 2);  // until the loaders are idle
+  }
   const auto rate_of = [](Rig& rig) {
     return [&rig](double seconds) { return rig.run_resident(seconds, 1).samples_per_s(); };
   };

@@ -18,6 +18,9 @@ namespace {
 
 // A share of the learning rate that changes the weights but never diverges within a few hundred steps.
 constexpr double kProbeRateShare = 0.1;
+// A GPU records the steps of each of two slots of batches after three others.
+constexpr int kRecordedSteps = 10;
+constexpr int kQueuedSteps = 16;  // of a resident batch
 
 }  // namespace
 
@@ -88,6 +91,12 @@ StepParts Rig::step() {
   return parts;
 }
 
+void Rig::warm_up() {
+  if (trainer_ && !device_->is_host())
+    for (int i = 0; i < kRecordedSteps; ++i) step();
+  run(0, 1);
+}
+
 Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts, bool untimed) {
   const double begin = seconds_now();
   for (int i = 0; untimed && i <= settings_.pipeline.execution.prefetch; ++i) {
@@ -109,12 +118,14 @@ Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts, boo
   }
   if (trainer_) trainer_->synchronise();
   block.wall_ns = steady_clock().now_ns() - start;
+  loader_->pause();  // other settings or parts may be measured now
   if (accelerator_) block.nominal_ns = accelerator_->nominal_compute_ns() - nominal_before;
   return block;
 }
 
 Block Rig::run_resident(double seconds, int min_steps) {
   if (!held_) step();
+  loader_->pause();
   if (trainer_) {
     trainer_->load(host_batch(*held_));
     trainer_->synchronise();
@@ -126,6 +137,8 @@ Block Rig::run_resident(double seconds, int min_steps) {
     compute();
     ++block.steps;
     block.samples += static_cast<std::int64_t>(held_->samples());
+    // No batch is loaded, which would wait for the GPU: it could have minutes of work at the deadline.
+    if (trainer_ && block.steps % kQueuedSteps == 0) trainer_->synchronise();
   }
   if (trainer_) trainer_->synchronise();
   block.wall_ns = steady_clock().now_ns() - start;

@@ -23,7 +23,7 @@ class LocalSubject final : public Subject {
   LocalSubject(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target) {
     const MemoryProbe probe;
     rig_ = std::make_unique<Rig>(settings, dataset, target);
-    rig_->run(0, 1);  // warm-up: allocations, primitive caches, page faults
+    rig_->warm_up();
     const Block block = rig_->run(kShortestBlock, 1);
     first_.step_s = static_cast<double>(block.wall_ns) / 1e9 / static_cast<double>(block.steps);
     if (target.cuda())

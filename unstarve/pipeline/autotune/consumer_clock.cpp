@@ -1,6 +1,7 @@
 #include "unstarve/pipeline/autotune/consumer_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace unstarve::autotune {
 namespace {
@@ -15,19 +16,25 @@ constexpr double kMeanBatches = 16;
 }  // namespace
 
 bool ConsumerClock::is_pause(std::int64_t ns) const {
-  if (!started_) return true;
+  if (!started_ || announced_) return true;
   return worked_ >= kMinGapBatches && static_cast<double>(ns) > std::max(kMinPauseNs, kPauseTimes * mean_ns_);
+}
+
+void ConsumerClock::pause() {
+  const std::lock_guard lock(mutex_);
+  announced_ = true;
 }
 
 void ConsumerClock::enter(std::int64_t now_ns) {
   const std::lock_guard lock(mutex_);
   entered_ns_ = now_ns;
+  const bool announced = std::exchange(announced_, false);
   if (left_ns_ < 0) return;
   const std::int64_t ns = now_ns - left_ns_;
   const auto time = static_cast<double>(ns);
   left_ns_ = -1;
-  const bool pause = is_pause(ns);
-  if (started_) {
+  const bool pause = announced || is_pause(ns);
+  if (started_ && !announced) {
     ++worked_;
     // Pauses are included: if every step takes this long, the mean adapts soon.
     mean_ns_ += (time - mean_ns_) / std::min(static_cast<double>(worked_), kMeanBatches);

@@ -20,6 +20,8 @@ class ConsumerClock {
   void enter(std::int64_t now_ns);
   // The call returns, with or without a batch.
   void leave(std::int64_t now_ns, bool with_batch);
+  // Until the next call the consumer does something else: that time is a pause, even if it is short.
+  void pause();
   // The profile at `now_ns`, including a wait or pause in progress.
   [[nodiscard]] ConsumerProfile profile(std::int64_t now_ns) const;
 
@@ -31,6 +33,7 @@ class ConsumerClock {
   std::int64_t entered_ns_ = -1;  // start of the running call; -1: none
   std::int64_t left_ns_ = -1;     // return of the last batch; -1: the consumer is in a call
   bool started_ = false;          // the first batch was processed
+  bool announced_ = false;        // by pause()
   double mean_ns_ = 0;            // running mean of the work on a batch
   std::int64_t worked_ = 0;       // batches in the mean
   ConsumerProfile counted_;

@@ -269,6 +269,32 @@ TEST_CASE("the consumer clock separates work, waits and pauses") {
   CHECK(clock.profile(now).batches >= 19);
 }
 
+TEST_CASE("an announced pause counts as one, however short, and later steps do not") {
+  ConsumerClock clock;
+  std::int64_t now = 0;
+  const auto steps = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      clock.enter(now);
+      clock.leave(now, true);
+      now += 10'000'000;
+    }
+  };
+  steps(10);
+  const ConsumerProfile before = clock.profile(now);
+  clock.pause();
+  CHECK(clock.profile(now + 30'000'000).pauses == before.pauses + 1);
+  now += 20'000'000;
+  clock.enter(now);
+  clock.leave(now, true);
+  now += 10'000'000;
+  steps(1);
+  const ConsumerProfile after = clock.profile(now);
+  CHECK(after.pauses == before.pauses + 1);
+  CHECK(after.paused_ns == before.paused_ns + 30'000'000);
+  CHECK(after.batches == before.batches + 1);
+  CHECK(after.busy_ns == before.busy_ns + 10'000'000);
+}
+
 TEST_CASE("a gate pauses the workers above its number until it opens or closes") {
   WorkerGate gate(2);
   CHECK(gate.enter(0));

@@ -188,6 +188,8 @@ std::optional<Batch> Loader::next() {
   return batch;
 }
 
+void Loader::pause() { state_->checked().consumption.clock.pause(); }
+
 bool Loader::wait(std::chrono::milliseconds timeout) {
   State& s = state_->checked();
   const ConsumerCall call(s.consumption.clock, s.run.clock);

@@ -89,6 +89,9 @@ class Loader {
 
   // The next batch; nothing after the last one and after close().
   [[nodiscard]] std::optional<Batch> next();
+  // Says that the time until next() is not that of a training step: autotuning leaves it out. Longer absences are
+  // recognised without.
+  void pause();
   // Waits up to `timeout` until next() would not block, and returns whether it would not.
   [[nodiscard]] bool wait(std::chrono::milliseconds timeout);
   // After the last batch of next(). position_after() (progress.h) converts it to a start.
