@@ -129,9 +129,9 @@ endfunction()
 # Linked with nothing but the C library: it is loaded into other programs. It is never unloaded, as its thread runs on.
 function(unstarve_add_cupti_module)
   set(cupti ${PROJECT_SOURCE_DIR}/unstarve/diagnose/cupti)
-  unstarve_module(cupti "" ${cupti}/module.cpp ${cupti}/buffer_pool.cpp ${cupti}/cupti_library.cpp
-    ${cupti}/kernel_log.cpp ${cupti}/nvtx_ranges.cpp ${cupti}/program_state.cpp ${cupti}/record_writer.cpp
-    ${cupti}/windows.cpp)
+  unstarve_module(cupti "" ${cupti}/module.cpp ${cupti}/buffer_pool.cpp ${cupti}/cuda_devices.cpp
+    ${cupti}/cupti_library.cpp ${cupti}/kernel_log.cpp ${cupti}/nvtx_ranges.cpp ${cupti}/program_state.cpp
+    ${cupti}/record_writer.cpp ${cupti}/windows.cpp)
   # Alone: what it calls `recorder` is a parameter in the other files.
   set_source_files_properties(unstarve/diagnose/cupti/module.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(unstarve_cupti_module PRIVATE unstarve_options Threads::Threads ${CMAKE_DL_LIBS})

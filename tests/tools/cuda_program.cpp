@@ -1,7 +1,7 @@
 // A program that behaves as one that trains on a GPU, for tests without a GPU: it loads the library of
 // $CUDA_INJECTION64_PATH as the driver of CUDA does, and reports its work to the stand-in for CUPTI.
 //
-//   cuda_program SECONDS [killed | profiler | busy | memory | unified | fallback]
+//   cuda_program SECONDS [killed | profiler | busy | memory | unified | fallback | matrix]
 //
 // Each step of about 10 ms has a copy of 4 ms from pageable memory, and three kernels of 1 ms. It prints "trained" and
 // exits with 3. killed: it kills itself after the time. profiler: another profiler subscribes after half of the time.
@@ -9,7 +9,8 @@
 // allocates 1 MB that it keeps, and 4 MB of pinned memory, which it releases. unified: each step also has three faults
 // of the GPU that take 1 ms of a kernel, two faults of the CPU, 1 MB of pages that are copied to the device and back,
 // 1 ms in which accesses are delayed, and thrashing. fallback: each step of about 10 ms has a kernel of 1 ms, a copy of
-// 1 MB to the host, 4 ms without work, a copy of 1 MB to the device, and another kernel.
+// 1 MB to the host, 4 ms without work, a copy of 1 MB to the device, and another kernel. matrix: each step of about
+// 10 ms has a matrix product of 5 ms.
 #include <dlfcn.h>
 #include <signal.h>
 #include <time.h>
@@ -54,8 +55,16 @@ void fallback_step() {
   usleep(10'000);
 }
 
+void matrix_step() {
+  const std::uint64_t begin = now();
+  stand_in_call(kStandInLaunch, begin, begin + 10'000);
+  stand_in_kernel("_Z4gemmPKfS0_Pf", 7, begin + 10'000, begin + 5 * kMs);
+  usleep(10'000);
+}
+
 void step(std::string_view mode, std::uint64_t number) {
   if (mode == "fallback") return fallback_step();
+  if (mode == "matrix") return matrix_step();
   const std::uint64_t begin = now();
   stand_in_call(kStandInGetter, begin, begin + 1000);
   stand_in_call(kStandInCopy, begin, begin + 4 * kMs);

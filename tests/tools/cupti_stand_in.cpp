@@ -1,10 +1,11 @@
 // A library that replaces CUPTI in tests without a GPU; $UNSTARVE_CUPTI_LIBRARY contains its path. It has CUPTI's
 // behaviour as far as module.cpp uses it: records of enabled kinds go to buffers that the client provides, which are
 // returned when they are full or flushed. $CUPTI_STAND_IN_ERROR: a function and the error that it returns,
-// "cuptiActivityEnable=7".
+// "cuptiActivityEnable=7". It also has those functions of CUDA's driver by which module.cpp describes the device.
 #include "cupti_stand_in.h"
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -132,7 +133,7 @@ void stand_in_call(std::uint32_t function, std::uint64_t begin_ns, std::uint64_t
 void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns) {
   CuptiOverheadRecord record{};
   record.kind = kCuptiOverhead;
-  record.overhead = 1 << 16;
+  record.overhead = 2 << 16;
   record.start = begin_ns;
   record.end = end_ns;
   add(record, kinds, kCuptiOverhead);
@@ -161,6 +162,31 @@ void stand_in_unified(std::uint32_t counter, std::uint64_t value, std::uint64_t 
 }
 
 void stand_in_subscribe() { subscribed = true; }
+
+int cuDeviceGetCount(int* devices) {
+  *devices = 1;
+  return 0;
+}
+int cuDeviceGet(int* device, int) {
+  *device = 0;
+  return 0;
+}
+int cuDeviceGetName(char* text, int size, int) {
+  std::snprintf(text, static_cast<std::size_t>(size), "NVIDIA H100 80GB HBM3");
+  return 0;
+}
+int cuDeviceGetPCIBusId(char* text, int size, int) {
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:4A:00.0");  // that of nvml_stand_in.cpp
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 75 ? 9 : 0;  // the compute capability is 9.0
+  return 0;
+}
+int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
+  *bytes = std::size_t{80} << 30;
+  return 0;
+}
 
 int cuptiGetVersion(std::uint32_t* version) {
   *version = 130001;

@@ -12,6 +12,7 @@ void stand_in_copy(std::uint8_t memory, std::uint64_t bytes, std::uint64_t begin
 // From the device to pageable memory.
 void stand_in_copy_back(std::uint64_t bytes, std::uint64_t begin_ns, std::uint64_t end_ns);
 void stand_in_call(std::uint32_t function, std::uint64_t begin_ns, std::uint64_t end_ns);  // of the runtime
+// CUPTI itself takes time of the program.
 void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns);
 // Memory of the device, or pinned memory of the host, is allocated (1) or released (2). Records of releases have no
 // bytes.

@@ -88,7 +88,7 @@ LOST = PROGRAM.replace("print(\"trained", "open(os.environ['NVML_STAND_IN_SCRIPT
                        "time.sleep(1.5)\nprint(\"trained")
 
 
-@pytest.mark.begin(run=lambda folder: watch(folder, "utilisation 95\n", seconds=3, program=LOST))
+@pytest.mark.begin(run=lambda folder: watch(folder, "utilisation 95\n", seconds=4, program=LOST))
 def test_a_gpu_that_is_lost_during_the_run(begun):
     run, result = begun
     assert result["profile"]["gpus"][0]["samples"] > 5

@@ -243,12 +243,34 @@ def test_every_rank_with_kernels_is_listed(tmp_path):
     assert f"charts and other figures of kernels are those of process {processes[0]['pid']}" in page
 
 
-@pytest.mark.begin(run=lambda folder: watch(folder, mode=["killed"], seconds=4, UNSTARVE_CUPTI_TIMES="0.5,60,1"))
-def test_a_program_that_is_killed_in_a_window(begun):
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["killed"], seconds=3.2, UNSTARVE_CUPTI_TIMES="0.5,1.2,0.1"))
+def test_a_program_that_is_killed_in_its_second_window(begun):
     run, profile, _ = begun
     assert run.returncode == 128 + signal.SIGKILL
-    assert profile["trace"]["runtime"]["kernels"] > 300
-    assert profile["trace"]["observed_s"] > 2.5
+    assert profile["trace"]["runtime"]["kernels"] > 100
+    assert 1.1 < profile["trace"]["observed_s"] < 1.5  # the first one
+
+
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["killed"], seconds=2, UNSTARVE_CUPTI_TIMES="0.5,60,1"))
+def test_a_program_that_is_killed_in_its_only_window(begun):
+    run, profile, _ = begun
+    assert run.returncode == 128 + signal.SIGKILL
+    assert "trace" not in profile
+    assert "the first window of kernels has no end" in profile["watching"]["kernels_missing"]
+
+
+@pytest.mark.begin(run=lambda folder: watch(folder, mode=["matrix"], UNSTARVE_NVML=os.environ["UNSTARVE_NVML_STAND_IN"],
+                                            NVML_STAND_IN="good"))
+@pytest.mark.skipif("UNSTARVE_NVML_STAND_IN" not in os.environ, reason="UNSTARVE_NVML_STAND_IN is not set")
+def test_the_device_is_known(begun):
+    _, profile, rules = begun
+    device = profile["trace"]["devices"][0]
+    assert device["name"] == "NVIDIA H100 80GB HBM3"
+    assert device["compute_capability"] == pytest.approx(9.0)
+    assert device["memory_bytes"] == 80 << 30
+    assert device["peak_memory_bytes"] == profile["gpus"][0]["peak_memory_bytes"] > 0
+    assert "tensor-cores-unused" in rules
+    assert "memory-headroom" in rules
 
 
 @pytest.mark.begin(run=lambda folder: watch(folder, mode=["profiler"]))
@@ -298,7 +320,7 @@ def test_problems_are_named_and_change_nothing(begun, variables, message):
     assert message in profile["watching"]["kernels_missing"]
 
 
-@pytest.mark.skipif(not REAL, reason="CUPTI is not installed")
+@pytest.mark.skipif(not REAL or Path("/dev/nvidia0").exists(), reason="CUPTI is not installed, or there is a GPU")
 @pytest.mark.begin(run=lambda folder: watch(folder, seconds=1.5, library=REAL[0]) if REAL else None)
 def test_the_real_cupti_without_a_gpu(begun):
     run, profile, _ = begun

@@ -23,6 +23,8 @@ class BufferPool {
   [[nodiscard]] std::uint8_t* give();
   // `buffer`: one of give().
   void take_back(std::uint8_t* buffer);
+  // Buffers that CUPTI has.
+  [[nodiscard]] std::size_t given() const { return count_ - free_.size(); }
 
  private:
   std::vector<std::uint8_t*> free_;

@@ -14,6 +14,7 @@ inline constexpr CuptiStatus kCuptiSuccess = 0, kCuptiMaxLimit = 12, kCuptiMulti
 inline constexpr std::uint32_t kCuptiOldest = 18, kCuptiNewest = 139'999;  // CUDA 12.0; before CUDA 14
 inline constexpr std::uint32_t kCuptiDriver = 1, kCuptiRuntime = 2;        // domains of functions
 inline constexpr std::uint32_t kCuptiFlushForced = 1;
+inline constexpr std::uint32_t kCuptiThread = 2;  // a kind of objects
 
 // Kinds of records.
 inline constexpr std::uint32_t kCuptiMemcpy = 1, kCuptiMemset = 2, kCuptiKernel = 3, kCuptiDriverCall = 4,
@@ -59,7 +60,7 @@ struct __attribute__((packed, aligned(8))) CuptiSynchronisationRecord {
 
 struct __attribute__((packed, aligned(8))) CuptiOverheadRecord {
   std::uint32_t kind, overhead, object;
-  std::uint32_t id[3];
+  std::uint32_t id[3];  // of a kCuptiThread: the process, the thread
   std::uint64_t start, end;
 };
 

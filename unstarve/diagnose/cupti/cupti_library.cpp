@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,10 @@ namespace unstarve {
 namespace {
 
 constexpr std::uint32_t kMostFunctions = 2000;  // of the runtime and of the driver each
+// Parts of names. What allocates: as kAllocations of traces/activity_names.cpp.
+constexpr const char* kCallsToRecord[] = {"Launch",          "Memcpy",         "Memset",    "Synchronize",
+                                          "StreamWaitEvent", "Alloc",          "Malloc",    "Free",
+                                          "HostRegister",    "HostUnregister", "MemCreate", "MemMap"};
 
 // Folders in which CUPTI may be, next to the libraries of CUDA that this process has loaded.
 std::vector<std::string> library_folders() {
@@ -84,17 +89,15 @@ std::string CuptiLibrary::load() {
 
 void CuptiLibrary::use(const CuptiFunctions& functions) {
   functions_ = functions;
-  for (std::vector<std::uint32_t>& calls : calls_) calls.clear();
+  for (std::vector<std::uint32_t>& calls : other_calls_) calls.clear();
   if (functions_.function_name == nullptr) return;
   for (const std::uint32_t domain : {kCuptiDriver, kCuptiRuntime}) {
     for (std::uint32_t function = 1; function < kMostFunctions; ++function) {
       const char* name = nullptr;
       if (functions_.function_name(domain, function, &name) != kCuptiSuccess || name == nullptr) continue;
-      for (const char* part : {"Launch", "Memcpy", "Memset", "Synchronize", "Alloc", "Free", "StreamWaitEvent"}) {
-        if (std::strstr(name, part) == nullptr) continue;
-        calls_[domain].push_back(function);
-        break;
-      }
+      const bool chosen =
+          std::ranges::any_of(kCallsToRecord, [&](const char* part) { return std::strstr(name, part) != nullptr; });
+      if (!chosen) other_calls_[domain].push_back(function);
     }
   }
 }
@@ -102,8 +105,15 @@ void CuptiLibrary::use(const CuptiFunctions& functions) {
 void CuptiLibrary::enable_calls(bool enable) const {
   for (const std::uint32_t domain : {kCuptiDriver, kCuptiRuntime}) {
     const auto change = domain == kCuptiDriver ? functions_.enable_driver : functions_.enable_runtime;
-    for (const std::uint32_t function : calls_[domain])
-      if (change != nullptr) (void)change(function, enable ? 1 : 0);
+    if (change == nullptr || functions_.function_name == nullptr) continue;
+    const std::uint32_t kind = domain == kCuptiDriver ? kCuptiDriverCall : kCuptiRuntimeCall;
+    if (!enable) {
+      (void)functions_.disable(kind);
+      continue;
+    }
+    // Enabling the chosen calls alone succeeds, but CUPTI 13.0 then has no records of them (seen with driver 580).
+    (void)functions_.enable(kind);
+    for (const std::uint32_t function : other_calls_[domain]) (void)change(function, 0);
   }
 }
 

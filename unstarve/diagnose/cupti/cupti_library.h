@@ -27,7 +27,7 @@ class CuptiLibrary {
 
  private:
   CuptiFunctions functions_;
-  std::vector<std::uint32_t> calls_[3];  // by domain
+  std::vector<std::uint32_t> other_calls_[3];  // which are not recorded, by domain
 };
 
 }  // namespace unstarve

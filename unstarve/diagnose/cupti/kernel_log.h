@@ -2,8 +2,8 @@
 // What a process did on the GPU, and its NVTX ranges, in short windows: a file that module.cpp writes in that process
 // and traces/kernel_log_events.h reads. It is readable at any time, also if the process is killed.
 //
-//   <process id>.cupti    KernelLogHeader, KernelLogEntry ... ; an entry kName or kMessage is followed by its text,
-//                         whose length is a multiple of 8 with zero bytes at the end
+//   <process id>.cupti    KernelLogHeader, KernelLogEntry ... ; an entry kName, kMessage or kDevice is followed by
+//                         its text, whose length is a multiple of 8 with zero bytes at the end
 //
 //   |header|name|begin|kernel|copy|call|...|range|end|begin|...|end|message|
 //                \_________ one window _________/
@@ -50,6 +50,7 @@ enum class KernelLogKind : std::uint8_t {
   kRange,            // of NVTX, `lane`: the thread in which it ended; times of CLOCK_MONOTONIC
   kMemory,           // `detail`: kMemory..., `memory`: CUPTI's kind, `device`, `lane`: the address, `value`: bytes
   kUnified,          // of unified memory on any device, `detail`: CUPTI's kind of counter, `value`: faults
+  kDevice,  // `detail`: ten times its compute capability, `lane`: bytes of memory; the text: "0000:41:00.0 H100"
 };
 
 inline constexpr std::uint8_t kMemoryAllocated = 1, kMemoryReleased = 2;
@@ -74,7 +75,7 @@ class KernelLog {
   // Creates the file of this process in `folder`. False: it cannot be created.
   bool open(const char* folder) noexcept;
   void add(const KernelLogEntry& entry) noexcept;
-  // `entry`: kName or kMessage; its value is set. Texts are cut after 1,000 bytes.
+  // `entry`: kName, kMessage or kDevice; its value is set. Texts are cut after 1,000 bytes.
   void add(KernelLogEntry entry, const char* text) noexcept;
   void flush() noexcept;
   [[nodiscard]] bool is_full() const noexcept { return full_; }

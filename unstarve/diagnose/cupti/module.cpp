@@ -93,6 +93,10 @@ bool run_until_cuda() {
 
 void run() {
   try {
+    {
+      const std::lock_guard lock(recorder->mutex);
+      recorder->records.set_own_thread();
+    }
     while (run_until_cuda()) {
     }
     const std::lock_guard lock(recorder->mutex);

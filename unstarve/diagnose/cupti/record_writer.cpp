@@ -1,5 +1,9 @@
 #include "unstarve/diagnose/cupti/record_writer.h"
 
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstring>
 
 namespace unstarve {
@@ -35,6 +39,11 @@ std::uint32_t RecordWriter::number_of(const char* name) {
   return number;
 }
 
+void RecordWriter::set_own_thread() {
+  own_self_ = static_cast<std::uint32_t>(pthread_self());
+  own_id_ = static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
+
 void RecordWriter::write(const CuptiRecord* record) {
   KernelLogEntry entry;
   switch (record->kind) {
@@ -65,6 +74,8 @@ void RecordWriter::write(const CuptiRecord* record) {
     }
     case kCuptiOverhead: {
       const auto overhead = read_as<CuptiOverheadRecord>(record);
+      const std::uint32_t thread = overhead.id[1];
+      if (overhead.object == kCuptiThread && own_id_ != 0 && (thread == own_self_ || thread == own_id_)) return;
       entry.kind = KernelLogKind::kOverhead;
       entry.detail = static_cast<std::uint8_t>(overhead.overhead >> 16);
       entry.begin_ns = static_cast<std::int64_t>(overhead.start);

@@ -20,6 +20,8 @@ class RecordWriter {
 
   // Ignores records of unknown kinds, and those whose times were not collected.
   void write(const CuptiRecord* record);
+  // The calling thread is the one that records: its overhead is not written, as it does not delay the program.
+  void set_own_thread();
 
  private:
   // Writes the name when it is used first: libraries with kernels, and so their names, may be unloaded.
@@ -31,6 +33,7 @@ class RecordWriter {
   };
   KernelLog& log_;
   const CuptiFunctions& cupti_;
+  std::uint32_t own_self_ = 0, own_id_ = 0;  // CUPTI identifies threads by pthread_self() or by gettid()
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> names_;
 };
 

@@ -1,5 +1,7 @@
 #include "unstarve/diagnose/cupti/record_writer.h"
 
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -81,12 +83,24 @@ TEST_CASE("records of CUPTI as entries of the log") {
     unified.counter = kCuptiUnifiedCpuFault;  // its value is an address
     write(unified);
     write(CuptiRecord{99});
+    CuptiOverheadRecord overhead{};
+    overhead.kind = kCuptiOverhead;
+    overhead.overhead = 3 << 16;
+    overhead.object = kCuptiThread;
+    overhead.id[1] = static_cast<std::uint32_t>(pthread_self());
+    overhead.start = 500;
+    overhead.end = 600;
+    write(overhead);
+    writer.set_own_thread();
+    write(overhead);  // from here on, of the thread that records
+    overhead.id[1] = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    write(overhead);
   }
   const std::string bytes = read_text_file(folder.path() / (std::to_string(getpid()) + ".cupti"));
   const KernelLogFile file =
       parse_kernel_log({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, "written");
   CHECK(file.names == std::map<std::uint32_t, std::string>{{1, "gemm"}, {2, "unknown"}, {3, "cudaLaunchKernel_v7000"}});
-  REQUIRE(file.entries.size() == 8);
+  REQUIRE(file.entries.size() == 9);
   CHECK(file.entries[0].name == 1);
   CHECK(file.entries[0].device == 1);
   CHECK(file.entries[0].lane == ((std::uint64_t{2} << 32) | 7));
@@ -107,6 +121,8 @@ TEST_CASE("records of CUPTI as entries of the log") {
   CHECK(file.entries[6].end_ns == 400);
   CHECK(file.entries[7].value == 1);
   CHECK(file.entries[7].end_ns == 300);
+  CHECK(file.entries[8].kind == KernelLogKind::kOverhead);
+  CHECK(file.entries[8].detail == 3);
   REQUIRE(file.memory.size() == 1);
   CHECK(file.memory[0].lane == 0x7f00);
   CHECK(file.memory[0].value == 1 << 21);

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <ctime>
 
+#include "unstarve/diagnose/cupti/cuda_devices.h"
 #include "unstarve/diagnose/cupti/nvtx_ranges.h"
 
 namespace unstarve {
 namespace {
+
+constexpr double kSlice = 0.25;  // seconds
+constexpr int kMostDrains = 4;   // slices after a window, for what was launched in it
 
 constexpr std::uint32_t kKinds[] = {kCuptiConcurrentKernel, kCuptiMemcpy, kCuptiMemset,       kCuptiSynchronisation,
                                     kCuptiOverhead,         kCuptiMemory, kCuptiUnifiedMemory};
@@ -40,7 +44,8 @@ bool is_alone(CuptiRecorder& recorder) {
   return false;
 }
 
-void write_window(CuptiRecorder& recorder, KernelLogKind kind, bool lost = false) {
+// The begin or end of a window, now.
+KernelLogEntry window_entry(const CuptiRecorder& recorder, KernelLogKind kind, bool lost = false) {
   KernelLogEntry entry;
   entry.kind = kind;
   entry.value = static_cast<std::uint64_t>(monotonic_ns());
@@ -49,6 +54,10 @@ void write_window(CuptiRecorder& recorder, KernelLogKind kind, bool lost = false
   entry.begin_ns = entry.end_ns = static_cast<std::int64_t>(now);
   const bool mark = kind == KernelLogKind::kWindowEnd ? lost : !recorder.kernels;
   entry.detail = static_cast<std::uint8_t>(mark);
+  return entry;
+}
+
+void write_entry(CuptiRecorder& recorder, const KernelLogEntry& entry) {
   const std::lock_guard lock(recorder.mutex);
   recorder.log.add(entry);
   recorder.log.flush();
@@ -74,7 +83,7 @@ bool begin_kernels(CuptiRecorder& recorder) {
   return status == kCuptiSuccess;
 }
 
-// As above.
+// As above. Returns when the program has had time to finish what it launched before: that has no records.
 bool enable_kernels(CuptiRecorder& recorder) {
   choose_counters(recorder.cupti.functions());
   for (const std::uint32_t kind : kKinds) {
@@ -84,6 +93,41 @@ bool enable_kernels(CuptiRecorder& recorder) {
     return false;
   }
   recorder.cupti.enable_calls(true);
+  (void)recorder.program.wait(kSlice);
+  const std::lock_guard lock(recorder.mutex);
+  if (!recorder.devices_written && !recorder.program.is_stopping())
+    recorder.devices_written = write_devices(recorder.log);
+  return true;
+}
+
+// Records that still arrive are not evaluated: they may be those of the other profiler.
+void give_up(CuptiRecorder& recorder) {
+  const std::lock_guard lock(recorder.mutex);
+  recorder.given_up = true;
+  recorder.kernels = false;
+}
+
+bool has_buffers(CuptiRecorder& recorder) {
+  const std::lock_guard lock(recorder.mutex);
+  return recorder.buffers.given() > 0;
+}
+
+// Waits for kernels that have not ended, as a forced flush returns their records without times. False: another profiler
+// has appeared, and has the records.
+bool disable_kernels(CuptiRecorder& recorder, bool stops) {
+  const CuptiFunctions& cupti = recorder.cupti.functions();
+  recorder.cupti.enable_calls(false);
+  for (const std::uint32_t kind : kKinds) (void)cupti.disable(kind);
+  (void)cupti.flush(0);
+  for (int drain = 0; drain < kMostDrains && !stops && has_buffers(recorder); ++drain) {
+    stops = recorder.program.wait(kSlice);
+    if (!stops && !is_alone(recorder)) {
+      give_up(recorder);
+      return false;
+    }
+    (void)cupti.flush(0);
+  }
+  (void)cupti.flush(kCuptiFlushForced);
   return true;
 }
 
@@ -107,34 +151,28 @@ bool record_window(CuptiRecorder& recorder) {
   if (recorder.log.is_removed()) return false;
   recorder.kernels = recorder.kernels && begin_kernels(recorder);
   if (!recorder.kernels && !nvtx_is_attached()) return true;
-  write_window(recorder, KernelLogKind::kWindowBegin);
+  // Enabling may take seconds, in which no kernel is recorded.
   if (recorder.kernels && !enable_kernels(recorder)) {
     recorder.kernels = false;
     return true;
   }
+  write_entry(recorder, window_entry(recorder, KernelLogKind::kWindowBegin));
   open_ranges();
   bool stops = false;
-  constexpr double kSlice = 0.25;  // what is lost if the process is killed
   for (double over = 0; over < recorder.times.on && !stops; over += kSlice) {
     stops = recorder.program.wait(std::min(kSlice, recorder.times.on - over));
+    // Buffers with a record of a kernel that runs remain with CUPTI: they are lost if the process is killed.
     if (recorder.kernels) (void)cupti.flush(0);
     (void)write_latest_ranges(recorder);
     if (!recorder.kernels || stops || is_alone(recorder)) continue;
     close_ranges();
-    recorder.cupti.enable_calls(false);  // the kinds remain enabled: the other profiler may have enabled them too
-    const std::lock_guard lock(recorder.mutex);
-    recorder.given_up = true;
-    recorder.kernels = false;
+    give_up(recorder);  // the kinds remain enabled: the other profiler may have enabled them too
     return true;
   }
   close_ranges();
-  write_window(recorder, KernelLogKind::kWindowEnd, !write_latest_ranges(recorder));
-  if (recorder.kernels) {
-    recorder.cupti.enable_calls(false);
-    for (const std::uint32_t kind : kKinds) (void)cupti.disable(kind);
-    (void)cupti.flush(0);
-    (void)cupti.flush(kCuptiFlushForced);
-  }
+  const KernelLogEntry end = window_entry(recorder, KernelLogKind::kWindowEnd, !write_latest_ranges(recorder));
+  if (recorder.kernels && !disable_kernels(recorder, stops)) return true;
+  write_entry(recorder, end);  // with all its kernels: one without an end is not evaluated
   const std::lock_guard lock(recorder.mutex);
   return !recorder.log.is_full();
 }

@@ -37,6 +37,7 @@ struct CuptiRecorder {
   KernelLog log;
   RecordWriter records{log, cupti.functions()};
   BufferPool buffers;
+  bool devices_written = false;
   bool given_up = false;  // another profiler uses CUPTI: records that still arrive are not evaluated
 };
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/thread_time.h"
 #include "unstarve/device/nvml_sampler.h"
 #include "unstarve/diagnose/probes/gpu_recorder.h"
@@ -65,7 +66,7 @@ void GpuProbe::run(const std::shared_ptr<Shared>& shared) {
       const std::vector<GpuLook> looks = sampler.look();
       const double after = 1e-9 * static_cast<double>(thread_cpu_ns());
       lock.lock();
-      shared->recorder->add(looks);
+      shared->recorder->add(seconds_now(), looks);
       shared->cpu_s = after;
       const std::chrono::duration<double> wait(
           std::clamp((after - before) / shared->options.cpu_share, kShortestLook, kLongestLook));
@@ -103,9 +104,9 @@ void GpuProbe::stop() {
     shared_->missing = "the driver did not answer";
 }
 
-std::vector<GpuUse> GpuProbe::use() const {
+std::vector<GpuUse> GpuProbe::use(double from_s) const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->recorder ? shared_->recorder->use() : std::vector<GpuUse>();
+  return shared_->recorder ? shared_->recorder->use(from_s) : std::vector<GpuUse>();
 }
 
 std::string GpuProbe::missing() const {

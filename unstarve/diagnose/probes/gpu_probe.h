@@ -37,7 +37,7 @@ class GpuProbe {
   // Takes no more looks. Waits for the current one, two seconds at most.
   void stop();
 
-  [[nodiscard]] std::vector<GpuUse> use() const;
+  [[nodiscard]] std::vector<GpuUse> use(double from_s = 0) const;  // GpuRecorder::use()
   [[nodiscard]] std::string missing() const;  // why there are no GPUs although a driver exists; empty: no problem
   [[nodiscard]] double cpu_s() const;
 

@@ -35,15 +35,15 @@ std::vector<GpuLook> looks_at(double utilisation, int clock_mhz = 1980, std::vec
 
 TEST_CASE("looks at a GPU become percentiles and shares") {
   GpuRecorder recorder(two_gpus(), "/no/such/root");
-  for (int i = 0; i < 50; ++i) recorder.add(looks_at(0, 210));  // the program has not begun
+  for (int i = 0; i < 50; ++i) recorder.add(i, looks_at(0, 210));  // the program has not begun
   CHECK(recorder.use()[0].samples == 0);
   CHECK(recorder.take_utilisation() == -1);
-  recorder.add(looks_at(1, 1500));
+  recorder.add(100, looks_at(1, 1500));
   for (int i = 1; i < 100; ++i) {
     std::vector<GpuLook> looks = looks_at(i < 40 ? 0 : 0.95, i < 40 ? 210 : 1500);
     if (i >= 70) looks[0].slowdowns = {GpuSlowdown::kTooHot};
     looks[0].power_w = 500;
-    recorder.add(looks);
+    recorder.add(100 + i, looks);
   }
   const GpuUse use = recorder.use()[0];
   CHECK(use.name == "NVIDIA H100");
@@ -67,11 +67,37 @@ TEST_CASE("looks at a GPU become percentiles and shares") {
   CHECK(recorder.use()[1].samples == 0);
 }
 
+TEST_CASE("samples of a GPU before the steps do not count") {
+  GpuRecorder recorder(two_gpus(), "/no/such/root");
+  for (int i = 0; i < 280; ++i)
+    recorder.add(0.1 * i, looks_at(i % 100 == 5 ? 0.01 : 0, 210));  // imports, first kernels
+  for (int i = 280; i < 420; ++i) recorder.add(0.1 * i, looks_at(1, 1980));
+  CHECK(recorder.use()[0].idle_share > 0.6);
+  const GpuUse use = recorder.use(27.95)[0];
+  CHECK(use.samples == 140);
+  CHECK(use.busy_samples == 140);
+  CHECK(use.utilisation_p10 == 1);
+  CHECK(use.utilisation_mean == Approx(1));
+  CHECK(use.idle_share == 0);
+  CHECK(recorder.use(100)[0].samples == 0);
+}
+
+TEST_CASE("of a long run, every second look at a GPU is left out") {
+  GpuRecorder recorder(two_gpus(), "/no/such/root");
+  for (int i = 0; i < 100'000; ++i) recorder.add(i, looks_at(i % 10 < 4 ? 0.9 : 0));
+  const GpuUse use = recorder.use()[0];
+  CHECK(use.samples == Approx(100'000).epsilon(0.01));
+  CHECK(use.busy_samples == Approx(40'000).epsilon(0.01));
+  CHECK(use.idle_share == Approx(0.6).epsilon(0.02));
+  CHECK(use.utilisation_p90 == Approx(0.9));
+  CHECK(recorder.use(50'000)[0].samples == Approx(50'000).epsilon(0.01));
+}
+
 TEST_CASE("processes on a GPU are those of the program or others") {
   GpuRecorder recorder(two_gpus(), "/no/such/root");
   for (int i = 0; i < 10; ++i)
-    recorder.add(looks_at(0.5, 0, {{10, 100, 0.4}, {11, 200 + std::uint64_t(i), 0.25}, {12, 0, -1}}));
-  for (int i = 0; i < 10; ++i) recorder.add(looks_at(0.5, 0));
+    recorder.add(i, looks_at(0.5, 0, {{10, 100, 0.4}, {11, 200 + std::uint64_t(i), 0.25}, {12, 0, -1}}));
+  for (int i = 10; i < 20; ++i) recorder.add(i, looks_at(0.5, 0));
   CHECK_FALSE(recorder.use()[0].used);
   recorder.set_program({10, 99});
   recorder.set_program({99});  // it has ended
@@ -84,7 +110,7 @@ TEST_CASE("processes on a GPU are those of the program or others") {
   CHECK(use.others[0].utilisation == Approx(0.25));
   CHECK(use.others[1].utilisation == -1);
   // Memory for processes is limited.
-  for (std::uint32_t i = 0; i < 1000; ++i) recorder.add(looks_at(0.5, 0, {{1000 + i, i, -1}}));
+  for (std::uint32_t i = 0; i < 1000; ++i) recorder.add(20 + i, looks_at(0.5, 0, {{1000 + i, i, -1}}));
   CHECK(recorder.use()[0].others.size() == kMostOthers);
 }
 
@@ -102,7 +128,7 @@ TEST_CASE("the NUMA nodes of a GPU and of its processes") {
   write("proc/10/status", "Name:\tpython\nCpus_allowed_list:\t1-2\n");
   write("proc/11/comm", "other\n");
   GpuRecorder recorder(two_gpus(), root);
-  recorder.add(looks_at(0.5, 0, {{10, 0, -1}, {11, 0, -1}}));
+  recorder.add(0, looks_at(0.5, 0, {{10, 0, -1}, {11, 0, -1}}));
   recorder.set_program({10});
   const GpuUse use = recorder.use()[0];
   CHECK(use.numa_node == 1);

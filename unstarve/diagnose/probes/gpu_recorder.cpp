@@ -12,7 +12,11 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kMostGpuProcesses = 64;
+constexpr std::size_t kMostGpuProcesses = 64, kMostKept = 8192;
+constexpr GpuSlowdown kSlowdowns[] = {GpuSlowdown::kClockSetting,   GpuSlowdown::kPowerLimit,
+                                      GpuSlowdown::kHardware,       GpuSlowdown::kTooHot,
+                                      GpuSlowdown::kHardwareTooHot, GpuSlowdown::kPowerBrake};
+std::uint32_t bit_of(GpuSlowdown slowdown) { return 1u << static_cast<unsigned>(slowdown); }
 
 int number_in(const std::filesystem::path& file, int otherwise) {
   const std::string text = kernel::first_line(file);
@@ -33,29 +37,19 @@ std::set<int> nodes_of(const std::filesystem::path& root, int process) {
   return nodes;
 }
 
+double share(std::int64_t part, std::int64_t all) {
+  return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
+}
+
+// The value below which a share q of all is; 0 without values.
+double value_at(std::vector<double>& values, double q) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
 }  // namespace
-
-void GpuRecorder::Counts::add(double value) {
-  const auto bin = static_cast<std::size_t>(std::max(std::lround(value / step_), 0l));
-  ++counts_[std::min(bin, counts_.size() - 1)];
-}
-
-double GpuRecorder::Counts::quantile(double q) const {
-  const std::int64_t all = in(0, counts_.size());
-  const auto rank = static_cast<std::int64_t>(std::floor(q * static_cast<double>(std::max<std::int64_t>(all - 1, 0))));
-  std::int64_t before = 0;
-  for (std::size_t bin = 0; bin < counts_.size(); ++bin) {
-    before += counts_[bin];
-    if (before > rank) return step_ * static_cast<double>(bin);
-  }
-  return 0;
-}
-
-std::int64_t GpuRecorder::Counts::in(std::size_t first, std::size_t end) const {
-  std::int64_t sum = 0;
-  for (std::size_t bin = first; bin < end; ++bin) sum += counts_[bin];
-  return sum;
-}
 
 GpuRecorder::GpuRecorder(const GpuStates& states, std::filesystem::path root) : root_(std::move(root)) {
   for (const GpuState& state : states.gpus) {
@@ -76,7 +70,7 @@ GpuRecorder::GpuRecorder(const GpuStates& states, std::filesystem::path root) : 
   }
 }
 
-void GpuRecorder::add(std::span<const GpuLook> looks) {
+void GpuRecorder::add(double seconds, std::span<const GpuLook> looks) {
   for (std::size_t i = 0; i < std::min(looks.size(), gpus_.size()); ++i) {
     const GpuLook& look = looks[i];
     Gpu& gpu = gpus_[i];
@@ -91,16 +85,20 @@ void GpuRecorder::add(std::span<const GpuLook> looks) {
     if (look.utilisation < 0) continue;
     gpu.recent += look.utilisation;
     ++gpu.recent_looks;
-    if (look.utilisation == 0 && use.samples == 0) continue;  // the program has not begun to use it
-    ++use.samples;
-    gpu.utilisation.add(look.utilisation);
-    gpu.utilisation_sum += look.utilisation;
-    if (look.power_w > 0) gpu.power.add(look.power_w);
-    if (look.utilisation < kGpuBusy) continue;
-    ++use.busy_samples;
-    if (look.clock_mhz > 0) gpu.clock.add(look.clock_mhz);
-    for (const GpuSlowdown slowdown : look.slowdowns) ++gpu.slowdowns[slowdown];
+    if (look.utilisation > 0 || !gpu.samples.empty()) add_sample(gpu, seconds, look);
   }
+}
+
+void GpuRecorder::add_sample(Gpu& gpu, double seconds, const GpuLook& look) {
+  if (gpu.next++ % gpu.every != 0) return;
+  Sample sample{seconds, look.utilisation, look.power_w, look.clock_mhz};
+  for (const GpuSlowdown slowdown : look.slowdowns) sample.slowdowns |= bit_of(slowdown);
+  gpu.samples.push_back(sample);
+  if (gpu.samples.size() < kMostKept) return;
+  for (std::size_t i = 0; i < kMostKept / 2; ++i) gpu.samples[i] = gpu.samples[2 * i];
+  gpu.samples.resize(kMostKept / 2);
+  gpu.every *= 2;
+  gpu.next = 0;
 }
 
 void GpuRecorder::add_processes(Gpu& gpu, const GpuLook& look) {
@@ -131,26 +129,42 @@ void GpuRecorder::set_program(const std::set<int>& processes) {
   }
 }
 
-std::vector<GpuUse> GpuRecorder::use() const {
+void GpuRecorder::set_samples(GpuUse& use, const Gpu& gpu, double from_s) {
+  std::vector<double> utilisation, power, clock;
+  std::map<GpuSlowdown, std::int64_t> slowed;  // busy samples
+  for (const Sample& sample : gpu.samples) {
+    if (sample.seconds < from_s) continue;
+    utilisation.push_back(sample.utilisation);
+    if (sample.power_w > 0) power.push_back(sample.power_w);
+    if (sample.utilisation < kGpuBusy) continue;
+    ++use.busy_samples;
+    if (sample.clock_mhz > 0) clock.push_back(sample.clock_mhz);
+    for (const GpuSlowdown slowdown : kSlowdowns)
+      if ((sample.slowdowns & bit_of(slowdown)) != 0) ++slowed[slowdown];
+  }
+  use.utilisation_p10 = value_at(utilisation, 0.1);
+  use.utilisation_p50 = value_at(utilisation, 0.5);
+  use.utilisation_p90 = value_at(utilisation, 0.9);
+  for (const double value : utilisation) {
+    const double part = 1 / static_cast<double>(utilisation.size());
+    const auto bin = static_cast<std::size_t>(std::lround(100 * std::clamp(value, 0.0, 1.0))) * kUtilisationBins / 100;
+    use.utilisation_mean += part * value;
+    if (value == 0) use.idle_share += part;
+    use.utilisation_shares[std::min(bin, kUtilisationBins - 1)] += part;
+  }
+  use.power_w = value_at(power, 0.5);
+  use.clock_mhz = static_cast<int>(value_at(clock, 0.5));
+  for (const auto& [slowdown, samples] : slowed)
+    use.slowdowns.push_back({to_string(slowdown), share(samples, use.busy_samples)});
+  use.samples = gpu.every * static_cast<std::int64_t>(utilisation.size());
+  use.busy_samples *= gpu.every;
+}
+
+std::vector<GpuUse> GpuRecorder::use(double from_s) const {
   std::vector<GpuUse> uses;
   for (const Gpu& gpu : gpus_) {
     GpuUse use = gpu.use;
-    const auto share = [](std::int64_t part, std::int64_t all) {
-      return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
-    };
-    use.utilisation_p10 = gpu.utilisation.quantile(0.1);
-    use.utilisation_p50 = gpu.utilisation.quantile(0.5);
-    use.utilisation_p90 = gpu.utilisation.quantile(0.9);
-    if (use.samples > 0) use.utilisation_mean = gpu.utilisation_sum / static_cast<double>(use.samples);
-    use.idle_share = share(gpu.utilisation.in(0, 1), use.samples);
-    for (std::size_t bin = 0; bin < kUtilisationBins; ++bin) {
-      const std::size_t end = bin + 1 == kUtilisationBins ? 101 : 10 * (bin + 1);
-      use.utilisation_shares[bin] = share(gpu.utilisation.in(10 * bin, end), use.samples);
-    }
-    use.power_w = gpu.power.quantile(0.5);
-    use.clock_mhz = static_cast<int>(gpu.clock.quantile(0.5));
-    for (const auto& [slowdown, looks] : gpu.slowdowns)
-      use.slowdowns.push_back({to_string(slowdown), share(looks, use.busy_samples)});
+    set_samples(use, gpu, from_s);
     use.process_nodes.assign(gpu.nodes.begin(), gpu.nodes.end());
     for (const auto& [number, process] : gpu.processes) {
       if (process.of_program) continue;
@@ -172,7 +186,7 @@ double GpuRecorder::take_utilisation() {
   for (Gpu& gpu : gpus_) {
     const double recent = std::exchange(gpu.recent, 0);
     const std::int64_t looks = std::exchange(gpu.recent_looks, 0);
-    if (looks == 0 || (known ? !gpu.use.used : gpu.use.samples == 0)) continue;
+    if (looks == 0 || (known ? !gpu.use.used : gpu.samples.empty())) continue;
     sum += recent / static_cast<double>(looks);
     ++found;
   }

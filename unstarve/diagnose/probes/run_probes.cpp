@@ -38,6 +38,17 @@ void set_ranks(TraceUse& trace, const std::vector<RankUse>& ranks) {
   }
 }
 
+// The memory in use of each device, as the driver reports it: that of other programs counts, too.
+void set_peak_memory(TraceUse& trace, const std::map<int, std::string>& pci_addresses,
+                     const std::vector<GpuUse>& gpus) {
+  for (DeviceUse& device : trace.devices) {
+    const auto address = pci_addresses.find(device.index);
+    if (address == pci_addresses.end()) continue;
+    const auto gpu = std::ranges::find(gpus, address->second, &GpuUse::pci_address);
+    if (gpu != gpus.end()) device.peak_memory_bytes = gpu->peak_memory_bytes;
+  }
+}
+
 }  // namespace
 
 RunProbes::RunProbes(int process, const RunProbesOptions& options)
@@ -88,6 +99,13 @@ double RunProbes::step_s() const {
   if (steps.source.empty()) steps = stacks_.steps();
   if (steps.source.empty()) steps = periods_.steps();
   return steps.rate > 0 ? 1 / steps.rate : 0;
+}
+
+// When the first known step begins, of CLOCK_MONOTONIC; 0: it is not known. Ranges and kernels show it in windows only.
+double RunProbes::first_step_s() const {
+  if (const double marked = read_first_step(options_.steps); marked > 0) return marked;
+  const std::vector<Interval>& ranges = kernels_.ranges.second;
+  return ranges.empty() ? kernels_.first_step_s : 1e-9 * static_cast<double>(ranges[0].begin);
 }
 
 ThreadProbe::MarksOf RunProbes::marks_of_steps() const {
@@ -141,12 +159,16 @@ RunProfile RunProbes::profile_of(double seconds, std::vector<ProcessUse> process
                     marks_within(window.samples, window.marks,
                                  has_ranges ? kernels_.ranges.second : std::vector<Interval>(), profile.steps.rate),
                     begin_);
-  profile.gpus = gpus_.use();
+  const double first_step = first_step_s();
+  profile.gpus = gpus_.use(first_step > 0 ? first_step : begin_ + profile.steady_from_s);
   profile.watching = {seconds,         cost.looks, cost.cpu_s + gpus_.cpu_s() + periods_.cpu_s() + threads_.cpu_s(),
                       stacks_.cpu_s(), "",         gpus_.missing(),
                       kernels_.missing};
   profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());
-  if (profile.trace) set_ranks(*profile.trace, profile.ranks);
+  if (profile.trace) {
+    set_ranks(*profile.trace, profile.ranks);
+    set_peak_memory(*profile.trace, kernels_.pci_addresses, profile.gpus);
+  }
   return profile;
 }
 

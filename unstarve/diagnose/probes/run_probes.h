@@ -66,6 +66,7 @@ class RunProbes {
                                       const ProbingCost& cost) const;
   [[nodiscard]] ThreadProbe::MarksOf marks_of_steps() const;
   [[nodiscard]] double step_s() const;
+  [[nodiscard]] double first_step_s() const;
   [[nodiscard]] std::map<int, RankFacts> rank_facts() const;
   [[nodiscard]] bool periods_are_allowed() const;
 

@@ -65,16 +65,24 @@ std::map<int, StepLog> step_logs_in(const std::filesystem::path& folder) {
   return logs;
 }
 
+// That with most steps, two at least.
+std::optional<StepLog> longest_log_in(const std::filesystem::path& folder) {
+  std::optional<StepLog> longest;
+  for (const auto& [pid, log] : step_logs_in(folder))
+    if ((!longest || log.count > longest->count) && !steps_of(log).source.empty()) longest = log;
+  return longest;
+}
+
 }  // namespace
 
 StepUse read_step_logs(const std::filesystem::path& folder) {
-  StepUse best;
-  for (const auto& [pid, log] : step_logs_in(folder)) {
-    if (log.count <= best.count) continue;
-    StepUse steps = steps_of(log);
-    if (!steps.source.empty()) best = std::move(steps);
-  }
-  return best;
+  const std::optional<StepLog> log = longest_log_in(folder);
+  return log ? steps_of(*log) : StepUse();
+}
+
+double read_first_step(const std::filesystem::path& folder) {
+  const std::optional<StepLog> log = longest_log_in(folder);
+  return log ? log->first : 0;
 }
 
 std::map<int, RankSteps> read_rank_steps(const std::filesystem::path& folder, double to_unix_s) {

@@ -22,6 +22,9 @@ inline constexpr const char* kStepsVariable = "UNSTARVE_STEPS";
 // The log with most steps; `source` is empty if there are fewer than two.
 [[nodiscard]] StepUse read_step_logs(const std::filesystem::path& folder);
 
+// The end of the first step of that log, seconds of CLOCK_MONOTONIC; 0: there is none.
+[[nodiscard]] double read_first_step(const std::filesystem::path& folder);
+
 // The steps of every process, by its id. Ends are seconds of CLOCK_MONOTONIC plus `to_unix_s`. Logs whose times
 // decrease are left out.
 [[nodiscard]] std::map<int, RankSteps> read_rank_steps(const std::filesystem::path& folder, double to_unix_s);

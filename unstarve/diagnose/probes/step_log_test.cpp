@@ -29,6 +29,7 @@ TEST_CASE("step logs") {
     path = folder.path();
     REQUIRE(std::filesystem::is_directory(path));
     CHECK(read_step_logs(path).source.empty());
+    CHECK(read_first_step(path) == 0);
     write_log(path / "7.steps", 1, 0.5);
     CHECK(read_step_logs(path).source.empty());  // one step has no length
     write_log(path / "7.steps", 4, 0.5);
@@ -38,6 +39,7 @@ TEST_CASE("step logs") {
     CHECK(steps.source == "un.step()");
     CHECK(steps.rate == Approx(4));
     CHECK(steps.count == 5000);
+    CHECK(read_first_step(path) == 100);
     REQUIRE(steps.seconds.size() == 2047);
     for (const double seconds : steps.seconds) CHECK(seconds == 0.25);
     const std::map<int, RankSteps> ranks = read_rank_steps(path, 1e6);

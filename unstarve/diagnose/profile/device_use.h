@@ -137,7 +137,7 @@ struct MemoryUse {
   std::int64_t allocations = 0, releases = 0;
   std::int64_t allocated_bytes = 0;
   std::int64_t peak_bytes = 0;  // the highest level
-  double growth_bytes = 0;      // per step, mean; 0 without steps
+  double growth_bytes = 0;      // per step, in the second half of the steps; 0 unless it grows in both of its halves
   std::vector<double> levels;   // the highest of each step, bytes; empty without steps, or if nothing changed
 };
 

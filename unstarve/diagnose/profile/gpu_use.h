@@ -40,7 +40,8 @@ struct GpuUse {
   std::string missing;      // why the utilisation is unknown; empty: it is known
   bool used = false;        // a process of the program computes on it; unknown in containers with their own numbers
 
-  // Samples from the first one at which a kernel had run; 0: none had.
+  // Samples from the first step, or without known steps those of the steady part (steady_part.h); none is before the
+  // first one at which a kernel had run. 0: there are none.
   std::int64_t samples = 0;
   double utilisation_p10 = 0, utilisation_p50 = 0, utilisation_p90 = 0, utilisation_mean = 0;
   double idle_share = 0;                                      // of these samples, without any kernel
@@ -48,7 +49,7 @@ struct GpuUse {
 
   std::int64_t memory_bytes = 0, peak_memory_bytes = 0;
   int temperature_c = 0;  // at most; 0: unknown
-  double power_w = 0;     // median since the first kernel; 0: unknown
+  double power_w = 0;     // median of these samples; 0: unknown
   double power_limit_w = 0, power_limit_default_w = 0;
   std::int64_t busy_samples = 0;
   int clock_mhz = 0;  // of the multiprocessors, median of the busy samples; 0: unknown

@@ -1,4 +1,5 @@
-// The GPUs of the program work for less than half of the time, and other findings do not explain it.
+// The GPUs of the program work for less than half of the time, and other findings do not explain it. Kernels that were
+// recorded show it more exactly than samples of the driver.
 
 #include <fmt/format.h>
 
@@ -12,7 +13,15 @@ namespace {
 
 constexpr std::int64_t kFewestSamplesOfGpu = 20;
 
+// Whether recorded kernels keep a device busy for half of the analysed time.
+bool is_busy(const TraceUse& trace) {
+  return std::ranges::any_of(trace.devices, [&](const DeviceUse& device) {
+    return device.busy_s > 0 && device.busy_s >= 0.5 * trace.analysed_s;
+  });
+}
+
 std::optional<RunFinding> find(const RunProfile& profile) {
+  if (profile.trace && is_busy(*profile.trace)) return std::nullopt;
   double median = 0, mean = 0;
   std::string evidence;
   int gpus = 0;
@@ -47,8 +56,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 extern const Rule kGpuIdle;
 const Rule kGpuIdle{
     "gpu-idle",
-    "the median utilisation of the program's GPUs is below 50 %, and no other finding takes half of the "
-    "time in which they are idle",
+    "the median utilisation of the program's GPUs is below 50 %, recorded kernels do not take half of the time, and no "
+    "other finding takes half of the time in which the GPUs are idle",
     find, true};
 
 }  // namespace unstarve

@@ -122,5 +122,20 @@ TEST_CASE("an idle GPU is a finding if nothing else explains it") {
   CHECK(found(profile) == Names{});
 }
 
+TEST_CASE("a GPU that recorded kernels keep busy is not idle") {
+  RunProfile profile = run(9, {});
+  profile.gpus = {idle_gpu()};
+  TraceUse& trace = profile.trace.emplace();
+  trace.format = "CUPTI";
+  trace.analysed_s = 10;
+  trace.devices.resize(1);
+  trace.devices[0].busy_s = 4;
+  CHECK(found(profile) == Names{"gpu-idle"});
+  trace.devices[0].busy_s = 6;
+  CHECK(found(profile) == Names{});
+  trace.analysed_s = trace.devices[0].busy_s = 0;  // nothing was analysed
+  CHECK(found(profile) == Names{"gpu-idle"});
+}
+
 }  // namespace
 }  // namespace unstarve

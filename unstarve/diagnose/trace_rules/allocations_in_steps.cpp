@@ -19,9 +19,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   const CallUse& calls = trace.runtime.allocations;
   RunFinding finding;
   finding.title = "memory of the accelerator is allocated and freed within steps";
-  finding.evidence =
-      fmt::format("{:.1f} calls per step that allocate or free; no accelerator works for {}",
-                  per_step(trace, static_cast<double>(calls.count)), time_of(trace, trace.idle.allocation_s));
+  finding.evidence = fmt::format("{:.1f} calls {} that allocate or free; no accelerator works for {}",
+                                 rate_of(trace, static_cast<double>(calls.count)), rate_unit(trace),
+                                 time_of(trace, trace.idle.allocation_s));
   finding.changes = {"",
                      "keep the shapes of batches constant, do not call torch.cuda.empty_cache(), and start with "
                      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; allocate pinned buffers once",

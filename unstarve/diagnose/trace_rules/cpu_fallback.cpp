@@ -12,7 +12,7 @@
 namespace unstarve {
 namespace {
 
-// "aten::linalg_svd (18.2 ms) and aten::sort (3.1 ms)", of a step.
+// "aten::linalg_svd (18.2 ms) and aten::sort (3.1 ms)", of a step, or of the trace if it has no steps.
 std::string names_of(const TraceUse& trace) {
   constexpr std::size_t kShown = 3;
   std::string names;
@@ -36,11 +36,11 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "operators run on the CPU within steps, while the accelerator waits for their results";
   finding.evidence = fmt::format(
-      "{:.1f} times per step, data are copied to the host, and results back: {} in these copies; no accelerator "
+      "{:.1f} times {}, data are copied to the host, and results back: {} in these copies; no accelerator "
       "works for {}; {}",
-      per_step(trace, static_cast<double>(trace.fallback.count)),
+      rate_of(trace, static_cast<double>(trace.fallback.count)), rate_unit(trace),
       format_bytes(
-          static_cast<std::uint64_t>(std::max(per_step(trace, static_cast<double>(trace.fallback.bytes)), 0.0))),
+          static_cast<std::uint64_t>(std::max(rate_of(trace, static_cast<double>(trace.fallback.bytes)), 0.0))),
       time_of(trace, trace.fallback.seconds), names_of(trace));
   finding.changes = {
       "",

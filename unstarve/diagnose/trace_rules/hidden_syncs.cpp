@@ -22,9 +22,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "the host waits for the accelerator within steps, which then waits for new work";
   finding.evidence = fmt::format(
-      "{:.1f} synchronisations and {:.1f} small copies to the host per step; after them, no accelerator works for {}",
-      per_step(trace, static_cast<double>(trace.runtime.synchronisations.count)),
-      per_step(trace, static_cast<double>(small_reads)), time_of(trace, trace.idle.synchronisation_s));
+      "{:.1f} synchronisations and {:.1f} small copies to the host {}; after them, no accelerator works for {}",
+      rate_of(trace, static_cast<double>(trace.runtime.synchronisations.count)),
+      rate_of(trace, static_cast<double>(small_reads)), rate_unit(trace), time_of(trace, trace.idle.synchronisation_s));
   finding.changes = {
       "",
       "read values rarely: sum the loss on the accelerator and call .item(), .cpu() or print every 100 steps; remove "

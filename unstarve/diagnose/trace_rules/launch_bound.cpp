@@ -24,9 +24,9 @@ std::optional<RunFinding> find(const RunProfile& profile) {
                       ? "the accelerator waits for launches: its kernels are shorter than launching them takes"
                       : "the accelerator waits for the main thread, which does other work";
   finding.evidence = fmt::format(
-      "no accelerator works for {}, while the host neither loads, waits nor allocates; {:.0f} kernels per step, half "
+      "no accelerator works for {}, while the host neither loads, waits nor allocates; {:.0f} kernels {}, half "
       "of them shorter than {:.0f} us",
-      time_of(trace, idle_s), per_step(trace, static_cast<double>(trace.runtime.kernels)),
+      time_of(trace, idle_s), rate_of(trace, static_cast<double>(trace.runtime.kernels)), rate_unit(trace),
       1e6 * trace.runtime.median_kernel_s);
   if (!short_kernels && !trace.operators.empty()) {
     finding.evidence += fmt::format("; of operators on the CPU, {} takes most: {}", trace.operators[0].name,

@@ -25,7 +25,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "the memory of the accelerator permits a larger batch, with fewer launches per sample";
   finding.evidence = fmt::format(
-      "the framework reserved at most {:.0f} % of the memory; no accelerator works for {}, "
+      "at most {:.0f} % of the memory was reserved; no accelerator works for {}, "
       "while the host launches",
       100 * used, time_of(trace, trace.idle.launch_s));
   finding.change = "use twice the batch size, with the learning rate adapted to it";
@@ -38,7 +38,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 
 extern const Rule kMemoryHeadroom;
 const Rule kMemoryHeadroom{"memory-headroom",
-                           "the framework reserved at most half of the memory (profile_memory=True shows it), and no "
+                           "at most half of the memory was reserved (in traces, profile_memory=True shows it), and no "
                            "accelerator works for 10 % of the step because of launches",
                            find};
 

@@ -20,8 +20,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "batches are copied to the accelerator from pageable memory";
   finding.evidence =
-      fmt::format("{:.1f} MB per step are copied from pageable memory at {:.1f} GB/s; no kernel runs for {}",
-                  1e-6 * per_step(trace, static_cast<double>(copies.bytes)),
+      fmt::format("{:.1f} MB {} are copied from pageable memory at {:.1f} GB/s; no kernel runs for {}",
+                  1e-6 * rate_of(trace, static_cast<double>(copies.bytes)), rate_unit(trace),
                   1e-9 * static_cast<double>(copies.bytes) / std::max(copies.seconds, 1e-9), time_of(trace, exposed));
   finding.changes = {"", "use DataLoader(pin_memory=True) and batch.to(device, non_blocking=True)",
                      "end the pipeline by dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",

@@ -197,6 +197,11 @@ TEST_CASE("launches") {
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.6));
   CHECK_THAT(findings_of(profile)[0].change, Contains("torch.compile"));
   CHECK_THAT(findings_of(profile)[0].evidence, Contains("500 kernels per step"));
+  RunProfile without_steps = profile;
+  without_steps.trace->format = "CUPTI";
+  without_steps.trace->steps.clear();
+  CHECK_THAT(finding_of(without_steps, "launch-bound").evidence,
+             Contains("5000 kernels per second") && !Contains("step"));
   profile.trace->runtime.median_kernel_s = 400e-6;
   profile.trace->operators = {{"aten::nonzero", 20, 0.3}};
   CHECK_THAT(findings_of(profile)[0].title, Contains("other work"));

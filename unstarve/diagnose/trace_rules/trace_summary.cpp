@@ -38,6 +38,11 @@ double per_step(const TraceUse& trace, double count) {
   return trace.steps.empty() ? count : count / static_cast<double>(trace.steps.size());
 }
 
+double rate_of(const TraceUse& trace, double count) {
+  if (!trace.steps.empty()) return per_step(trace, count);
+  return trace.analysed_s > 0 ? count / trace.analysed_s : 0;
+}
+
 std::string time_of(const TraceUse& trace, double seconds) {
   return fmt::format("{} of {}{} ({:.0f} %)", duration(per_step(trace, seconds)),
                      trace.steps.empty() ? "" : "a step of ", duration(per_step(trace, trace.analysed_s)),

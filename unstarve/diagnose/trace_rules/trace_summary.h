@@ -20,6 +20,11 @@ namespace unstarve {
 [[nodiscard]] const char* while_idle(const TraceUse& trace);
 // Mean per step; the sum if there are no steps.
 [[nodiscard]] double per_step(const TraceUse& trace, double count);
+// Mean per step, or per second of the analysed time if there are no steps; and which of both.
+[[nodiscard]] double rate_of(const TraceUse& trace, double count);
+[[nodiscard]] inline const char* rate_unit(const TraceUse& trace) {
+  return trace.steps.empty() ? "per second" : "per step";
+}
 [[nodiscard]] double median_step_s(const TraceUse& trace);
 
 // Time in which no device works because of what the host does, except waits for the device and allocations. What watch

@@ -30,11 +30,11 @@ std::optional<RunFinding> find(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "host and accelerator access the same pages of unified memory in turn";
   finding.evidence = fmt::format(
-      "{:.1f} page faults of the accelerator and {:.1f} of the host per step; kernels wait for pages for {}, the host "
-      "for {}; {:.1f} MB of pages per step are moved{}",
-      per_step(trace, static_cast<double>(unified.gpu_faults)),
-      per_step(trace, static_cast<double>(unified.cpu_faults)), time_of(trace, unified.stalled_s), time_of(trace, host),
-      1e-6 * per_step(trace, moved),
+      "{:.1f} page faults of the accelerator and {:.1f} of the host {}; kernels wait for pages for {}, the host "
+      "for {}; {:.1f} MB of pages {} are moved{}",
+      rate_of(trace, static_cast<double>(unified.gpu_faults)), rate_of(trace, static_cast<double>(unified.cpu_faults)),
+      rate_unit(trace), time_of(trace, unified.stalled_s), time_of(trace, host), 1e-6 * rate_of(trace, moved),
+      rate_unit(trace),
       unified.thrashing > 0 ? fmt::format("; the driver noticed {} times that pages thrash", unified.thrashing) : "");
   const char* const general =
       "allocate on the accelerator and copy from pinned memory; or move pages before they are needed "

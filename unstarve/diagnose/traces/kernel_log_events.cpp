@@ -55,8 +55,9 @@ MemoryKind cupti_memory(std::uint8_t kind) {
   }
 }
 
-// Whether CUPTI itself takes this time; compilation and loading of modules are the program's.
-bool is_of_cupti(std::uint8_t kind) { return kind == 1 || kind == 2 || kind == 3 || kind == 7 || kind == 8; }
+// Whether CUPTI itself takes this time of the program. Compilation and loading of modules are the program's; buffers
+// are flushed (1) mostly by the thread that records, which delays nothing.
+bool is_of_cupti(std::uint8_t kind) { return kind == 2 || kind == 3 || kind == 7 || kind == 8; }
 
 std::string demangled(const std::string& name) {
   if (!name.starts_with("_Z")) return name;
@@ -78,6 +79,7 @@ class KernelLogEvents {
       if (window.has_kernels) facts_.windows.push_back(window);
       add_ranges(window);
     }
+    add_devices();
     add_events();
     add_memory();
     return std::move(facts_);
@@ -136,6 +138,17 @@ class KernelLogEvents {
     if (text.find("at::native") != std::string::npos) events_.framework = Framework::kPyTorch;
     if (text.find("tensorflow::") != std::string::npos) events_.framework = Framework::kTensorFlow;
     return ids_[number] = name;
+  }
+
+  void add_devices() {
+    for (const auto& [index, logged] : log_.devices) {
+      DeviceUse* const device = events_.device(index);
+      if (device == nullptr) continue;
+      device->name = logged.name;
+      device->compute_capability = logged.compute_capability;
+      device->memory_bytes = static_cast<std::int64_t>(logged.memory_bytes);
+      facts_.pci_addresses[index] = logged.pci_address;
+    }
   }
 
   void add_events() {
@@ -337,6 +350,16 @@ bool add_steps_by_kernels(const KernelLogFacts& facts, TraceEvents& events) {
   std::vector<std::int64_t> times;
   for (const std::size_t begin : step_begins(sequence)) times.push_back(starts[begin].begin_ns);
   return add_steps_between(facts, times, events);
+}
+
+double first_step_s(const KernelLogFacts& facts, TraceEvents& events) {
+  const TraceSteps steps = steps_of(events, {});
+  if (!steps.found) return 0;
+  const std::int64_t begin = steps.windows[0].begin;
+  for (const KernelWindow& window : facts.windows)
+    if (window.time.begin <= begin && begin <= window.time.end)
+      return 1e-9 * static_cast<double>(window.monotonic_ns) + 1e-9 * static_cast<double>(begin - window.time.begin);
+  return 0;
 }
 
 StepUse steps_by_ranges(KernelLogFacts& facts) {

@@ -8,6 +8,7 @@
 // Failure: as parse_kernel_log().
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,9 +22,10 @@ namespace unstarve {
 struct KernelLogFacts {
   std::uint32_t process = 0;
   std::int64_t kernels = 0;
-  std::vector<KernelWindow> windows;  // with kernels; in order, disjoint
-  TraceEvents ranges;                 // that may be steps, of all windows; CLOCK_MONOTONIC
-  std::string message;                // why recording was not possible, or has ended; empty: no reason
+  std::vector<KernelWindow> windows;         // with kernels; in order, disjoint
+  std::map<int, std::string> pci_addresses;  // of devices by their index, as "0000:41:00.0"
+  TraceEvents ranges;                        // that may be steps, of all windows; CLOCK_MONOTONIC
+  std::string message;                       // why recording was not possible, or has ended; empty: no reason
 };
 
 // Adds the events of windows with kernels, and sets `recorded`, `format` and `framework`. Their steps are those of
@@ -37,6 +39,9 @@ bool add_marked_steps(const KernelLogFacts& facts, std::span<const double> times
 
 // The same by the sequence of kernels (kernel_period.h). Adds nothing if ranges mark steps.
 bool add_steps_by_kernels(const KernelLogFacts& facts, TraceEvents& events);
+
+// When the first step of `events` begins (steps.h), seconds of CLOCK_MONOTONIC; 0: there are none.
+[[nodiscard]] double first_step_s(const KernelLogFacts& facts, TraceEvents& events);
 
 // The steps that ranges mark (steps.h), also in windows without kernels. `source` is empty if there are none.
 [[nodiscard]] StepUse steps_by_ranges(KernelLogFacts& facts);

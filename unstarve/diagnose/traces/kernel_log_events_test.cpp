@@ -221,6 +221,62 @@ TEST_CASE("device memory of the steps") {
   CHECK(rest.levels.empty());
 }
 
+// A step of MobileNetV2 with a small batch: 17 blocks forward and backward, each with kernels of its own shapes, those
+// that all blocks share, and a second stream whose kernels begin a little earlier or later.
+std::vector<std::uint32_t> kernels_of_small_step() {
+  std::vector<std::uint32_t> kernels;
+  for (const int direction : {0, 1}) {
+    for (std::uint32_t block = 0; block < 17; ++block)
+      for (std::uint32_t i = 0; i < (direction == 0 ? 25u : 48u); ++i)
+        kernels.push_back(i % 3 != 0 ? 10 + i % 7 : 100 + 20 * (block / 3) + i % 20);  // shapes change with the stage
+    for (std::uint32_t i = 0; i < 8; ++i) kernels.push_back(30 + 8 * static_cast<std::uint32_t>(direction) + i);
+  }
+  for (int i = 0; i < 50; ++i) kernels.push_back(50);  // the optimiser
+  return kernels;
+}
+
+TEST_CASE("steps of 1300 short kernels after a long search for algorithms") {
+  const std::vector<std::uint32_t> step = kernels_of_small_step();
+  CHECK(step.size() == 1307);
+  std::mt19937 random(11);
+  const auto jitter = [&] { return 1e-3 * static_cast<double>(random() % 8); };  // up to 7 us
+  LogBytes log;
+  for (std::uint32_t name = 0; name < 410; ++name)
+    log.text(KernelLogKind::kName, name, "kernel" + std::to_string(name));
+  for (int window = 1; window <= 7; ++window) {
+    const bool searches = window <= 4;
+    const double begin = 5000 * window;
+    log.begin(begin, begin);
+    const double length = 29.0 / static_cast<double>(step.size());  // between launches
+    std::size_t position = random() % step.size();
+    for (double time = begin + 0.1; time < begin + 999; time += length) {
+      const auto name = searches ? static_cast<std::uint32_t>(10 + random() % 400) : step[position++ % step.size()];
+      const double at = time + jitter();
+      log.kernel(name, at, at + 0.002);
+      if (!searches && position % 40 == 0) {
+        const double other = time + 3 * jitter() - 0.01;
+        log.add({.kind = KernelLogKind::kKernel,
+                 .name = 5,
+                 .begin_ns = static_cast<std::int64_t>(1e6 * other),
+                 .end_ns = static_cast<std::int64_t>(1e6 * (other + 0.002)),
+                 .lane = 8});
+      }
+    }
+    log.end(begin + 1000);
+  }
+  TraceEvents events;
+  const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  REQUIRE(add_steps_by_kernels(facts, events));
+  const TraceUse use = reduce_trace(events);
+  CHECK(use.steps.size() >= 95);
+  CHECK(use.steps.size() <= 102);
+  // A kernel of the other stream may hide where a step begins.
+  CHECK(std::count_if(use.steps.begin(), use.steps.end(), [](const TraceStep& one) {
+          return one.seconds == Approx(0.029).epsilon(0.01);
+        }) >= static_cast<std::int64_t>(use.steps.size()) - 3);
+  CHECK(first_step_s(facts, events) == Approx(25.03).margin(0.06));
+}
+
 TEST_CASE("page faults of unified memory") {
   LogBytes log = two_windows();
   log.unified(kCuptiUnifiedGpuFault, 4, 1010, 1015);
@@ -245,14 +301,38 @@ TEST_CASE("page faults of unified memory") {
   CHECK_FALSE(reduce_trace(without).unified.used());
 }
 
+TEST_CASE("devices that the log describes") {
+  LogBytes log = two_windows();
+  for (const std::uint8_t device : {0, 1})
+    log.text({.kind = KernelLogKind::kDevice, .detail = 90, .device = device, .lane = 80'000}, "0000:4A:00.0 H100");
+  TraceEvents events;
+  const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
+  CHECK(facts.pci_addresses.at(0) == "0000:4a:00.0");
+  const TraceUse use = reduce_trace(events);
+  REQUIRE(use.devices.size() == 1);  // the other one does nothing
+  CHECK(use.devices[0].name == "H100");
+  CHECK(use.devices[0].compute_capability == Approx(9.0));
+  CHECK(use.devices[0].memory_bytes == 80'000);
+}
+
 TEST_CASE("time that CUPTI itself takes") {
   LogBytes log = two_windows();
-  log.overhead(1, 1010, 1015);
+  log.overhead(2, 1010, 1015);
+  log.overhead(1, 1020, 1080);  // buffers are flushed, by the thread that records
   log.overhead(5, 1020, 1080);  // the program's own: a function is loaded
-  log.overhead(1, 5000, 5500);  // outside of the windows
+  log.overhead(3, 5000, 5500);  // outside of the windows
   TraceEvents events;
   (void)read_kernel_log(log.bytes(), "x", events);
   CHECK(reduce_trace(events).overhead_s == Approx(0.005));
+  // With steps, only that within them: from 1012 ms.
+  LogBytes early = two_windows();
+  early.overhead(2, 1000, 1035);
+  TraceEvents marked;
+  const KernelLogFacts marked_facts = read_kernel_log(early.bytes(), "x", marked);
+  REQUIRE(add_marked_steps(marked_facts, std::vector<double>{0.512, 0.522, 0.532, 0.542}, marked));
+  const TraceUse use = reduce_trace(marked);
+  CHECK(use.analysed_s == Approx(0.03));
+  CHECK(use.overhead_s == Approx(0.023));
 }
 
 TEST_CASE("steps in windows are longer than others if recording is expensive") {
@@ -274,14 +354,17 @@ TEST_CASE("steps in windows are longer than others if recording is expensive") {
 TEST_CASE("a process that is killed in a window, and one that could not record") {
   LogBytes log;
   log.text(KernelLogKind::kName, 1, "gemm");
+  log.begin(500, 0);
+  log.kernel(1, 510, 520);
+  log.end(600);
   log.begin(1000, 0);
   log.kernel(1, 1010, 1020);
   log.kernel(1, 1030, 1050);
   log.bytes().resize(log.bytes().size() - 3);  // within an entry
   TraceEvents events;
   KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);
-  REQUIRE(facts.windows.size() == 1);
-  CHECK(facts.windows[0].time.end == 1020 * kCuptiMs);
+  REQUIRE(facts.windows.size() == 1);  // the other one has no end
+  CHECK(facts.windows[0].time.end == 600 * kCuptiMs);
   CHECK(facts.kernels == 1);
   LogBytes other;
   other.text(KernelLogKind::kMessage, 0, "cuptiSubscribe: error");

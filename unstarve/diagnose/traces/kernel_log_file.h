@@ -4,7 +4,8 @@
 //
 // Threads: one. Ownership: values.
 // Failure: Error(kInput) for a file of another kind, or an entry of an unknown kind. A file may end within an entry, as
-//          its process may have been killed: its last window then ends with the latest entry.
+//          its process may have been killed: its last window then ends with the latest entry, and has no kernels,
+//          as others are missing. Nor has a window in which kernels arrived whose times are those of another clock.
 
 #include <cstdint>
 #include <map>
@@ -26,14 +27,22 @@ struct KernelWindow {
 [[nodiscard]] std::int64_t in_clock_of(const KernelWindow& window, std::int64_t monotonic_ns);
 
 struct LoggedWindow : KernelWindow {
-  bool has_kernels = false;            // recorded, and later than all windows before with kernels
+  bool has_kernels = false;            // recorded completely, and later than all windows before with kernels
+  std::size_t first_entry = 0;         // its entries begin there, and end where those of the next window begin
   std::vector<KernelLogEntry> ranges;  // kRange; empty if some of the window were lost
+};
+
+struct LoggedDevice {
+  std::string name, pci_address;  // as "0000:41:00.0"
+  double compute_capability = 0;
+  std::uint64_t memory_bytes = 0;
 };
 
 struct KernelLogFile {
   std::uint32_t process = 0;
   std::string message;  // why recording was not possible, or has ended; empty: no reason
   std::map<std::uint32_t, std::string> names;
+  std::map<int, LoggedDevice> devices;
   std::vector<LoggedWindow> windows;    // in the order of the file, none is empty
   std::vector<KernelLogEntry> entries;  // of kernels, copies, page faults, waits, overhead and calls, in any order
   std::vector<KernelLogEntry> memory;   // kMemory, in any order

@@ -62,8 +62,53 @@ TEST_CASE("windows of a log") {
   CHECK_FALSE(log.windows[1].has_kernels);
   CHECK(log.windows[1].ranges.size() == 1);
   CHECK_FALSE(log.windows[2].has_kernels);
-  CHECK(log.windows[3].has_kernels);
+  CHECK_FALSE(log.windows[3].has_kernels);  // the last kernels are missing
   CHECK(log.windows[3].time.end == 4'070'000'000);
+  CHECK(log.message.empty());
+}
+
+TEST_CASE("kernels of a window without end") {
+  LogBytes bytes;
+  bytes.begin(1000, 0);
+  bytes.kernel(1, 1010, 1040);
+  const KernelLogFile log = parse_kernel_log(bytes.bytes(), "x");
+  REQUIRE(log.windows.size() == 1);
+  CHECK_FALSE(log.windows[0].has_kernels);
+  CHECK(log.message == "the first window of kernels has no end: the program was killed in it, or still runs");
+}
+
+TEST_CASE("windows whose kernels have another clock") {
+  LogBytes bytes;
+  constexpr double kOther = 1e9;
+  bytes.begin(1000, 0);
+  bytes.end(2000);
+  bytes.kernel(1, kOther, kOther + 1);  // records arrive after the end, too
+  bytes.begin(11'000, 10'000);
+  bytes.kernel(1, 10'900, 10'990);  // while CUPTI was enabled, and none after that
+  bytes.end(12'000);
+  bytes.begin(21'000, 20'000);
+  bytes.end(22'000);
+  const KernelLogFile log = parse_kernel_log(bytes.bytes(), "x");
+  REQUIRE(log.windows.size() == 3);
+  CHECK_FALSE(log.windows[0].has_kernels);
+  CHECK(log.windows[1].has_kernels);
+  CHECK(log.windows[2].has_kernels);  // without any kernel
+  CHECK_THAT(log.message, Contains("those of another clock"));
+}
+
+TEST_CASE("devices of a log") {
+  LogBytes bytes;
+  bytes.text({.kind = KernelLogKind::kDevice, .detail = 90, .device = 1, .lane = std::uint64_t{80} << 30},
+             "0000:4A:00.0 NVIDIA H100 80GB HBM3");
+  bytes.text({.kind = KernelLogKind::kDevice, .detail = 86, .device = 2}, "damaged");
+  const KernelLogFile log = parse_kernel_log(bytes.bytes(), "x");
+  REQUIRE(log.devices.size() == 2);
+  const LoggedDevice& device = log.devices.at(1);
+  CHECK(device.name == "NVIDIA H100 80GB HBM3");
+  CHECK(device.pci_address == "0000:4a:00.0");  // as in /sys
+  CHECK(device.compute_capability == Approx(9.0));
+  CHECK(device.memory_bytes == std::uint64_t{80} << 30);
+  CHECK(log.devices.at(2).name.empty());
 }
 
 TEST_CASE("files of another kind") {

@@ -21,7 +21,11 @@ class LogBytes {
   }
   void add(const KernelLogEntry& entry) { append(&entry, sizeof entry); }
   void text(KernelLogKind kind, std::uint32_t number, const std::string& text) {
-    add({.kind = kind, .name = number, .value = text.size()});
+    this->text({.kind = kind, .name = number}, text);
+  }
+  void text(KernelLogEntry entry, const std::string& text) {
+    entry.value = text.size();
+    add(entry);
     bytes_.insert(bytes_.end(), text.begin(), text.end());
     bytes_.resize((bytes_.size() + 7) / 8 * 8);
   }

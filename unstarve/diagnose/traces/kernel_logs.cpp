@@ -22,6 +22,7 @@ struct OneLog {
   KernelLogFacts facts;
   StepUse ranges;
   TraceUse trace;
+  double first_step_s = 0;
   ProcessKernels use;
 };
 
@@ -38,6 +39,7 @@ OneLog evaluate(const std::filesystem::path& file, const StepTimes& step_times) 
   if (log.facts.kernels == 0) return log;
   const std::vector<double> times = step_times(log.facts.process);
   if (!add_marked_steps(log.facts, times, events)) (void)add_steps_by_kernels(log.facts, events);
+  log.first_step_s = first_step_s(log.facts, events);
   TraceUse& trace = log.trace = reduce_trace(events);
   trace.overhead_s += cost_of_recording(log.facts, times) * trace.analysed_s;
   if (is_disturbed(trace)) log.ranges = {};
@@ -89,6 +91,8 @@ RecordedKernels read_kernel_logs(const std::filesystem::path& folder, const Step
     return std::pair(-a.kernels, a.pid) < std::pair(-b.kernels, b.pid);
   });
   recorded.trace = std::move(best.trace);
+  recorded.first_step_s = best.first_step_s;
+  recorded.pci_addresses = std::move(best.facts.pci_addresses);
   recorded.trace->processes = std::move(processes);
   return recorded;
 }

@@ -25,8 +25,10 @@
 namespace unstarve {
 
 struct RecordedKernels {
-  std::optional<TraceUse> trace;  // nothing: no process has recorded kernels
-  StepUse steps;                  // that ranges mark; `source` is empty if there are none, or recording disturbs them
+  std::optional<TraceUse> trace;             // nothing: no process has recorded kernels
+  std::map<int, std::string> pci_addresses;  // of the devices of the trace, by their index
+  double first_step_s = 0;                   // of the trace, its begin; CLOCK_MONOTONIC; 0: it has no steps
+  StepUse steps;  // that ranges mark; `source` is empty if there are none, or recording disturbs them
   std::map<int, double> step_rates;  // steps per second of each process that ranges or kernels show, by its id
   // Those steps, by the process that marks them; nanoseconds of CLOCK_MONOTONIC, in order, disjoint.
   std::pair<int, std::vector<Interval>> ranges;

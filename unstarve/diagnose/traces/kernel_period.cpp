@@ -25,6 +25,10 @@ struct Anchor {
   std::size_t distance = 0;  // median
 };
 
+bool is_similar(std::size_t distance, double median) {
+  return std::abs(static_cast<double>(distance) - median) <= kSimilar * median;
+}
+
 // The median distance of launches in one window; 0: they are irregular, or too few.
 std::size_t regular_distance(std::span<const KernelStart> starts, const Positions& positions, std::size_t fewest) {
   Positions distances;
@@ -36,10 +40,24 @@ std::size_t regular_distance(std::span<const KernelStart> starts, const Position
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
   const auto median = static_cast<double>(*middle);
-  const auto similar = std::count_if(distances.begin(), distances.end(), [&](std::size_t distance) {
-    return std::abs(static_cast<double>(distance) - median) <= kSimilar * median;
-  });
+  const auto similar = std::count_if(distances.begin(), distances.end(),
+                                     [&](std::size_t distance) { return is_similar(distance, median); });
   return static_cast<double>(similar) >= kRegular * static_cast<double>(distances.size()) ? *middle : 0;
+}
+
+// Without those before the first two intervals in a row that are similar to the median: a warm-up has the kernel, too.
+// A window may end after the first of both.
+Positions without_warm_up(std::span<const KernelStart> starts, const Anchor& anchor) {
+  const Positions& begins = *anchor.positions;
+  const auto in_window = [&](std::size_t i) {
+    return i + 1 < begins.size() && starts[begins[i]].window == starts[begins[i + 1]].window;
+  };
+  const auto similar = [&](std::size_t i) {
+    return in_window(i) && is_similar(begins[i + 1] - begins[i], static_cast<double>(anchor.distance));
+  };
+  std::size_t first = 0;
+  while (first + 1 < begins.size() && !(similar(first) && (similar(first + 1) || !in_window(first + 1)))) ++first;
+  return {begins.begin() + static_cast<std::ptrdiff_t>(first), begins.end()};
 }
 
 // Whether most kinds of kernels appear in most of the intervals between the launches of `anchor`.
@@ -68,9 +86,7 @@ bool contains_most_kinds(std::span<const KernelStart> starts, const std::map<std
   return known > 0 && static_cast<double>(common) >= kKinds * static_cast<double>(known);
 }
 
-}  // namespace
-
-std::vector<std::size_t> step_begins(std::span<const KernelStart> starts) {
+Positions begins_in(std::span<const KernelStart> starts) {
   std::map<std::uint32_t, Positions> kinds;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Positions> pairs;  // a kernel and the one before it
   for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -91,7 +107,19 @@ std::vector<std::size_t> step_begins(std::span<const KernelStart> starts) {
   for (const Anchor& anchor : anchors) {
     if (tried.size() == kTried) break;
     if (!tried.insert(anchor.distance).second) continue;  // the others of this distance have the same intervals
-    if (contains_most_kinds(starts, kinds, *anchor.positions)) return *anchor.positions;
+    if (contains_most_kinds(starts, kinds, *anchor.positions)) return without_warm_up(starts, anchor);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::size_t> step_begins(std::span<const KernelStart> starts) {
+  for (const std::size_t part : {1, 2, 4}) {
+    const std::size_t first = starts.size() - starts.size() / part;
+    Positions begins = begins_in(starts.subspan(first));
+    for (std::size_t& begin : begins) begin += first;
+    if (!begins.empty()) return begins;
   }
   return {};
 }

@@ -8,6 +8,10 @@
 // excludes the layers of a network, which repeat within a step. Of the kernels that fulfil both, that with the shortest
 // distance is chosen, which excludes what happens in every tenth step.
 //
+// Kinds that end in the first half of the kernels are those of a warm-up and do not count. A warm-up may have more
+// kernels than all steps, as cuDNN tries all of its algorithms: without steps, the last half is searched alone, then
+// the last quarter. Irregular intervals before the first regular ones are no steps.
+//
 // Threads: a pure function. Failure: none. Cost: O(n log n) for each of at most 16 distances that are tried.
 
 #include <cstddef>

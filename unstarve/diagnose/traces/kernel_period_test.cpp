@@ -54,6 +54,28 @@ TEST_CASE("warm-up before the steps, and work in every tenth step") {
   CHECK(found(repeated(repeated("abcdefgh", 9) + "abcdefghxy", 6)) == 'a');
 }
 
+TEST_CASE("a warm-up with more kernels than all steps") {
+  std::mt19937 random(5);
+  std::string trials;  // of algorithms, also those that steps use
+  for (int i = 0; i < 3000; ++i) trials += "aabbccddjklmnopqrstuvwxyz"[random() % 25];
+  for (const char* const pause : {"|", ""}) {
+    const std::vector<KernelStart> starts = starts_of(trials + pause + repeated("abcdefgh", 100));
+    const std::vector<std::size_t> begins = step_begins(starts);
+    REQUIRE(begins.size() >= 98);
+    for (std::size_t i = begins.size() - 98; i < begins.size(); ++i) CHECK(begins[i] - begins[i - 1] == 8);
+  }
+  // A twelfth of the kernels: too little is known.
+  CHECK(found(trials + trials + trials + "|" + repeated("abcdefgh", 100)) == '-');
+}
+
+TEST_CASE("irregular launches before the first regular steps are no steps") {
+  const std::string kernels = "aaxyzaxaxyyyyyz|axaxyz|" + repeated("abcdefgh", 40);
+  const std::vector<std::size_t> begins = step_begins(starts_of(kernels));
+  REQUIRE(begins.size() == 40);
+  CHECK(begins[0] == 21);
+  CHECK(step_begins(starts_of(repeated("abcdefghabcdefghabcd|", 10))).size() >= 20);  // two or three per window
+}
+
 TEST_CASE("two phases that alternate are one step") {
   // A discriminator and a generator, with shared kernels a and b.
   for (const char* step : {"abddddabgg", "axddddbxgg", "abddddabgggg"}) {

@@ -283,7 +283,8 @@ class Reduction {
     };
     std::uint32_t lane = 0;
     for (const TraceEvent& event : events_) {
-      if (event.activity == TraceActivity::kOverhead) use_.overhead_s += seconds_of(event.end_ns - event.begin_ns);
+      if (event.activity == TraceActivity::kOverhead)
+        use_.overhead_s += seconds_of(windows_.overlap(event.begin_ns, event.end_ns));
       if (!windows_.contains(event.begin_ns)) continue;
       const double seconds = seconds_of(event.end_ns - event.begin_ns);
       if (event.activity == TraceActivity::kOperator) {

@@ -1,5 +1,6 @@
 #include "unstarve/diagnose/traces/step_memory.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 namespace unstarve {
@@ -27,9 +28,30 @@ TEST_CASE("memory that steps allocate, keep and release") {
   CHECK(memory.allocations == 3);
   CHECK(memory.releases == 3);
   CHECK(memory.allocated_bytes == 450);
-  CHECK(memory.growth_bytes == Approx((60 + 100 - 450) / 3.0));
+  CHECK(memory.growth_bytes == 0);                              // the last step releases
   CHECK(memory.levels == std::vector<double>{800, 1060, 500});  // of the second window: above its least level
   CHECK(memory.peak_bytes == 1060);
+}
+
+TEST_CASE("memory grows if the later steps allocate, too") {
+  const std::vector<Interval> recorded{{0, 100}, {1000, 1100}};
+  std::vector<Interval> windows;
+  for (const Interval& window : recorded)
+    for (int step = 0; step < 10; ++step) windows.push_back({window.begin + 10 * step, window.begin + 10 * (step + 1)});
+  const TraceSteps steps = steps_at(windows);
+  std::vector<MemoryChange> changes;
+  const auto growth = [&] { return memory_in_steps(changes, recorded, steps).growth_bytes; };
+  for (int step = 0; step < 10; ++step) changes.push_back({10 * step + 5, 100});
+  CHECK(growth() == 0);  // workspaces of the first window
+  changes.push_back({1021, 5000});
+  CHECK(growth() == 0);  // and a late one
+  changes.pop_back();
+  for (int step = 0; step < 10; ++step) changes.push_back({1000 + 10 * step + 5, 70});
+  CHECK(growth() == Approx(70));
+  for (int step = 0; step < 10; ++step) changes.push_back({1000 + 10 * step + 7, -70});
+  std::sort(changes.begin(), changes.end(),
+            [](const MemoryChange& a, const MemoryChange& b) { return a.time_ns < b.time_ns; });
+  CHECK(growth() == 0);
 }
 
 TEST_CASE("memory without steps, and without changes") {
