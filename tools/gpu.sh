@@ -8,9 +8,12 @@
 #     --archive FILE    as above
 #     --data DATA       photographs for the measurements (default: 2,000 synthetic ones)
 #     --out FILE        the result (default: build-gpu/gpu.json)
-#     --minutes M       duration of everything (default: 10); what did not fit is listed in the result
+#     --minutes M       duration of everything (default: 9); what did not fit is listed in the result, which is written
+#                       after every test and measurement
 #     --no-gpu          also without a GPU: build and test what runs then
 #
+# Compiler: g++ on PATH, not $CXX. One that links libstdc++ statically makes a Python module that crashes, because the
+# libraries have another copy.
 # Python: that of $PYTHON, else python3. Nothing is installed; the libraries are unpacked into build-gpu/libraries. The
 # exit code is 1 if the build or a test failed.
 set -euo pipefail
@@ -55,7 +58,7 @@ write_archive() {
   say "$file: $(($(stat -c %s "$file") / 1000000)) MB, ${#packages[@]} packages"
 }
 
-archive=$default_archive data= out=build-gpu/gpu.json minutes=10 need_gpu=yes
+archive=$default_archive data= out=build-gpu/gpu.json minutes=9 need_gpu=yes
 case ${1:-run} in
   archive) write_archive "${2:-}"; exit ;;
   run) [ $# -eq 0 ] || shift ;;
@@ -99,7 +102,8 @@ nvcc=$(command -v nvcc || true)
 # RPATH, unlike RUNPATH, also finds the libraries of libraries; LD_LIBRARY_PATH would give them to Python itself.
 link="-Wl,--disable-new-dtags -Wl,-rpath-link,$libraries/lib/x86_64-linux-gnu"
 say "building in build-gpu"
-cmake -S . -B "$folder/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$libraries" \
+cmake -S . -B "$folder/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$(command -v g++)" \
+  -DCMAKE_CUDA_HOST_COMPILER="$(command -v g++)" -DCMAKE_PREFIX_PATH="$libraries" \
   -DCMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu -DUNSTARVE_REMOTE=OFF -DUNSTARVE_PARQUET=OFF -DTorch_DIR="$torch" \
   -DUNSTARVE_TORCH=ON -DUNSTARVE_PYTHON=ON -DUNSTARVE_CUDA="$([ -n "$nvcc" ] && echo ON || echo OFF)" \
   -DPython_EXECUTABLE="$(command -v "$python")" -DCMAKE_EXE_LINKER_FLAGS="$link" \

@@ -1,6 +1,6 @@
 """Runs the device tests and measurements of tools/gpu.sh on a machine with a GPU, and writes one JSON file.
 
-    python tools/gpu_run.py --build build-gpu/build --out build-gpu/gpu.json [--data photos/] [--minutes 10]
+    python tools/gpu_run.py --build build-gpu/build --out build-gpu/gpu.json [--data photos/] [--minutes 9]
 
 The result: {"commit", "device", "seconds", "failed", "tests": [...], "measurements": [...]}. A test has `name`, `exit`,
 `seconds` and the end of its output; a measurement has `name`, `command`, `seconds` and `result` (the JSON of the
@@ -11,9 +11,13 @@ import argparse
 import concurrent.futures
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,57 +28,88 @@ TAIL = 4000  # characters of output that a result keeps
 
 
 class Run:
-    """One run of all tests and measurements, until a deadline.
+    """One run of all tests and measurements, until a deadline. Writes the result after each of them.
 
     Args:
         build: The build folder.
-        deadline: time.monotonic() at which everything ends.
+        start: time.monotonic() at which the run, with the build, began.
+        deadline: The same clock, at which everything ends.
+        out: The file of the result.
+        facts: What the result says besides.
     """
 
-    def __init__(self, build: Path, deadline: float) -> None:
-        self.build = build
+    def __init__(self, build: Path, start: float, deadline: float, out: Path, facts: dict) -> None:
+        self.start = start
         self.deadline = deadline
+        self.out = out
+        self.facts = facts
         self.environment = os.environ | {
             "UNSTARVE": str(build / "unstarve"),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(build / "python"), os.environ.get("PYTHONPATH")])),
         }
+        self.lock = threading.Lock()
+        self.tests: list[dict] = []
+        self.measurements: list[dict] = []
 
-    def _call(self, command: list[str], limit: float) -> dict:
+    def _call(self, command: list[str], limit: float, environment: Mapping[str, str] = {}) -> dict:
         limit = min(limit, self.deadline - time.monotonic())
         entry = {"command": " ".join(command)}
         if limit < 5:
             return entry | {"skipped": "no time left"}
         start = time.monotonic()
-        try:
-            done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True,
-                                  timeout=limit)
-        except subprocess.TimeoutExpired as error:
-            output = error.stdout or b""
-            return entry | {"exit": None, "seconds": round(limit, 1), "error": f"stopped after {limit:.0f} s",
-                            "output": output.decode(errors="replace")[-TAIL:]}
+        # Files, so that the output is there at any end; a session, so that what the command started ends with it.
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+            done = subprocess.Popen(command, cwd=ROOT, env=self.environment | environment, stdout=out, stderr=errors,
+                                    start_new_session=True)
+            stopped = {}
+            try:
+                done.wait(limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(done.pid, signal.SIGKILL)
+                done.wait()
+                stopped = {"exit": None, "error": f"stopped after {limit:.0f} s"}
+            texts = []
+            for file in (out, errors):
+                file.seek(0)
+                texts.append(file.read())
         return entry | {"exit": done.returncode, "seconds": round(time.monotonic() - start, 1),
-                        "output": (done.stdout + done.stderr)[-TAIL:], "stdout": done.stdout}
+                        "output": "".join(texts)[-TAIL:], "stdout": texts[0]} | stopped
 
-    def test(self, name: str, command: list[str]) -> dict:
+    def test(self, name: str, command: list[str]) -> None:
         """Runs a test; it keeps its output only if it failed, and its summary otherwise."""
-        entry = self._call(command, 240)
+        # As ctest: threads that wait for work sleep, because other tests run.
+        entry = self._call(command, 240, {"OMP_WAIT_POLICY": "passive"})
         entry.pop("stdout", None)
         if entry.get("exit") == 0:
             entry["output"] = entry["output"].strip()[-300:]
         print(f"gpu: test {name}: {entry.get('skipped') or 'exit ' + str(entry['exit'])}", file=sys.stderr, flush=True)
-        return {"name": name} | entry
+        self.tests.append({"name": name} | entry)
+        self.write()
 
-    def measure(self, name: str, command: list[str], limit: float) -> dict:
+    def measure(self, name: str, command: list[str], limit: float) -> None:
         """Runs a command that prints one JSON object."""
         print(f"gpu: measure {name}", file=sys.stderr, flush=True)
         entry = self._call(command, limit)
         text = entry.pop("stdout", "")
         if entry.get("exit") == 0:
-            entry["result"] = json.loads(text)
-            entry.pop("output")
+            try:
+                entry["result"] = json.loads(text)
+                entry.pop("output")
+            except ValueError as error:
+                entry["error"] = f"the output is not JSON: {error}"
         elif "exit" in entry:
             entry.setdefault("error", f"exit code {entry['exit']}")
-        return {"name": name} | entry
+        self.measurements.append({"name": name} | entry)
+        self.write()
+
+    def failed(self) -> list[str]:
+        return [entry["name"] for entry in self.tests if entry.get("exit") != 0]
+
+    def write(self) -> None:
+        with self.lock:
+            self.out.write_text(json.dumps(self.facts | {
+                "seconds": round(time.monotonic() - self.start, 1), "failed": self.failed(), "tests": self.tests,
+                "measurements": self.measurements}, indent=1) + "\n")
 
 
 def loader_rates(data: str, device: str, seconds: float) -> dict:
@@ -137,12 +172,21 @@ def copy_rates() -> dict:
     return result
 
 
+def commit() -> str:
+    """The version of the source; empty without git."""
+    try:
+        return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True,
+                              text=True).stdout.strip()
+    except OSError:
+        return ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, default=ROOT / "build-gpu" / "gpu.json")
     parser.add_argument("--data", help="photographs (default: synthetic ones)")
-    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--build-seconds", type=float, default=0)
     parser.add_argument("--only", choices=["loader_rates", "copy_rates"], help="print this measurement and end")
     arguments = parser.parse_args()
@@ -156,57 +200,42 @@ def main() -> int:
 
     start = time.monotonic() - arguments.build_seconds
     build = arguments.build.resolve()
-    run = Run(build, start + 60 * arguments.minutes)
+    facts = {"commit": commit(), "device": device, "build_seconds": arguments.build_seconds}
+    run = Run(build, start, start + 60 * arguments.minutes, arguments.out, facts)
     program = str(build / "unstarve")
     itself = [sys.executable, str(Path(__file__)), "--build", str(build)]
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
 
     tests = {f"unit/{name}": [str(build / f"unstarve_{name}_test")] for name in TEST_PROGRAMS}
     tests |= {f"python/{name}": [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/python/{name}"]
               for name in PYTHON_TESTS}
     with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:
-        tested = list(pool.map(lambda item: run.test(*item), tests.items()))
+        list(pool.map(lambda item: run.test(*item), tests.items()))
 
     data = arguments.data
-    measured = [run.measure("machine", [program, "doctor", "--json"], 30)]
+    run.measure("machine", [program, "doctor", "--json"], 30)
     if data is None:
         data = str(build.parent / "photographs")
         if not Path(data).exists():
-            measured.append(run.measure("synthetic photographs", [
-                program, "synth", data, "--classes", "20", "--images", "2000", "--size", "500", "--json"], 60))
+            run.measure("synthetic photographs", [
+                program, "synth", data, "--classes", "20", "--images", "2000", "--size", "500", "--json"], 60)
     if device == "cuda":
-        measured.append(run.measure("copies to the GPU", [*itself, "--only", "copy_rates"], 30))
-    measured += [
-        run.measure("ways from file to device", [*itself, "--only", "loader_rates", "--data", data], 100),
-        run.measure("bottleneck of ResNet-50", [
-            program, "bench", data, "--device", device, "--model", "resnet50", "--seconds", "30", "--json"], 90),
-        run.measure("training of ResNet-18", [
-            program, "train", data, "--device", device, "--model", "resnet18", "--minutes", "0.5", "--json"], 90),
-        run.measure("training of ResNet-18, kernels launched one by one", [
-            program, "train", data, "--device", device, "--model", "resnet18", "--minutes", "0.3", "--graph", "off",
-            "--json"], 90),
-        run.measure("tuning of ResNet-18", [
-            program, "tune", data, "--device", device, "--model", "resnet18", "--minutes", "1.5", "--json"], 150),
-    ]
-    # Utilisation by NVML and kernels by CUPTI of a program that watch starts; neither has run on a GPU before.
+        run.measure("copies to the GPU", [*itself, "--only", "copy_rates"], 30)
+    model = ["--device", device, "--model", "resnet50", "--batch", "256"]
+    run.measure("bottleneck of ResNet-50", [program, "bench", data, *model, "--seconds", "20", "--json"], 60)
+    run.measure("ways from file to device", [*itself, "--only", "loader_rates", "--data", data], 100)
+    train = [program, "train", data, "--device", device, "--model", "resnet18"]
+    run.measure("training of ResNet-18", [*train, "--minutes", "0.5", "--json"], 90)
+    run.measure("training of ResNet-18, kernels launched one by one", [
+        *train, "--minutes", "0.3", "--graph", "off", "--json"], 90)
     watched = str(build.parent / "watched.json")
-    train = [program, "train", data, "--device", device, "--model", "resnet18", "--minutes", "0.6", "--graph",
-             "off"]
-    measured.append(run.measure("training of ResNet-18 under watch", [
+    run.measure("training of ResNet-18 under watch", [
         "sh", "-c", 'out=$1; shift; "$0" watch --out "$out" -- "$@" >/dev/null && cat "$out"', program, watched,
-        *train], 120))
-    failed = [entry["name"] for entry in tested if entry.get("exit") != 0]
-    result = {"commit": commit.stdout.strip(), "device": device, "build_seconds": arguments.build_seconds,
-              "seconds": round(time.monotonic() - start, 1), "failed": failed, "tests": tested,
-              "measurements": measured}
-    text = json.dumps(result, indent=1)
-    if arguments.out:
-        arguments.out.write_text(text + "\n")
-    else:
-        print(text)
-    print(f"gpu: {len(tested) - len(failed)} of {len(tested)} tests passed in {result['seconds']:.0f} s"
-          + (f"; failed: {', '.join(failed)}" if failed else "") + (f"; {arguments.out}" if arguments.out else ""),
-          file=sys.stderr)
+        *train, "--minutes", "0.6", "--graph", "off"], 120)
+    run.measure("tuning of ResNet-18", [
+        program, "tune", data, "--device", device, "--model", "resnet18", "--minutes", "1.5", "--json"], 150)
+    failed = run.failed()
+    print(f"gpu: {len(run.tests) - len(failed)} of {len(run.tests)} tests passed in {time.monotonic() - start:.0f} s"
+          + (f"; failed: {', '.join(failed)}" if failed else "") + f"; {arguments.out}", file=sys.stderr)
     return 1 if failed else 0
 
 
