@@ -105,9 +105,11 @@ if(NOT UNSTARVE_TORCH STREQUAL "OFF")
     # A toolkit may lack NVRTC, which the package links: torch's wheel depends on one that contains it.
     find_library(CUDA_nvrtc_LIBRARY NAMES nvrtc libnvrtc.so.13 HINTS ${CUDAToolkit_LIBRARY_DIR}
       PATHS ${Torch_DIR}/../../../../nvidia/cu13/lib)
-    list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "^([0-9]+)([0-9])-real$" "\\1.\\2"
-      OUTPUT_VARIABLE TORCH_CUDA_ARCH_LIST)
-    list(TRANSFORM TORCH_CUDA_ARCH_LIST REPLACE "^([0-9]+)([0-9])$" "\\1.\\2+PTX")
+    list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "^([0-9]+)([0-9])-real$" "\\1.\\2" OUTPUT_VARIABLE torch_names)
+    list(TRANSFORM torch_names REPLACE "^([0-9]+)([0-9])$" "\\1.\\2+PTX")
+    if(torch_names MATCHES "^[0-9.+PTX;]+$")  # others, as "native", have no name there
+      set(TORCH_CUDA_ARCH_LIST ${torch_names})
+    endif()
   endif()
   find_package(Torch QUIET)
   if(Torch_FOUND)

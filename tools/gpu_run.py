@@ -9,6 +9,7 @@ command) or `error`. What did not fit into the time has `skipped`. The exit code
 
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import signal
@@ -57,17 +58,20 @@ class Run:
         if limit < 5:
             return entry | {"skipped": "no time left"}
         start = time.monotonic()
-        # Files, so that the output is there at any end; a session, so that what the command started ends with it.
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        # Files, so that the output is there at any end; a session, so that all that the command started can be ended.
+        with (tempfile.TemporaryFile("w+", errors="replace") as out,
+              tempfile.TemporaryFile("w+", errors="replace") as errors):
             done = subprocess.Popen(command, cwd=ROOT, env=self.environment | environment, stdout=out, stderr=errors,
                                     start_new_session=True)
             stopped = {}
             try:
                 done.wait(limit)
             except subprocess.TimeoutExpired:
-                os.killpg(done.pid, signal.SIGKILL)
-                done.wait()
                 stopped = {"exit": None, "error": f"stopped after {limit:.0f} s"}
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(done.pid, signal.SIGKILL)
+                done.wait()
             texts = []
             for file in (out, errors):
                 file.seek(0)
@@ -107,9 +111,12 @@ class Run:
 
     def write(self) -> None:
         with self.lock:
-            self.out.write_text(json.dumps(self.facts | {
+            part = self.out.with_suffix(".part")
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps(self.facts | {
                 "seconds": round(time.monotonic() - self.start, 1), "failed": self.failed(), "tests": self.tests,
                 "measurements": self.measurements}, indent=1) + "\n")
+            part.rename(self.out)
 
 
 def loader_rates(data: str, device: str, seconds: float) -> dict:

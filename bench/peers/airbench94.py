@@ -4,7 +4,7 @@
 
 FOLDER is CIFAR-10 in its binary form. Prints one JSON line for each run: seconds and accuracy as the package prints
 them. Its seconds are those of training and of the last evaluation on the device, with all images in the memory of the
-device; a run before them, of one step, warms up.
+device; a run before them, of one step, warms up (of one step only if it prints).
 """
 
 import contextlib

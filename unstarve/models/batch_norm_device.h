@@ -1,7 +1,7 @@
 #pragma once
 // Batch normalisation on a GPU: the blocks of batch_norm_blocks.h as kernels. Implemented by cuda/batch_norm_device.cu,
-// in builds without CUDA by batch_norm_device_absent.cpp. The work of each block is
-// tested on the host, too.
+// in builds without CUDA by batch_norm_device_absent.cpp. Tests run the work
+// of each block on the host, too.
 //
 // All memory is that of the device. Calls only queue kernels, and allocate nothing.
 // Threads: any. Failure: Error(kInternal) with CUDA's message, Error(kMissing) in a build without CUDA.

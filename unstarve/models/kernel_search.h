@@ -6,8 +6,9 @@
 
 namespace unstarve {
 
-// During its lifetime, new shapes get the kernel that cuDNN expects to be fast. Kernels that were measured before are
-// still used. For the whole process; one at a time.
+// During its lifetime, new shapes get the kernel that cuDNN expects to be fast, and keep it, also afterwards: not for
+// shapes that are trained later. Kernels that were measured before are still used. For the whole process, one at a
+// time.
 class WithoutKernelSearch {
  public:
   WithoutKernelSearch() { at::globalContext().setBenchmarkCuDNN(false); }

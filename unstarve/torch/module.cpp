@@ -10,7 +10,7 @@
 
 const unstarve::TrainerModule* unstarve_trainer_module() noexcept {
   static constexpr unstarve::TrainerModule kModule{UNSTARVE_MODULE_STAMP, unstarve::make_torch_trainer,
-                                                   unstarve::register_operators, unstarve::gpu_precision,
+                                                   unstarve::register_operators, unstarve::libtorch_precision,
                                                    unstarve::torch_facts};
   return &kModule;
 }

@@ -482,7 +482,7 @@ TEST_CASE("CPU precisions without libtorch agree with those of libtorch") {
 
 TEST_CASE("precisions of a missing GPU are an error that names the libtorch of the build") {
   try {
-    (void)gpu_precision("cuda:100", Precision::kBfloat16);
+    (void)libtorch_precision("cuda:100", Precision::kBfloat16);
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kMissing);

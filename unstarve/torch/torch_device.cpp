@@ -59,9 +59,9 @@ torch::ScalarType torch_type(Precision precision) {
   return torch::kFloat32;
 }
 
-PrecisionSupport gpu_precision(const std::string& device, Precision precision) {
+PrecisionSupport libtorch_precision(const std::string& device, Precision precision) {
   const torch::Device parsed = parse_device(device);
-  // libtorch 2.11 and 2.13 cannot say this for CUDA. The GPUs that our kernels are compiled for support all precisions.
+  // libtorch 2.11 and 2.13 cannot say this for CUDA; train/device_precision.h does.
   if (parsed.is_cuda() || precision == Precision::kFloat32) return {true, ""};
   const auto types = translate_errors("querying the precisions of " + device, [&] {
     return at::accelerator::getDeviceCapability(parsed.index()).capability_data.supported_scalar_types;

@@ -201,10 +201,12 @@ class TorchTrainer final : public Trainer {
       if (!evaluated_.defined())
         evaluated_ = torch::zeros({kCounts}, torch::dtype(torch::kFloat64).device(placement_.device));
       const StepMemory::Scope memory_scope;
-      const WithoutKernelSearch chosen;  // the last batch and the views of an augmentation have other shapes
       network().eval();
       state_.use_average(true);
       const Staging::Current& batch = staging_.current();
+      std::optional<WithoutKernelSearch> last;  // a smaller batch is the last one
+      if (batch.labels.size(0) < largest_evaluated_) last.emplace();
+      largest_evaluated_ = std::max(largest_evaluated_, batch.labels.size(0));
       const torch::Tensor logits = forward_.logits(batch, settings_.test_augmentation);
       const auto samples = static_cast<double>(batch.labels.size(0));
       evaluated_[kSamples].add_(samples);
@@ -332,7 +334,8 @@ class TorchTrainer final : public Trainer {
   torch::Tensor loss_;
   // Counted on the device, so that evaluate() does not wait for it.
   enum Count { kSamples, kCorrect, kLoss, kCorrectTop5, kCounts };
-  torch::Tensor evaluated_;  // kCounts, float64; undefined: nothing since the last evaluate_done()
+  torch::Tensor evaluated_;             // kCounts, float64; undefined: nothing since the last evaluate_done()
+  std::int64_t largest_evaluated_ = 0;  // samples of a batch
 };
 
 }  // namespace

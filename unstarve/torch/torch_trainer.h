@@ -23,7 +23,7 @@ class StepRecorder;  // step_recorder.h
 // Registers the operators of foreign_network.h with libtorch; later calls do nothing.
 void register_operators();
 // "cuda" or "cuda:N".
-[[nodiscard]] PrecisionSupport gpu_precision(const std::string& device, Precision precision);
+[[nodiscard]] PrecisionSupport libtorch_precision(const std::string& device, Precision precision);
 [[nodiscard]] LibtorchFacts torch_facts();
 
 }  // namespace unstarve

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace unstarve {
 namespace {
@@ -43,14 +42,15 @@ Driver loaded_driver() {
 
 }  // namespace
 
-bool write_devices(KernelLog& log) noexcept {
+std::vector<std::pair<KernelLogEntry, std::string>> cuda_devices() {
   const Driver driver = loaded_driver();
   int devices = 0;
-  if (!driver.complete() || driver.count(&devices) != kDriverSuccess) return false;
+  std::vector<std::pair<KernelLogEntry, std::string>> found;
+  if (!driver.complete() || driver.count(&devices) != kDriverSuccess) return found;
   for (int number = 0; number < std::min(devices, kMostDevices); ++number) {
     int device = 0, major = 0, minor = 0;
     std::size_t bytes = 0;
-    char name[256] = {}, address[32] = {}, text[300];
+    char name[256] = {}, address[32] = {};
     if (driver.device(&device, number) != kDriverSuccess ||
         driver.name(name, sizeof name - 1, device) != kDriverSuccess ||
         driver.address(address, sizeof address - 1, device) != kDriverSuccess ||
@@ -63,10 +63,9 @@ bool write_devices(KernelLog& log) noexcept {
     entry.device = static_cast<std::uint8_t>(number);
     entry.detail = static_cast<std::uint8_t>(10 * major + minor);
     entry.lane = bytes;
-    (void)std::snprintf(text, sizeof text, "%s %s", address, name);
-    log.add(entry, text);
+    found.emplace_back(entry, std::string(address) + " " + name);
   }
-  return true;
+  return found;
 }
 
 }  // namespace unstarve

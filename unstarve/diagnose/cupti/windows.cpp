@@ -83,7 +83,7 @@ bool begin_kernels(CuptiRecorder& recorder) {
   return status == kCuptiSuccess;
 }
 
-// As above. Returns when the program has had time to finish what it launched before: that has no records.
+// As above. Waits until the program has probably finished what it launched before: that has no records.
 bool enable_kernels(CuptiRecorder& recorder) {
   choose_counters(recorder.cupti.functions());
   for (const std::uint32_t kind : kKinds) {
@@ -93,10 +93,11 @@ bool enable_kernels(CuptiRecorder& recorder) {
     return false;
   }
   recorder.cupti.enable_calls(true);
-  (void)recorder.program.wait(kSlice);
+  if (recorder.program.wait(kSlice) || recorder.devices_written) return true;
+  const auto devices = cuda_devices();
   const std::lock_guard lock(recorder.mutex);
-  if (!recorder.devices_written && !recorder.program.is_stopping())
-    recorder.devices_written = write_devices(recorder.log);
+  for (const auto& [entry, text] : devices) recorder.log.add(entry, text.c_str());
+  recorder.devices_written = !devices.empty();
   return true;
 }
 
@@ -152,10 +153,8 @@ bool record_window(CuptiRecorder& recorder) {
   recorder.kernels = recorder.kernels && begin_kernels(recorder);
   if (!recorder.kernels && !nvtx_is_attached()) return true;
   // Enabling may take seconds, in which no kernel is recorded.
-  if (recorder.kernels && !enable_kernels(recorder)) {
-    recorder.kernels = false;
-    return true;
-  }
+  recorder.kernels = recorder.kernels && enable_kernels(recorder);
+  if (!recorder.kernels && !nvtx_is_attached()) return true;
   write_entry(recorder, window_entry(recorder, KernelLogKind::kWindowBegin));
   open_ranges();
   bool stops = false;

@@ -56,8 +56,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 extern const Rule kGpuIdle;
 const Rule kGpuIdle{
     "gpu-idle",
-    "the median utilisation of the program's GPUs is below 50 %, recorded kernels do not take half of the time, and no "
-    "other finding takes half of the time in which the GPUs are idle",
+    "the median utilisation of the program's GPUs is below 50 %, recorded kernels do not keep a device busy for half "
+    "of the time, and no other finding takes half of the time in which the GPUs are idle",
     find, true};
 
 }  // namespace unstarve

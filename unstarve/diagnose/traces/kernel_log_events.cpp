@@ -379,6 +379,9 @@ StepUse steps_by_ranges(KernelLogFacts& facts) {
   return use;
 }
 
+// Seconds in which CUPTI records, too: before a window, and until its records have arrived.
+constexpr double kBeforeWindow = 0.25, kAfterWindow = 1;
+
 double cost_of_recording(const KernelLogFacts& facts, std::span<const double> times) {
   std::vector<double> inside, outside;
   for (std::size_t i = 1; i < times.size(); ++i) {
@@ -387,7 +390,7 @@ double cost_of_recording(const KernelLogFacts& facts, std::span<const double> ti
       const double begin = 1e-9 * static_cast<double>(window.monotonic_ns);
       const double end = begin + 1e-9 * static_cast<double>(window.time.end - window.time.begin);
       in = in || (times[i - 1] >= begin && times[i] <= end);
-      touches = touches || (times[i] >= begin && times[i - 1] <= end);
+      touches = touches || (times[i] >= begin - kBeforeWindow && times[i - 1] <= end + kAfterWindow);
     }
     if (in || !touches) (in ? inside : outside).push_back(times[i] - times[i - 1]);
   }

@@ -303,7 +303,7 @@ TEST_CASE("page faults of unified memory") {
 
 TEST_CASE("devices that the log describes") {
   LogBytes log = two_windows();
-  for (const std::uint8_t device : {0, 1})
+  for (const std::uint8_t device : {std::uint8_t{0}, std::uint8_t{1}})
     log.text({.kind = KernelLogKind::kDevice, .detail = 90, .device = device, .lane = 80'000}, "0000:4A:00.0 H100");
   TraceEvents events;
   const KernelLogFacts facts = read_kernel_log(log.bytes(), "x", events);

@@ -12,7 +12,7 @@
 // kernels than all steps, as cuDNN tries all of its algorithms: without steps, the last half is searched alone, then
 // the last quarter. Irregular intervals before the first regular ones are no steps.
 //
-// Threads: a pure function. Failure: none. Cost: O(n log n) for each of at most 16 distances that are tried.
+// Threads: a pure function. Failure: none. Cost: O(n log n) for each of at most 48 distances that are tried.
 
 #include <cstddef>
 #include <cstdint>

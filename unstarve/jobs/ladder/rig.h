@@ -50,8 +50,8 @@ class Rig {
 
   // One training step with a fresh batch.
   StepParts step();
-  // Runs steps until later ones take as long as the last. The first allocates memory; in the first ones, a GPU also
-  // chooses its kernels and records the step as a graph.
+  // Runs the first steps, which take longer: the first allocates memory, and in the first ten a GPU also chooses its
+  // kernels and records graphs.
   void warm_up();
   // Runs steps for `seconds`, at least `min_steps`. Before that, untimed steps consume the prefetched batches, so that
   // a block shows the steady state: at least one step, and none that starts later than `seconds` after the first. A

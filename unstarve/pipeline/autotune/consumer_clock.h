@@ -1,7 +1,8 @@
 #pragma once
 // Measures the consumer as seen by the loader: it waits inside calls of the loader and works between them.
 //
-// A time between two calls that is much longer than the average is a pause (validation, checkpoint, stopped process).
+// A time between two calls that is much longer than the average, or was announced, is a pause (validation, checkpoint,
+// stopped process).
 // Pauses do not predict later steps and are counted separately. The time after the first batch, when a consumer
 // imports, compiles and allocates, is a pause, too. A running pause counts as soon as it is recognised.
 //

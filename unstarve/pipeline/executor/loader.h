@@ -89,8 +89,8 @@ class Loader {
 
   // The next batch; nothing after the last one and after close().
   [[nodiscard]] std::optional<Batch> next();
-  // Says that the time until next() is not that of a training step: autotuning leaves it out. Longer absences are
-  // recognised without.
+  // Announces a pause until the next call: autotuning does not take it for a training step. Long pauses are recognised
+  // without.
   void pause();
   // Waits up to `timeout` until next() would not block, and returns whether it would not.
   [[nodiscard]] bool wait(std::chrono::milliseconds timeout);

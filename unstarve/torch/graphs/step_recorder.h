@@ -8,7 +8,7 @@
 // Implemented by ../cuda/cuda_recorder.cpp; in builds against a CPU package of libtorch by recorder_absent.cpp, through
 // the device-generic interface of libtorch 2.13 and later, which has been compiled, but not run.
 //
-// Memory:    all steps of a recorder share a memory pool. Tensors that `work` returns stay valid; a replay overwrites
+// Memory:    the steps of a recorder share a memory pool. Tensors that `work` returns stay valid; a replay overwrites
 //            them.
 // Threads:   one thread at a time. Other threads may use the device and allocate pinned memory meanwhile.
 // Failure:   record() passes on the exceptions of `work` and of the driver. It leaves the device usable, but nothing
