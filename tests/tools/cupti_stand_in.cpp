@@ -20,7 +20,9 @@ namespace {
 using namespace unstarve;
 
 std::mutex mutex;
-std::set<std::uint32_t> kinds, functions, counters;  // counters: of unified memory
+std::set<std::uint32_t> kinds, counters;  // counters: of unified memory
+// Of the runtime, while its kind is recorded. CUPTI 13.0 has no records of single functions without their kind.
+std::set<std::uint32_t> disabled_functions;
 void (*request)(std::uint8_t**, std::size_t*, std::size_t*) = nullptr;
 void (*complete)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) = nullptr;
 std::uint8_t* buffer = nullptr;
@@ -127,7 +129,11 @@ void stand_in_call(std::uint32_t function, std::uint64_t begin_ns, std::uint64_t
   record.start = begin_ns;
   record.end = end_ns;
   record.thread = 77;
-  add(record, functions, function);
+  {
+    const std::lock_guard lock(mutex);
+    if (disabled_functions.contains(function)) return;
+  }
+  add(record, kinds, kCuptiRuntimeCall);
 }
 
 void stand_in_overhead(std::uint64_t begin_ns, std::uint64_t end_ns) {
@@ -217,6 +223,7 @@ int cuptiActivityEnable(std::uint32_t kind) {
   const std::lock_guard lock(mutex);
   if (kind == kCuptiUnifiedMemory && counters.empty()) return 1;  // they have to be configured first
   kinds.insert(kind);
+  if (kind == kCuptiRuntimeCall) disabled_functions.clear();
   stand_in_kinds = static_cast<int>(kinds.size());
   return error_of("cuptiActivityEnable");
 }
@@ -236,9 +243,9 @@ int cuptiActivityConfigureUnifiedMemoryCounter(const CuptiUnifiedMemorySetting* 
 int cuptiActivityEnableRuntimeApi(std::uint32_t function, std::uint8_t enable) {
   const std::lock_guard lock(mutex);
   if (enable != 0)
-    functions.insert(function);
+    disabled_functions.erase(function);
   else
-    functions.erase(function);
+    disabled_functions.insert(function);
   return 0;
 }
 int cuptiActivityFlushAll(std::uint32_t) {
