@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unstarve/core/library_function.h"
+
 namespace unstarve {
 namespace {
 
@@ -23,41 +25,36 @@ constexpr std::array<NvmlReason, 6> kNvmlReasons = {{{0x02, GpuSlowdown::kClockS
                                                      {0x40, GpuSlowdown::kHardwareTooHot},
                                                      {0x80, GpuSlowdown::kPowerBrake}}};
 
-template <class Function>
-void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-}
-
 NvmlFunctions functions_of(void* library) {
   NvmlFunctions f;
-  find(library, "nvmlInit_v2", f.init);
-  find(library, "nvmlShutdown", f.shutdown);
-  find(library, "nvmlDeviceGetCount_v2", f.count);
-  find(library, "nvmlDeviceGetHandleByIndex_v2", f.handle);
-  find(library, "nvmlErrorString", f.error_text);
-  find(library, "nvmlSystemGetDriverVersion", f.driver);
-  find(library, "nvmlDeviceGetName", f.name);
-  find(library, "nvmlDeviceGetPciInfo_v3", f.pci);
-  find(library, "nvmlDeviceGetPersistenceMode", f.persistence);
-  find(library, "nvmlDeviceGetCurrPcieLinkGeneration", f.generation);
-  find(library, "nvmlDeviceGetMaxPcieLinkGeneration", f.generation_most);
-  find(library, "nvmlDeviceGetCurrPcieLinkWidth", f.lanes);
-  find(library, "nvmlDeviceGetMaxPcieLinkWidth", f.lanes_most);
-  find(library, "nvmlDeviceGetPerformanceState", f.performance);
-  find(library, "nvmlDeviceGetPowerUsage", f.power);
-  find(library, "nvmlDeviceGetEnforcedPowerLimit", f.power_limit);
-  find(library, "nvmlDeviceGetPowerManagementDefaultLimit", f.power_default);
-  find(library, "nvmlDeviceGetClockInfo", f.clock);
-  find(library, "nvmlDeviceGetMaxClockInfo", f.clock_most);
-  find(library, "nvmlDeviceGetTemperature", f.temperature);
-  find(library, "nvmlDeviceGetUtilizationRates", f.utilisation);
-  find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", f.reasons);
-  if (f.reasons == nullptr) find(library, "nvmlDeviceGetCurrentClocksEventReasons", f.reasons);  // its later name
-  find(library, "nvmlDeviceGetEccMode", f.ecc);
-  find(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors);
-  find(library, "nvmlDeviceGetMemoryInfo", f.memory);
-  find(library, "nvmlDeviceGetComputeRunningProcesses_v3", f.processes);
-  find(library, "nvmlDeviceGetProcessUtilization", f.process_samples);
+  look_up(library, "nvmlInit_v2", f.init);
+  look_up(library, "nvmlShutdown", f.shutdown);
+  look_up(library, "nvmlDeviceGetCount_v2", f.count);
+  look_up(library, "nvmlDeviceGetHandleByIndex_v2", f.handle);
+  look_up(library, "nvmlErrorString", f.error_text);
+  look_up(library, "nvmlSystemGetDriverVersion", f.driver);
+  look_up(library, "nvmlDeviceGetName", f.name);
+  look_up(library, "nvmlDeviceGetPciInfo_v3", f.pci);
+  look_up(library, "nvmlDeviceGetPersistenceMode", f.persistence);
+  look_up(library, "nvmlDeviceGetCurrPcieLinkGeneration", f.generation);
+  look_up(library, "nvmlDeviceGetMaxPcieLinkGeneration", f.generation_most);
+  look_up(library, "nvmlDeviceGetCurrPcieLinkWidth", f.lanes);
+  look_up(library, "nvmlDeviceGetMaxPcieLinkWidth", f.lanes_most);
+  look_up(library, "nvmlDeviceGetPerformanceState", f.performance);
+  look_up(library, "nvmlDeviceGetPowerUsage", f.power);
+  look_up(library, "nvmlDeviceGetEnforcedPowerLimit", f.power_limit);
+  look_up(library, "nvmlDeviceGetPowerManagementDefaultLimit", f.power_default);
+  look_up(library, "nvmlDeviceGetClockInfo", f.clock);
+  look_up(library, "nvmlDeviceGetMaxClockInfo", f.clock_most);
+  look_up(library, "nvmlDeviceGetTemperature", f.temperature);
+  look_up(library, "nvmlDeviceGetUtilizationRates", f.utilisation);
+  look_up(library, "nvmlDeviceGetCurrentClocksThrottleReasons", f.reasons);
+  if (f.reasons == nullptr) look_up(library, "nvmlDeviceGetCurrentClocksEventReasons", f.reasons);  // its later name
+  look_up(library, "nvmlDeviceGetEccMode", f.ecc);
+  look_up(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors);
+  look_up(library, "nvmlDeviceGetMemoryInfo", f.memory);
+  look_up(library, "nvmlDeviceGetComputeRunningProcesses_v3", f.processes);
+  look_up(library, "nvmlDeviceGetProcessUtilization", f.process_samples);
   return f;
 }
 

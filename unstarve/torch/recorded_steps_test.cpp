@@ -279,7 +279,7 @@ TEST_CASE("on a GPU, recorded steps train like plain ones") {
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(0.05).margin(0.02));
 }
 
-TEST_CASE("on a GPU, warming up leaves the trainer as it is") {
+TEST_CASE("on a GPU, warming up does not change the trainer") {
   if (!gpu_to_record()) return;
   TrainSettings settings = recordable();
   settings.device = "cuda";

@@ -305,7 +305,7 @@ class TorchTrainer final : public Trainer {
  private:
   [[nodiscard]] Network& network() const { return state_.network(); }
 
-  // A forward and a backward pass of a network like that of the trainer, which remains as it is.
+  // A forward and a backward pass of a network like that of the trainer, which does not change.
   void compute_on_copy(int samples, int image_size) const {
     const NetworkPtr copy = make_network(settings_, nullptr, placement_, /*several_ranks=*/false);
     const auto bytes = torch::dtype(torch::kUInt8).device(placement_.device);

@@ -160,7 +160,7 @@ class Trainer {
 
   // On a GPU, computes the passes of such a batch on a copy of the network, so that the first step() neither loads
   // libraries nor searches for kernels: that takes seconds. Otherwise, and for networks that are not of the zoo, does
-  // nothing. Weights and state remain as they are; torch's generators are seeded and the peak of the device's memory
+  // nothing. Weights and state do not change; torch's generators are seeded and the peak of the device's memory
   // begins again. `image_size`: in pixels.
   virtual void warm_up(int samples, int image_size) {
     (void)samples;

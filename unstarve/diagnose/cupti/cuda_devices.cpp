@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "unstarve/core/library_function.h"
+
 namespace unstarve {
 namespace {
 
@@ -22,21 +24,16 @@ struct Driver {
   [[nodiscard]] bool complete() const { return count && device && name && address && attribute && memory; }
 };
 
-template <class Function>
-void look_up_in_driver(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-}
-
 Driver loaded_driver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);  // never closed
   if (library == nullptr) library = RTLD_DEFAULT;                  // tests
   Driver driver;
-  look_up_in_driver(library, "cuDeviceGetCount", driver.count);
-  look_up_in_driver(library, "cuDeviceGet", driver.device);
-  look_up_in_driver(library, "cuDeviceGetName", driver.name);
-  look_up_in_driver(library, "cuDeviceGetPCIBusId", driver.address);
-  look_up_in_driver(library, "cuDeviceGetAttribute", driver.attribute);
-  look_up_in_driver(library, "cuDeviceTotalMem_v2", driver.memory);
+  look_up(library, "cuDeviceGetCount", driver.count);
+  look_up(library, "cuDeviceGet", driver.device);
+  look_up(library, "cuDeviceGetName", driver.name);
+  look_up(library, "cuDeviceGetPCIBusId", driver.address);
+  look_up(library, "cuDeviceGetAttribute", driver.attribute);
+  look_up(library, "cuDeviceTotalMem_v2", driver.memory);
   return driver;
 }
 

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "unstarve/core/library_function.h"
+
 namespace unstarve {
 namespace {
 
@@ -51,11 +53,6 @@ void* open_library() {
   for (const char* name : kNames)
     if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   return nullptr;
-}
-
-template <class Function>
-void look_up(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
 }  // namespace
