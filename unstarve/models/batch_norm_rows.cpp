@@ -9,15 +9,14 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
+#include "unstarve/models/channel_vectors-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace unstarve::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using DF = hn::CappedTag<float, 16>;
-template <class D>
-using V = hn::VFromD<D>;
 using Bfloat16Bits = std::uint16_t;
 
 template <class D>
@@ -49,15 +48,6 @@ HWY_INLINE void store(V<D> value, D, Bfloat16Bits* to) {
   hn::StoreU(hn::DemoteTo(half, hn::BitCast(integers, upper)), half, to);
 }
 
-// Calls body(d, c) for vectors of channels from c on: the widest first, then halves for the rest.
-template <class D, class Body>
-HWY_INLINE void for_channels(D d, std::size_t channels, const Body& body, std::size_t c = 0) {
-  for (; c + hn::Lanes(d) <= channels; c += hn::Lanes(d)) body(d, c);
-  if constexpr (hn::MaxLanes(D()) > 1) {
-    if (c < channels) for_channels(hn::Half<D>(), channels, body, c);
-  }
-}
-
 template <class D>
 HWY_INLINE V<D> clamp(D d, V<D> value, const ActivationBounds& bounds) {
   const auto lower = hn::Set(d, bounds.lower), upper = hn::Set(d, bounds.upper);
@@ -76,7 +66,7 @@ constexpr std::size_t kStep = 4;
 
 template <std::size_t kCount, class T>
 HWY_INLINE void add_moments(const T* x, std::size_t channels, float* moments) {
-  for_channels(DF(), channels, [&](auto d, std::size_t c) HWY_ATTR {
+  for_channels(DF(), 0, channels, [&](auto d, std::size_t c) HWY_ATTR {
     float* const to = moments + c;
     const auto pivot = hn::LoadU(d, to);
     auto sum = hn::LoadU(d, to + channels), squares = hn::LoadU(d, to + 2 * channels);
@@ -94,7 +84,7 @@ template <class T>
 void sum_moments_of(const RowBlock& block, const T* x, float* moments) {
   const std::size_t rows = block.rows, channels = block.channels;
   const std::size_t first = std::min<std::size_t>(rows, 8);
-  for_channels(DF(), channels, [&](auto d, std::size_t c) HWY_ATTR {
+  for_channels(DF(), 0, channels, [&](auto d, std::size_t c) HWY_ATTR {
     auto sum = hn::Zero(d);
     for (std::size_t row = 0; row < first; ++row) sum = hn::Add(sum, load(d, x + row * channels + c));
     hn::StoreU(hn::Mul(sum, hn::Set(d, 1 / static_cast<float>(first))), d, moments + c);
@@ -115,7 +105,7 @@ void normalise_of(const RowBlock& block, const NormForward& pass) {
   auto* y = static_cast<T*>(pass.y);
   const float *const scale = pass.coefficients.scale, *const shift = pass.coefficients.shift;
   for (std::size_t row = 0; row < block.rows; ++row) {
-    for_channels(DF(), block.channels, [&](auto d, std::size_t c) HWY_ATTR {
+    for_channels(DF(), 0, block.channels, [&](auto d, std::size_t c) HWY_ATTR {
       auto value = hn::MulAdd(load(d, x + c), hn::LoadU(d, scale + c), hn::LoadU(d, shift + c));
       if constexpr (kAdded == Added::kInner) value = hn::Add(value, load(d, added + c));
       value = clamp(d, value, bounds);
@@ -174,7 +164,7 @@ struct Gradient {
 template <std::size_t kCount, class T, MaskOf kMask>
 HWY_INLINE void add_gradients(const Gradient<T, kMask>& gradient, std::size_t start, std::size_t channels,
                               float* sums) {
-  for_channels(DF(), channels, [&](auto d, std::size_t c) HWY_ATTR {
+  for_channels(DF(), 0, channels, [&](auto d, std::size_t c) HWY_ATTR {
     const auto mean = hn::LoadU(d, gradient.coefficients.mean + c);
     auto sum = hn::LoadU(d, sums + c), products = hn::LoadU(d, sums + channels + c);
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -205,7 +195,7 @@ void input_gradient_of(const RowBlock& block, const NormBackward& pass) {
   const NormCoefficients to = pass.coefficients;
   auto* const dx = static_cast<T*>(pass.dx);
   for (std::size_t row = 0; row < block.rows; ++row) {
-    for_channels(DF(), block.channels, [&](auto d, std::size_t c) HWY_ATTR {
+    for_channels(DF(), 0, block.channels, [&](auto d, std::size_t c) HWY_ATTR {
       const std::size_t index = row * block.channels + c;
       const auto input = load(d, gradient.x + index);
       const auto g = gradient.g(d, index, input, c);

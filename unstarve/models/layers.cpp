@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "unstarve/models/kernel_search.h"
+#include "unstarve/models/winograd_convolution.h"
 
 namespace unstarve {
 namespace {
@@ -49,8 +50,11 @@ Conv::Conv(const ConvShape& shape) : shape_(shape) {
 }
 
 torch::Tensor Conv::forward(torch::Tensor x) {
-  torch::Tensor y = torch::conv2d(x, weight_, bias_, {shape_.stride, shape_.stride}, {shape_.padding, shape_.padding},
-                                  {1, 1}, shape_.groups);
+  const bool same = shape_.stride == 1 && shape_.padding == 1 && shape_.groups == 1 && !shape_.bias;
+  torch::Tensor y = winograd_ && same && winograd_pays(x, weight_)
+                        ? winograd_convolution(x, weight_)
+                        : torch::conv2d(x, weight_, bias_, {shape_.stride, shape_.stride},
+                                        {shape_.padding, shape_.padding}, {1, 1}, shape_.groups);
   macs_ = static_cast<double>(y.size(2) * y.size(3)) * static_cast<double>(weight_.numel());
   input_height_ = static_cast<int>(x.size(2));
   return y;

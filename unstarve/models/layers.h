@@ -95,6 +95,8 @@ class Conv final : public Network {
   [[nodiscard]] const ConvShape& shape() const { return shape_; }
   // Height of the input of the latest forward pass.
   [[nodiscard]] int input_height() const { return input_height_; }
+  // Whether winograd_convolution() is used where winograd_pays(), from now on; it is at first.
+  void use_winograd(bool on) { winograd_ = on; }
 
  private:
   ConvShape shape_;
@@ -102,6 +104,7 @@ class Conv final : public Network {
   torch::Tensor bias_;  // undefined: none
   double macs_ = 0;
   int input_height_ = 0;
+  bool winograd_ = true;
 };
 
 struct BatchNormRule {

@@ -11,16 +11,18 @@ namespace {
 // Passes that a GPU has queued when the host waits for it.
 constexpr int kQueuedPasses = 16;
 
-NetworkPtr layer_of(const LayerShape& shape) {
+NetworkPtr layer_of(const LayerShape& shape, bool winograd) {
   if (shape.side == 0) return std::make_shared<Linear>(shape.in, shape.out);
-  return std::make_shared<Conv>(
-      ConvShape{shape.in, shape.out, shape.kernel, shape.stride, shape.padding, shape.groups});
+  auto conv =
+      std::make_shared<Conv>(ConvShape{shape.in, shape.out, shape.kernel, shape.stride, shape.padding, shape.groups});
+  conv->use_winograd(winograd);
+  return conv;
 }
 
 class TorchLayerRun final : public LayerRun {
  public:
-  TorchLayerRun(const LayerShape& shape, int batch, const Placement& placement)
-      : placement_(placement), layer_(layer_of(shape)) {
+  TorchLayerRun(const LayerShape& shape, int batch, const Placement& placement, bool winograd)
+      : placement_(placement), layer_(layer_of(shape, winograd)) {
     layer_->to(placement.device);
     const auto options = torch::TensorOptions().device(placement.device).dtype(placement.type);
     if (shape.side == 0) {
@@ -82,8 +84,9 @@ std::vector<LayerShape> layer_shapes_of(const Network& network) {
   return shapes;
 }
 
-std::unique_ptr<LayerRun> make_layer_run(const LayerShape& shape, int batch, const Placement& placement) {
-  return std::make_unique<TorchLayerRun>(shape, batch, placement);
+std::unique_ptr<LayerRun> make_layer_run(const LayerShape& shape, int batch, const Placement& placement,
+                                         bool winograd) {
+  return std::make_unique<TorchLayerRun>(shape, batch, placement, winograd);
 }
 
 }  // namespace unstarve

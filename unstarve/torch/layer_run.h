@@ -15,6 +15,7 @@ namespace unstarve {
 
 // In the order of the network, with the sizes of the latest forward pass.
 [[nodiscard]] std::vector<LayerShape> layer_shapes_of(const Network& network);
-[[nodiscard]] std::unique_ptr<LayerRun> make_layer_run(const LayerShape& shape, int batch, const Placement& placement);
+[[nodiscard]] std::unique_ptr<LayerRun> make_layer_run(const LayerShape& shape, int batch, const Placement& placement,
+                                                       bool winograd);
 
 }  // namespace unstarve

@@ -61,8 +61,10 @@ NetworkPtr make_network(const TrainSettings& settings, NetworkPtr started, const
                 "without qat, then use export --int8");
   NetworkPtr network = started ? std::move(started) : find_model(settings.model).make(settings.classes);
   if (settings.qat.enabled) network = quantised_network(network, settings.image_size, settings.qat);
-  for (const auto& module : network->modules())
-    if (auto* layer = dynamic_cast<BatchNorm*>(module.get())) layer->fuse(settings.fused_batch_norm);
+  for (const auto& module : network->modules()) {
+    if (auto* norm = dynamic_cast<BatchNorm*>(module.get())) norm->fuse(settings.fused_batch_norm);
+    if (auto* conv = dynamic_cast<Conv*>(module.get())) conv->use_winograd(settings.winograd);
+  }
   network->to(placement.device);
   const torch::MemoryFormat format = placement.format;
   for (torch::Tensor& parameter : network->parameters()) {
@@ -298,7 +300,7 @@ class TorchTrainer final : public Trainer {
   std::unique_ptr<LayerRun> run_layer(const LayerShape& shape, int batch) override {
     return translate_errors("creating the layer " + shape.name, [&] {
       placement_.use();
-      return make_layer_run(shape, batch, placement_);
+      return make_layer_run(shape, batch, placement_, settings_.winograd);
     });
   }
 

@@ -130,6 +130,7 @@ struct TrainSettings {
   int interop_threads = 0;           // threads for concurrent operators, of TorchScript only; 0: as libtorch
   GraphUse graph = GraphUse::kAuto;  // on a GPU
   bool fused_batch_norm = true;      // where models/fused_batch_norm.h can
+  bool winograd = true;              // where models/winograd_convolution.h pays
   Residence resident = Residence::kOff;
   double learning_rate = 0.1;  // peak, at the given batch size
   OptimiserSettings optimiser;

@@ -80,6 +80,12 @@ void visit_train_fields(Settings& s, Visit&& visit) {
                   {},
                   "compute batch norm, activation and residual in one pass, if the memory format is NHWC"},
         s.fused_batch_norm);
+  visit(FieldInfo{"winograd",
+                  "--winograd",
+                  {},
+                  "compute 3 x 3 convolutions by Winograd's algorithm: on a CPU, in float32, if the memory format is "
+                  "NHWC; not with qat"},
+        s.winograd);
   visit(
       FieldInfo{"resident",
                 "--resident",

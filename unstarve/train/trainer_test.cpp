@@ -185,7 +185,7 @@ TEST_CASE("the same seed and batches give the same losses, another seed differen
   CHECK(losses(settings, 4) != first);
 }
 
-TEST_CASE("memory format, fused batch norm and fused optimiser do not change the losses") {
+TEST_CASE("memory format, convolutions, fused batch norm and fused optimiser do not change the losses") {
   TrainSettings settings = small_settings();
   // Differences of rounding grow with the size of the steps, and with their number: an element of a maximum or of ReLU
   // changes its side.
@@ -193,12 +193,16 @@ TEST_CASE("memory format, fused batch norm and fused optimiser do not change the
   const auto plain = losses(settings, 4);
   settings.channels_last = true;
   const auto channels_last = losses(settings, 4);
+  CHECK(channels_last != plain);
+  settings.winograd = false;
+  const auto direct = losses(settings, 4);
   settings.fused_batch_norm = false;
   const auto separate = losses(settings, 4);
   settings.optimiser.form = UpdateForm::kFused;
   const auto fused = losses(settings, 4);
   for (std::size_t i = 0; i < plain.size(); ++i) {
     CHECK(channels_last[i] == Approx(plain[i]).epsilon(1e-4));
+    CHECK(direct[i] == Approx(plain[i]).epsilon(1e-4));
     CHECK(separate[i] == Approx(plain[i]).epsilon(1e-4));
     CHECK(fused[i] == Approx(plain[i]).epsilon(1e-4));
   }

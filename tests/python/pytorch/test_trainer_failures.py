@@ -270,7 +270,8 @@ def test_a_run_without_checkpoints_says_so(tmp_path):
 def test_the_arguments_are_the_settings_of_the_program():
     values = _core.TrainSettings({}).values()
     of_the_zoo = {"model", "classes", "image_size", "evaluation_size", "device", "seed", "sync_batch_norm", "resident",
-                  "fused_batch_norm", "norm_bias_rate", "whitening_epochs", "qat.enabled", "qat_begin", "qat_freeze"}
+                  "fused_batch_norm", "winograd", "norm_bias_rate", "whitening_epochs", "qat.enabled", "qat_begin",
+                  "qat_freeze"}
     assert {*Settings.__annotations__} == {name for name in values if not name.startswith("progressive")} - of_the_zoo
     given = {"optimiser": "lars", "step_at": [0.5], "nesterov": False, "clip_norm": 3, "seed": 2**40}
     assert given.items() <= _core.TrainSettings(given).values().items()

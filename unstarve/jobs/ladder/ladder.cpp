@@ -317,6 +317,7 @@ Settings base_of(Settings defaults, const Target& target) {
     base.train.precision = Precision::kFloat32;
     base.train.channels_last = false;
     base.train.fused_batch_norm = false;
+    base.train.winograd = false;
     base.train.optimiser.form = UpdateForm::kEach;
     base.train.graph = GraphUse::kOff;
     base.train.operator_threads = 0;

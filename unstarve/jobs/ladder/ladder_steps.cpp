@@ -117,6 +117,20 @@ Candidates fused_batch_norm(const LadderContext&, const Settings& current) {
                 [](Settings& s) { s.train.fused_batch_norm = true; });
 }
 
+// 3 x 3 convolutions with a quarter of the multiplications.
+std::string no_winograd(const LadderContext& context, const Settings& current) {
+  if (!context.has_network()) return kNoNetwork;
+  if (current.train.winograd) return "already used";
+  if (current.train.qat.enabled) return "training for int8 has its own convolutions";
+  if (context.target.cuda()) return "on a GPU, cuDNN computes them";
+  if (!current.train.channels_last) return "only the memory format NHWC has it";
+  return current.train.precision == Precision::kFloat32 ? "" : "float32 only";
+}
+
+Candidates winograd(const LadderContext&, const Settings& current) {
+  return edited(current, "3 x 3 convolutions by Winograd's algorithm", [](Settings& s) { s.train.winograd = true; });
+}
+
 // One kernel, or a few, that update all parameters instead of several small ones per parameter.
 std::string no_other_optimiser(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return kNoNetwork;
@@ -431,6 +445,8 @@ constexpr LadderStep kLadderSteps[] = {
     {"channels last", false, false, no_channels_last, channels_last, copy_layout},
     {"fused batch norm", false, false, no_fused_batch_norm, fused_batch_norm,
      [](const Settings& from, Settings& to) { to.train.fused_batch_norm = from.train.fused_batch_norm; }},
+    {"Winograd convolutions", false, false, no_winograd, winograd,
+     [](const Settings& from, Settings& to) { to.train.winograd = from.train.winograd; }},
     {"optimiser implementation", false, false, no_other_optimiser, other_optimisers,
      [](const Settings& from, Settings& to) { to.train.optimiser.form = from.train.optimiser.form; }},
     {"step as one graph", false, false, no_graph, graph,

@@ -61,7 +61,7 @@ TEST_CASE("every step changes the settings and then no longer applies") {
 TEST_CASE("names are unique; steps that affect learning or pixels are marked") {
   std::set<std::string_view> names;
   for (const LadderStep& one : ladder_steps()) CHECK(names.insert(one.name).second);
-  CHECK(names.size() == 21);
+  CHECK(names.size() == 22);
   CHECK(step("batch size").affects_learning);
   CHECK(step("mixed precision").affects_learning);
   // Steps that are tried on request come last, and each has a word of its own.
@@ -167,6 +167,22 @@ TEST_CASE("batch norm is fused in the memory format NHWC") {
   const Settings after = fused.candidates(context("cuda"), settings).at(0).settings;
   CHECK(after.train.fused_batch_norm);
   CHECK_THAT(fused.not_applicable(context("cuda"), after), Catch::Contains("already"));
+}
+
+TEST_CASE("Winograd's algorithm is for float32 on the CPU in the memory format NHWC") {
+  const LadderStep& winograd = step("Winograd convolutions");
+  Settings settings = base();
+  CHECK_FALSE(settings.train.winograd);
+  CHECK_THAT(winograd.not_applicable(context("cpu"), settings), Catch::Contains("NHWC"));
+  settings.train.channels_last = true;
+  CHECK(winograd.not_applicable(context("cpu"), settings).empty());
+  CHECK_THAT(winograd.not_applicable(context("cuda"), settings), Catch::Contains("cuDNN"));
+  settings.train.precision = Precision::kBfloat16;
+  CHECK_THAT(winograd.not_applicable(context("cpu"), settings), Catch::Contains("float32"));
+  settings.train.precision = Precision::kFloat32;
+  const Settings after = winograd.candidates(context("cpu"), settings).at(0).settings;
+  CHECK(after.train.winograd);
+  CHECK_THAT(winograd.not_applicable(context("cpu"), after), Catch::Contains("already"));
 }
 
 TEST_CASE("the optimiser has two other implementations, of which the faster one is compared") {

@@ -207,6 +207,7 @@ TEST_CASE("base settings disable all optimisations, scale the learning rate and 
   CHECK_FALSE(is_enabled(base.pipeline, "scale_into_decode"));
   CHECK_FALSE(base.train.channels_last);
   CHECK_FALSE(base.train.fused_batch_norm);
+  CHECK_FALSE(base.train.winograd);
   CHECK(base.train.precision == Precision::kFloat32);
 }
 
