@@ -189,7 +189,7 @@ def test_the_gradients_of_two_ranks_are_those_of_the_joined_batch(tmp_path, laun
     assert np.linalg.norm(apart[name] - one[name]) > 0.1 * np.linalg.norm(one[name] - before[name])
 
 
-@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
 def test_pruned_ranks_resume_bit_equal(tmp_path, launcher):
     """The ranks choose weights apart: different ones would lead to other gradients than those of the whole run."""
     run = [DATA, *NETWORK, "--batch", 24, "--epochs", 4, "--prune-pattern", "2:4", "--average", "0.9"]
@@ -201,7 +201,7 @@ def test_pruned_ranks_resume_bit_equal(tmp_path, launcher):
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
-@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
 def test_ranks_that_train_for_int8_resume_bit_equal(tmp_path, launcher):
     """All ranks have the limits of rank 0 after a resume: other ones before would lead to other gradients."""
     run = [DATA, *NETWORK, "--batch", 24, "--epochs", 4, "--qat"]
@@ -213,7 +213,7 @@ def test_ranks_that_train_for_int8_resume_bit_equal(tmp_path, launcher):
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
-@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
 def test_only_steps_with_an_update_exchange_gradients(tmp_path, launcher):
     trace = tmp_path / "trace.json"
     result = trained(launcher, 2, DATA, *NETWORK, "--batch", 24, "--epochs", 6, "--accumulate", 2, "--trace", trace)
@@ -225,7 +225,7 @@ def test_only_steps_with_an_update_exchange_gradients(tmp_path, launcher):
     assert exchanged == set(range(4, 24, 2))
 
 
-@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
 def test_every_validation_sample_counts_once(launcher):
     """49 samples on two ranks: one of them has a filler, which does not count."""
     validation = "synthetic:classes=4,images=49,size=32,seed=9"
@@ -282,7 +282,7 @@ def test_an_error_of_one_rank_during_training_is_the_only_message(tmp_path):
     assert "ended without an error message" not in errors
 
 
-@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
 def test_a_stop_of_all_ranks_writes_one_checkpoint(tmp_path, launcher):
     folder = tmp_path / "checkpoints"
     with running(launcher, folder) as (process, ranks):
