@@ -21,7 +21,7 @@ struct JpegDecoder::State {
   std::vector<std::uint8_t> made_index;
 
   // By our own decoder, which reads Huffman codes, transforms and colours one row of blocks after the other and passes
-  // its rows to `out`; false if it does not support the file or finds it damaged.
+  // its rows to `out`, of request.rect only; false if it does not support the file or finds it damaged.
   bool decode_own(const JpegRequest& request, RowSink& out) {
     if (!libjpeg.read_baseline(image)) return false;
     if (!request.index.empty() && scan_index.read(request.index, image) &&

@@ -56,6 +56,7 @@ Frame columns(const Frame& frame, int x, int width) {
 void convert_frame(const Frame& frame, const ValueMap& map, const StoreFormat& format, void* dst,
                    CacheFetch& prefetch) {
   const bool planar = format.layout == Layout::kNchw;
+  // 32 or 64 pixels wide, as CIFAR.
   if (planar && store_small(frame, map, format.type, dst, prefetch)) return;
   prefetch.finish();
   const auto width = static_cast<std::size_t>(frame.width);

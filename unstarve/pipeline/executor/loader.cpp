@@ -172,7 +172,8 @@ std::optional<Batch> Loader::next() {
   s.held_watch.reset();
   if (slot == nullptr) return {};
 
-  Batch batch(*slot, s.delivery);  // its destructor returns the slot
+  // A view without a copy: its pixels are slot->arrays.memory. Its destructor returns the slot.
+  Batch batch(*slot, s.delivery);
   if (const std::optional<Error>& failure = slot->fill.failure()) {
     close();
     throw Error(*failure);

@@ -89,6 +89,7 @@ std::int64_t SampleProgram::run_steps(bool timed, StageTotals& totals) {
 }
 
 StepIndex SampleProgram::run(const ReadStep&, StepIndex at) {
+  // The dataset as opened, or with a cache of its records in front (ReadStep::cached).
   if (!current_.is_read) resources_.dataset->read(current_.sample.id, buffers_.record);
   const int field = plan_.facts.label_field;
   current_.label = field < 0 ? kNoLabel : buffers_.record.values[static_cast<std::size_t>(field)].integer;
@@ -101,6 +102,7 @@ StepIndex SampleProgram::run(const UsePixelsStep&, StepIndex at) {
   return at + 1;
 }
 
+// Detects the format and reads the header. All of the image is selected at first.
 StepIndex SampleProgram::run(const OpenStep&, StepIndex at) {
   with_image_location([&] { current_.header = buffers_.decoder.open(image().bytes, plan_.spec.decode.max_pixels); });
   current_.selection = select_all(current_.header.size);
@@ -183,7 +185,8 @@ StepIndex SampleProgram::run(const DecodeStep& step, StepIndex at) {
   return at + 1;
 }
 
-// The decoder writes its rows into `rows`, which resizes them.
+// The decoder (codecs/decoder.cpp, for JPEG codecs/jpeg/jpeg_decoder.cpp) passes the rows of the region to `rows`,
+// which resizes each and adds it to the output, so that the decoded image is never in memory as a whole.
 StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
   const DecodePlan how = plan_decode(current_.header, decode_hint(step.decode, current_.selection));
   const bool all = current_.selection.region == Rect{0, 0, current_.header.size.width, current_.header.size.height};

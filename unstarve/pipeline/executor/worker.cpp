@@ -56,6 +56,7 @@ class Worker {
       shared_.errors.count_tried(claim->count);
       if (shared_.delivery.finish(*claim, std::move(failure.error), failure.index)) {
         Slot& slot = *claim->slot;
+        // Batch operations and padding, if there are any.
         if (auto error = error_of([&] { complete_batch(shared_.run, slot); })) slot.fill.fail(std::move(*error));
         shared_.delivery.publish(slot);
       }
@@ -129,7 +130,8 @@ class Worker {
     if (!arrays.files.empty()) arrays.files[index] = program_.file();
   }
 
-  // Takes the record of the claim's sample `i` from the read-ahead into program_.record(), if there is a read-ahead.
+  // Takes the record of the claim's sample `i` from the read-ahead into program_.record(), if one runs: for servers and
+  // for files that are not in the page cache.
   // Returns whether the record was read. Rethrows the exception of the reader.
   bool fetch(const Claim& claim, std::size_t i, bool timed) {
     if (fetched_) {

@@ -6,11 +6,12 @@
 //   before all passes              Read, Open, Decode(whole), Apply(0), Materialise, Apply(1), Materialise, Store
 //   crop_into_decode               Read, Open, Select(0), Decode(selected), Apply(0), Materialise, ..., Store
 //   resize_into_decode             Read, Open, Select(0), DecodeResize(selected, 0), Materialise, ..., Store
-//   scan_index                     the decode step also uses the index of MCU rows
+//   scan_index                     Read, Open, Select(0), DecodeResize(selected, scan index; 0), Materialise, ...
 //   operation_fusion               Read, Open, Select(0), DecodeResize(selected, 0), Apply(1), Store
 //
-// After all passes that of `random_resized_crop` alone is Read, Open, Select(0), DecodeResize(selected, 0), Store.
-// scale_into_decode is approximate, therefore off by default.
+// After all passes that of `random_resized_crop` alone is Read, Open, Select(0), DecodeResize(selected, scan index; 0),
+// Store. The first decoding of a JPEG then reads its whole scan and records an index; later ones begin at the MCU rows
+// of the region. scale_into_decode is approximate, therefore off by default.
 // With a cache of pixels (pass cache): CacheLookup, Read, Open, Decode(whole), CacheInsert, Apply(0), ..., Store.
 // All passes, in order: spec/pass_table.inl. `unstarve explain DATA --passes` prints the program after each.
 //

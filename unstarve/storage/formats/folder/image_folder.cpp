@@ -26,7 +26,7 @@ std::string without_trailing_slashes(std::string path) {
 
 }  // namespace
 
-// `listing_` has the names of all files, which are not opened. Sample ids number them by class, then by name:
+// `listing_` has the names of all files, which are not opened. Sample ids number them in the order of the header:
 // class_begin_[c] is the first id of class c.
 ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
     : root_(without_trailing_slashes(std::move(root))),
@@ -73,8 +73,8 @@ void ImageFolder::fill(std::uint64_t id, std::span<const std::uint8_t> bytes, Re
   record.values[1] = {{}, {}, static_cast<std::int64_t>(class_of(id))};
 }
 
-// Called by a worker for each sample (SampleProgram, ReadStep). The read-ahead calls read_many(), and this to find
-// which file is bad.
+// Opens the file and reads it whole. Called by a worker for each sample (SampleProgram, ReadStep) while most files are
+// in the page cache; otherwise, threads of the read-ahead call read_many(), and this to find which file is bad.
 void ImageFolder::read(std::uint64_t id, RecordBuffer& record) const {
   std::array<char, PATH_MAX> buffer;
   fill(id, read_image_file(path_of(id, buffer), record.storage), record);
@@ -125,7 +125,8 @@ bool holds_splits(const Source& source) {
 
 }  // namespace
 
-// The folders of a DatasetDict of Hugging Face (parquet/saved_dataset.h) are splits of another format.
+// For the table of formats in storage/open.cpp. The folders of a DatasetDict of Hugging Face (parquet/saved_dataset.h)
+// are splits of another format.
 bool recognises_image_folder(const Source& source) {
   const std::vector<std::string>& files = source.listing.files;
   return source.folder && !source.listing.folders.empty() &&
