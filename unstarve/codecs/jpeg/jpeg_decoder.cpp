@@ -73,6 +73,7 @@ bool JpegDecoder::decode(const JpegRequest& request, RowSink& rows, Image& out) 
   state.index_use = IndexUse::kNone;
   state.made_index.clear();
   state.used_own_decoder = false;
+  // Throws if the file is too short for the rows of `rect`, before memory is allocated for them.
   state.libjpeg.check_scan_length(request.reduction, request.rect);
   state.used_own_decoder = state.use_own_decoder && state.decode_own(request, rows);
   if (!state.used_own_decoder) state.libjpeg.decode(request.reduction, request.rect, out);

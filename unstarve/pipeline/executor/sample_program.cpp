@@ -188,6 +188,7 @@ StepIndex SampleProgram::run(const DecodeStep& step, StepIndex at) {
 // The decoder (codecs/decoder.cpp, for JPEG codecs/jpeg/jpeg_decoder.cpp) passes the rows of the region to `rows`,
 // which resizes each and adds it to the output, so that the decoded image is never in memory as a whole.
 StepIndex SampleProgram::run(const DecodeResizeStep& step, StepIndex at) {
+  // how.crop is the selected region; its width is 0 if the whole image is decoded, as for a region beyond the edges.
   const DecodePlan how = plan_decode(current_.header, decode_hint(step.decode, current_.selection));
   const bool all = current_.selection.region == Rect{0, 0, current_.header.size.width, current_.header.size.height};
   if (how.crop.width == 0 && !all) {  // the whole image is decoded, but the resize reads a part

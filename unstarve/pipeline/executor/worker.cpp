@@ -56,7 +56,7 @@ class Worker {
       shared_.errors.count_tried(claim->count);
       if (shared_.delivery.finish(*claim, std::move(failure.error), failure.index)) {
         Slot& slot = *claim->slot;
-        // Batch operations and padding, if there are any.
+        // Sets slot.delivered; then batch operations and padding, if there are any.
         if (auto error = error_of([&] { complete_batch(shared_.run, slot); })) slot.fill.fail(std::move(*error));
         shared_.delivery.publish(slot);
       }

@@ -1,6 +1,7 @@
 #pragma once
 // The order of an epoch: from (seed, epoch, batch, index, rank) to a sample, by arithmetic alone: a keyed permutation
-// shuffles. A Sample is an id and `draw`, the key of its random numbers: in a plain epoch, the number of the epoch.
+// shuffles (order.shuffle, on by default). A Sample is an id and `draw`, the key of its random numbers: in a plain
+// epoch, the number of the epoch.
 //
 // The sequence of an epoch (epoch_sequence.h) has no list of samples, so any number of ranks can reach any position in
 // O(1), and the state of a run is a few integers.

@@ -26,8 +26,8 @@ std::string without_trailing_slashes(std::string path) {
 
 }  // namespace
 
-// `listing_` has the names of all files, which are not opened. Sample ids number them in the order of the header:
-// class_begin_[c] is the first id of class c.
+// `listing_` has the names of all files, which are not opened. Sample ids number them by class name, folder path and
+// file name, all bytewise: class_begin_[c] is the first id of class c, whose number is the label.
 ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
     : root_(without_trailing_slashes(std::move(root))),
       folder_(open_folder(AT_FDCWD, root_, root_)),
