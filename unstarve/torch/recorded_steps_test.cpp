@@ -39,7 +39,7 @@ struct Batches {
   std::vector<Memory> memory;
 
   Batches() {
-    for (const int side : {32, 32, 40}) {
+    for (const int side : {16, 16, 24}) {
       Random random(5, static_cast<std::uint32_t>(memory.size()), 0, 0);
       Memory& batch = memory.emplace_back(side);
       batch.pixels.resize(static_cast<std::size_t>(kBatchSize * side * side * 3));
@@ -61,7 +61,7 @@ TrainSettings recordable() {
   TrainSettings settings;
   settings.model = "cifar_net";
   settings.classes = 4;
-  settings.image_size = 32;
+  settings.image_size = 16;
   settings.channels_last = true;
   settings.operator_threads = 1;
   settings.optimiser.form = UpdateForm::kFused;
