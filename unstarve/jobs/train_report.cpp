@@ -327,6 +327,7 @@ Report report_of(const TrainResult& r, const std::string& command) {
   }
   report.curves.push_back(std::move(section));
   if (!r.phases.empty()) report.curves.push_back(progressive_section(r));
+  if (r.pruning) report.curves.push_back(section_of(*r.pruning, r.settings.train.prune));
   return report;
 }
 

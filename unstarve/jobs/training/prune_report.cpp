@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "unstarve/jobs/common/pruned_channels.h"
@@ -49,6 +50,34 @@ nlohmann::ordered_json channels_json(const PruneResult& r, const PruneSettings& 
   return json;
 }
 
+ReportTile share_tile(double after, double before, const char* label) {
+  return {format_percent(after / std::max(before, 1.0)), label};
+}
+
+std::vector<ReportTile> size_tiles(const PruneResult& r) {
+  return {{format_bytes(static_cast<std::uint64_t>(r.file_bytes)), "weights in float32"},
+          {format_bytes(static_cast<std::uint64_t>(r.zip_bytes)), "the same compressed, as zip"}};
+}
+
+FiguresTable layers_table(const PruneResult& r) {
+  FiguresTable table{"Layers", {"layer", "weights", "zeros", "sparsity"}, {}};
+  for (const PrunedLayer& layer : r.layers)
+    table.rows.push_back({layer.name, fmt::format("{}", layer.weights), fmt::format("{}", layer.zeros),
+                          format_percent(share(layer.zeros, layer.weights))});
+  for (const DenseLayer& layer : r.dense) table.rows.push_back({layer.name, "", "", "dense: " + layer.reason});
+  table.named = true;
+  return table;
+}
+
+FiguresTable channels_table(const PrunedChannels& channels) {
+  FiguresTable table{"Output channels", {"layer", "before", "after", "remark"}, {}};
+  for (const LayerChannels& layer : channels.layers)
+    table.rows.push_back({layer.name, fmt::format("{}", layer.before), fmt::format("{}", layer.after),
+                          layer.fixed.empty() ? "" : "all remain: " + layer.fixed});
+  table.named = true;
+  return table;
+}
+
 }  // namespace
 
 std::string to_text(const PruneResult& r, const PruneSettings& settings) {
@@ -83,6 +112,31 @@ nlohmann::ordered_json to_json(const PruneResult& r, const PruneSettings& settin
                               {"sparsity", share(layer.zeros, layer.weights)}});
   for (const DenseLayer& layer : r.dense) json["dense"].push_back({{"name", layer.name}, {"reason", layer.reason}});
   return json;
+}
+
+CurveSection section_of(const PruneResult& r, const PruneSettings& settings) {
+  CurveSection section;
+  section.title = "Pruning";
+  if (r.channels) {
+    const PrunedChannels& channels = *r.channels;
+    section.verdict = to_text(channels);
+    section.tiles = {
+        share_tile(channels.multiply_adds_after, channels.multiply_adds_before, "of the multiply-adds remain"),
+        share_tile(static_cast<double>(channels.parameters_after), static_cast<double>(channels.parameters_before),
+                   "of the parameters remain")};
+    section.tables = {channels_table(channels)};
+  } else {
+    section.verdict = fmt::format("{} of {} weights of {} layers are zero{}", r.zeros(), r.weights(), r.layers.size(),
+                                  settings.has_pattern() ? ", pattern " + settings.pattern : "");
+    section.tiles = {{format_percent(share(r.zeros(), r.weights())), "of these weights are zero"}};
+    section.tables = {layers_table(r)};
+    section.notes = {settings.has_pattern() ? "Zeros make the compressed file smaller; only engines for this pattern "
+                                              "compute faster with them."
+                                            : "Zeros make the compressed file smaller; common engines do not compute "
+                                              "faster with them."};
+  }
+  for (ReportTile& tile : size_tiles(r)) section.tiles.push_back(std::move(tile));
+  return section;
 }
 
 }  // namespace unstarve

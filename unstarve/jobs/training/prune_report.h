@@ -1,11 +1,12 @@
 #pragma once
-// What a run pruned, as text and JSON, for `unstarve train`.
+// What a run pruned, as text, JSON and a section of the report, for `unstarve train`.
 //
 // Threads: pure functions.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "unstarve/observe/curves.h"
 #include "unstarve/train/pruning.h"
 
 namespace unstarve {
@@ -17,5 +18,7 @@ namespace unstarve {
 // weights, zeros, sparsity}], dense: [{name, reason}]}; weights and zeros are those of `layers`. Of removed channels
 // {target, pattern: "channels", sizes} and those of common/pruned_channels.h.
 [[nodiscard]] nlohmann::ordered_json to_json(const PruneResult& result, const PruneSettings& settings);
+// Sparsity and sizes, and a table of the layers; of removed channels what remains, and the channels of each layer.
+[[nodiscard]] CurveSection section_of(const PruneResult& result, const PruneSettings& settings);
 
 }  // namespace unstarve

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace unstarve {
 namespace {
@@ -45,6 +47,28 @@ TEST_CASE("the JSON has every layer") {
   const auto pattern = to_json(example(), {.pattern = "1:4"});
   CHECK(pattern["pattern"] == "1:4");
   CHECK(pattern["target"] == 0.75);
+}
+
+TEST_CASE("the section of the report has the layers, the dense ones with their reason") {
+  const CurveSection section = section_of(example(), {.sparsity = 0.5});
+  CHECK(section.verdict == "2000 of 4000 weights of 2 layers are zero");
+  CHECK(section.tiles.at(0).value == "50.0 %");
+  CHECK(section.tiles.at(2).value == "1.50 KB");
+  const auto& rows = section.tables.at(0).rows;
+  CHECK(rows.at(1) == std::vector<std::string>{"b.weight", "3000", "1500", "50.0 %"});
+  CHECK(rows.at(2) == std::vector<std::string>{"conv1.weight", "", "", "dense: first convolution"});
+  CHECK_THAT(section_of(example(), {.pattern = "2:4"}).notes.at(0), Catch::Contains("only engines for this pattern"));
+}
+
+TEST_CASE("the section of removed channels has what remains, and why others stay") {
+  PruneResult result = example();
+  result.channels = {{{"a.weight", 64, 32}, {"fc.weight", 10, 10, "output of the network"}}, 2000, 500, 100, 30};
+  const CurveSection section = section_of(result, {.pattern = "channels"});
+  CHECK(section.tiles.at(0).value == "25.0 %");
+  CHECK(section.tiles.at(1).value == "30.0 %");
+  const auto& rows = section.tables.at(0).rows;
+  CHECK(rows.at(0) == std::vector<std::string>{"a.weight", "64", "32", ""});
+  CHECK(rows.at(1) == std::vector<std::string>{"fc.weight", "10", "10", "all remain: output of the network"});
 }
 
 }  // namespace unstarve
