@@ -138,6 +138,7 @@ TEST_CASE("values that are not finite stay visible in Winograd convolutions") {
 }
 
 TEST_CASE("Winograd's algorithm is used only where it is possible and pays") {
+  const WithThreads two(2);
   const torch::Tensor x = torch::zeros({8, 64, 16, 16}).contiguous(kNhwcFormat), weight = torch::zeros({64, 64, 3, 3});
   CHECK(winograd_pays(x, weight));
   CHECK_FALSE(winograd_pays(x.contiguous(), weight));
@@ -170,6 +171,7 @@ TEST_CASE("gradients under autocast are computed in float32") {
 }
 
 TEST_CASE("layers use Winograd's algorithm until it is switched off") {
+  const WithThreads two(2);
   const torch::Tensor x = torch::randn({8, 32, 16, 16}).contiguous(kNhwcFormat);
   Conv conv({.in = 32, .out = 32});
   CHECK_THAT(operation_of(conv.forward(x)), Catch::Contains("WinogradConvolution"));
