@@ -31,6 +31,13 @@ std::string dense_text(const PruneResult& result) {
   return text;
 }
 
+// Follows "zeros".
+const char* effect_of_zeros(const PruneSettings& settings) {
+  return settings.has_pattern()
+             ? "make the compressed file smaller; only engines for this pattern compute faster with them"
+             : "make the compressed file smaller; common engines do not compute faster with them";
+}
+
 std::string sizes_text(const PruneResult& r) {
   return fmt::format("size      float32 {}, zip {}\n", format_bytes(static_cast<std::uint64_t>(r.file_bytes)),
                      format_bytes(static_cast<std::uint64_t>(r.zip_bytes)));
@@ -87,11 +94,7 @@ std::string to_text(const PruneResult& r, const PruneSettings& settings) {
                   r.weights(), r.layers.size(), settings.has_pattern() ? ", pattern " + settings.pattern : "",
                   r.dense.empty() ? "" : "; dense: " + dense_text(r));
   text += sizes_text(r);
-  text += settings.has_pattern()
-              ? "          zeros make the compressed file smaller; only engines for this pattern compute faster with "
-                "them\n"
-              : "          zeros make the compressed file smaller; common engines do not compute faster with them\n";
-  return text;
+  return text + fmt::format("          zeros {}\n", effect_of_zeros(settings));
 }
 
 nlohmann::ordered_json to_json(const PruneResult& r, const PruneSettings& settings) {
@@ -130,10 +133,7 @@ CurveSection section_of(const PruneResult& r, const PruneSettings& settings) {
                                   settings.has_pattern() ? ", pattern " + settings.pattern : "");
     section.tiles = {{format_percent(share(r.zeros(), r.weights())), "of these weights are zero"}};
     section.tables = {layers_table(r)};
-    section.notes = {settings.has_pattern() ? "Zeros make the compressed file smaller; only engines for this pattern "
-                                              "compute faster with them."
-                                            : "Zeros make the compressed file smaller; common engines do not compute "
-                                              "faster with them."};
+    section.notes = {fmt::format("Zeros {}.", effect_of_zeros(settings))};
   }
   for (ReportTile& tile : size_tiles(r)) section.tiles.push_back(std::move(tile));
   return section;
