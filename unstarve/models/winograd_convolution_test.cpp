@@ -9,6 +9,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <catch2/catch.hpp>
 
 #include "unstarve/models/layers.h"
@@ -158,6 +159,17 @@ TEST_CASE("Winograd's algorithm is used only where it is possible and pays") {
     CHECK_FALSE(winograd_pays(x, weight));
   }
   CHECK(winograd_pays(x, weight));
+}
+
+TEST_CASE("a trace contains convolutions instead of Winograd's algorithm") {
+  const WithThreads two(2);
+  Conv conv({.in = 32, .out = 32});
+  const torch::Tensor x = torch::randn({8, 32, 16, 16}).contiguous(kNhwcFormat);
+  for (torch::Tensor& weight : conv.parameters()) weight.set_requires_grad(false);
+  const auto trace = torch::jit::tracer::trace(
+      {x}, [&](torch::jit::Stack inputs) -> torch::jit::Stack { return {conv.forward(inputs[0].toTensor())}; },
+      [](const torch::autograd::Variable&) { return std::string(); });
+  CHECK_THAT(trace.first->graph->toString(), Catch::Contains("aten::_convolution"));
 }
 
 TEST_CASE("gradients under autocast are computed in float32") {
