@@ -36,7 +36,8 @@ class StageClock {
     last_ = steady_clock().now_ns();
   }
   [[nodiscard]] bool timed() const { return timed_; }
-  // Ends a stage that produced `bytes`; `later_ns` of its time count towards the next stage.
+  // Ends a stage that produced `bytes`. `later_ns` of its time, with their share of its CPU time, count towards the
+  // next stage.
   void lap(WorkStage stage, std::size_t bytes, std::int64_t later_ns = 0) {
     const auto index = static_cast<std::size_t>(stage);
     totals_.bytes[index] += static_cast<std::int64_t>(bytes);
@@ -46,10 +47,12 @@ class StageClock {
     totals_.ns[index] += ns;
     totals_.squares_us2[index] += static_cast<double>(ns) * static_cast<double>(ns) * 1e-6;
     if (totals_.take_cpu) {
-      const std::int64_t cpu = thread_cpu_ns();
+      const std::int64_t cpu = thread_cpu_ns(), lap_cpu = cpu - last_cpu_;
+      const double later = later_ns > 0 ? static_cast<double>(later_ns) / static_cast<double>(ns + later_ns) : 0;
+      const auto later_cpu = static_cast<std::int64_t>(later * static_cast<double>(lap_cpu));
       totals_.both_ns[index] += ns;
-      totals_.cpu_ns[index] += cpu - last_cpu_ - later_ns;
-      last_cpu_ = cpu - later_ns;
+      totals_.cpu_ns[index] += lap_cpu - later_cpu;
+      last_cpu_ = cpu - later_cpu;
     }
     last_ = steady_clock().now_ns() - later_ns;
   }
