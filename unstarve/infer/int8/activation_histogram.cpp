@@ -1,7 +1,9 @@
 #include "unstarve/infer/int8/activation_histogram.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -39,6 +41,9 @@ double divergence(std::span<const std::uint64_t> bins, std::uint64_t clipped, st
   return sum;
 }
 
+// Non-negative numbers and the integers of their bits have the same order; NaN is the largest.
+std::int32_t magnitude_bits(float value) { return std::bit_cast<std::int32_t>(value) & 0x7FFFFFFF; }
+
 }  // namespace
 
 std::string_view name_of(CalibrationMethod method) noexcept {
@@ -47,23 +52,39 @@ std::string_view name_of(CalibrationMethod method) noexcept {
 }
 
 bool ActivationHistogram::add(std::span<const float> values) {
-  float largest = 0;
-  bool finite = true;
-  for (const float value : values) {
-    const float magnitude = std::abs(value);
-    finite &= magnitude <= std::numeric_limits<float>::max();  // false for NaN
-    largest = std::max(largest, magnitude);
-  }
-  if (!finite) return false;
-  if (largest == 0) return true;
-  largest_ = std::max(largest_, static_cast<double>(largest));
+  // Loops that the compiler can vectorise: magnitudes are compared as integers, and bins are computed for a block of
+  // values before they are counted.
+  constexpr std::int32_t kInfinity = 0x7F800000;
+  std::int32_t bits = 0;
+  for (const float value : values) bits = std::max(bits, magnitude_bits(value));
+  if (bits >= kInfinity) return false;
+  if (bits == 0) return true;
+  const double largest = std::bit_cast<float>(bits);
+  largest_ = std::max(largest_, largest);
   widen(largest);
   const auto scale = static_cast<float>(1 / width_);
-  for (const float value : values) {
-    const float magnitude = std::abs(value);
-    const std::size_t bin = std::min(kBins - 1, static_cast<std::size_t>(static_cast<int>(magnitude * scale)));
-    bins_[bin] += magnitude > 0 ? 1 : 0;
+
+  // Slot 0 is for zeros, slot 1 for bin 0. Successive values are counted in different tables, because an addition to a
+  // counter waits for the one before.
+  constexpr std::int32_t kLast = kBins - 1;
+  constexpr std::size_t kTables = 4, kBlock = 256 * kTables;
+  std::array<std::array<std::uint32_t, kBins + 1>, kTables> counts{};
+  std::array<std::int32_t, kBlock> slots{};
+  static_assert(kBlock % kTables == 0);
+  for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
+    const std::span<const float> block = values.subspan(begin, std::min(kBlock, values.size() - begin));
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const std::int32_t magnitude = magnitude_bits(block[i]);
+      const auto bin = static_cast<std::int32_t>(std::bit_cast<float>(magnitude) * scale);
+      slots[i] = std::min(kLast, bin) + (magnitude != 0 ? 1 : 0);
+    }
+    std::size_t i = 0;
+    for (; i + kTables <= block.size(); i += kTables)
+      for (std::size_t table = 0; table < kTables; ++table) ++counts[table][static_cast<std::size_t>(slots[i + table])];
+    for (; i < block.size(); ++i) ++counts[0][static_cast<std::size_t>(slots[i])];
   }
+  for (const auto& table : counts)
+    for (std::size_t bin = 0; bin < kBins; ++bin) bins_[bin] += table[bin + 1];
   return true;
 }
 

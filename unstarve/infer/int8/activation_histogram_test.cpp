@@ -52,6 +52,22 @@ TEST_CASE("percentile leaves out one value of 10,000, and does not count zeros")
   CHECK(more.limit(CalibrationMethod::kPercentile, 255) == Approx(50).margin(0.1));
 }
 
+TEST_CASE("the limits do not depend on how many values are added at once") {
+  std::vector<float> values = normal(3'001, 1);
+  for (std::size_t i = 0; i < values.size(); i += 3) values[i] = 0;
+  values[0] = 9;  // the range does not grow afterwards
+  for (const std::size_t count : {1, 2, 3, 5, 1023, 1024, 1025, 3001}) {
+    ActivationHistogram whole, parts;
+    const std::span<const float> rest = std::span(values).subspan(0, values.size() / count * count);
+    REQUIRE(whole.add(rest));
+    for (std::size_t i = 0; i < rest.size(); i += count) REQUIRE(parts.add(rest.subspan(i, count)));
+    for (const CalibrationMethod method : kCalibrationMethods) {
+      INFO(count << " " << name_of(method));
+      CHECK(parts.limit(method, 127) == whole.limit(method, 127));
+    }
+  }
+}
+
 TEST_CASE("mse finds the limit of least error, within the width of a candidate") {
   const std::vector<float> values = normal(200'000, 2);
   ActivationHistogram histogram;
