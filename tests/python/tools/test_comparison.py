@@ -65,17 +65,13 @@ def check(result, names):
     assert lines[0] == result["headline"] and lines[-1] == "command: " + result["command"]
 
 
-def test_it_measures_torchs_dataloader_and_reports_progress(photographs):
+@pytest.mark.long
+def test_without_torchvision_it_measures_torchs_dataloader_with_pillow(photographs):
     pytest.importorskip("torch")
     done = compare(photographs, "--json")
     assert done.returncode == 0, done.stderr
-    *progress, last = map(json.loads, done.stdout.splitlines())
-    result = last["result"]
-    assert result["command"] == f"python -m unstarve.comparison {photographs} --pairs 2 --seconds 0.1"
+    result = json.loads(done.stdout.splitlines()[-1])["result"]
     check(result, ["torch's DataLoader with Pillow"])
-    assert "24 photographs" in result["setup"] and "torch tensors" in result["setup"]
-    shares = [line["progress"] for line in progress]
-    assert shares == sorted(shares) and 0 <= shares[0] < shares[-1] <= 1
 
 
 @pytest.mark.frameworks
@@ -91,15 +87,20 @@ def test_with_torchvision_it_measures_both(photographs):
     check(result, ["torch's DataLoader with Pillow", "torch's DataLoader with torchvision"])
 
 
-def test_a_torchvision_that_cannot_be_imported_is_left_out_with_the_reason(photographs, tmp_path):
+def test_it_reports_progress_and_leaves_out_a_torchvision_that_cannot_be_imported(photographs, tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
     done = compare(photographs, "--json", PYTHONPATH=f"{tmp_path}:{os.environ['PYTHONPATH']}")
     assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])["result"]
+    *progress, last = map(json.loads, done.stdout.splitlines())
+    result = last["result"]
     check(result, ["torch's DataLoader with Pillow"])
     assert result["left_out"] == ["torch's DataLoader with torchvision: not measured: RuntimeError: operator "
                                   "torchvision::nms does not exist"]
+    assert result["command"] == f"python -m unstarve.comparison {photographs} --pairs 2 --seconds 0.1"
+    assert "24 photographs" in result["setup"] and "torch tensors" in result["setup"]
+    shares = [line["progress"] for line in progress]
+    assert shares == sorted(shares) and 0 <= shares[0] < shares[-1] <= 1
 
 
 def test_without_torch_it_measures_pillow_alone(photographs, tmp_path):
