@@ -70,7 +70,6 @@ bool ActivationHistogram::add(std::span<const float> values) {
   constexpr std::size_t kTables = 4, kBlock = 256 * kTables;
   std::array<std::array<std::uint32_t, kBins + 1>, kTables> counts{};
   std::array<std::int32_t, kBlock> slots{};
-  static_assert(kBlock % kTables == 0);
   for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
     const std::span<const float> block = values.subspan(begin, std::min(kBlock, values.size() - begin));
     for (std::size_t i = 0; i < block.size(); ++i) {

@@ -4,7 +4,7 @@
 // One pass serves all methods. Magnitudes are counted in bins of equal width; if one exceeds the last bin, bins are
 // merged in pairs, which doubles their width. Zeros are not counted, because int8 represents them exactly.
 //
-// Threads: one. Memory: 16 KiB.
+// Threads: one. Memory: 16 KiB, and 37 KB of stack in add().
 // Sources: entropy: Migacz, "8-bit inference with TensorRT", GTC 2017.
 
 #include <array>
@@ -30,7 +30,7 @@ class ActivationHistogram {
  public:
   static constexpr std::size_t kBins = 2048;
 
-  // False if a value is not a finite number; nothing is counted then.
+  // At most 2^32 - 1 values. False if a value is not a finite number; nothing is counted then.
   [[nodiscard]] bool add(std::span<const float> values);
 
   [[nodiscard]] double largest() const { return largest_; }

@@ -11,7 +11,7 @@
 namespace unstarve::infer {
 namespace {
 
-// Of values some apart, because an addition waits for the one before.
+// By eight partial sums that do not depend on each other: each addition to the same sum waits for the one before.
 double sum_of(std::span<const float> values) {
   constexpr std::size_t kSums = 8;
   std::array<double, kSums> sums{};
