@@ -80,12 +80,12 @@ class ReusingAllocator final : public c10::Allocator {
     return block;
   }
 
-  // Returns kept blocks to the system first, the oldest ones, if there would be more memory than was ever in use.
+  // Returns kept blocks to the system first, the oldest ones, if there would be too much memory.
   std::optional<AlignedBytes> new_block(std::size_t bytes) {
     const std::size_t capacity = AlignedBytes::capacity_for(bytes);
     bytes_.most_used = std::max(bytes_.most_used, bytes_.used + capacity);
     auto end = kept_.begin();
-    for (; end != kept_.end() && bytes_.used + bytes_.kept + capacity > bytes_.most_used; ++end)
+    for (; end != kept_.end() && bytes_.used + bytes_.kept + capacity > StepMemory::most_held(bytes_.most_used); ++end)
       bytes_.kept -= end->capacity();
     kept_.erase(kept_.begin(), end);
     try {

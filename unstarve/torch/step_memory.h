@@ -4,8 +4,9 @@
 // libtorch's allocator of host memory returns large blocks to the system when a tensor is released, and the system
 // clears every page of the next block. That takes several times as long as a pass over the tensor.
 //
-// Memory:  blocks in use and blocks that are kept for reuse are together at most the most that was in use at a time,
-//          so the peak is that without reuse, up to rounding. Blocks below kLeastBytes are not kept.
+// Memory:  blocks in use and blocks that are kept for reuse are together at most 1.25 times the most that was in use at
+//          a time. Without that quarter, blocks that are not in use at that time would be returned in every step.
+//          Blocks below kLeastBytes are not kept.
 // Threads: any. Only threads in a Scope take memory here; any thread may release it.
 // Failure: without memory, as libtorch's allocator.
 
@@ -17,6 +18,8 @@ namespace unstarve {
 class StepMemory {
  public:
   static constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
+  // Bytes in use and kept bytes, if `most_used` bytes were in use at a time.
+  static constexpr std::size_t most_held(std::size_t most_used) { return most_used + most_used / 4; }
 
   // The first one ever replaces libtorch's allocator, for good.
   StepMemory();
