@@ -17,37 +17,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Bfloat16Bits = std::uint16_t;
-
-template <class D>
-HWY_INLINE V<D> load(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE V<D> load(D d, const Bfloat16Bits* from) {
-  const hn::RebindToUnsigned<D> bits;
-  const hn::Rebind<Bfloat16Bits, D> half;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(half, from))));
-}
-
-template <class D>
-HWY_INLINE void store(V<D> value, D d, float* to) {
-  hn::StoreU(value, d, to);
-}
-// Rounds to nearest even.
-template <class D>
-HWY_INLINE void store(V<D> value, D, Bfloat16Bits* to) {
-  const hn::RebindToUnsigned<D> bits;
-  const hn::RebindToSigned<D> integers;
-  const hn::Rebind<Bfloat16Bits, D> half;
-  const auto exact = hn::BitCast(bits, value);
-  const auto odd = hn::And(hn::ShiftRight<16>(exact), hn::Set(bits, 1));
-  const auto rounded = hn::Add(exact, hn::Add(odd, hn::Set(bits, 0x7FFF)));
-  const auto nan = hn::RebindMask(bits, hn::IsNaN(value));  // rounding could overflow into the sign
-  const auto upper = hn::ShiftRight<16>(hn::IfThenElse(nan, hn::Set(bits, 0x7FC00000), rounded));
-  hn::StoreU(hn::DemoteTo(half, hn::BitCast(integers, upper)), half, to);
-}
-
 template <class D>
 HWY_INLINE V<D> clamp(D d, V<D> value, const ActivationBounds& bounds) {
   const auto lower = hn::Set(d, bounds.lower), upper = hn::Set(d, bounds.upper);

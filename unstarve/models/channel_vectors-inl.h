@@ -1,4 +1,6 @@
-// Vectors of adjacent channels. Included once per instruction set, hence Highway's include guard.
+// Vectors of adjacent channels, of float32 or bfloat16 in memory.
+//
+// Included once per instruction set, hence Highway's include guard.
 #if defined(UNSTARVE_MODELS_CHANNEL_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNSTARVE_MODELS_CHANNEL_VECTORS_INL_H_
 #undef UNSTARVE_MODELS_CHANNEL_VECTORS_INL_H_
@@ -7,6 +9,7 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include <hwy/highway.h>
@@ -20,6 +23,37 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::CappedTag<float, 16>;
 template <class D>
 using V = hn::VFromD<D>;
+
+using Bfloat16Bits = std::uint16_t;
+
+template <class D>
+HWY_INLINE V<D> load(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE V<D> load(D d, const Bfloat16Bits* from) {
+  const hn::RebindToUnsigned<D> bits;
+  const hn::Rebind<Bfloat16Bits, D> half;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(half, from))));
+}
+
+template <class D>
+HWY_INLINE void store(V<D> value, D d, float* to) {
+  hn::StoreU(value, d, to);
+}
+// Rounds to nearest even.
+template <class D>
+HWY_INLINE void store(V<D> value, D, Bfloat16Bits* to) {
+  const hn::RebindToUnsigned<D> bits;
+  const hn::RebindToSigned<D> integers;
+  const hn::Rebind<Bfloat16Bits, D> half;
+  const auto exact = hn::BitCast(bits, value);
+  const auto odd = hn::And(hn::ShiftRight<16>(exact), hn::Set(bits, 1));
+  const auto rounded = hn::Add(exact, hn::Add(odd, hn::Set(bits, 0x7FFF)));
+  const auto nan = hn::RebindMask(bits, hn::IsNaN(value));  // rounding could overflow into the sign
+  const auto upper = hn::ShiftRight<16>(hn::IfThenElse(nan, hn::Set(bits, 0x7FC00000), rounded));
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(integers, upper)), half, to);
+}
 
 // Calls body(d, c) for vectors of the channels from `begin` to `end`, not included: the widest first, then halves.
 template <class D, class Body>

@@ -1,7 +1,6 @@
 #include "unstarve/models/winograd_tiles.h"
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 #include "unstarve/core/simd_targets.h"
@@ -23,8 +22,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr float kA = 0.70710678118654752F, kB = 1.41421356237309505F;
 constexpr float kA2 = 0.5F, kB2 = 2.0F;
 constexpr float kProduct = kA2 * kB2, kSum = kA2 + kB2;
+// The divisors of a kernel's values at 0, +-a and +-b.
+constexpr float kAt0 = kA2 * kB2, kAtA = 2 * kA2 * (kA2 - kB2), kAtB = 2 * kB2 * (kB2 - kA2);
 
-constexpr std::size_t kIn = 6;  // pixels of the input per side of a tile
+constexpr std::size_t kIn = 6;    // pixels of the input per side of a tile
+constexpr std::size_t kSide = 3;  // of a kernel
 
 // The transforms in one dimension. Values at p and -p differ in the sign of their odd part.
 template <class D>
@@ -90,6 +92,34 @@ struct OutputGradient {  // A
     m[3] = hn::Add(even_b, odd_b);
     m[4] = hn::Sub(even_b, odd_b);
     m[5] = y[3];
+  }
+};
+
+template <class D>
+struct KernelTransform {  // G
+  static constexpr std::size_t kFrom = kSide, kTo = kIn;
+  static HWY_INLINE void apply(D d, const V<D>* w, V<D>* k) {
+    const auto even_a = hn::Mul(hn::Set(d, 1 / kAtA), hn::MulAdd(hn::Set(d, kA2), w[2], w[0]));
+    const auto even_b = hn::Mul(hn::Set(d, 1 / kAtB), hn::MulAdd(hn::Set(d, kB2), w[2], w[0]));
+    const auto odd_a = hn::Mul(hn::Set(d, kA / kAtA), w[1]), odd_b = hn::Mul(hn::Set(d, kB / kAtB), w[1]);
+    k[0] = hn::Mul(hn::Set(d, 1 / kAt0), w[0]);
+    k[1] = hn::Add(even_a, odd_a);
+    k[2] = hn::Sub(even_a, odd_a);
+    k[3] = hn::Add(even_b, odd_b);
+    k[4] = hn::Sub(even_b, odd_b);
+    k[5] = w[2];
+  }
+};
+
+template <class D>
+struct KernelGradient {  // G'
+  static constexpr std::size_t kFrom = kIn, kTo = kSide;
+  static HWY_INLINE void apply(D d, const V<D>* k, V<D>* w) {
+    const auto even_a = hn::Mul(hn::Set(d, 1 / kAtA), hn::Add(k[1], k[2]));
+    const auto even_b = hn::Mul(hn::Set(d, 1 / kAtB), hn::Add(k[3], k[4]));
+    w[0] = hn::MulAdd(hn::Set(d, 1 / kAt0), k[0], hn::Add(even_a, even_b));
+    w[1] = hn::MulAdd(hn::Set(d, kA / kAtA), hn::Sub(k[1], k[2]), hn::Mul(hn::Set(d, kB / kAtB), hn::Sub(k[3], k[4])));
+    w[2] = hn::MulAdd(hn::Set(d, kA2), even_a, hn::MulAdd(hn::Set(d, kB2), even_b, k[5]));
   }
 };
 
@@ -164,8 +194,8 @@ HWY_INLINE void for_tiles(const TileGrid& grid, std::size_t border, std::size_t 
   }
 }
 
-template <template <class> class Transform>
-HWY_INLINE void image_to_tiles(const TileGrid& grid, ChannelRange channels, std::size_t border, const float* image,
+template <template <class> class Transform, class T>
+HWY_INLINE void image_to_tiles(const TileGrid& grid, ChannelRange channels, std::size_t border, const T* image,
                                float* tiles) {
   for_tiles(grid, border, Transform<DF>::kFrom, [&](const Window window, auto whole, std::size_t offset) HWY_ATTR {
     for_channel_lines(channels.begin, channels.end, [&](auto d, auto vectors, std::size_t c) HWY_ATTR {
@@ -174,7 +204,7 @@ HWY_INLINE void image_to_tiles(const TileGrid& grid, ChannelRange channels, std:
           d,
           [&](std::size_t i, std::size_t j, std::size_t vector) HWY_ATTR {
             if (!whole() && !(window.rows.contains(i) && window.columns.contains(j))) return hn::Zero(d);
-            return hn::LoadU(d, image + window.at(i, j) + c + vector);
+            return load(d, image + window.at(i, j) + c + vector);
           },
           [&](std::size_t i, std::size_t j, std::size_t vector, auto value)
               HWY_ATTR { hn::StoreU(value, d, to + (i * kIn + j) * grid.plane + vector); });
@@ -200,20 +230,90 @@ HWY_INLINE void tiles_to_image(const TileGrid& grid, ChannelRange channels, std:
   });
 }
 
+// Calls body(pixels) with a pointer to the type of the image's values.
+template <class Void, class Body>
+HWY_INLINE void with_type(const TileGrid& grid, Void* image, const Body& body) {
+  using Float = std::conditional_t<std::is_const_v<Void>, const float, float>;
+  using Bfloat16 = std::conditional_t<std::is_const_v<Void>, const Bfloat16Bits, Bfloat16Bits>;
+  grid.bfloat16 ? body(static_cast<Bfloat16*>(image)) : body(static_cast<Float*>(image));
+}
+
 }  // namespace
 
-void input_to_tiles_on_target(const TileGrid& grid, ChannelRange channels, const float* image, float* tiles) {
-  image_to_tiles<InputTransform>(grid, channels, /*border=*/1, image, tiles);
+void input_to_tiles_on_target(const TileGrid& grid, ChannelRange channels, const void* image, float* tiles) {
+  with_type(grid, image, [&](const auto* pixels) HWY_ATTR {
+    image_to_tiles<InputTransform>(grid, channels, /*border=*/1, pixels, tiles);
+  });
 }
 
-void tiles_to_output_on_target(const TileGrid& grid, ChannelRange channels, const float* tiles, float* image) {
-  tiles_to_image<OutputTransform>(grid, channels, /*border=*/0, tiles,
-                                  [image](auto d, auto value, std::ptrdiff_t offset)
-                                      HWY_ATTR { hn::StoreU(value, d, image + offset); });
+void tiles_to_output_on_target(const TileGrid& grid, ChannelRange channels, const float* tiles, void* image) {
+  with_type(grid, image, [&](auto* pixels) HWY_ATTR {
+    tiles_to_image<OutputTransform>(grid, channels, /*border=*/0, tiles,
+                                    [pixels](auto d, auto value, std::ptrdiff_t offset)
+                                        HWY_ATTR { store(value, d, pixels + offset); });
+  });
 }
 
-void output_gradient_to_tiles_on_target(const TileGrid& grid, ChannelRange channels, const float* image, float* tiles) {
-  image_to_tiles<OutputGradient>(grid, channels, /*border=*/0, image, tiles);
+void output_gradient_to_tiles_on_target(const TileGrid& grid, ChannelRange channels, const void* image, float* tiles) {
+  with_type(grid, image, [&](const auto* pixels) HWY_ATTR {
+    image_to_tiles<OutputGradient>(grid, channels, /*border=*/0, pixels, tiles);
+  });
+}
+
+void kernels_to_planes_on_target(const KernelGrid& grid, ChannelRange outputs, const float* kernels, float* planes) {
+  for (std::size_t out = outputs.begin; out < outputs.end; ++out) {
+    const float* const from = kernels + out * kSide * kSide * grid.in;
+    for_channels(DF(), 0, grid.in, [&](auto d, std::size_t c) HWY_ATTR {
+      transform_tile<KernelTransform, 1>(
+          d,
+          [&](std::size_t i, std::size_t j, std::size_t)
+              HWY_ATTR { return hn::LoadU(d, from + (i * kSide + j) * grid.in + c); },
+          [&](std::size_t i, std::size_t j, std::size_t, auto value)
+              HWY_ATTR { hn::StoreU(value, d, planes + (i * kIn + j) * grid.plane + out * grid.in + c); });
+    });
+  }
+}
+
+void kernels_to_transposed_planes_on_target(const KernelGrid& grid, ChannelRange outputs, const float* kernels,
+                                            float* planes) {
+  constexpr std::size_t kInputs = 16;  // adjacent inputs of one output share a cache line
+  for_channels(DF(), outputs.begin, outputs.end, [&](auto d, std::size_t out) HWY_ATTR {
+    const std::size_t lanes = hn::Lanes(d);
+    for (std::size_t first = 0; first < grid.in; first += kInputs) {
+      const std::size_t inputs = std::min(kInputs, grid.in - first);
+      HWY_ALIGN float transposed[kInputs][kSide * kSide][hn::MaxLanes(DF())];
+      for (std::size_t o = 0; o < lanes; ++o) {
+        for (std::size_t k = 0; k < kSide * kSide; ++k) {
+          const float* const from = kernels + ((out + o) * kSide * kSide + k) * grid.in + first;
+          for (std::size_t i = 0; i < inputs; ++i) transposed[i][k][o] = from[i];
+        }
+      }
+      for (std::size_t in = 0; in < inputs; ++in) {
+        transform_tile<KernelTransform, 1>(
+            d,
+            [&](std::size_t i, std::size_t j, std::size_t)
+                HWY_ATTR { return hn::LoadU(d, transposed[in][i * kSide + j]); },
+            [&](std::size_t i, std::size_t j, std::size_t, auto value) HWY_ATTR {
+              hn::StoreU(value, d, planes + (i * kIn + j) * grid.plane + (first + in) * grid.out + out);
+            });
+      }
+    }
+  });
+}
+
+void planes_to_kernel_gradient_on_target(const KernelGrid& grid, ChannelRange outputs, const float* planes,
+                                         float* kernels) {
+  for (std::size_t out = outputs.begin; out < outputs.end; ++out) {
+    float* const to = kernels + out * kSide * kSide * grid.in;
+    for_channels(DF(), 0, grid.in, [&](auto d, std::size_t c) HWY_ATTR {
+      transform_tile<KernelGradient, 1>(
+          d,
+          [&](std::size_t i, std::size_t j, std::size_t)
+              HWY_ATTR { return hn::LoadU(d, planes + (i * kIn + j) * grid.plane + out * grid.in + c); },
+          [&](std::size_t i, std::size_t j, std::size_t, auto value)
+              HWY_ATTR { hn::StoreU(value, d, to + (i * kSide + j) * grid.in + c); });
+    });
+  }
 }
 
 void tiles_to_input_gradient_on_target(const TileGrid& grid, ChannelRange channels, const float* tiles, float* image) {
@@ -237,37 +337,31 @@ HWY_EXPORT(input_to_tiles_on_target);
 HWY_EXPORT(tiles_to_output_on_target);
 HWY_EXPORT(output_gradient_to_tiles_on_target);
 HWY_EXPORT(tiles_to_input_gradient_on_target);
+HWY_EXPORT(kernels_to_planes_on_target);
+HWY_EXPORT(kernels_to_transposed_planes_on_target);
+HWY_EXPORT(planes_to_kernel_gradient_on_target);
 
-void input_to_tiles(const TileGrid& grid, ChannelRange channels, const float* image, float* tiles) {
+void input_to_tiles(const TileGrid& grid, ChannelRange channels, const void* image, float* tiles) {
   HWY_DYNAMIC_DISPATCH(input_to_tiles_on_target)(grid, channels, image, tiles);
 }
-void tiles_to_output(const TileGrid& grid, ChannelRange channels, const float* tiles, float* image) {
+void tiles_to_output(const TileGrid& grid, ChannelRange channels, const float* tiles, void* image) {
   HWY_DYNAMIC_DISPATCH(tiles_to_output_on_target)(grid, channels, tiles, image);
 }
-void output_gradient_to_tiles(const TileGrid& grid, ChannelRange channels, const float* image, float* tiles) {
+void output_gradient_to_tiles(const TileGrid& grid, ChannelRange channels, const void* image, float* tiles) {
   HWY_DYNAMIC_DISPATCH(output_gradient_to_tiles_on_target)(grid, channels, image, tiles);
 }
 void tiles_to_input_gradient(const TileGrid& grid, ChannelRange channels, const float* tiles, float* image) {
   HWY_DYNAMIC_DISPATCH(tiles_to_input_gradient_on_target)(grid, channels, tiles, image);
 }
 
-std::array<std::array<float, 9>, kTilePlanes> kernel_transform() {
-  const double a2 = 0.5, b2 = 2;
-  const double a = std::sqrt(a2), b = std::sqrt(b2);
-  const double at_a = 2 * a2 * (a2 - b2), at_b = 2 * b2 * (b2 - a2), at_0 = a2 * b2;
-  const double g[6][3] = {{1 / at_0, 0, 0},
-                          {1 / at_a, a / at_a, a2 / at_a},
-                          {1 / at_a, -a / at_a, a2 / at_a},
-                          {1 / at_b, b / at_b, b2 / at_b},
-                          {1 / at_b, -b / at_b, b2 / at_b},
-                          {0, 0, 1}};
-  std::array<std::array<float, 9>, kTilePlanes> transform{};
-  for (std::size_t i = 0; i < 6; ++i) {
-    for (std::size_t j = 0; j < 6; ++j) {
-      for (std::size_t k = 0; k < 9; ++k) transform[6 * i + j][k] = static_cast<float>(g[i][k / 3] * g[j][k % 3]);
-    }
-  }
-  return transform;
+void kernels_to_planes(const KernelGrid& grid, ChannelRange outputs, const float* kernels, float* planes) {
+  HWY_DYNAMIC_DISPATCH(kernels_to_planes_on_target)(grid, outputs, kernels, planes);
+}
+void kernels_to_transposed_planes(const KernelGrid& grid, ChannelRange outputs, const float* kernels, float* planes) {
+  HWY_DYNAMIC_DISPATCH(kernels_to_transposed_planes_on_target)(grid, outputs, kernels, planes);
+}
+void planes_to_kernel_gradient(const KernelGrid& grid, ChannelRange outputs, const float* planes, float* kernels) {
+  HWY_DYNAMIC_DISPATCH(planes_to_kernel_gradient_on_target)(grid, outputs, planes, kernels);
 }
 
 }  // namespace unstarve

@@ -3,8 +3,10 @@
 #include "unstarve/models/winograd_tiles.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
@@ -44,14 +46,11 @@ Values depthwise_by_tiles(const TileGrid& grid, const Values& image, const Value
   Values tiles(kTilePlanes * grid.plane), result(image.size());
   const ChannelRange all{0, grid.channels};
   input_to_tiles(grid, all, image.data(), tiles.data());
-  const auto transform = kernel_transform();
+  Values factors(kTilePlanes * grid.channels);
+  kernels_to_planes({grid.channels, 1, grid.channels}, {0, 1}, kernels.data(), factors.data());
   for (std::size_t plane = 0; plane < kTilePlanes; ++plane) {
-    for (std::size_t i = 0; i < grid.plane; ++i) {
-      float factor = 0;
-      for (std::size_t k = 0; k < 9; ++k)
-        factor += transform[plane][k] * kernels[k * grid.channels + i % grid.channels];
-      tiles[plane * grid.plane + i] *= factor;
-    }
+    for (std::size_t i = 0; i < grid.plane; ++i)
+      tiles[plane * grid.plane + i] *= factors[plane * grid.channels + i % grid.channels];
   }
   tiles_to_output(grid, all, tiles.data(), result.data());
   return result;
@@ -117,6 +116,32 @@ TEST_CASE("transforms of gradients are the transposed transforms") {
   }
 }
 
+TEST_CASE("transposed planes of kernels have the same values, and gradients the transposed transform") {
+  testing::on_every_target([](const std::string& target) {
+    CAPTURE(target);
+    for (const KernelGrid grid : {KernelGrid{32, 16, 512}, KernelGrid{5, 3, 21}, KernelGrid{33, 47, 1551}}) {
+      CAPTURE(grid.in, grid.out);
+      const Values kernels = random_values(grid.out * 9 * grid.in, 6);
+      Values planes(kTilePlanes * grid.plane), transposed(planes.size()), expected(planes.size());
+      const ChannelRange first{0, grid.out / 2}, second{grid.out / 2, grid.out};
+      for (const ChannelRange range : {first, second}) {
+        kernels_to_planes(grid, range, kernels.data(), planes.data());
+        kernels_to_transposed_planes(grid, range, kernels.data(), transposed.data());
+      }
+      for (std::size_t i = 0; i < planes.size(); ++i) {
+        const std::size_t plane = i / grid.plane, at = i % grid.plane, out = at / grid.in, in = at % grid.in;
+        if (at < grid.in * grid.out) expected[plane * grid.plane + in * grid.out + out] = planes[i];
+      }
+      CHECK(transposed == expected);
+      const Values gradients = random_values(planes.size(), 7);
+      Values back(kernels.size());
+      for (const ChannelRange range : {first, second})
+        planes_to_kernel_gradient(grid, range, gradients.data(), back.data());
+      CHECK(dot(planes, gradients) == Approx(dot(kernels, back)).margin(1e-3));
+    }
+  });
+}
+
 TEST_CASE("blocks of channels are independent") {
   const TileGrid grid = grid_of(6, 10, 40);
   const Values image = random_values(pixels(grid), 5);
@@ -129,6 +154,40 @@ TEST_CASE("blocks of channels are independent") {
   }
   CHECK(whole == parts);
   CHECK(whole_back == parts_back);
+}
+
+TEST_CASE("images of bfloat16 are converted exactly, and results are rounded to nearest even") {
+  testing::on_every_target([](const std::string& target) {
+    CAPTURE(target);
+    TileGrid grid = grid_of(9, 6, 41);
+    const ChannelRange all{0, grid.channels};
+    std::vector<std::uint16_t> halves(pixels(grid));
+    Values image(halves.size());
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      halves[i] =
+          static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(random_values(1, static_cast<unsigned>(i))[0]) >> 16);
+      image[i] = std::bit_cast<float>(std::uint32_t{halves[i]} << 16);
+    }
+    Values tiles(kTilePlanes * grid.plane), gradients(tiles.size()), output(image.size());
+    input_to_tiles(grid, all, image.data(), tiles.data());
+    output_gradient_to_tiles(grid, all, image.data(), gradients.data());
+    tiles_to_output(grid, all, tiles.data(), output.data());
+
+    grid.bfloat16 = true;
+    Values half_tiles(tiles.size()), half_gradients(tiles.size());
+    std::vector<std::uint16_t> half_output(image.size());
+    input_to_tiles(grid, all, halves.data(), half_tiles.data());
+    output_gradient_to_tiles(grid, all, halves.data(), half_gradients.data());
+    tiles_to_output(grid, all, tiles.data(), half_output.data());
+    CHECK(half_tiles == tiles);
+    CHECK(half_gradients == gradients);
+    bool rounded = true;
+    for (std::size_t i = 0; i < output.size(); ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(output[i]);
+      rounded = rounded && half_output[i] == (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+    }
+    CHECK(rounded);
+  });
 }
 
 TEST_CASE("transforms are the same on every instruction set") {

@@ -80,12 +80,13 @@ void visit_train_fields(Settings& s, Visit&& visit) {
                   {},
                   "compute batch norm, activation and residual in one pass, if the memory format is NHWC"},
         s.fused_batch_norm);
-  visit(FieldInfo{"winograd",
-                  "--winograd",
-                  {},
-                  "compute 3 x 3 convolutions by Winograd's algorithm: on a CPU, in float32, if the memory format is "
-                  "NHWC; not with qat"},
-        s.winograd);
+  visit(
+      FieldInfo{"winograd",
+                "--winograd",
+                {},
+                "compute 3 x 3 convolutions by Winograd's algorithm: on a CPU, in float32, or bfloat16 without AMX, if "
+                "the memory format is NHWC; not with qat"},
+      s.winograd);
   visit(
       FieldInfo{"resident",
                 "--resident",

@@ -124,7 +124,9 @@ std::string no_winograd(const LadderContext& context, const Settings& current) {
   if (current.train.qat.enabled) return "training for int8 has its own convolutions";
   if (context.target.cuda()) return "on a GPU, cuDNN computes them";
   if (!current.train.channels_last) return "only the memory format NHWC has it";
-  return current.train.precision == Precision::kFloat32 ? "" : "float32 only";
+  if (current.train.precision == Precision::kFloat16) return "float32 and bfloat16 only";
+  const bool half = current.train.precision == Precision::kBfloat16;
+  return half && context.machine.has("amx_bf16") ? "this CPU multiplies bfloat16 faster (AMX)" : "";
 }
 
 Candidates winograd(const LadderContext&, const Settings& current) {

@@ -169,7 +169,7 @@ TEST_CASE("batch norm is fused in the memory format NHWC") {
   CHECK_THAT(fused.not_applicable(context("cuda"), after), Catch::Contains("already"));
 }
 
-TEST_CASE("Winograd's algorithm is for float32 on the CPU in the memory format NHWC") {
+TEST_CASE("Winograd's algorithm is for the CPU, float32 or bfloat16 without AMX, and the memory format NHWC") {
   const LadderStep& winograd = step("Winograd convolutions");
   Settings settings = base();
   CHECK_FALSE(settings.train.winograd);
@@ -177,8 +177,14 @@ TEST_CASE("Winograd's algorithm is for float32 on the CPU in the memory format N
   settings.train.channels_last = true;
   CHECK(winograd.not_applicable(context("cpu"), settings).empty());
   CHECK_THAT(winograd.not_applicable(context("cuda"), settings), Catch::Contains("cuDNN"));
-  settings.train.precision = Precision::kBfloat16;
+  settings.train.precision = Precision::kFloat16;
   CHECK_THAT(winograd.not_applicable(context("cpu"), settings), Catch::Contains("float32"));
+  settings.train.precision = Precision::kBfloat16;
+  LadderContext with_amx = context("cpu"), without = context("cpu");
+  with_amx.machine.instruction_sets = {"amx_bf16"};
+  without.machine.instruction_sets = {"avx512_bf16"};
+  CHECK_THAT(winograd.not_applicable(with_amx, settings), Catch::Contains("AMX"));
+  CHECK(winograd.not_applicable(without, settings).empty());
   settings.train.precision = Precision::kFloat32;
   const Settings after = winograd.candidates(context("cpu"), settings).at(0).settings;
   CHECK(after.train.winograd);
