@@ -27,8 +27,8 @@ std::int64_t tiles_per_image(const torch::Tensor& x) { return (x.size(2) + 3) / 
 constexpr std::int64_t kBlock = 32;  // channels of one task
 std::int64_t blocks_of(std::int64_t channels) { return (channels + kBlock - 1) / kBlock; }
 
-// Planes begin in different sets of the caches.
-std::size_t kernel_plane(std::size_t in, std::size_t out) { return (in * out / 16 | 1) * 16 + 16; }
+// An odd number of cache lines, so that planes begin in different sets of the caches.
+std::size_t kernel_plane(std::size_t in, std::size_t out) { return ((in * out + 15) / 16 | 1) * 16; }
 
 KernelGrid kernel_grid(const torch::Tensor& weight) {
   const auto in = static_cast<std::size_t>(weight.size(1)), out = static_cast<std::size_t>(weight.size(0));
@@ -71,8 +71,8 @@ torch::Tensor weight_gradient(const torch::Tensor& weight, const torch::Tensor& 
   return torch::empty_like(weight).copy_(gradient);
 }
 
-// Images that are transformed at a time: enough for every thread and for efficient products; no more, because
-// of the caches. All chunks have about the same size.
+// Images that are transformed at a time: enough for every thread and for efficient products; no more, because of the
+// caches. All chunks have about the same size.
 std::int64_t chunk_of(const torch::Tensor& x) {
   constexpr std::int64_t kTilesPerThread = 96;
   const std::int64_t threads = at::get_num_threads(), samples = x.size(0), blocks = blocks_of(x.size(1));
