@@ -6,25 +6,19 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include "unstarve/core/testing/simd_test_support.h"
+#include "unstarve/models/testing/random_values.h"
 
 namespace unstarve {
 namespace {
 
+using testing::random_values;
 using Matrix = std::vector<float>;
-
-Matrix random_matrix(std::size_t count, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  Matrix values(count);
-  for (float& value : values) value = uniform(generator);
-  return values;
-}
 
 struct ProductCase {
   std::size_t rows, columns, depth;
@@ -37,11 +31,11 @@ void check_product(const ProductCase& test) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::size_t a_stored = (test.transposed ? test.rows : test.depth) + kUnused;
   const std::size_t a_lines = test.transposed ? test.depth : test.rows;
-  Matrix a = random_matrix(a_lines * a_stored, 1), b = random_matrix(test.depth * (test.columns + kUnused), 2);
+  Matrix a = random_values(a_lines * a_stored, 1), b = random_values(test.depth * (test.columns + kUnused), 2);
   for (std::size_t i = 0; i < a_lines; ++i) std::fill_n(&a[(i + 1) * a_stored - kUnused], kUnused, nan);
   for (std::size_t k = 0; k < test.depth; ++k)
     std::fill_n(&b[(k + 1) * (test.columns + kUnused) - kUnused], kUnused, nan);
-  const Matrix before = random_matrix(test.rows * (test.columns + kUnused), 3);
+  const Matrix before = random_values(test.rows * (test.columns + kUnused), 3);
   Matrix c = before;
   MatrixProduct product{test.rows, test.columns, test.depth, a.data(), a_stored, 1, b.data(), test.columns + kUnused};
   if (test.transposed) std::swap(product.a_row, product.a_column);

@@ -7,25 +7,18 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include "unstarve/core/testing/simd_test_support.h"
+#include "unstarve/models/testing/random_values.h"
 
 namespace unstarve {
 namespace {
 
+using testing::random_values;
 using Values = std::vector<float>;
-
-Values random_values(std::size_t count, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  Values values(count);
-  for (float& value : values) value = uniform(generator);
-  return values;
-}
 
 TileGrid grid_of(std::size_t height, std::size_t width, std::size_t channels) {
   TileGrid grid{height, width, channels};

@@ -18,7 +18,7 @@ using Catch::Matchers::Contains;
 int most_threads(const Profile& profile) { return std::ranges::max(profile.tuning, {}, &TuningStep::threads).threads; }
 
 // 20 times what a sample costs one thread and the consumer at present, so that sleep dominates on every machine, also
-// under a sanitizer and beside other work.
+// under a sanitizer and while other programs run.
 std::chrono::microseconds long_sleep(PipelineSpec spec) {
   constexpr int kSamples = 120;
   spec.execution.threads = 1;
