@@ -299,9 +299,10 @@ bool winograd_pays(const torch::Tensor& x, const torch::Tensor& weight) {
     return false;
   const std::int64_t samples = x.size(0), in = x.size(1), out = weight.size(0), tiles = tiles_per_image(x);
   const double saving = static_cast<double>(9 * x.size(2) * x.size(3)) / static_cast<double>(kPlanes * tiles);
-  return std::min(in, out) >= kLeastChannels && samples * tiles >= kLeastTiles && saving >= kLeastSaving &&
-         (x.scalar_type() == torch::kFloat32 || samples * tiles * (in + out) >= in * out) &&
-         samples * blocks_of(std::min(in, out)) >= at::get_num_threads() &&
+  // In bfloat16, transformed kernels that are larger than the tiles cost what is saved (decision 51).
+  const bool few_kernels = x.scalar_type() == torch::kFloat32 || samples * tiles * (in + out) >= in * out;
+  return few_kernels && std::min(in, out) >= kLeastChannels && samples * tiles >= kLeastTiles &&
+         saving >= kLeastSaving && samples * blocks_of(std::min(in, out)) >= at::get_num_threads() &&
          tiles * (in + out) * kPlanes * static_cast<std::int64_t>(sizeof(float)) <= kMostBytes;
 }
 

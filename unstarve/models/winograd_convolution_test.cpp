@@ -190,10 +190,14 @@ TEST_CASE("Winograd's algorithm is used only where it is possible and pays") {
   CHECK_FALSE(winograd_pays(torch::zeros({1, 64, 512, 512}).contiguous(kNhwcFormat), weight));  // much memory
   CHECK_FALSE(winograd_pays(torch::zeros({64, 64, 5, 5}).contiguous(kNhwcFormat), weight));  // tiles of 3 / 8 padding
   const bool half = replaces_bfloat16_here();
+  const torch::Tensor small = torch::zeros({32, 512, 7, 7}).contiguous(kNhwcFormat);
+  const torch::Tensor many_kernels = torch::zeros({512, 512, 3, 3});
+  CHECK(winograd_pays(small, many_kernels));
   {
     const WithAutocast autocast;
     CHECK_FALSE(winograd_pays(x, weight));
     CHECK(winograd_pays(x.to(torch::kBFloat16), weight) == half);
+    CHECK_FALSE(winograd_pays(small.to(torch::kBFloat16), many_kernels));
     at::autocast::set_autocast_dtype(at::kCPU, torch::kFloat16);
     CHECK_FALSE(winograd_pays(x.to(torch::kBFloat16), weight));
     at::autocast::set_autocast_dtype(at::kCPU, torch::kBFloat16);
