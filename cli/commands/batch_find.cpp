@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kLargestBatch = 1 << 20;
 // Settings that the measurements of one process do not use.
-constexpr std::array<std::string_view, 7> kUnused{"resident", "schedule.", "sync_batch_norm", "progressive.",
-                                                  "prune.",   "qat.",      "evaluation_size"};
+constexpr std::array<std::string_view, 7> kUnusedByBatchFind{"resident", "schedule.", "sync_batch_norm", "progressive.",
+                                                             "prune.",   "qat.",      "evaluation_size"};
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_batch_find_command(const Arguments& arguments, const std::string& command_line) {
   require_one_process("batch-find");
   check_outputs(arguments, {"--report"});
   BatchFindOptions options;
@@ -58,8 +58,8 @@ Command batch_find_command() {
                        {"--longest", "S", "10 times --seconds", "sizes that would take longer are not measured"},
                        report_option(),
                        seed_option()},
-                      kUnused),
-      run};
+                      kUnusedByBatchFind),
+      run_batch_find_command};
   for (Option& option : command.options) {
     if (std::string_view(option.name) == "--memory-limit")
       option = {"--memory-limit", "SIZE", "what is available",

@@ -6,7 +6,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_bench_command(const Arguments& arguments, const std::string& command_line) {
   check_measurement_files(arguments);
   BenchOptions options;
   options.settings = settings_from(arguments);
@@ -41,7 +41,7 @@ Command bench_command() {
            trace_option(),
            tensorboard_option(),
            report_option()}),
-      run};
+      run_bench_command};
 }
 
 }  // namespace unstarve::cli

@@ -28,7 +28,7 @@ std::string raw_from(const Arguments& arguments, const std::string& reason) {
   return data;
 }
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_capacity_command(const Arguments& arguments, const std::string& command_line) {
   check_measurement_files(arguments);
   CapacityOptions options;
   options.accelerator = arguments.text("--accelerator", options.accelerator);
@@ -100,7 +100,7 @@ Command capacity_command() {
        tensorboard_option(),
        report_option(),
        json_option()},
-      run};
+      run_capacity_command};
 }
 
 }  // namespace unstarve::cli

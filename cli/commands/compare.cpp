@@ -8,7 +8,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_compare_command(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--junit"});
   check_measurement_files(arguments);
   const RunComparison comparison = compare_runs(arguments.text("BEFORE"), arguments.text("AFTER"));
@@ -36,7 +36,7 @@ Command compare_command() {
        tensorboard_option(),
        report_option(),
        json_option()},
-      run};
+      run_compare_command};
 }
 
 }  // namespace unstarve::cli

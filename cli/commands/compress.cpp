@@ -6,7 +6,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_compress_command(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--report"});
   check_output_folder(arguments.text("--out"));
   CompressOptions options;
@@ -66,7 +66,7 @@ Command compress_command() {
         false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
        report_option(),
        json_option()},
-      run};
+      run_compress_command};
 }
 
 }  // namespace unstarve::cli

@@ -4,7 +4,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string&) {
+int run_datasets_command(const Arguments& arguments, const std::string&) {
   const std::vector<CatalogueEntry> all = load_catalogue(arguments.text("--catalogue"));
   const std::vector<CatalogueEntry> wanted =
       arguments.has("NAME") ? std::vector{find_dataset(all, arguments.text("NAME"))} : all;
@@ -26,7 +26,7 @@ Command datasets_command() {
           {{"NAME", "", "all", "one dataset: imagenet, cifar10, ..."},
            {"--catalogue", "FILE", "", "catalogue of your own datasets, as JSON", false, Completes::kPath},
            json_option()},
-          run};
+          run_datasets_command};
 }
 
 }  // namespace unstarve::cli

@@ -8,7 +8,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_demo_command(const Arguments& arguments, const std::string& command_line) {
   DemoOptions options;
   options.thumbnails = arguments.text("--thumbnails");
   options.photographs = arguments.text("DATA");
@@ -50,7 +50,7 @@ Command demo_command() {
            {"--folder", "DIR", "unstarve-demo", "folder for data, settings and report", false, Completes::kPath},
            {"--report", "FILE", "report.html in the folder", "path of the report", false, Completes::kPath},
            json_option()},
-          run};
+          run_demo_command};
 }
 
 }  // namespace unstarve::cli

@@ -39,7 +39,7 @@ void diagnose_several(const Arguments& arguments, const std::string& command_lin
   if (arguments.has("--report")) write_report(report_of(diagnosis, command_line), arguments.text("--report"));
 }
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_diagnose_command(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--out"});
   check_measurement_files(arguments);
   if (arguments.rest().size() == 1)
@@ -75,7 +75,7 @@ Command diagnose_command() {
        {"--report", "FILE", "", "write an HTML page with charts and a timeline of a few steps", false,
         Completes::kPath},
        json_option()},
-      run};
+      run_diagnose_command};
 }
 
 }  // namespace unstarve::cli

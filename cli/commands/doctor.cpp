@@ -8,7 +8,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string&) {
+int run_doctor_command(const Arguments& arguments, const std::string&) {
   const LibtorchFacts libtorch = libtorch_facts();
   const ArrowFacts arrow = arrow_facts();
   const DoctorResult result = run_doctor({kVersion, compiler_name(), libtorch.version, libtorch.cuda, libtorch.cpu,
@@ -28,7 +28,7 @@ Command doctor_command() {
           "  unstarve doctor\n"
           "  unstarve doctor --json",
           {json_option()},
-          run};
+          run_doctor_command};
 }
 
 }  // namespace unstarve::cli

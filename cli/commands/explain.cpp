@@ -7,7 +7,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string&) {
+int run_explain_command(const Arguments& arguments, const std::string&) {
   if (arguments.has("--schema")) {
     if (arguments.has("DATA") || arguments.has("--config"))
       throw Error(ErrorKind::kArgument,
@@ -59,7 +59,7 @@ Command explain_command() {
           "  unstarve explain pipeline.yaml --json\n"
           "  unstarve explain --schema > pipeline.schema.json",
           explain_options(),
-          run};
+          run_explain_command};
 }
 
 }  // namespace unstarve::cli

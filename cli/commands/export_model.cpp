@@ -33,7 +33,7 @@ std::optional<Int8Options> int8_from(const Arguments& arguments) {
   return int8;
 }
 
-int run(const Arguments& arguments, const std::string&) {
+int run_export_model_command(const Arguments& arguments, const std::string&) {
   check_outputs(arguments, {"--out"});
   ExportOptions options;
   options.model = arguments.text("MODEL");
@@ -97,7 +97,7 @@ Command export_command() {
         "negative are uint8"},
        {"--int8-weights", "", "", "store only the weights of linear layers as int8; computed in float32"},
        json_option()},
-      run};
+      run_export_model_command};
 }
 
 }  // namespace unstarve::cli

@@ -6,7 +6,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string&) {
+int run_index_command(const Arguments& arguments, const std::string&) {
   IndexResult result;
   {
     ProgressBar bar;
@@ -32,7 +32,7 @@ Command index_command() {
            split_option(),
            {"--threads", "N", "all usable cores", "threads for reading and decoding"},
            json_option()},
-          run};
+          run_index_command};
 }
 
 }  // namespace unstarve::cli

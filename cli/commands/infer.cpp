@@ -8,7 +8,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string&) {
+int run_infer_command(const Arguments& arguments, const std::string&) {
   check_outputs(arguments, {"--out"});
   InferOptions options;
   options.model = arguments.text("MODEL");
@@ -55,7 +55,7 @@ Command infer_command() {
        {"--top", "N", "1", "number of classes per row, most probable first"},
        {"--resume", "", "", "continue an interrupted run with the same --out"},
        json_option()},
-      run};
+      run_infer_command};
 }
 
 }  // namespace unstarve::cli

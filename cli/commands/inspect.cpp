@@ -31,7 +31,7 @@ int run_io(const Arguments& arguments) {
   return kDone;
 }
 
-int run(const Arguments& arguments, const std::string&) {
+int run_inspect_command(const Arguments& arguments, const std::string&) {
   if (arguments.has("--io") && arguments.has("--quarantine"))
     throw Error(ErrorKind::kArgument, "--quarantine: not supported with --io, which reads no records. Pass one.");
   if (arguments.has("--io")) return run_io(arguments);
@@ -73,7 +73,7 @@ Command inspect_command() {
        {"--io", "", "", "measure the storage instead: reads and bytes per second"},
        {"--seconds", "S", "6", "duration of --io"},
        json_option()},
-      run};
+      run_inspect_command};
 }
 
 }  // namespace unstarve::cli

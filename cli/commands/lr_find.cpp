@@ -10,10 +10,10 @@ namespace unstarve::cli {
 namespace {
 
 // Settings that a sweep of one process does not use.
-constexpr std::array<std::string_view, 8> kUnused{"resident",     "learning_rate", "schedule.", "sync_batch_norm",
-                                                  "progressive.", "prune.",        "qat.",      "evaluation_size"};
+constexpr std::array<std::string_view, 8> kUnusedByLrFind{
+    "resident", "learning_rate", "schedule.", "sync_batch_norm", "progressive.", "prune.", "qat.", "evaluation_size"};
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_lr_find_command(const Arguments& arguments, const std::string& command_line) {
   require_one_process("lr-find");
   check_outputs(arguments, {"--report"});
   LrFindOptions options;
@@ -54,8 +54,8 @@ Command lr_find_command() {
                        weights_option(),
                        report_option(),
                        seed_option()},
-                      kUnused),
-      run};
+                      kUnusedByLrFind),
+      run_lr_find_command};
 }
 
 }  // namespace unstarve::cli

@@ -9,7 +9,7 @@
 namespace unstarve::cli {
 namespace {
 
-ModelsOptions options_from(const Arguments& arguments) {
+ModelsOptions models_options_from(const Arguments& arguments) {
   ModelsOptions options;
   for (const std::string& word : arguments.rest()) options.candidates.push_back(candidate_of_weights(word));
   if (arguments.has("--networks") || options.candidates.empty())
@@ -33,9 +33,9 @@ ModelsOptions options_from(const Arguments& arguments) {
   return options;
 }
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_models_command(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--report"});
-  const ModelsOptions options = options_from(arguments);
+  const ModelsOptions options = models_options_from(arguments);
   const ModelsResult result = with_progress_and_signals(
       [&](const Progress& progress, std::stop_token stop) { return run_models(options, progress, std::move(stop)); });
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
@@ -79,7 +79,7 @@ Command models_command() {
             false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
            report_option(),
            json_option()},
-          run};
+          run_models_command};
 }
 
 }  // namespace unstarve::cli

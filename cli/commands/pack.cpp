@@ -13,7 +13,7 @@ bool skips(const std::string& policy) {
   throw Error(ErrorKind::kArgument, "--on-error: found \"" + policy + "\"; expected fail or skip");
 }
 
-PackOptions options_from(const Arguments& arguments) {
+PackOptions pack_options_from(const Arguments& arguments) {
   PackOptions options = packing_from(arguments);
   options.source_split = arguments.text("--from-split");
   options.exclude = arguments.text("--exclude");
@@ -23,9 +23,9 @@ PackOptions options_from(const Arguments& arguments) {
   return options;
 }
 
-int run(const Arguments& arguments, const std::string&) {
+int run_pack_command(const Arguments& arguments, const std::string&) {
   reject_spec("pack", arguments.text("SRC"));
-  const PackOptions options = options_from(arguments);
+  const PackOptions options = pack_options_from(arguments);
   const std::string folder = arguments.text("DST");
   PackResult result;
   {
@@ -36,7 +36,7 @@ int run(const Arguments& arguments, const std::string&) {
   return kDone;
 }
 
-std::vector<Option> options() {
+std::vector<Option> pack_command_options() {
   std::vector<Option> all{
       {"SRC", "", "", "dataset in any supported format: a folder, shards, a URL", true, Completes::kPath},
       {"DST", "", "", "folder for the shards: new, empty, or of an earlier run of the same command", true,
@@ -67,8 +67,8 @@ Command pack_command() {
       "  unstarve pack photos/ packed/ --format webdataset --resize 256 --split train=0.9,val=0.1 --seed 0\n"
       "  unstarve pack photos/ packed/ --format tfrecord --part 3/8 --json\n"
       "  unstarve pack 'old/*.tar' new/ --format recordio --on-error skip --exclude quarantine.jsonl",
-      options(),
-      run};
+      pack_command_options(),
+      run_pack_command};
 }
 
 }  // namespace unstarve::cli

@@ -22,7 +22,7 @@ std::optional<PackOptions> pack_options(const Arguments& arguments) {
   return packing_from(arguments);
 }
 
-int run(const Arguments& arguments, const std::string&) {
+int run_prepare_command(const Arguments& arguments, const std::string&) {
   const std::vector<CatalogueEntry> catalogue = load_catalogue(arguments.text("--catalogue"));
   const CatalogueEntry& entry = find_dataset(catalogue, arguments.text("NAME"));
   PrepareOptions options;
@@ -39,7 +39,7 @@ int run(const Arguments& arguments, const std::string&) {
   return kDone;
 }
 
-std::vector<Option> options() {
+std::vector<Option> prepare_command_options() {
   std::vector<Option> all{
       {"NAME", "", "", "name of a dataset, see unstarve datasets", true},
       {"--from", "DIR|URL", "the published URL", "folder or URL with the archives", false, Completes::kPath},
@@ -68,8 +68,8 @@ Command prepare_command() {
           "  unstarve prepare cifar10 --from downloads/ --out cifar10/\n"
           "  unstarve prepare imagenet --from ilsvrc2012/ --out imagenet/ --format webdataset --resize 256\n"
           "  unstarve prepare mine --catalogue sets.json --from https://mirror/mine/ --out mine/",
-          options(),
-          run};
+          prepare_command_options(),
+          run_prepare_command};
 }
 
 }  // namespace unstarve::cli

@@ -11,7 +11,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string&) {
+int run_synth_command(const Arguments& arguments, const std::string&) {
   const std::string folder = arguments.text("DIR");
   SynthOptions options;
   options.classes = static_cast<int>(arguments.integer("--classes", options.classes, 2, 1000));
@@ -54,7 +54,7 @@ Command synth_command() {
        {"--seed", "N", "1", "seed of the images"},
        {"--test-images", "N", "0", "number of further images for DIR/test"},
        json_option()},
-      run};
+      run_synth_command};
 }
 
 }  // namespace unstarve::cli

@@ -94,7 +94,7 @@ DawnbenchAuthor author_from(const Arguments& arguments) {
   return dawnbench_author(arguments.text("--author"));
 }
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_train_command(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine", "--dawnbench"});
   const DawnbenchAuthor author = author_from(arguments);
   check_output_folder(arguments.text("--tensorboard"));
@@ -233,7 +233,7 @@ Command train_command() {
         false, Completes::kPath},
        weights_option(),
        json_option()},
-      run};
+      run_train_command};
   // After --batch.
   const std::vector<Option> flags = train_flags();
   const auto batch = std::find_if(command.options.begin(), command.options.end(),

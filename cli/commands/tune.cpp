@@ -44,7 +44,7 @@ std::vector<std::string> tried_from(const Arguments& arguments) {
   return tried;
 }
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_tune_command(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--out"});
   check_measurement_files(arguments);
   TuneOptions options;
@@ -108,7 +108,7 @@ Command tune_command() {
        tensorboard_option(),
        report_option(),
        json_option()},
-      run};
+      run_tune_command};
 }
 
 }  // namespace unstarve::cli

@@ -9,7 +9,7 @@
 namespace unstarve::cli {
 namespace {
 
-int run(const Arguments& arguments, const std::string&) {
+int run_verify_command(const Arguments& arguments, const std::string&) {
   const std::string folder = arguments.text("DST");
   VerifyResult result;
   {
@@ -34,7 +34,7 @@ Command verify_command() {
           {{"DST", "", "", "folder written by unstarve pack", true, Completes::kPath},
            {"--threads", "N", "all usable cores", "threads for reading"},
            json_option()},
-          run};
+          run_verify_command};
 }
 
 }  // namespace unstarve::cli

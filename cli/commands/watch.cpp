@@ -63,7 +63,7 @@ int watch(const Arguments& arguments, const WatchOptions& options, const std::st
   return started ? result.profile.exit_code : kDone;
 }
 
-int run(const Arguments& arguments, const std::string& command_line) {
+int run_watch_command(const Arguments& arguments, const std::string& command_line) {
   const bool started = !arguments.rest().empty();
   WatchOptions options;
   try {
@@ -106,7 +106,7 @@ Command watch_command() {
        {"--no-cupti", "", "", "do not record the kernels of NVIDIA GPUs and NVTX ranges in the command"},
        {"--metrics", "ADDRESS", "", "serve figures for Prometheus at http://ADDRESS/metrics; for example :9400"},
        json_option()},
-      run};
+      run_watch_command};
 }
 
 }  // namespace unstarve::cli

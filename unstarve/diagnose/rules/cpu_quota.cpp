@@ -7,7 +7,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_cpu_quota(const RunProfile& profile) {
   const MachineUse& machine = profile.machine;
   if (machine.throttled_share < 0.05) return std::nullopt;
   RunFinding finding;
@@ -25,6 +25,6 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 
 extern const Rule kCpuQuota;
 const Rule kCpuQuota{"cpu-quota", "tasks of the cgroup, or of one above it, were stopped in 5 % of the quota's periods",
-                     find};
+                     find_cpu_quota};
 
 }  // namespace unstarve

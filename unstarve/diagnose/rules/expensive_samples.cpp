@@ -14,7 +14,7 @@ extern const Rule kLargeImages;
 
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_expensive_samples(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
   const double cores = usable_cores(profile.machine), input = input_share(profile);
   if (!loader_limits(profile) || steady_seconds(profile) <= 0) return std::nullopt;
@@ -55,6 +55,6 @@ const Rule kExpensiveSamples{
     "workers run or wait for a core for 90 % of the time and use 40 % of the usable cores, the "
     "main thread waits for batches for 10 %, less than half a core per main process is free, "
     "other programs use less than a fifth of the cores, and large-images finds nothing",
-    find};
+    find_expensive_samples};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_few_workers(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
   const double free = free_cores(profile);
   if (!loader_limits(profile) || free < 0.5 * main.processes) return std::nullopt;
@@ -52,6 +52,6 @@ const Rule kFewWorkers{"few-workers",
                        "workers run or wait for a core for 90 % of the time, the main thread waits for batches for "
                        "10 % (without stacks: none of its threads runs for 80 %), and half a core per main process is "
                        "free",
-                       find};
+                       find_few_workers};
 
 }  // namespace unstarve

@@ -20,7 +20,7 @@ bool is_busy(const TraceUse& trace) {
   });
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_gpu_idle(const RunProfile& profile) {
   if (profile.trace && is_busy(*profile.trace)) return std::nullopt;
   double median = 0, mean = 0;
   std::string evidence;
@@ -58,6 +58,6 @@ const Rule kGpuIdle{
     "gpu-idle",
     "the median utilisation of the program's GPUs is below 50 %, recorded kernels do not keep a device busy for half "
     "of the time, and no other finding takes half of the time in which the GPUs are idle",
-    find, true};
+    find_gpu_idle, true};
 
 }  // namespace unstarve

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kUnknownLoss = 0.05;  // chosen, if the driver does not report what the other program uses
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_gpu_shared(const RunProfile& profile) {
   RunFinding finding;
   bool measured = true;
   for (const GpuUse& gpu : profile.gpus) {
@@ -48,6 +48,6 @@ extern const Rule kGpuShared;
 const Rule kGpuShared{"gpu-shared",
                       "for 10 % of the time, another program is on a GPU of the program, and takes 5 % of its "
                       "multiprocessors' time, or the driver does not report how much",
-                      find};
+                      find_gpu_shared};
 
 }  // namespace unstarve

@@ -20,18 +20,18 @@ double share_of(const GpuUse& gpu, GpuSlowdown slowdown) {
   return 0;
 }
 
-struct Cause {
+struct ThrottleCause {
   std::vector<std::string> reasons;  // empty: no problem
   std::string change;
 };
 
-void add(Cause& cause, const std::string& reason, const std::string& change) {
+void add(ThrottleCause& cause, const std::string& reason, const std::string& change) {
   cause.reasons.push_back(reason);
   if (cause.change.find(change) == std::string::npos) cause.change += (cause.change.empty() ? "" : "; ") + change;
 }
 
-Cause cause_of(const GpuUse& gpu) {
-  Cause cause;
+ThrottleCause cause_of(const GpuUse& gpu) {
+  ThrottleCause cause;
   for (const GpuSlowdown slowdown :
        {GpuSlowdown::kTooHot, GpuSlowdown::kHardwareTooHot, GpuSlowdown::kHardware, GpuSlowdown::kPowerBrake}) {
     const double share = share_of(gpu, slowdown);
@@ -59,11 +59,11 @@ Cause cause_of(const GpuUse& gpu) {
   return cause;
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_gpu_throttled(const RunProfile& profile) {
   RunFinding finding;
   for (const GpuUse& gpu : gpus_of_program(profile.gpus)) {
     if (gpu.busy_samples < kFewestBusySamples) continue;
-    const Cause cause = cause_of(gpu);
+    const ThrottleCause cause = cause_of(gpu);
     if (cause.reasons.empty()) continue;
     // Kernels are at most as much faster as the clock.
     const bool clocked = gpu.clock_mhz > 0 && gpu.clock_most_mhz > 0;
@@ -89,6 +89,6 @@ const Rule kGpuThrottled{
     "for 10 % of its busy time, a GPU of the program is too hot or slowed down by its hardware; or "
     "its median clock is below 90 % of the maximum because of a setting or of a power limit below "
     "the default, or below 75 % without reaching the power limit",
-    find};
+    find_gpu_throttled};
 
 }  // namespace unstarve

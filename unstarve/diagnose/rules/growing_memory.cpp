@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kParts = 5;
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_growing_memory(const RunProfile& profile) {
   const std::vector<double>& resident = profile.timeline.resident_bytes;
   if (resident.size() < 2 * kParts) return std::nullopt;
   // Means of equal parts of the run; the first contains the start of the program.
@@ -51,6 +51,6 @@ extern const Rule kGrowingMemory;
 const Rule kGrowingMemory{"growing-memory",
                           "after a fifth of the run, the resident memory of the main process grows in every further "
                           "fifth by similar amounts, by 10 % and 50 MB in all",
-                          find};
+                          find_growing_memory};
 
 }  // namespace unstarve

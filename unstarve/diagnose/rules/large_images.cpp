@@ -35,7 +35,7 @@ Work work_of(const RunProfile& profile, bool workers, double input) {
               processes};
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_large_images(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader);
   const bool workers = loader.processes > 0 && profile.stacks.processes > 0;
   const RoleSum& sum = workers ? loader : sum_of(profile, ProcessRole::kMain);
@@ -73,6 +73,6 @@ const Rule kLargeImages{
     "large-images",
     "the main thread is in the loader for 10 % of the time, which decodes for 20 % of its time, handles "
     "images in 50 %, and uses 150 MB of new memory per second of CPU time",
-    find};
+    find_large_images};
 
 }  // namespace unstarve

@@ -69,7 +69,7 @@ std::optional<RunFinding> find_by_waits(const RunProfile& profile) {
   return std::nullopt;
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_lock(const RunProfile& profile) {
   return profile.stacks.seconds > 0 ? find_by_stacks(profile) : find_by_waits(profile);
 }
 
@@ -80,6 +80,6 @@ const Rule kLock{"lock",
                  "the main thread waits for 10 % of the time, the cores permit a gain of 1.1, and on average 0.7 other "
                  "threads wait for locks: at one line of the program's own files, or, without stacks, of threads of "
                  "which about one runs at a time",
-                 find};
+                 find_lock};
 
 }  // namespace unstarve

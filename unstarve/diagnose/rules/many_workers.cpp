@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
   const double cores = usable_cores(profile.machine);
   if (main.processes == 0 || loader.processes <= std::ceil(cores)) return std::nullopt;
@@ -39,6 +39,6 @@ extern const Rule kManyWorkers;
 const Rule kManyWorkers{"many-workers",
                         "more workers than usable cores (affinity and quota), and of the time in which it could run, "
                         "the main process waited for a core for 5 %, or the workers limit it and waited for 30 %",
-                        find};
+                        find_many_workers};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_operator_threads(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain);
   const double cores = usable_cores(profile.machine);
   if (main.processes == 0 || main.delayed() < 0.2) return std::nullopt;
@@ -49,6 +49,6 @@ const Rule kOperatorThreads{"operator-threads",
                             "of the time in which it could run, the main process waited for a core for 20 %, mostly in "
                             "threads of one name that are more than 1.5 times as many as the usable cores; on average, "
                             "1.3 times as many were runnable; the main thread was for half of the time",
-                            find};
+                            find_operator_threads};
 
 }  // namespace unstarve

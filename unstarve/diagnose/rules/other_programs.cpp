@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_other_programs(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain), loader = sum_of(profile, ProcessRole::kLoader);
   const double cores = profile.machine.affinity_cores, stolen = profile.machine.stolen_share;
   const RoleSum& limit = loader_limits(profile) ? loader : main;
@@ -45,6 +45,6 @@ const Rule kOtherPrograms{"other-programs",
                           "of the time in which it could run, the main process, or the loader that limits it, waited "
                           "for a core for 10 %, and for 5 % of all time, and others use a fifth of the cores; or the "
                           "hypervisor took 5 % of the time",
-                          find};
+                          find_other_programs};
 
 }  // namespace unstarve

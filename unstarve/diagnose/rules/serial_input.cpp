@@ -18,7 +18,7 @@ bool is_tf_data(const PythonStacks& stacks) {
   });
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_serial_input(const RunProfile& profile) {
   const double input = std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput), 1.0);
   const double spinning = spinning_cores(profile);
   const GainPrediction gain = least_of(gain_by_cores(profile, spinning), gain_without(input, profile.stacks.seconds));
@@ -54,6 +54,6 @@ extern const Rule kSerialInput;
 const Rule kSerialInput{"serial-input",
                         "no worker processes; the main thread is in the loader for 10 % of the time, reads from files "
                         "and sockets are less than half of that, and the cores permit a gain of 1.1",
-                        find};
+                        find_serial_input};
 
 }  // namespace unstarve

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLost = 0.05;  // chosen: how much time copies take is unknown
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_slow_link(const RunProfile& profile) {
   RunFinding finding;
   bool narrow = false;
   const auto add = [&](const std::string& text) { finding.evidence += (finding.evidence.empty() ? "" : "; ") + text; };
@@ -51,6 +51,6 @@ const Rule kSlowLink{
     "slow-link",
     "while a GPU of the program is busy, its PCIe link has fewer lanes or a lower generation than card "
     "and slot permit; or the program is bound to CPUs of other NUMA nodes than that of the GPU",
-    find};
+    find_slow_link};
 
 }  // namespace unstarve

@@ -36,7 +36,7 @@ GainPrediction gain_of(const RunProfile& profile, double lost) {
   return gain;
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_slow_reads(const RunProfile& profile) {
   const ReadUse reads = read_use(profile);
   if (!reads.limits()) return std::nullopt;
   RunFinding finding;
@@ -70,6 +70,6 @@ extern const Rule kSlowReads;
 const Rule kSlowReads{"slow-reads",
                       "workers are in reads of files or sockets for 40 % of the time, and the main thread waits for "
                       "them for 10 %; or, without workers, the main thread is in such reads for 10 %",
-                      find};
+                      find_slow_reads};
 
 }  // namespace unstarve

@@ -15,10 +15,10 @@
 namespace unstarve {
 namespace {
 
-constexpr double kShare = 0.2;       // of the run
-constexpr double kSlow = 1.5;        // times the median step
-constexpr std::size_t kFewest = 16;  // steps
-constexpr double kShortest = 2;      // seconds
+constexpr double kShare = 0.2;                   // of the run
+constexpr double kSlow = 1.5;                    // times the median step
+constexpr std::size_t kFewestStepsAtStart = 16;  // steps
+constexpr double kShortest = 2;                  // seconds
 
 struct Start {
   double first_s = 0;    // from the start of the process to the end of its first step
@@ -33,7 +33,8 @@ struct Start {
 // Nothing if the first step is not known.
 std::optional<Start> start_of(const RunProfile& profile, const RankUse& rank) {
   const std::vector<double>& ends = rank.steps.ends_s;
-  if (ends.size() < kFewest || rank.steps.count != static_cast<std::int64_t>(ends.size())) return std::nullopt;
+  if (ends.size() < kFewestStepsAtStart || rank.steps.count != static_cast<std::int64_t>(ends.size()))
+    return std::nullopt;
   const auto process = std::find_if(profile.processes.begin(), profile.processes.end(),
                                     [&](const ProcessUse& one) { return one.pid == rank.pid; });
   if (process == profile.processes.end()) return std::nullopt;
@@ -69,7 +70,7 @@ bool fills_caches(const RunTimeline& timeline, double end_s) {
   return early >= kLeast && early >= kMore * late;
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
   const auto marks = std::find_if(profile.ranks.begin(), profile.ranks.end(),
                                   [](const RankUse& rank) { return rank.steps.count > 0; });
   if (marks == profile.ranks.end()) return std::nullopt;
@@ -107,6 +108,6 @@ const Rule kSlowStart{"slow-start",
                       "un.step() marks 16 to 2048 steps, and the time to the end of the first one, and what further "
                       "steps take more than the median until one takes less than 1.5 times the median, are 20 % of "
                       "the run and two seconds",
-                      find};
+                      find_slow_start};
 
 }  // namespace unstarve

@@ -14,7 +14,7 @@ constexpr std::int64_t kFewestSamples = 10;
 constexpr double kSmall = 0.8;    // of the samples
 constexpr double kChanged = 0.5;  // a large file is read by several calls
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_small_files(const RunProfile& profile) {
   const ReadUse reads = read_use(profile);
   if (!reads.limits() || reads.sockets > reads.files) return std::nullopt;
   FileSamples files;
@@ -61,6 +61,6 @@ extern const Rule kSmallFiles;
 const Rule kSmallFiles{"small-files",
                        "as slow-reads, for files; and of 10 or more samples of threads that read a file, 80 % found "
                        "one of at most 256 KiB, and 50 % another one than the thread's sample before",
-                       find};
+                       find_small_files};
 
 }  // namespace unstarve

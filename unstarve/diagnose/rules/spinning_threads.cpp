@@ -32,7 +32,7 @@ Preparation preparation_of(const RunProfile& profile) {
   return {cpu_s / seconds, (cpu_s + delay_s) / seconds};
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain);
   const OperatorThreads operators = operator_threads(profile);
   const Preparation preparation = preparation_of(profile);
@@ -69,6 +69,6 @@ const Rule kSpinningThreads{"spinning-threads",
                             "half a core per main process is free, threads that prepare data and other programs could "
                             "use 0.3 cores, and threads with the name of the main thread that execute no Python could "
                             "run for 80 % of the time in which it does not wait for batches, and for 0.3 of all time",
-                            find};
+                            find_spinning_threads};
 
 }  // namespace unstarve

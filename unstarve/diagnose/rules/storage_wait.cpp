@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_storage_wait(const RunProfile& profile) {
   double storage = 0, read = 0, calls = 0;
   for (const ProcessUse& process : steady_processes(profile)) {
     storage += static_cast<double>(process.storage_bytes);
@@ -53,6 +53,6 @@ extern const Rule kStorageWait;
 const Rule kStorageWait{"storage-wait",
                         "some task waited for a device for 20 % of the time, the main process waited as long, and "
                         "storage delivered 1 MB/s and a tenth of the bytes that were read",
-                        find};
+                        find_storage_wait};
 
 }  // namespace unstarve

@@ -84,7 +84,7 @@ std::optional<Straggler> by_stalls(std::span<const RankUse> ranks) {
   return result;
 }
 
-struct Cause {
+struct StragglerCause {
   double weight = 0;  // share of the time
   std::string title, evidence, change;
 };
@@ -99,7 +99,8 @@ class Comparison {
     return figure(straggler()) - of_others(ranks_, straggler_, figure);
   }
   // "its main thread ... for 60 % of the time, those of the others for 2 %"
-  [[nodiscard]] Cause share(const Figure& figure, const char* title, const char* does, const char* change) const {
+  [[nodiscard]] StragglerCause share(const Figure& figure, const char* title, const char* does,
+                                     const char* change) const {
     return {excess(figure), title,
             fmt::format("its main thread {} for {:.0f} % of the time, those of the others for {:.0f} %", does,
                         100 * figure(straggler()), 100 * of_others(ranks_, straggler_, figure)),
@@ -111,8 +112,8 @@ class Comparison {
   std::size_t straggler_;
 };
 
-Cause run_delay_cause(const Comparison& compare) {
-  Cause cause =
+StragglerCause run_delay_cause(const Comparison& compare) {
+  StragglerCause cause =
       compare.share([](const RankUse& r) { return r.run_delay; }, "its main thread waits for a core",
                     "could run, but waited for a core,", "give each rank cores of its own (taskset, cpusets)");
   const auto throttled = [](const RankUse& rank) { return rank.host.throttled_share; };
@@ -133,10 +134,10 @@ Cause run_delay_cause(const Comparison& compare) {
 
 // Threads of its own that take the interpreter's lock or the cores from the main thread. Operators on several threads
 // also make its main thread compute more.
-Cause own_threads_cause(const Comparison& compare) {
+StragglerCause own_threads_cause(const Comparison& compare) {
   const auto threads = [](const RankUse& rank) { return rank.other_cores; };
   const double excess = compare.excess(threads);
-  Cause cause;
+  StragglerCause cause;
   if (excess < 0.3 || compare.excess([](const RankUse& rank) { return rank.main_cores; }) > 0.5 * excess) return cause;
   cause.weight = std::min(excess, 1.0);
   cause.title = "other threads of its process compute";
@@ -146,9 +147,9 @@ Cause own_threads_cause(const Comparison& compare) {
   return cause;
 }
 
-Cause computing_cause(const Comparison& compare) {
-  Cause cause = compare.share([](const RankUse& r) { return r.main_cores; }, "its main thread computes longer",
-                              "computes", "compare the sizes of its batches with those of the other ranks");
+StragglerCause computing_cause(const Comparison& compare) {
+  StragglerCause cause = compare.share([](const RankUse& r) { return r.main_cores; }, "its main thread computes longer",
+                                       "computes", "compare the sizes of its batches with those of the other ranks");
   const RankStacks& stacks = compare.straggler().stacks;
   if (!stacks.hottest.empty()) {
     cause.evidence += fmt::format("; it is in {} for {:.0f} %", stacks.hottest, 100 * stacks.hottest_share);
@@ -157,7 +158,7 @@ Cause computing_cause(const Comparison& compare) {
   return cause;
 }
 
-Cause faults_cause(const Comparison& compare) {
+StragglerCause faults_cause(const Comparison& compare) {
   const auto faults = [](const RankUse& rank) { return rank.major_faults_per_s; };
   const double excess = compare.excess(faults);
   if (excess < 100) return {};
@@ -168,8 +169,8 @@ Cause faults_cause(const Comparison& compare) {
 }
 
 // Largest difference first.
-std::vector<Cause> causes_of(const Comparison& compare) {
-  std::vector<Cause> causes{
+std::vector<StragglerCause> causes_of(const Comparison& compare) {
+  std::vector<StragglerCause> causes{
       compare.share([](const RankUse& r) { return r.stacks.input; }, "its main thread waits for its loader",
                     "is in the loader",
                     "give it as many workers and as fast a storage as the others, and shards of the same size"),
@@ -190,8 +191,9 @@ std::vector<Cause> causes_of(const Comparison& compare) {
       computing_cause(compare),
       faults_cause(compare),
   };
-  std::erase_if(causes, [](const Cause& cause) { return cause.weight < kCause; });
-  std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.weight > b.weight; });
+  std::erase_if(causes, [](const StragglerCause& cause) { return cause.weight < kCause; });
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const StragglerCause& a, const StragglerCause& b) { return a.weight > b.weight; });
   return causes;
 }
 
@@ -212,13 +214,13 @@ bool ends_steps_together(std::span<const RankUse> ranks) {
   });
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_straggler_rank(const RunProfile& profile) {
   const std::vector<RankUse> ranks = compared_ranks(profile);
   if (ranks.size() < 2 || !ends_steps_together(ranks)) return std::nullopt;
   std::optional<Straggler> straggler = by_exchange(ranks);
   if (!straggler) straggler = by_stalls(ranks);
   if (!straggler) return std::nullopt;
-  const std::vector<Cause> causes = causes_of(Comparison(ranks, straggler->rank));
+  const std::vector<StragglerCause> causes = causes_of(Comparison(ranks, straggler->rank));
   const double weight = causes.empty() ? 0 : causes[0].weight;
   const double least = weight >= kClearCause ? kLeast : weight > 0 ? kWithCause : kWithoutCause;
   if (straggler->lost < least) return std::nullopt;
@@ -244,6 +246,6 @@ const Rule kStragglerRank{"straggler-rank",
                           "less than the others; or 15 % less, and something delays it for 5 % of the time more than "
                           "them; or 10 % less, and something delays it for 30 %; or loader, checkpoints and logs take "
                           "10 % of its time more, and twice as much, as of theirs",
-                          find};
+                          find_straggler_rank};
 
 }  // namespace unstarve

@@ -31,7 +31,7 @@ std::vector<const ProcessUse*> group_of_busiest(const RunProfile& profile) {
   return group;
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_uneven_workers(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain);
   const std::vector<const ProcessUse*> group = group_of_busiest(profile);
   if (group.size() < 2 || main.processes == 0 || main.thread_busy() >= 0.8) return std::nullopt;
@@ -65,6 +65,6 @@ extern const Rule kUnevenWorkers;
 const Rule kUnevenWorkers{"uneven-workers",
                           "of workers that were started together, the busiest is busy for 90 % of the time and half of "
                           "them for less than half of that; no thread of the main process runs for 80 %",
-                          find};
+                          find_uneven_workers};
 
 }  // namespace unstarve

@@ -58,7 +58,7 @@ std::string arithmetic_of(const TraceUse& trace) {
   return text;
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_accelerator_full(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   double busy = 1;
@@ -90,6 +90,6 @@ extern const Rule kAcceleratorFull;
 const Rule kAcceleratorFull{"accelerator-full",
                             "on every accelerator that is used, a kernel runs for 90 % of the time; of PyTorch's "
                             "traces with `record_shapes=True`, with the share of the peak arithmetic",
-                            find};
+                            find_accelerator_full};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_allocations_in_steps(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double lost = share_of(trace, trace.idle.allocation_s);
@@ -38,6 +38,6 @@ extern const Rule kAllocationsInSteps;
 const Rule kAllocationsInSteps{"allocations-in-steps",
                                "the host allocates or frees memory of the accelerator for 2 % of the step, while no "
                                "accelerator works",
-                               find};
+                               find_allocations_in_steps};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_checkpoint_idle(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double lost = share_of(trace, trace.idle.checkpoint_s);
@@ -35,6 +35,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 
 extern const Rule kCheckpointIdle;
 const Rule kCheckpointIdle{"checkpoint-idle",
-                           "the main thread saves a checkpoint for 2 % of the time, while no accelerator works", find};
+                           "the main thread saves a checkpoint for 2 % of the time, while no accelerator works",
+                           find_checkpoint_idle};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_communication_exposed(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double exposed = trace.parts[static_cast<std::size_t>(StepActivity::kCommunication)];
@@ -39,6 +39,6 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 
 extern const Rule kCommunicationExposed;
 const Rule kCommunicationExposed{"communication-exposed", "collectives take 5 % of the step in which no kernel runs",
-                                 find};
+                                 find_communication_exposed};
 
 }  // namespace unstarve

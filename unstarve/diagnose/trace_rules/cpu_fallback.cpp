@@ -28,7 +28,7 @@ std::string names_of(const TraceUse& trace) {
   return names.empty() ? "their names are not in the trace" : "most time is in " + names;
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_cpu_fallback(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double lost = share_of(trace, trace.fallback.seconds);
@@ -61,6 +61,6 @@ extern const Rule kCpuFallback;
 const Rule kCpuFallback{"cpu-fallback",
                         "operators that run on the CPU between a copy to the host and one to the accelerator take 3 "
                         "% of the step, in which no accelerator works",
-                        find};
+                        find_cpu_fallback};
 
 }  // namespace unstarve

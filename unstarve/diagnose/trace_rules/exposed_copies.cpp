@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_exposed_copies(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const CopyUse copies = copies_of(trace, CopyDirection::kToDevice, false);
@@ -38,6 +38,6 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 extern const Rule kExposedCopies;
 const Rule kExposedCopies{"copies-not-overlapped",
                           "copies from other memory to the accelerator take 3 % of the step in which no kernel runs",
-                          find};
+                          find_exposed_copies};
 
 }  // namespace unstarve

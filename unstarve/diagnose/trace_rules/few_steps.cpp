@@ -10,7 +10,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kFewest = 5;
+constexpr std::size_t kFewestSteps = 5;
 
 Changes how_to_record(const TraceUse& trace) {
   if (trace.format == "CUPTI")
@@ -25,12 +25,12 @@ Changes how_to_record(const TraceUse& trace) {
       "record 10 steps, each inside of jax.profiler.StepTraceAnnotation(\"train\", step_num=step)"};
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_few_steps(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double overhead = share_of(trace, trace.overhead_s);
   // watch records kernels as they come: few steps are no problem of the program.
-  const bool few = trace.steps.size() < kFewest && trace.format != "CUPTI";
+  const bool few = trace.steps.size() < kFewestSteps && trace.format != "CUPTI";
   if (!few && overhead < 0.03 && trace.left_out == 0) return std::nullopt;
   RunFinding finding;
   std::string record;  // what to change about the recording, apart from the steps
@@ -62,6 +62,6 @@ extern const Rule kFewSteps;
 const Rule kFewSteps{"few-steps",
                      "fewer than 5 steps without the first one, the profiler reports that it took 3 % of the time, or "
                      "events were left out",
-                     find};
+                     find_few_steps};
 
 }  // namespace unstarve

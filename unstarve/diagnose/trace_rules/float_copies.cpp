@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_float_copies(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const CopyUse pageable = copies_of(trace, CopyDirection::kToDevice, true);
@@ -50,6 +50,6 @@ const Rule kFloatCopies{"float32-copies",
                         "at least half of the bytes copied to the accelerator are float32 in 4 dimensions "
                         "(record_shapes=True shows it), and three quarters of their time without a kernel are 2 % of "
                         "the step",
-                        find};
+                        find_float_copies};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_hidden_syncs(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double lost = share_of(trace, trace.idle.synchronisation_s);
@@ -39,7 +39,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kHiddenSyncs;
-const Rule kHiddenSyncs{
-    "hidden-syncs", "after the host has waited for the accelerator, no accelerator works for 3 % of the step", find};
+const Rule kHiddenSyncs{"hidden-syncs",
+                        "after the host has waited for the accelerator, no accelerator works for 3 % of the step",
+                        find_hidden_syncs};
 
 }  // namespace unstarve

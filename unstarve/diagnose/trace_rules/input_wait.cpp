@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_input_wait(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double lost = share_of(trace, trace.idle.loader_s);
@@ -40,6 +40,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 
 extern const Rule kInputWait;
 const Rule kInputWait{"input-wait",
-                      "the main thread waits for the loader for 5 % of the step, while no accelerator works", find};
+                      "the main thread waits for the loader for 5 % of the step, while no accelerator works",
+                      find_input_wait};
 
 }  // namespace unstarve

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kShortKernel = 20e-6;  // seconds; a launch takes 5 to 20 us on the host
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_launch_bound(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double idle_s = launch_idle_s(profile), lost = share_of(trace, idle_s);
@@ -56,6 +56,6 @@ extern const Rule kLaunchBound;
 const Rule kLaunchBound{"launch-bound",
                         "no accelerator works for 10 % of the step, while the host neither waits for it nor for the "
                         "loader, nor allocates, saves or logs",
-                        find};
+                        find_launch_bound};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_logging_idle(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double lost = share_of(trace, trace.idle.logging_s);
@@ -34,6 +34,7 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kLoggingIdle;
-const Rule kLoggingIdle{"logging-idle", "the main thread logs for 2 % of the time, while no accelerator works", find};
+const Rule kLoggingIdle{"logging-idle", "the main thread logs for 2 % of the time, while no accelerator works",
+                        find_logging_idle};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_memory_headroom(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   double used = 0;  // of the device that has the least free
@@ -40,6 +40,6 @@ extern const Rule kMemoryHeadroom;
 const Rule kMemoryHeadroom{"memory-headroom",
                            "at most half of the memory was reserved (in traces, profile_memory=True shows it), and no "
                            "accelerator works for 10 % of the step because of launches",
-                           find};
+                           find_memory_headroom};
 
 }  // namespace unstarve

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_pageable_copies(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const CopyUse copies = copies_of(trace, CopyDirection::kToDevice, true);
@@ -37,6 +37,6 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 extern const Rule kPageableCopies;
 const Rule kPageableCopies{
     "pageable-copies", "copies from pageable memory to the accelerator take 2 % of the step in which no kernel runs",
-    find};
+    find_pageable_copies};
 
 }  // namespace unstarve

@@ -12,7 +12,7 @@ namespace unstarve {
 namespace {
 
 constexpr double kOutlier = 1.5;  // times the median
-constexpr std::size_t kFewest = 8;
+constexpr std::size_t kFewestForOutliers = 8;
 
 // Whether the indexes have the same distance, for example those of checkpoints.
 bool are_periodic(const std::vector<std::size_t>& steps) {
@@ -36,8 +36,8 @@ StepActivity longer_part(const TraceUse& trace, const std::vector<std::size_t>& 
   return static_cast<StepActivity>(most - differences.begin());
 }
 
-std::optional<RunFinding> find(const RunProfile& profile) {
-  if (!profile.trace || profile.trace->steps.size() < kFewest) return std::nullopt;
+std::optional<RunFinding> find_step_outliers(const RunProfile& profile) {
+  if (!profile.trace || profile.trace->steps.size() < kFewestForOutliers) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const double median = median_step_s(trace);
   std::vector<std::size_t> outliers;
@@ -69,7 +69,8 @@ std::optional<RunFinding> find(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kStepOutliers;
-const Rule kStepOutliers{
-    "step-outliers", "of 8 or more steps, those longer than 1.5 times the median exceed it by 5 % of all time", find};
+const Rule kStepOutliers{"step-outliers",
+                         "of 8 or more steps, those longer than 1.5 times the median exceed it by 5 % of all time",
+                         find_step_outliers};
 
 }  // namespace unstarve

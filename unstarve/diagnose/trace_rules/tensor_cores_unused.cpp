@@ -14,7 +14,7 @@ namespace {
 constexpr double kFirstWithTensorCores = 7.0;  // compute capability: Volta
 constexpr double kFirstWithBfloat16 = 8.0;     // Ampere
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_tensor_cores_unused(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   double matrix = 0, tensor_core = 0, capability = 0;
@@ -54,6 +54,6 @@ extern const Rule kTensorCoresUnused;
 const Rule kTensorCoresUnused{"tensor-cores-unused",
                               "matrix products and convolutions take 20 % of the time on an accelerator with tensor "
                               "cores, less than a fifth of it in kernels that use them",
-                              find};
+                              find_tensor_cores_unused};
 
 }  // namespace unstarve

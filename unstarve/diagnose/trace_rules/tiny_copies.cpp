@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_tiny_copies(const RunProfile& profile) {
   if (!profile.trace || profile.trace->steps.empty()) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   std::int64_t tiny = 0, all = 0;
@@ -44,6 +44,6 @@ extern const Rule kTinyCopies;
 const Rule kTinyCopies{"tiny-copies",
                        "20 copies of at most 64 KiB per step between host and accelerator, whose calls take 2 % of the "
                        "step while no accelerator works",
-                       find};
+                       find_tiny_copies};
 
 }  // namespace unstarve

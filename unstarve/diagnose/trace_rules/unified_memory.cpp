@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find(const RunProfile& profile) {
+std::optional<RunFinding> find_unified_memory(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
   const UnifiedMemoryUse& unified = trace.unified;
@@ -57,6 +57,6 @@ extern const Rule kUnifiedMemory;
 const Rule kUnifiedMemory{"unified-memory",
                           "kernels wait for page faults of unified memory, or the host waits for pages that it shares "
                           "with the accelerator, for 2 % of the step",
-                          find};
+                          find_unified_memory};
 
 }  // namespace unstarve
