@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "unstarve/core/simd_targets.h"
+#undef HWY_WANT_AVX3_DL  // adds integer instructions only
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/models/batch_norm_rows.cpp"

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "unstarve/core/simd_targets.h"
+#undef HWY_WANT_AVX3_DL  // adds integer instructions only
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unstarve/models/matrix_product.cpp"
