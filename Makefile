@@ -59,7 +59,7 @@ test-frameworks: setup  ## run the tests with Lightning, JAX, TensorFlow, timm, 
 	@cmake --build build --target unstarve --target _core -j $(JOBS)
 	@tools/test_frameworks.sh build
 
-bench: build  ## compare with other loaders in interleaved runs: make bench [ONLY=regex]
+bench: setup build  ## compare with other loaders in interleaved runs: make bench [ONLY=regex]
 	@cmake --build build --target unstarve_peer_bench -j $(JOBS)
 	@if ninja -C build -t targets all | grep -q 'tests/tools/remote_probe:'; then cmake --build build --target tests/tools/remote_probe -j $(JOBS); fi
 	@.venv/bin/python bench/run.py --only '$(ONLY)'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs missing packages: the Debian packages of tools/packages.txt, and the PyPI packages of requirements.txt into
-# .venv.
+# Installs missing packages: the Debian packages of tools/packages.txt, and into .venv the PyPI packages of
+# requirements.txt, with the group test also those of requirements-test.txt.
 #
 #   tools/setup.sh [GROUP...]     groups of tools/packages.txt (default: build test)
 #
@@ -13,7 +13,9 @@ cd "$(dirname "$0")/.."
 groups=("$@")
 [ ${#groups[@]} -gt 0 ] || groups=(build test)
 stamp=".venv/setup-$(IFS=-; echo "${groups[*]}")"
-lists_hash=$(cat tools/packages.txt tools/setup.sh tools/venv.sh requirements.txt | sha256sum | cut -d' ' -f1)
+requirements=(requirements.txt)
+[[ " ${groups[*]} " != *" test "* ]] || requirements+=(requirements-test.txt)
+lists_hash=$(cat tools/packages.txt tools/setup.sh tools/venv.sh "${requirements[@]}" | sha256sum | cut -d' ' -f1)
 if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$lists_hash" ]; then
   exit 0
 fi
@@ -101,7 +103,7 @@ read -ra missing <<<"$(missing_packages | tr '\n' ' ')"
 
 # --- PyPI packages -------------------------------------------------------------------------------------------------
 
-tools/venv.sh .venv requirements.txt
+tools/venv.sh .venv "${requirements[@]}"
 
 echo "$lists_hash" >"$stamp"
 say "all packages are installed (${groups[*]})"

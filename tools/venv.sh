@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Installs missing PyPI packages into a virtual environment.
 #
-#   tools/venv.sh FOLDER REQUIREMENTS     for example .venv requirements.txt
+#   tools/venv.sh FOLDER REQUIREMENTS...     for example .venv requirements.txt
 #
 # Prints the download size first; exits with 4 on failure. An environment whose Python does not run is created again.
 # PYTHON selects the interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=$1 requirements=$2
+folder=$1
+shift
+requirements=("${@/#/--requirement=}")
 
 say() { echo "setup: $*"; }
 fail() { echo "setup: $*" >&2; exit 4; }
@@ -31,13 +33,13 @@ if ! new_enough "$folder/bin/python"; then
 fi
 
 pip=("$folder/bin/python" -m pip --disable-pip-version-check)
-by_hand="$folder/bin/python -m pip install -r $requirements"
+by_hand="$folder/bin/python -m pip install ${requirements[*]}"
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
-"${pip[@]}" install -q --dry-run --report "$report" -r "$requirements" ||
-  fail "pip cannot find the packages of $requirements (see above); run it manually: $by_hand"
+"${pip[@]}" install -q --dry-run --report "$report" "${requirements[@]}" ||
+  fail "pip cannot find the packages of $* (see above); run it manually: $by_hand"
 plan=$("$folder/bin/python" tools/download_size.py "$report")
 if [ -n "$plan" ]; then
   while IFS= read -r line; do say "$line"; done <<<"$plan"
-  "${pip[@]}" install -q -r "$requirements" || fail "pip failed (see above); run it manually: $by_hand"
+  "${pip[@]}" install -q "${requirements[@]}" || fail "pip failed (see above); run it manually: $by_hand"
 fi

@@ -22,6 +22,7 @@ def tree(tmp_path: Path) -> Path:
         shutil.copy(ROOT / "tools" / name, tmp_path / "tools" / name)
     (tmp_path / "tools" / "packages.txt").write_text(PACKAGES)
     (tmp_path / "requirements.txt").write_text("numpy==2.4.6\n")
+    (tmp_path / "requirements-test.txt").write_text("pytest==9.2.0\n")
     (tmp_path / "bin").mkdir()
     for name in ("bash", "sh", "env", "awk", "cat", "cut", "dirname", "find", "mktemp", "rm", "sha256sum", "tr"):
         (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
@@ -114,7 +115,7 @@ def test_an_old_python_is_rejected_clearly(tree: Path) -> None:
 def test_nothing_happens_when_nothing_is_missing(tree: Path) -> None:
     stub(tree, "dpkg-query", "true")
     digest = hashlib.sha256()
-    for name in ("tools/packages.txt", "tools/setup.sh", "tools/venv.sh", "requirements.txt"):
+    for name in ("tools/packages.txt", "tools/setup.sh", "tools/venv.sh", "requirements.txt", "requirements-test.txt"):
         digest.update((tree / name).read_bytes())
     (tree / ".venv" / "bin").mkdir(parents=True)
     stub(tree, "python", "exit 1")
@@ -131,3 +132,15 @@ def test_an_unknown_group_is_a_usage_error(tree: Path) -> None:
     result = setup(tree, "biuld")
     assert result.returncode == 2
     assert "no group biuld" in result.stderr
+
+
+def test_packages_of_the_tests_are_installed_only_for_tests(tree: Path) -> None:
+    stub(tree, "dpkg-query", "echo -n installed")
+    stub(tree, "python", "exit 0")
+    (tree / ".venv" / "bin").mkdir(parents=True)
+    os.rename(tree / "bin" / "python", tree / ".venv" / "bin" / "python")
+    assert setup(tree, "build").returncode == 0
+    assert "--requirement=requirements.txt" in calls(tree)
+    assert "requirements-test.txt" not in calls(tree)
+    assert setup(tree, "build", "test").returncode == 0
+    assert "--requirement=requirements.txt --requirement=requirements-test.txt" in calls(tree)
