@@ -45,7 +45,7 @@ test: setup  ## build everything and run the tests, except the long ones
 	@cmake --build build -j $(JOBS)
 	@ctest --preset release
 
-test-wheel: wheel  ## build the wheel and test it in new environments
+test-wheel: setup wheel  ## build the wheel and test it in new environments
 	@.venv/bin/python -m pytest -q -p no:cacheprovider tests/wheel
 
 test-long: setup  ## run the tests that take minutes each, and those of arm64
