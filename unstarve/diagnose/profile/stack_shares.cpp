@@ -178,11 +178,11 @@ Activity activity_of(const PythonStacks& stacks, const StackUse& stack) {
   return result;
 }
 
-double working_helpers(const PythonStacks& stacks) {
+double working_threads(const PythonStacks& stacks, StackThread thread) {
   if (stacks.seconds <= 0) return 0;
   double seconds = 0;
   for (const StackUse& stack : stacks.stacks)
-    if (stack.thread == StackThread::kHelper && !waits_in_python(stacks, stack)) seconds += stack.seconds;
+    if (stack.thread == thread && !waits_in_python(stacks, stack)) seconds += stack.seconds;
   return seconds / stacks.seconds;
 }
 

@@ -74,9 +74,9 @@ struct HotFunction {
 // The share in which the main thread does `activity` while it gets the next batch.
 [[nodiscard]] double share_within_input(const PythonStacks& stacks, Activity activity);
 
-// Threads of the main process, apart from its main thread, that execute Python or wait in native code, on average:
-// those that wait in Python's own queues, locks and sockets are not counted.
-[[nodiscard]] double working_helpers(const PythonStacks& stacks);
+// Threads of this kind that execute Python or wait in native code, on average: those that wait in Python's own queues,
+// locks and sockets are not counted.
+[[nodiscard]] double working_threads(const PythonStacks& stacks, StackThread thread);
 
 // "train.py:34 (augment)"
 [[nodiscard]] std::string to_string(const CodeLine& line);

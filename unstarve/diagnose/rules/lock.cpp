@@ -11,13 +11,15 @@
 namespace unstarve {
 namespace {
 
+constexpr double kLocked = 0.7;  // threads, on average
+
 std::optional<RunFinding> finding_of(const RunProfile& profile, const std::string& title, double locked, double waits) {
   const double sampled_s = profile.stacks.seconds > 0 ? profile.stacks.seconds : steady_seconds(profile);
   GainPrediction gain = least_of(gain_by_cores(profile), gain_without(waits, sampled_s));
   gain.gain = std::min(gain.gain, 1 + locked);
   gain.low = std::min(gain.low, gain.gain);
   gain.high = std::min(gain.high, 1 + locked);
-  if (locked < 0.7 || waits < 0.1 || possible_gain(profile, waits) < 1.1) return std::nullopt;
+  if (locked < kLocked || waits < 0.1 || possible_gain(profile, waits) < 1.1) return std::nullopt;
   RunFinding finding;
   finding.title = title;
   finding.evidence = fmt::format(
@@ -30,22 +32,35 @@ std::optional<RunFinding> finding_of(const RunProfile& profile, const std::strin
   return finding;
 }
 
+// Threads of this kind that wait for a lock, on average. 0 if fewer than kLocked are in Python but neither run nor wait
+// in its own queues: threads that feed queues wait for locks all the time.
+double locked_threads(const RunProfile& profile, StackThread thread) {
+  const bool helpers = thread == StackThread::kHelper;
+  double lock_s = 0, runnable_s = 0, lived_s = 0;
+  for (const ProcessUse& process : steady_processes(profile)) {
+    if (process.role != (helpers ? ProcessRole::kMain : ProcessRole::kLoader)) continue;
+    lived_s = std::max(lived_s, process.end_s - process.begin_s);
+    runnable_s += process.cpu_s + process.run_delay_s;
+    for (const ThreadUse& group : process.threads) lock_s += group.waits.lock_s;
+    if (!helpers) continue;
+    lock_s -= process.main_thread.waits.lock_s;
+    runnable_s -= process.main_thread.cpu_s + process.main_thread.run_delay_s;
+  }
+  if (lived_s <= 0) return 0;
+  const double blocked = working_threads(profile.stacks, thread) - runnable_s / lived_s;
+  return blocked >= kLocked ? lock_s / lived_s : 0;
+}
+
 // The line at which threads wait.
 std::optional<RunFinding> find_by_stacks(const RunProfile& profile) {
-  const PythonStacks& stacks = profile.stacks;
-  double lock_s = 0, lived_s = 0;
-  for (const ProcessUse& process : steady_processes(profile)) {
-    if (process.role == ProcessRole::kOther) continue;
-    lived_s = std::max(lived_s, process.end_s - process.begin_s);
-    for (const ThreadUse& thread : process.threads) lock_s += thread.waits.lock_s;
-    lock_s -= process.main_thread.waits.lock_s;
+  for (const StackThread thread : {StackThread::kHelper, StackThread::kLoader}) {
+    const HotLine line = hottest_line(profile.stacks, thread, Activity::kOther);
+    const double locked = std::min(line.share, locked_threads(profile, thread));
+    if (auto finding = finding_of(profile, fmt::format("threads wait for each other at {}", to_string(line.line)),
+                                  locked, input_share(profile)))
+      return finding;
   }
-  if (lived_s <= 0) return std::nullopt;
-  const HotLine helper = hottest_line(stacks, StackThread::kHelper, Activity::kOther);
-  const HotLine loader = hottest_line(stacks, StackThread::kLoader, Activity::kOther);
-  const HotLine& line = helper.share >= loader.share ? helper : loader;
-  return finding_of(profile, fmt::format("threads wait for each other at {}", to_string(line.line)),
-                    std::min(line.share, lock_s / lived_s), input_share(profile));
+  return std::nullopt;
 }
 
 // In programs without Python: the main thread waits, and of several threads only about one runs at a time.

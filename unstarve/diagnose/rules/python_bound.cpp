@@ -22,6 +22,7 @@ double interpreter_outside_input(const PythonStacks& stacks) {
 }
 
 constexpr double kHot = 0.2;
+constexpr double kWaits = 0.15;  // of the time; a gain is of the time with waits
 
 // A function that spends its time in one line waits for a call, which can be moved or removed. A loop has several
 // lines; operations on whole arrays take a part of its time (0.18 in examples/slow/augment_in_python).
@@ -46,6 +47,8 @@ std::optional<RunFinding> find_python(const RunProfile& profile) {
   finding.evidence = fmt::format(
       "it holds the interpreter's lock for {:.0f} % of the time outside of the loader, for {:.0f} % in this function",
       100 * share, 100 * line.share);
+  if (hot.wall_share > line.share + kWaits)
+    finding.evidence += fmt::format("; with waits, it is in this function for {:.0f} %", 100 * hot.wall_share);
   finding.changes = {
       "replace loops by operations on whole arrays, or move the work into the workers of the loader",
       "replace loops by operations on whole tensors, or move the work into the Dataset, which the workers of the "

@@ -89,6 +89,41 @@ TEST_CASE("threads that wait for a lock") {
   CHECK_FALSE(found(profile).contains("lock"));
 }
 
+TEST_CASE("a thread that computes does not wait for a lock, though idle threads next to it do") {
+  RunProfile profile = run(10, {});
+  ThreadUse threads;
+  threads.threads = 3;
+  threads.waits.lock_s = 20;  // of an idle pool
+  profile.processes[0].threads = {threads};
+  record(profile,
+         {{kMainThread, "get", "/usr/lib/python3.11/queue.py", 8, 0}, {kHelperThread, "produce", kOwnFile, 9.5, 1}});
+  CHECK_FALSE(found(profile).contains("lock"));
+  // The same in a worker, whose queues have threads that wait for more to send.
+  profile = run(2, {9});
+  profile.processes[1].run_delay_s = 1;
+  profile.processes[1].threads = {threads};
+  record(profile,
+         {{kMainThread, "__next__", kLoaderFile, 8, 0},
+          {kLoaderThread, "__getitem__", kOwnFile, 9.5, 0},
+          {kLoaderThread, "_feed", "/usr/lib/python3.11/threading.py", 10, 0}},
+         1);
+  CHECK(found(profile) == Names{"few-workers"});
+  // Workers that wait for a lock that they share, in their main threads.
+  profile = run(2, {5, 5});
+  for (std::size_t i : {1U, 2U}) {
+    profile.processes[i].threads = {threads};
+    profile.processes[i].main_thread.waits.lock_s = 5;
+    profile.processes[i].threads[0].waits.lock_s = 25;
+  }
+  record(profile,
+         {{kMainThread, "__next__", kLoaderFile, 8, 0},
+          {kLoaderThread, "__getitem__", kOwnFile, 10, 0},
+          {kLoaderThread, "load", "PIL/ImageFile.py", 10, 0},
+          {kLoaderThread, "_feed", "/usr/lib/python3.11/threading.py", 20, 0}},
+         2);
+  CHECK(found(profile).contains("lock"));
+}
+
 TEST_CASE("threads of a program without Python that wait for a lock") {
   RunProfile profile = run(10, {});
   ProcessUse& process = profile.processes[0];
@@ -178,7 +213,7 @@ TEST_CASE("threads of operators") {
   profile.processes[0].threads = {{"python", 16, 18.5, 58, {}}};
   profile.processes[0].main_thread = {"python", 1, 4, 4, {}};
   CHECK(found(profile) == Names{"operator-threads"});
-  CHECK(findings_of(profile)[0].change.find("OMP_NUM_THREADS=2") != std::string::npos);
+  CHECK(findings_of(profile)[0].change.find("use 2 threads for operators: the variable OMP_NUM_THREADS=2") == 0);
   profile.processes[0].threads[0].threads = 2;
   CHECK(found(profile) == Names{});
   // The threads of a pool, for which the main thread waits.
@@ -273,6 +308,10 @@ TEST_CASE("Python code in the main thread") {
   CHECK(finding.gain.low < 2.2);
   CHECK(finding.gain.high > 2.5);
   CHECK(gain_without(0.6, 10'000).high == Approx(2.5).epsilon(0.02));  // after many samples
+  CHECK(finding.evidence.find("with waits") == std::string::npos);
+  record(profile, {{kMainThread, "augment", kOwnFile, 9, 5}});  // it waits for a core, too
+  CHECK(findings_of(profile)[0].evidence.ends_with(
+      "for 50 % in this function; with waits, it is in this function for 90 %"));
   record(profile, {{kMainThread, "augment", kOwnFile, 3, 2.5}, {kMainThread, "augment", kOwnFile, 3, 2.5}});
   profile.stacks.lines.back().line = 99;  // a loop of two lines: operations on whole arrays remain
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / (1 - 0.6 * 0.85)));

@@ -174,7 +174,7 @@ OperatorThreads operator_threads(const RunProfile& profile) {
       sum.runnable += (cpu_s + delay_s) / main.lived_s;
     }
   }
-  const double python = working_helpers(profile.stacks) / main.processes;
+  const double python = working_threads(profile.stacks, StackThread::kHelper) / main.processes;
   return {std::max(sum.threads - python, 0.0), std::max(sum.cores - python, 0.0), std::max(sum.runnable - python, 0.0)};
 }
 
