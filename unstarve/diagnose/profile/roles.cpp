@@ -15,7 +15,8 @@ namespace {
 constexpr std::array<std::string_view, 17> kLaunchers{"sh",      "bash",  "dash",       "zsh",     "fish",   "env",
                                                       "time",    "nice",  "timeout",    "sudo",    "srun",   "mpirun",
                                                       "mpiexec", "orted", "slurmstepd", "prterun", "numactl"};
-constexpr double kWorks = 0.05;  // CPU time / wall time of a process that does not only wait for its children
+// Share of its time in which a process runs, or waits for a core, that does not only wait for its children.
+constexpr double kWorks = 0.05;
 
 bool contains(const ProcessUse& process, std::string_view text) {
   return process.command.find(text) != std::string::npos;
@@ -82,7 +83,7 @@ class Roles {
     const bool is_fork = !process.command.empty() && process.command == parent->command;
     if (!is_fork && !contains(process, "multiprocessing.spawn")) return false;
     if (is_server(*parent)) parent = find(parent->parent);
-    return parent != nullptr && parent->cpu_s >= kWorks * (parent->end_s - parent->begin_s);
+    return parent != nullptr && parent->cpu_s + parent->run_delay_s >= kWorks * (parent->end_s - parent->begin_s);
   }
 
  private:

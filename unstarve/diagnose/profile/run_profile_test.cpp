@@ -220,6 +220,10 @@ TEST_CASE("children of multiprocessing are workers of a busy parent, and ranks o
   CHECK(roles_of({process(1, 0, "python", "python train.py", 0.1), process(2, 1, "python", spawned, 9),
                   process(3, 1, "python", spawned, 9), process(4, 2, "pt_data_worker", spawned, 9)}) ==
         std::vector<R>{R::kOther, R::kMain, R::kMain, R::kLoader});
+  // A busy one, on a machine whose cores other programs use.
+  ProcessUse delayed = process(1, 0, "python", "python train.py", 0.4);
+  delayed.run_delay_s = 5;
+  CHECK(roles_of({delayed, process(2, 1, "python", "python train.py", 0.7)}) == std::vector<R>{R::kMain, R::kLoader});
 }
 
 TEST_CASE("a rank that waits for the others has the role main, though it uses little CPU time") {
