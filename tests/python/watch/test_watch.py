@@ -219,6 +219,7 @@ def test_a_start_that_is_a_large_part_of_the_run(tmp_path):
     """))
     assert run.returncode == 0, run.stderr
     finding = {one["rule"]: one for one in json.loads(out.read_text())["findings"]}["slow-start"]
-    assert re.search(r"the first step ended after [3-9]\.\d s; the next 2 took [01]\.\d s more", finding["evidence"])
+    assert re.search(r"the first step ended after [3-9]\.\d s; the next 2 steps took [01]\.\d s more",
+                     finding["evidence"])
     assert finding["change"] == "leave the first 3 steps out of benchmarks, and run longer"
     assert finding["lost"] > 0.4

@@ -24,7 +24,8 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
       "of the time in which they could run, workers waited for a core for {:.0f} %, the main process for {:.0f} %",
       100 * loader.delayed(), 100 * main.delayed());
   finding.changes = {
-      fmt::format("use {} workers for each main process: more cannot run at the same time", fitting),
+      fmt::format("use {} {} for each main process: more cannot run at the same time", fitting,
+                  fitting == 1 ? "worker" : "workers"),
       fmt::format("DataLoader(num_workers={}): more cannot run at the same time", fitting),
       fmt::format("PyDataset(workers={}): more cannot run at the same time", fitting),
       fmt::format("grain.DataLoader(worker_count={}): more cannot run at the same time", fitting),

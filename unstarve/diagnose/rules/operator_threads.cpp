@@ -29,12 +29,13 @@ std::optional<RunFinding> find_operator_threads(const RunProfile& profile) {
       finding.evidence = fmt::format("of the time in which they could run, they waited for a core for {:.0f} %",
                                      100 * group.run_delay_s / (group.cpu_s + group.run_delay_s));
       const int fitting = std::max(1, static_cast<int>(cores) / main.processes);
+      const std::string threads = fmt::format("{} {}", fitting, fitting == 1 ? "thread" : "threads");
       finding.changes = {
-          fmt::format("use {} threads for operators: the variable OMP_NUM_THREADS={}", fitting, fitting),
-          fmt::format("use {} threads: torch.set_num_threads({}), or the variable OMP_NUM_THREADS={}", fitting, fitting,
+          fmt::format("use {} for operators: the variable OMP_NUM_THREADS={}", threads, fitting),
+          fmt::format("use {}: torch.set_num_threads({}), or the variable OMP_NUM_THREADS={}", threads, fitting,
                       fitting),
-          fmt::format("use {} threads: tf.config.threading.set_intra_op_parallelism_threads({})", fitting, fitting),
-          fmt::format("use {} threads: start with taskset --cpu-list 0-{}, which XLA counts", fitting, fitting - 1)};
+          fmt::format("use {}: tf.config.threading.set_intra_op_parallelism_threads({})", threads, fitting),
+          fmt::format("use {}: start with taskset --cpu-list 0-{}, which XLA counts", threads, fitting - 1)};
       finding.lost = main.delayed();
       return finding;
     }

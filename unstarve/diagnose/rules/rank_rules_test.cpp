@@ -150,7 +150,7 @@ TEST_CASE("a start that is a large part of the run") {
   RunFinding finding = findings_of(profile)[0];
   CHECK(finding.title == "the start takes 32 % of this run: measure without it");
   CHECK(finding.evidence ==
-        "the first step ended after 5.0 s; the next 2 took 1.4 s more than the median of 0.100 s each");
+        "the first step ended after 5.0 s; the next 2 steps took 1.4 s more than at the median of 0.100 s");
   CHECK(finding.change == "leave the first 3 steps out of benchmarks, and run longer");
   CHECK(finding.lost == Approx(6.4 / 20));
   CHECK(finding.gain.gain == 0);

@@ -38,7 +38,7 @@ std::optional<RunFinding> find_serial_input(const RunProfile& profile) {
   const int workers = std::max(1, static_cast<int>(std::min(input * possible + 0.99, usable_cores(profile.machine))));
   const std::string spread = "map(..., num_parallel_calls=tf.data.AUTOTUNE), and prefetch(tf.data.AUTOTUNE) at the end";
   finding.changes = {
-      tf_data ? "" : fmt::format("prepare batches in {} other processes", workers),
+      tf_data ? "" : fmt::format("prepare batches in {} other {}", workers, workers == 1 ? "process" : "processes"),
       fmt::format("prepare batches in other processes (num_workers={})", workers), spread,
       tf_data ? spread : fmt::format("prepare batches in other processes: grain.DataLoader(worker_count={})", workers),
       "leave options(threads=) out, so that the number of threads is chosen automatically"};

@@ -44,9 +44,9 @@ std::optional<RunFinding> find_slow_reads(const RunProfile& profile) {
   const RoleSum reader = sum_of(profile, reads.workers ? ProcessRole::kLoader : ProcessRole::kMain);
   finding.title = fmt::format("the loader waits for {}, one read after the other", network ? "a server" : "slow files");
   finding.evidence =
-      fmt::format("{} for {:.0f} % of the time in reads of {}, {:.0f} % on a core",
-                  reads.workers ? "workers are" : "the main thread is", 100 * (reads.files + reads.sockets),
-                  network ? "sockets" : "files", 100 * (reads.workers ? reader.busy() : reader.thread_busy()));
+      fmt::format("{} in reads of {} for {:.0f} % of the time, and on a core for {:.0f} %",
+                  reads.workers ? "workers are" : "the main thread is", network ? "sockets" : "files",
+                  100 * (reads.files + reads.sockets), 100 * (reads.workers ? reader.busy() : reader.thread_busy()));
   finding.changes = {
       "run 16 or more reads at the same time (threads that prefetch, more workers, asynchronous requests), copy the "
       "data to a local disk, or pack small files into shards (unstarve pack)",

@@ -81,7 +81,8 @@ std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
   finding.title = fmt::format("the start takes {:.0f} % of this run: measure without it", 100 * finding.lost);
   finding.evidence = fmt::format("the first step ended after {:.1f} s", start->first_s);
   if (start->slow > 0) {
-    finding.evidence += fmt::format("; the next {} took {:.1f} s more than the median of {:.3f} s each", start->slow,
+    finding.evidence += fmt::format("; {} took {:.1f} s more than at the median of {:.3f} s",
+                                    start->slow == 1 ? "the next step" : fmt::format("the next {} steps", start->slow),
                                     start->further_s, start->median_s);
   }
   finding.changes.general = fmt::format("leave the first {} out of benchmarks, and run longer",

@@ -88,6 +88,8 @@ TEST_CASE("many workers") {
   profile.machine.quota_cores = 2.5;
   CHECK(found(profile) == Names{"many-workers"});
   CHECK(findings_of(profile)[0].change.find("use 2 workers") != std::string::npos);
+  profile.machine.quota_cores = 1;
+  CHECK(findings_of(profile)[0].change.find("use 1 worker for each") != std::string::npos);
 }
 
 TEST_CASE("uneven workers") {

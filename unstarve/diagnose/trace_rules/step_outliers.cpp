@@ -53,9 +53,9 @@ std::optional<RunFinding> find_step_outliers(const RunProfile& profile) {
   finding.title = "some steps take much longer than the others";
   const bool periodic = are_periodic(outliers);
   finding.evidence = fmt::format(
-      "{} of {} steps take more than {} times the median of {:.1f} ms{}; what is longer in them: {}", outliers.size(),
-      trace.steps.size(), kOutlier, 1e3 * median, periodic ? fmt::format(", one in {}", outliers[1] - outliers[0]) : "",
-      to_string(longer_part(trace, outliers)));
+      "{} of {} steps {} more than {} times the median of {:.1f} ms{}; the part that is longer: {}", outliers.size(),
+      trace.steps.size(), outliers.size() == 1 ? "takes" : "take", kOutlier, 1e3 * median,
+      periodic ? fmt::format(", one in {}", outliers[1] - outliers[0]) : "", to_string(longer_part(trace, outliers)));
   finding.change =
       periodic ? "find what runs at this period: logging, evaluation, checkpoints, Python's garbage collector (call "
                  "gc.freeze() before training, and gc.collect() at a fixed interval)"

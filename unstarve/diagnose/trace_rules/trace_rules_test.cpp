@@ -11,6 +11,7 @@ namespace {
 
 using Catch::Contains;
 using Catch::EndsWith;
+using Catch::StartsWith;
 using RuleNames = std::set<std::string>;
 
 // 20 steps of 100 ms on one device, which is busy for `kernel` of it; the rest of the time is `part`.
@@ -290,11 +291,14 @@ TEST_CASE("steps of different duration") {
   CHECK(found(profile) == RuleNames{"step-outliers"});
   CHECK(findings_of(profile)[0].lost == Approx(0.3 / 2.3));
   CHECK_THAT(findings_of(profile)[0].evidence,
-             Contains("3 of 20 steps") && Contains("one in 5") && Contains("what is longer in them: loader"));
+             Contains("3 of 20 steps") && Contains("one in 5") && Contains("the part that is longer: loader"));
   lengthen(15);
   CHECK_THAT(findings_of(profile)[0].evidence, !Contains("one in"));
   profile.trace->steps.resize(6);
   CHECK(found(profile) == RuleNames{});
+  profile = training(0.85);
+  for (int i = 0; i < 3; ++i) lengthen(4);
+  CHECK_THAT(findings_of(profile)[0].evidence, StartsWith("1 of 20 steps takes more than 1.5 times"));
 }
 
 TEST_CASE("communication") {
