@@ -27,7 +27,7 @@ std::string verdict_of(const WatchResult& result) {
   const RunProfile& profile = result.profile;
   if (profile.processes.empty()) return "nothing was measured: watching ended " + profile.watching.stopped;
   if (profile.watching.seconds < kShortestWatch) {
-    return fmt::format("the program ran for {:.1f} s: too short for conclusions, which require {:.0f} s",
+    return fmt::format("the program was watched for {:.1f} s: too short for conclusions, which require {:.0f} s",
                        profile.watching.seconds, kShortestWatch);
   }
   if (result.findings.empty()) return "no known cause of lost time was found";

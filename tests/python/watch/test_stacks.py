@@ -150,6 +150,14 @@ def test_programs_without_python(tmp_path):
     assert json.loads(out.read_text())["profile"]["stacks"]["missing"] == "no Python program was found"
 
 
+@pytest.mark.parametrize("seconds", [0.5, 2.2])  # before the first window, and within it
+def test_a_program_that_ends_before_stacks_are_recorded(tmp_path, seconds):
+    script = f"import time\nuntil = time.monotonic() + {seconds}\nwhile time.monotonic() < until: pass\n"
+    result, text = watched(tmp_path, script, UNSTARVE_PY_SPY=str(PY_SPY))
+    assert result["profile"]["stacks"]["missing"] in ("", "the program ended before stacks were recorded")
+    assert "py-spy failed" not in text
+
+
 def test_marks_do_nothing_in_other_programs(tmp_path):
     script = "import unstarve as un\nfor _ in range(1000): un.step()\n"
     environment = {key: value for key, value in os.environ.items() if key != "UNSTARVE_STEPS"}

@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kLongestBetween = 600;  // seconds between two windows
 constexpr double kEndingTime = 5;        // seconds in which py-spy ends after its window
+constexpr double kShort = 2;             // seconds of a run in which Python may still begin
 
 // By the name of its program.
 bool is_python(int process) {
@@ -54,6 +55,7 @@ class StackProbe::State {
   explicit State(const StackProbeOptions& options) : options_(options) {}
 
   void look(double seconds, std::span<const ProcessUse> processes) {
+    latest_s_ = seconds;
     if (run_) {
       if (!run_->has_ended() && seconds < end_s() + kEndingTime) return;
       end_window(seconds);
@@ -72,7 +74,8 @@ class StackProbe::State {
 
   PythonStacks finish() {
     if (run_) {
-      if (!run_->has_ended()) run_->interrupt();
+      interrupted_ = !run_->has_ended();
+      if (interrupted_) run_->interrupt();
       for (const double begin = seconds_now(); !run_->has_ended() && seconds_now() < begin + kEndingTime;)
         ::usleep(10'000);
       end_window(end_s());
@@ -83,9 +86,10 @@ class StackProbe::State {
   [[nodiscard]] PythonStacks so_far() const {
     PythonStacks stacks = sum_.stacks();
     if (!stacks.stacks.empty()) return stacks;
-    stacks.missing = !problem_.empty()      ? problem_
-                     : turns_.python_seen() ? "the program ended before stacks were recorded"
-                                            : "no Python program was found";
+    const bool ended = turns_.python_seen() || latest_s_ < kShort;
+    stacks.missing = !problem_.empty() ? problem_
+                     : ended           ? "the program ended before stacks were recorded"
+                                       : "no Python program was found";
     return stacks;
   }
 
@@ -128,7 +132,8 @@ class StackProbe::State {
       immediately = turns_.recorded(target_, add(result, seconds));
     } else {
       immediately = turns_.failed(target_);
-      if (target_.kind != RecordingKind::kWorker) problem_ = result.problem;  // a worker may end
+      // A worker may end, and a window that is interrupted early has no recording.
+      if (target_.kind != RecordingKind::kWorker && !interrupted_) problem_ = result.problem;
     }
     cpu_s_ += result.cpu_s;
     spent_s_ += result.cpu_s + 1e-9 * static_cast<double>(thread_cpu_ns()) - before;
@@ -157,6 +162,8 @@ class StackProbe::State {
   double cpu_s_ = 0;
   double spent_s_ = 0;  // CPU time of all windows, with the evaluation
   std::string problem_;
+  double latest_s_ = 0;
+  bool interrupted_ = false;
   StackSum sum_;                   // of all ranks
   std::map<int, StackSum> ranks_;  // by process id
   StepUse steps_;
