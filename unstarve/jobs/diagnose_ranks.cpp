@@ -45,6 +45,21 @@ void check_profile(const RunProfile& profile, const std::string& name) {
   }
 }
 
+// Throws if a program on one host had ended before another one began.
+void check_times(const std::vector<RunProfile>& profiles, const std::vector<std::string>& names) {
+  const auto begin_of = [](const RunProfile& profile) { return profile.ranks[0].begin_unix_s; };
+  for (std::size_t later = 0; later < profiles.size(); ++later) {
+    for (std::size_t earlier = 0; earlier < profiles.size(); ++earlier) {
+      if (profiles[later].ranks[0].host.name != profiles[earlier].ranks[0].host.name) continue;
+      if (begin_of(profiles[later]) <= begin_of(profiles[earlier]) + profiles[earlier].watching.seconds) continue;
+      throw Error(ErrorKind::kInput, fmt::format("diagnose {}: found a program that began after the one of {} had "
+                                                 "ended; expected ranks of one run. To compare two runs, use unstarve "
+                                                 "compare.",
+                                                 names[later], names[earlier]));
+    }
+  }
+}
+
 // Throws if two files have the same rank.
 void check_ranks(const std::vector<RunProfile>& profiles, const std::vector<std::string>& names) {
   std::map<std::pair<std::string, int>, std::string> processes;  // file by host and process
@@ -64,6 +79,7 @@ void check_ranks(const std::vector<RunProfile>& profiles, const std::vector<std:
       if (!new_number) reject(names[i], rank, number->second);
     }
   }
+  check_times(profiles, names);
 }
 
 double used_cores(const RunProfile& profile) {

@@ -88,6 +88,12 @@ TEST_CASE("files that cannot be merged") {
   RunProfile other = profile;
   other.ranks[0].pid = 7;  // the same number on another host, or of another run
   CHECK_THROWS_WITH(diagnose_ranks({profile, other}, {"x", "y"}), Contains("which is also in x"));
+  RunProfile later = host_of(1, "a", 0, 0);  // another run on the same host
+  later.ranks[0].begin_unix_s = profile.ranks[0].begin_unix_s + 11;
+  CHECK_THROWS_WITH(diagnose_ranks({later, profile}, {"x", "y"}),
+                    Contains("x: found a program that began after the one of y had ended"));
+  later.ranks[0].host.name = "b";  // whose clock may differ
+  CHECK_NOTHROW(diagnose_ranks({later, profile}, {"x", "y"}));
   other.ranks.clear();
   CHECK_THROWS_WITH(diagnose_ranks({profile, other}, {"x", "y"}), Contains("y: found no ranks"));
   other.trace = TraceUse{};
