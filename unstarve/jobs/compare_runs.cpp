@@ -72,6 +72,7 @@ std::vector<RecordedSpan> steps_of_watch(const std::vector<double>& seconds) {
 
 RunComparison compare_profiles(const RunProfile& before, const RunProfile& after, RunComparison comparison) {
   for (const auto& [profile, name] : {std::pair{&before, &comparison.before}, std::pair{&after, &comparison.after}}) {
+    if (profile->watching.seconds <= 0 && profile->trace) reject(*name, "the diagnosis of a trace");
     if (profile->steps.seconds.empty() && profile->steps.rate > 0) {
       throw Error(ErrorKind::kInput,
                   fmt::format("compare {}: found only the period of its steps, {:.4g} s; expected at least {} single "
@@ -268,6 +269,7 @@ RunComparison compare_runs(const Json& before_json, const Json& after_json, cons
                             "both of unstarve bench --json",
                             before, after, kind(before_json), kind(after_json)));
   }
+  if (before_json == after_json) comparison.warnings.emplace_back("both files are of the same run");
   comparison.slower = comparison.whole.ratio.high < 1;
   comparison.faster = comparison.whole.ratio.low > 1;
   if (comparison.slower) comparison.regressed = most_regressed(comparison.parts);
@@ -326,7 +328,7 @@ std::string to_junit(const RunComparison& comparison) {
   };
   add(comparison.whole, comparison.slower);
   for (const ComparedPart& part : comparison.parts)
-    add(part, is_slower(part) || (comparison.slower && part.name == comparison.regressed));
+    add(part, comparison.slower && (is_slower(part) || part.name == comparison.regressed));
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"unstarve compare\" tests=\"{}\" failures=\"{}\" "
       "errors=\"0\">\n{}</testsuite>\n",

@@ -82,6 +82,7 @@ TEST_CASE("runs that are equal or faster") {
   CHECK_FALSE(comparison.slower);
   CHECK_FALSE(comparison.faster);
   CHECK_THAT(comparison.verdict(), Contains("no significant difference"));
+  CHECK(comparison.warnings == std::vector<std::string>{"both files are of the same run"});
   comparison = compare_runs(watch_result(0.1, 0.05), watch_result(0.06, 0.01), "a", "b");
   CHECK(comparison.faster);
   CHECK(comparison.regressed.empty());
@@ -94,6 +95,10 @@ TEST_CASE("results of bench") {
   CHECK(comparison.warnings.empty());
   comparison = compare_runs(bench_result(2000, 600, 0.4), bench_result(1800, 560, 0.4), "a", "b");
   CHECK_FALSE(comparison.slower);  // too noisy
+  // Only a part is slower: the exit code is 0, and no test of the CI fails.
+  comparison = compare_runs(bench_result(2000, 600), bench_result(1900, 601), "a", "b");
+  CHECK_FALSE(comparison.slower);
+  CHECK_THAT(to_junit(comparison), Contains("failures=\"0\""));
   Json other = bench_result(2000, 600);
   other["batch"] = 32;
   CHECK_THAT(compare_runs(bench_result(2000, 600), other, "a", "b").warnings[0], Contains("batch"));
@@ -136,6 +141,10 @@ TEST_CASE("results that cannot be compared") {
                     Contains("compare b: found JSON of type array; expected"));
   CHECK_THROWS_WITH(compare_runs(watch_result(0.1, 0.01, 5), watch_result(0.1, 0.01), "a", "b"),
                     Contains("compare a: found 5 steps"));
+  RunProfile trace;  // of diagnose
+  trace.trace.emplace();
+  CHECK_THROWS_WITH(compare_runs(Json::parse(to_json(trace)), watch_result(0.1, 0.01), "a", "b"),
+                    Contains("compare a: found the diagnosis of a trace; expected the result of unstarve watch --out"));
   CHECK_THROWS_AS(compare_runs(std::filesystem::path("/no/such/file"), std::filesystem::path("/no/such/file")), Error);
 }
 
