@@ -139,6 +139,9 @@ class RawSource final : public CapacitySource {
     const double bytes = static_cast<double>(feed.bytes_read());
     result.figures.loader = result.storage = static_cast<double>(batches * batch_) * 1e9 / wall;
     result.figures.loader_cores = static_cast<double>(process_cpu_ns() - cpu) / wall;
+    // There are more threads than cores.
+    result.figures.delayed_cores = std::clamp(static_cast<double>(feed.run_delay_ns()) / wall, 0.0,
+                                              std::max(result.figures.usable_cores - result.figures.loader_cores, 0.0));
     result.storage_bytes_per_s = bytes * 1e9 / wall;
     next_ = feed.next_block();
   }
@@ -237,7 +240,7 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
   const int shown = std::max(1, result.search.fed);
   if (options.ranks != 1 && shown > 1) result.utilisation_apart = emulate(shown, 1);
 
-  result.verdict = judge_capacity(result.figures, result.demand, result.search.fed);
+  result.verdict = judge_capacity(result.figures, result.demand, result.search.fed, result.most);
   if (result.verdict.limit != CapacityLimit::kThreads) {  // more cores would be idle too
     result.what_if = what_if(result.figures, result.demand);
     result.cores_needed = cores_needed(result.figures, result.demand, result.search.fed + 1);
@@ -261,18 +264,19 @@ std::string to_text(const CapacityResult& r) {
   const auto row = [&](const char* name, const std::string& what) {
     text += fmt::format("  {:<12} {}\n", name, wrap(what, kTextWidth, 15));
   };
+  const std::string samples = fmt::format("{} {}", d.batch, d.batch == 1 ? "sample" : "samples");
   const std::string size = r.stored_bytes > 0 ? ", " + format_bytes(r.stored_bytes) : "";
   row("data", fmt::format("{}: {}, {} samples{}", printable(r.data), r.format, r.samples, size));
-  row("accelerator", fmt::format("{}: {} samples per step of {:.4g} ms, utilisation of at least {:.0f} %",
-                                 r.accelerator, d.batch, 1e3 * d.step_s, 100 * d.min_utilisation));
+  row("accelerator", fmt::format("{}: {} per step of {:.4g} ms, utilisation of at least {:.0f} %", r.accelerator,
+                                 samples, 1e3 * d.step_s, 100 * d.min_utilisation));
   row("ranks", name_of_ranks(r));
   row("storage", fmt::format("{} samples/s, {}/s, {} threads", format_rate(r.storage),
                              format_bytes(static_cast<std::uint64_t>(r.storage_bytes_per_s)), r.storage_threads));
   row("loader",
       fmt::format("{} samples/s, {:.1f} of {} cores busy", format_rate(f.loader), f.loader_cores, f.usable_cores));
-  row("estimate", fmt::format("{} samples/s / ({} samples / {:.4g} ms x {:.2f}) = {:.2f} accelerators",
-                              format_rate(f.loader), d.batch, 1e3 * d.step_s, d.min_utilisation,
-                              d.samples_per_s() > 0 ? f.loader / d.samples_per_s() : 0));
+  row("estimate",
+      fmt::format("{} samples/s / ({} / {:.4g} ms x {:.2f}) = {:.2f} accelerators", format_rate(f.loader), samples,
+                  1e3 * d.step_s, d.min_utilisation, d.samples_per_s() > 0 ? f.loader / d.samples_per_s() : 0));
   for (const auto& [number, utilisation] : r.search.utilisation)
     row("emulated", fmt::format("{}: utilisation {:.1f} %{}", accelerators_text(number), 100 * utilisation,
                                 utilisation >= d.min_utilisation ? "" : ", too low"));

@@ -164,9 +164,10 @@ Report report_of(const CapacityResult& r, const std::string& command) {
                    {format_rate(r.figures.loader), "samples per second of the loader alone"},
                    {fmt::format("{:.1f} of {}", r.figures.loader_cores, r.figures.usable_cores),
                     "usable cores are busy with the loader alone"}};
-  section.notes.push_back(fmt::format(
-      "{}: {} samples per step of {:.4g} ms, utilisation of at least {}. {}: {} samples.", r.accelerator,
-      r.demand.batch, 1e3 * r.demand.step_s, format_percent(r.demand.min_utilisation), r.format, r.samples));
+  section.notes.push_back(
+      fmt::format("{}: {} {} per step of {:.4g} ms, utilisation of at least {}. Data: {}, {} samples.", r.accelerator,
+                  r.demand.batch, r.demand.batch == 1 ? "sample" : "samples", 1e3 * r.demand.step_s,
+                  format_percent(r.demand.min_utilisation), r.format, r.samples));
   if (r.utilisation_apart > 0) {
     section.notes.push_back(fmt::format("Accelerators that do not wait for each other reach a utilisation of {}.",
                                         format_percent(r.utilisation_apart)));
@@ -177,7 +178,7 @@ Report report_of(const CapacityResult& r, const std::string& command) {
         "The data are in the page cache or generated, so no disk was measured. To measure it, use data larger than the "
         "memory.");
   }
-  if (!r.cores_needed.empty()) section.notes.push_back(r.cores_needed);
+  if (!r.cores_needed.empty()) section.notes.push_back("Cores for one accelerator more: " + r.cores_needed + ".");
   if (!r.search.utilisation.empty()) section.charts.push_back(utilisation_chart(r));
   section.bars.push_back(rates_chart(r));
   if (const EmulatedAccelerators* const run = shown_emulation(r)) add_emulation(section, *run);

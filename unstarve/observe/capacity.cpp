@@ -93,8 +93,9 @@ const char* to_string(CapacityLimit limit) noexcept {
   return "unknown";
 }
 
-CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand& demand, int fed) {
+CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand& demand, int fed, int most) {
   if (!(figures.loader > 0)) return {CapacityLimit::kUnknown, "unknown: the loader was not measured"};
+  if (fed == most) return {CapacityLimit::kUnknown, "unknown: it was not reached"};
   BenchFigures next = figures;
   next.network = (fed + 1) * demand.samples_per_s();
   next.copy = next.together = 0;

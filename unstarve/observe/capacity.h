@@ -10,6 +10,7 @@
 // Failure: none; a rate that is not positive counts as not measured.
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -48,8 +49,10 @@ struct CapacityVerdict {
   CapacityLimit limit = CapacityLimit::kUnknown;
   std::string sentence;  // "the CPU: decode takes 71 % of the loader's time, 2.0 of 2 cores are busy"
 };
-// What prevents that `fed` + 1 accelerators are fed. Uses the rates of storage and loader, cores and stages.
-[[nodiscard]] CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand& demand, int fed);
+// What prevents that `fed` + 1 accelerators are fed; unknown if `fed` is `most`, the largest number that is tried. Uses
+// the rates of storage and loader, cores and stages.
+[[nodiscard]] CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand& demand, int fed,
+                                             int most = std::numeric_limits<int>::max());
 
 struct WhatIf {
   std::string change;  // "4 cores"

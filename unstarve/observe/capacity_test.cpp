@@ -94,6 +94,7 @@ TEST_CASE("the limit is named with its evidence", "[capacity]") {
   CHECK(storage.sentence == "the storage: reading alone reaches 2 100 samples/s, the loader 2 000 samples/s");
   // A loader that would suffice for two, although only one had enough.
   CHECK(judge_capacity(figures(3300, 7.9, 50'000), kResnet, 1).limit == CapacityLimit::kVariation);
+  CHECK(judge_capacity(figures(3300, 7.9, 50'000), kResnet, 1, 1).sentence == "unknown: it was not reached");
   CHECK(judge_capacity({}, kResnet, 0).limit == CapacityLimit::kUnknown);
 }
 

@@ -14,6 +14,7 @@
 
 #include "unstarve/core/aligned.h"
 #include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/thread_time.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/storage/bytes/byte_source.h"
@@ -147,6 +148,7 @@ RawFeed::~RawFeed() {
 
 void RawFeed::read_blocks() {
   AlignedBytes part(static_cast<std::size_t>(kRawPartBytes));
+  RunDelay delay;
   FileDescriptor file;
   std::uint32_t opened = 0;
   std::unique_lock lock(mutex_);
@@ -165,6 +167,7 @@ void RawFeed::read_blocks() {
     }
     read_block(file.get(), name, block, {part.data(), static_cast<std::size_t>(kRawPartBytes)});
     bytes_.fetch_add(block.bytes, std::memory_order_relaxed);
+    run_delay_ns_.fetch_add(delay.take_ns(), std::memory_order_relaxed);
     lock.lock();
     ready_ += block.samples;
     if (ready_ >= batch_) changed_.notify_all();

@@ -84,6 +84,8 @@ class RawFeed final : public BatchFeed {
   [[nodiscard]] Taken take() override;
   void close() override;
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_.load(); }
+  // Of all its threads: time ready to run, but without a CPU.
+  [[nodiscard]] std::int64_t run_delay_ns() const { return run_delay_ns_.load(); }
   // The block after those that were read or are in flight.
   [[nodiscard]] std::size_t next_block();
 
@@ -99,6 +101,7 @@ class RawFeed final : public BatchFeed {
   bool closed_ = false;
   std::optional<Error> failure_;
   std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<std::int64_t> run_delay_ns_{0};
   std::vector<std::jthread> threads_;
 };
 
