@@ -45,9 +45,9 @@ Report report_of(const TraceDiagnosis& diagnosis, const std::string& command) {
   section.title = std::filesystem::path(diagnosis.path).filename().string();
   section.verdict = printable(verdict_of(diagnosis));
   section.findings = report_findings(diagnosis.findings);
-  section.notes.push_back(fmt::format("{} trace of {}; {} steps; {} of {} analysed; {} events.", trace.format,
-                                      to_string(trace.framework), trace.steps.size(), format_duration(trace.analysed_s),
-                                      format_duration(trace.observed_s), trace.events));
+  section.notes.push_back(fmt::format("{} trace of {}; {} steps; {:.2f} s analysed of {:.2f} s; {} events.",
+                                      trace.format, to_string(trace.framework), trace.steps.size(), trace.analysed_s,
+                                      trace.observed_s, trace.events));
   if (trace.analysed_s > 0) {
     section.tiles = tiles_of_trace(trace);
     add_trace(section, trace);

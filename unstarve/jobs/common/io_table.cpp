@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-std::string bytes_of(double bytes) { return bytes < 0.5 ? "0" : format_bytes(static_cast<std::uint64_t>(bytes)); }
+std::string bytes_of(double bytes) { return bytes < 1 ? "0" : format_bytes(static_cast<std::uint64_t>(bytes)); }
 std::string bytes_of(std::int64_t bytes) { return bytes_of(static_cast<double>(bytes)); }
 
 std::vector<std::string> rate_row(const char* name, const RateUse& rate, bool is_bytes) {

@@ -16,7 +16,7 @@ TEST_CASE("I/O and memory as text") {
     timeline.read_bytes_per_s.push_back(1e6 * i);
     timeline.storage_bytes_per_s.push_back(0);
     timeline.received_bytes_per_s.push_back(3e6);
-    timeline.sent_bytes_per_s.push_back(2000);
+    timeline.sent_bytes_per_s.push_back(0.7);
     timeline.major_faults_per_s.push_back(i);
   }
   ProcessUse process;
@@ -39,6 +39,7 @@ TEST_CASE("I/O and memory as text") {
   };
   CHECK_THAT(line("read by the program"), Contains("4.77 MB") && Contains("977 KB") && Contains("8.58 MB"));
   CHECK_THAT(line("network, received"), Contains("2.86 MB"));
+  CHECK_THAT(line("network, sent"), !Contains("-"));  // zero in all columns
   CHECK_THAT(line("major page faults"), Contains("9"));
   CHECK_THAT(text, Contains("90.0 % of the bytes that were read came from the page cache"));
   CHECK_THAT(line("/dev/shm"), Contains("used at most, by all programs; it counts to the memory limit of"));
