@@ -204,7 +204,8 @@ void report_cuda(DeviceReport& report) {
 
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) report.reason = message("list CUDA devices", status);
+  if (status != cudaSuccess)
+    report.reason = report.driver.empty() ? "found no NVIDIA driver" : message("list CUDA devices", status);
   for (int index = 0; status == cudaSuccess && index < count; ++index) {
     cudaDeviceProp properties{};
     const cudaError_t status_of_device = cudaGetDeviceProperties(&properties, index);
