@@ -108,7 +108,8 @@ TEST_CASE("files that cannot be opened are rejected with the reason") {
   CHECK_THAT(error_message(opening(parquet_fixture("lists.parquet"))),
              Catch::Contains("lists.parquet") && Catch::Contains("list)"));
   CHECK_THAT(error_message(opening(parquet_fixture("plain.parquet") + "#label=other"), ErrorKind::kArgument),
-             Catch::Contains("no column other for the label") && Catch::Contains("other (DOUBLE)"));
+             Catch::Contains("column 'other' cannot be the label; expected integers or strings; available: ") &&
+                 Catch::Contains("other (DOUBLE)"));
   CHECK_THAT(error_message(opening(parquet_fixture("plain.parquet") + "#colour=red"), ErrorKind::kArgument),
              Catch::Contains("colour"));
   CHECK_THAT(error_message(opening(parquet_fixture("{plain,zstd}.parquet"))),

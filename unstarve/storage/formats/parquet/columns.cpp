@@ -39,8 +39,11 @@ bool is_label(const ParquetLeaf& leaf) { return leaf.type != LeafType::kOther &&
 
 [[noreturn]] void reject_name(std::span<const ParquetLeaf> leaves, const std::string& name, const char* what,
                               const char* expected) {
-  throw Error(ErrorKind::kArgument,
-              "no column " + name + " for the " + what + " (" + expected + "); available: " + describe(leaves));
+  const bool exists = leaf_at(leaves, name) >= 0;
+  throw Error(ErrorKind::kArgument, exists ? "column '" + name + "' cannot be the " + what + "; expected " + expected +
+                                                 "; available: " + describe(leaves)
+                                           : "no column '" + name + "' for the " + what + " (" + expected +
+                                                 "); available: " + describe(leaves));
 }
 
 int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,

@@ -69,10 +69,10 @@ TEST_CASE("lists and columns of other types are skipped") {
 TEST_CASE("a missing column is an error that lists the columns") {
   CHECK_THAT(columns_error({leaf("text", LeafType::kBytes), kLabel}, ErrorKind::kInput),
              Catch::Contains("text (T), label (INT64)") && Catch::Contains("#image=NAME"));
-  CHECK_THAT(columns_error({kStruct, kLabel}, ErrorKind::kArgument, "photo"), Catch::Contains("no column photo"));
+  CHECK_THAT(columns_error({kStruct, kLabel}, ErrorKind::kArgument, "photo"), Catch::Contains("no column 'photo'"));
   CHECK_THAT(columns_error({kStruct, leaf("image", LeafType::kBytes, true)}, ErrorKind::kArgument, "image"),
              Catch::Contains("image (T list)"));
-  CHECK_THAT(columns_error({kStruct, kLabel}, ErrorKind::kArgument, "", "kind"), Catch::Contains("no column kind"));
+  CHECK_THAT(columns_error({kStruct, kLabel}, ErrorKind::kArgument, "", "kind"), Catch::Contains("no column 'kind'"));
 }
 
 TEST_CASE("Hugging Face metadata names images, labels and classes") {

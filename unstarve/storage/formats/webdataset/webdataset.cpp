@@ -100,7 +100,7 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
     std::string keys;
     for (auto item = root.begin(); root.is_object() && item != root.end(); ++item)
       keys += (keys.empty() ? "" : ", ") + item.key();
-    label.none = "the keys " + keys;
+    label.none = "the keys " + keys + " (json/NAME chooses one)";
     if (key.empty()) return;
     label.problem = "key '" + key +
                     "' is missing, or neither an integer nor a string; available: " + (keys.empty() ? "none" : keys);
@@ -384,7 +384,8 @@ std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::
   if (!label.empty() && label != "none" && data->field_index(FieldKind::kLabel) < 0) {
     throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no sample has a label in '" + label +
                                           "'; members of the first sample: " + members_of_first(first) +
-                                          ". Use #label=none to read no labels.");
+                                          ". Use json/NAME for a key of a .json member, or #label=none to read no "
+                                          "labels.");
   }
   return data;
 }

@@ -166,7 +166,8 @@ TEST_CASE("a requested label that no sample has is rejected with the list of mem
   for (const char* const label : {"foo", "json/foo"}) {
     CHECK_THAT(rejected(tar, std::string("#label=") + label),
                Catch::Contains("x.tar#label=" + std::string(label) + ": no sample has a label in '" + label +
-                               "'; members of the first sample: jpg, cls, Seg.png. Use #label=none"));
+                               "'; members of the first sample: jpg, cls, Seg.png. Use json/NAME for a key of a .json "
+                               "member, or #label=none"));
   }
   // One sample with the label is enough: the others are damaged records.
   CHECK(lines_of(tar, "#label=cls")[0] == "a:3");
