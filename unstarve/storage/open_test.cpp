@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "unstarve/core/testing/error_message.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/testing/conformance.h"
+#include "unstarve/storage/testing/tar_text.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
@@ -47,6 +49,11 @@ TEST_CASE("errors name the path, the contents and the known formats") {
 
   folder.write("imageless/a/notes.txt", "x");
   check_rejected(folder.str("imageless"), ErrorKind::kInput, "no image in the class folders; found 1 folder (a)");
+  check_rejected(folder.str("imageless"), ErrorKind::kInput, "; a has 0 folders, 1 file (notes.txt); expected files");
+  folder.write("bitmaps/1.BMP", "x");
+  check_rejected(folder.str("bitmaps"), ErrorKind::kInput, "images of an unsupported format: convert them");
+  folder.write("photo.gif", "GIF89a");
+  check_rejected(folder.str("photo.gif"), ErrorKind::kInput, "an image of an unsupported format: convert it");
 
   folder.write("file.txt", "x");
   check_rejected(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
@@ -157,6 +164,55 @@ TEST_CASE("options of generated datasets are checked") {
   check_rejected("sleep:ms=-1", ErrorKind::kArgument, "option ms is '-1'");
   check_rejected("sleep", ErrorKind::kArgument, "no split 'train'", "train");
   check_rejected("sleepy", ErrorKind::kIo, "No such file or directory");
+}
+
+TEST_CASE("data that are left out or probably not intended are a notice") {
+  const auto notices = [](const std::string& path, const std::string& split = "") {
+    std::string all;
+    set_notice_sink([&](const std::string& text) { all += text + "\n"; });
+    (void)open_dataset(path, split);
+    set_notice_sink({});
+    return all;
+  };
+  const TemporaryFolder folder;
+  folder.write("photos/a/1.jpg", "x");
+  folder.write("photos/a/notes.txt", "x");
+  CHECK(notices(folder.str("photos")).empty());
+  folder.write("photos/b/2.GIF", "x");
+  folder.write("photos/b/sub/3.tif", "x");
+  CHECK_THAT(notices(folder.str("photos")), Catch::Contains("found images of unsupported formats, which are left out "
+                                                            "(2, for example b/2.GIF); expected *.jpg"));
+  folder.write("mixed/a/1.jpg", "x");
+  folder.write("mixed/2.jpg", "x");
+  CHECK_THAT(notices(folder.str("mixed")),
+             Catch::Contains("images outside of the class folders, which are left out (1, for example 2.jpg)"));
+
+  const std::string records(3073, '\1');
+  folder.write("cifar/data_batch_1.bin", records);
+  folder.write("cifar/test_batch.bin", records);
+  CHECK_THAT(notices(folder.str("cifar")), Catch::Contains("found the splits train and test, which are both read"));
+  CHECK(notices(folder.str("cifar"), "train").empty());
+  const auto images = std::string("\0\0\x8\3\0\0\0\1\0\0\0\1\0\0\0\1", 16) + "x";
+  const auto labels = std::string("\0\0\x8\1\0\0\0\1", 8) + "x";
+  for (const char* const name : {"train", "t10k"}) {
+    folder.write(std::string("mnist/") + name + "-images-idx3-ubyte", images);
+    folder.write(std::string("mnist/") + name + "-labels-idx1-ubyte", labels);
+  }
+  CHECK_THAT(notices(folder.str("mnist")), Catch::Contains("found the splits train and test, which are both read"));
+  CHECK(notices(folder.str("mnist"), "test").empty());
+
+  testing::TarText captions, classes;
+  for (int i = 0; i < 60; ++i) {
+    const std::string key = std::to_string(i);
+    captions.file(key + ".jpg", "x").file(key + ".txt", "photo " + key);
+    classes.file(key + ".jpg", "x").file(key + ".txt", "class " + std::to_string(i % 30));
+  }
+  folder.write("captions.tar", captions.end());
+  folder.write("classes.tar", classes.end());
+  CHECK_THAT(notices(folder.str("captions.tar")),
+             Catch::Contains("captions.tar (webdataset): found 60 different texts in 60 records, each a class"));
+  CHECK(notices(folder.str("captions.tar#label=none")).empty());
+  CHECK(notices(folder.str("classes.tar")).empty());
 }
 
 }  // namespace

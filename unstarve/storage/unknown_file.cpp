@@ -22,8 +22,10 @@ constexpr const char* kPickle =
     "a Python pickle, which may run code. Only the files of CIFAR are read, by their published names (data_batch_1, "
     "test_batch, train, test): rename it, or save the images as .npy";
 
+constexpr const char* kImage = "an image of an unsupported format: convert it to JPEG, PNG or WebP";
+
 // The magic numbers of the formats' own specifications.
-constexpr std::array<Beginning, 10> kBeginnings = {{
+constexpr std::array<Beginning, 13> kBeginnings = {{
     {"FEA1"sv, "a Feather file of version 1, which is not supported: write version 2, or Parquet"},
     {"\x80\x02"sv, kPickle},
     {"\x80\x03"sv, kPickle},
@@ -35,6 +37,9 @@ constexpr std::array<Beginning, 10> kBeginnings = {{
      "compressed with xz, which is not supported: decompress it, or use gzip or Zstandard"},
     {"7z\xbc\xaf\x27\x1c"sv, "a 7z archive, which is not supported: unpack it"},
     {"PK\x03\x04"sv, "a zip archive, which is not supported: unpack it"},
+    {"GIF8"sv, kImage},
+    {"II*\0"sv, kImage},
+    {"MM\0*"sv, kImage},
     {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file, which is not supported: write its images as .npy, or pack them"},
 }};
 
@@ -48,11 +53,14 @@ std::string beginning_of_text(std::span<const std::uint8_t> head) {
 }
 
 // Formats without magic numbers, by name.
-constexpr std::array<Beginning, 4> kEndings = {{
+constexpr std::array<Beginning, 7> kEndings = {{
     {".arrow"sv, "named as an Arrow file, but damaged or of a version before 0.15: write it again"},
     {".parquet"sv, "named as Parquet, but does not begin with PAR1: damaged, or another format"},
     {".tar"sv, "named as a tar archive, but the checksum of its first header is wrong: damaged, or another format"},
     {".beton"sv, kBeton},
+    {".bmp"sv, kImage},
+    {".avif"sv, kImage},
+    {".heic"sv, kImage},
 }};
 
 bool is_named_as_list(const std::string& name) {
@@ -97,6 +105,8 @@ std::string describe_unknown_folder(const FolderListing& listing) {
     return "named as the Python version of CIFAR, but its files are no pickles: download it again, or use "
            "`unstarve prepare cifar10`";
   if (ends(".beton")) return kBeton;
+  if (std::ranges::any_of(listing.files, has_unread_image_extension))
+    return "images of an unsupported format: convert them to JPEG, PNG or WebP";
   if (has("index.json") && ends(".bin")) return kLitData;
   if (has("index.json"))
     return "a folder whose index.json is not that of MDS, perhaps that of LitData, which is not supported: pack the "

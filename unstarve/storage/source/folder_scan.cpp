@@ -40,6 +40,12 @@ FolderEntry folder_entry(int folder, const dirent& entry, const std::string& sho
   return {entry.d_name, *kind, true};
 }
 
+template <std::size_t N>
+bool ends_in_one_of(std::string_view name, const std::array<std::string_view, N>& endings) noexcept {
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](std::string_view ending) { return name.size() > ending.size() && ends_in(name, ending); });
+}
+
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
@@ -87,10 +93,12 @@ FolderListing list_folder(const std::string& path) {
 }
 
 bool has_image_extension(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 4> kExtensions = {".jpg", ".jpeg", ".png", ".webp"};
-  return std::any_of(kExtensions.begin(), kExtensions.end(), [&](std::string_view extension) {
-    return name.size() > extension.size() && ends_in(name, extension);
-  });
+  return ends_in_one_of(name, std::array<std::string_view, 4>{".jpg", ".jpeg", ".png", ".webp"});
+}
+
+bool has_unread_image_extension(std::string_view name) noexcept {
+  return ends_in_one_of(name, std::array<std::string_view, 12>{".bmp", ".gif", ".tif", ".tiff", ".avif", ".heic",
+                                                               ".jfif", ".jp2", ".jxl", ".pgm", ".ppm", ".tga"});
 }
 
 }  // namespace unstarve

@@ -45,5 +45,7 @@ struct FolderListing {
 
 // Whether `name` ends in .jpg, .jpeg, .png or .webp, in any case.
 [[nodiscard]] bool has_image_extension(std::string_view name) noexcept;
+// Whether it ends as the names of other images, which no format reads: .bmp, .gif, .tif, ...
+[[nodiscard]] bool has_unread_image_extension(std::string_view name) noexcept;
 
 }  // namespace unstarve

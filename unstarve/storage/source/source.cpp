@@ -8,6 +8,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/source/shard_list.h"
 #include "unstarve/storage/source/source.h"
@@ -168,6 +169,11 @@ FolderListing list_bucket_folder(const std::string& path) {
 
 std::string describe(const FolderListing& listing) {
   return describe_names(listing.folders, "folder", "folders") + ", " + describe_names(listing.files, "file", "files");
+}
+
+void report_both_splits(const std::string& shown) {
+  emit_notice("open " + shown + ": found the splits train and test, which are both read; expected one of them for " +
+              "training. Choose it with split=\"train\" (--split train; YAML: source.split).");
 }
 
 Source inspect_source(const std::string& text) {

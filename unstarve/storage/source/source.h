@@ -51,6 +51,9 @@ struct Source {
 // kind.
 [[nodiscard]] std::string describe(const FolderListing& listing);
 
+// Emits a notice: a folder of published files was opened without a split, so training and test data are read.
+void report_both_splits(const std::string& shown);
+
 // The shards of `source`: the files of a folder that `is_shard` accepts by name, else all files that the text names. A
 // file belongs to a split if its name contains the split as a word ("x-train.tfrecord-00000-of-8", "val_3.tar"). Throws
 // Error(kInput) if a folder has several splits and `split` is empty, Error(kArgument) for a missing split.

@@ -203,6 +203,8 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
     return std::string_view(split_of(base_name(file))) == "train" ? 0 : 1;
   };
   std::stable_sort(files.begin(), files.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  const bool both = std::string_view(split_of(base_name(files.front()))) != split_of(base_name(files.back()));
+  if (split.empty() && both && source.folder) report_both_splits(shown_name(source.text));
   if (split.empty()) return files;
   std::erase_if(files, [&](const std::string& file) { return split_of(base_name(file)) != split; });
   if (files.empty()) {

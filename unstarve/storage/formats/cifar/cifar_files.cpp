@@ -57,6 +57,7 @@ CifarSelection select_cifar_files(const CifarVersion& version, const Source& sou
     throw Error(ErrorKind::kArgument,
                 "open " + shown + ": no split '" + split + "'; " + found.layout->name + " has train and test");
   }
+  if (split.empty() && !found.train.empty() && !found.test.empty()) report_both_splits(shown);
   CifarSelection selection{found.layout};
   if (split != "test")
     for (const std::string& name : found.train) selection.files.push_back(folder + name);

@@ -36,7 +36,10 @@ class ClassWalk {
         return;
       }
       if (entry.link) files_.links.push_back({relative + std::string(entry.name), entry.kind});
-      if (entry.kind == EntryKind::kFile && has_image_extension(entry.name)) add_file(below, entry.name);
+      if (entry.kind != EntryKind::kFile) return;
+      if (has_image_extension(entry.name)) return add_file(below, entry.name);
+      if (has_unread_image_extension(entry.name) && files_.unread++ == 0)
+        files_.first_unread = relative + std::string(entry.name);
     });
     // Sorted, so that which of two links to one folder is entered does not depend on the file system.
     std::sort(folders.begin(), folders.end());

@@ -19,6 +19,8 @@ struct ClassFiles {
   std::vector<std::uint64_t> names;  // offset of each path in the pool, in order
   std::vector<SeenFolder> folders;   // all folders found, with paths relative to the root
   std::vector<SeenLink> links;       // links to anything but folders
+  std::uint64_t unread = 0;          // images of formats that are not supported
+  std::string first_unread;          // one of them, as a path relative to the root
 };
 
 // Lists the class folder `name` below the open folder `root`; `root_path` is the path of `root` in messages. Links are

@@ -35,8 +35,12 @@ ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
       names_(listing_.view()),
       fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}} {
   if (names_.files() == 0) {
+    const FolderListing top = list_folder(root_);
+    const std::string first =
+        top.folders.empty() ? ""
+                            : "; " + top.folders[0] + " has " + describe(list_folder(root_ + "/" + top.folders[0]));
     throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in the class folders; found " +
-                                       describe(list_folder(root_)) +
+                                       describe(top) + first +
                                        "; expected files *.jpg, *.jpeg, *.png or *.webp in one folder per class");
   }
   for (std::uint64_t number = 0; number < names_.classes(); ++number) {

@@ -31,6 +31,8 @@ struct RootListing {
   std::vector<std::string> classes;
   SeenFolder folder;
   std::vector<SeenLink> links;
+  std::uint64_t images = 0;  // next to the class folders
+  std::string first_image;
 };
 
 RootListing list_root(int root, const std::string& path) {
@@ -43,6 +45,8 @@ RootListing list_root(int root, const std::string& path) {
     } else if (entry.link) {
       listing.links.push_back({std::string(entry.name), entry.kind});
     }
+    if (entry.kind == EntryKind::kFile && has_image_extension(entry.name) && listing.images++ == 0)
+      listing.first_image = entry.name;
   });
   std::sort(listing.classes.begin(), listing.classes.end());
   return listing;
@@ -57,6 +61,21 @@ std::vector<ClassFiles> list_classes(int root, const std::string& path, const st
     pool.submit([&, i] { lists[i] = list_class(root, path, classes[i]); });
   pool.wait();
   return lists;
+}
+
+void report_left_out(const std::string& path, const RootListing& top, const std::vector<ClassFiles>& lists) {
+  if (top.images > 0)
+    emit_notice("open image folder " + path + ": found images outside of the class folders, which are left out (" +
+                std::to_string(top.images) + ", for example " + top.first_image +
+                "); expected one folder per class. Open a folder without subfolders, or a pattern such as " + path +
+                "/*.jpg, for images without labels.");
+  std::uint64_t unread = 0;
+  for (const ClassFiles& list : lists) unread += list.unread;
+  if (unread == 0) return;
+  const auto first = std::ranges::find_if(lists, [](const ClassFiles& list) { return list.unread > 0; });
+  emit_notice("open image folder " + path + ": found images of unsupported formats, which are left out (" +
+              std::to_string(unread) + ", for example " + first->first_unread +
+              "); expected *.jpg, *.jpeg, *.png or *.webp. Convert them.");
 }
 
 // Possible cache files for the listing of the folder at `path`, derived from its canonical path (`name`).
@@ -100,6 +119,7 @@ void ImageListing::scan(int root, const std::string& path, const ListingOptions&
   const std::vector<ClassFiles> lists = list_classes(root, path, top.classes);
   listing_ = listing_bytes(top.classes, lists, {&top.folder, 1}, top.links);
   view_ = std::make_unique<const ListingView>(as_bytes(listing_));
+  if (view_->files() > 0) report_left_out(path, top, lists);
 
   if (view_->files() < options.cache_from || view_->links().size() > options.max_links) return;
   writing_ = std::make_unique<BackgroundTask>([=, this] { store(root, path, began_ns); }, kWriteDelay);
