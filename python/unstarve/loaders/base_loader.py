@@ -68,6 +68,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen
         if chosen is None:
             _core.check_samples(self._spec, dataset, self._chosen, self._mapped)
+            notices.warn_pending()
         self._relaxed: bool = spec.get("execution", {}).get("order") == "relaxed"
         self._batches, self._samples = _core.epoch_of(self._spec, self._chosen)
         self._run = _core.RunState(self._spec, self._chosen, dataset)

@@ -104,3 +104,16 @@ def test_one_torch_loader_continues_from_epoch_to_epoch():
         warnings.simplefilter("error")
         epochs = [[labels.tolist() for _, labels in data] for _ in range(3)]
     assert epochs[0] != epochs[1] != epochs[2]
+
+
+def test_a_single_class_is_a_warning_of_batch(tmp_path):
+    from PIL import Image
+
+    (tmp_path / "images").mkdir()
+    for i in range(2):
+        Image.fromarray(np.full((16, 16, 3), i, np.uint8)).save(tmp_path / f"images/{i}.png")
+    with pytest.warns(un.DataWarning, match="found the class 'images' only, so all labels are 0; expected two or more"):
+        un.open(tmp_path).batch(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", un.DataWarning)
+        un.open(tmp_path, labels=None).batch(2)

@@ -14,11 +14,26 @@
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 
+namespace {
+
+// A folder of images in one subfolder is a data set of one class, which is rarely intended.
+void report_one_class(const PipelineSpec& spec, const Dataset& dataset) {
+  if (dataset.classes().size() != 1 || dataset.size() < 2) return;
+  emit_notice(
+      fmt::format("labels of {} ({}): found the class '{}' only, so all labels are 0; expected two or more "
+                  "classes. Use labels=None (YAML: source.labels: none; path: #label=none) for images alone.",
+                  name_of_sources(spec), dataset.format(), dataset.classes().front()));
+}
+
+}  // namespace
+
 void require_labels(const PipelineSpec& spec, const Dataset& dataset) {
-  if (spec.declines_labels() || dataset.field_index(FieldKind::kLabel) >= 0) return;
+  if (spec.declines_labels()) return;
+  if (dataset.field_index(FieldKind::kLabel) >= 0) return report_one_class(spec, dataset);
   const std::string found = dataset.missing_labels();
   if (found.empty()) return;  // declined by an option of the path
   throw Error(

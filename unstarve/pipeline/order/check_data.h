@@ -13,7 +13,7 @@ class SampleSet;
 struct PipelineSpec;
 
 // Throws if the records have no labels, unless the spec requests none (source.labels). The message says what the data
-// contain instead.
+// contain instead. Data of a single class are a notice.
 void require_labels(const PipelineSpec& spec, const Dataset& dataset);
 
 // Throws if samples differ in size and the spec does not pad them. Compares up to 64 samples spread over the data:
