@@ -109,7 +109,7 @@ def check_channels(what: str, values: Iterable[float]) -> list[float]:
     except (TypeError, ValueError):
         numbers = [math.nan]
     if not all(map(math.isfinite, numbers)):
-        raise ArgumentError(f"{what}: found {found!r}; expected three numbers, one per channel")
+        raise ArgumentError(f"{what}: found {found!r}; expected three finite numbers, one per channel")
     return numbers
 
 

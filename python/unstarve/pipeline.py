@@ -93,8 +93,10 @@ class Pipeline(PipelineSteps):
             if not name.startswith("_") and hasattr(Loader, name):
                 raise AttributeError(f"{name}: found on a Pipeline; expected on a Loader. Call batch() first.",
                                      name=name, obj=self)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}"
-                                 + suggestion(name, dir(type(self))), name=name, obj=self)
+            operations = [known for known, _ in _core.operations()]
+            instead = f". Use operation({name!r})." if name in operations else suggestion(name, dir(type(self)))
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}" + instead, name=name,
+                                 obj=self)
 
     # Without __iter__, which checks of the type of a loader look for, a loop calls this method.
     def __getitem__(self, index: object) -> NoReturn:

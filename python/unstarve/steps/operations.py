@@ -88,7 +88,8 @@ class OperationSteps(ImageOperationSteps, Steps):
             reject_repeated("normalize", "output.type", dtype, "output",
                             "output() after normalize(), whose default is float32")
         result = self._with("normalize",
-                            output={"mean": check_channels("mean", mean), "std": check_channels("std", std)})
+                            output={"mean": check_channels("normalize: mean", mean),
+                                    "std": check_channels("normalize: std", std)})
         result._spec["output"].setdefault("type", "float32")
         return result
 

@@ -21,6 +21,9 @@ def subset_text(indices: Iterable[int] | Any, records: int) -> str:
         given = np.asarray(indices if isinstance(indices, np.ndarray) else list(indices))
     except TypeError:
         raise ArgumentError(f"subset(indices): found {indices!r}; expected a list of integers") from None
+    if given.dtype == bool:
+        raise ArgumentError("subset(indices): found Booleans; expected one or more integers. Use "
+                            "numpy.flatnonzero(mask) for a mask.")
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
         raise ArgumentError(f"subset(indices): found {given.dtype} of shape {given.shape}; expected one or more "
                             "integers")

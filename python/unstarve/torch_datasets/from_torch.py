@@ -12,6 +12,7 @@ and torch.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -74,6 +75,8 @@ def from_torch(dataset: Any) -> DatasetPipeline:
     Example:
         loader = un.from_torch(dataset).shuffle(seed=0).random_resized_crop(224).options(workers=4).batch(64)
     """
+    if isinstance(dataset, str | bytes | os.PathLike):
+        raise ArgumentError(f"from_torch: found {dataset!r}; expected a Dataset. Use un.open(path) for files.")
     if not hasattr(dataset, "__len__") or not (hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
         raise ArgumentError(f"from_torch: found {type(dataset).__name__}; expected an object with __len__ and "
                             "__getitem__. Pass iterable datasets to un.DataLoader.")

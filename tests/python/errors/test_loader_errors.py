@@ -295,7 +295,7 @@ def test_a_loop_can_be_run_again_after_an_error(tmp_path):
     (lambda p: p.batch(2, drop_last="no"), r"batch\(drop_last\): found 'no'; expected True or False"),
     (lambda p: p.options(autotune="no"), r"options\(autotune\): found 'no'; expected True or False"),
     (lambda p: p.passes(foo=False), r"passes\(foo\): unknown pass; expected one of .*crop_into_decode"),
-    (lambda p: p.normalize(3, 4), "mean: found 3; expected three numbers, one per channel"),
+    (lambda p: p.normalize(3, 4), "normalize: mean: found 3; expected three numbers, one per channel"),
     (lambda p: p.batch(2)._with_output(normalize=3),
      r"normalize: found 3; expected \(mean, std\) of three numbers each"),
     (lambda p: p.batch(2).to_torch(names=("a", "a")),
@@ -409,7 +409,7 @@ def test_empty_shards_are_skipped_unless_all_are_empty(tmp_path):
 
 @pytest.mark.parametrize("values", [(float("nan"), 1, 1), (1, float("inf"), 1), (1, 1, "x"), (1, None, 1)])
 def test_normalisation_without_numbers_is_rejected(values):
-    with pytest.raises(un.errors.ArgumentError, match="std: found .*; expected three numbers, one per channel"):
+    with pytest.raises(un.errors.ArgumentError, match="normalize: std: found .*; expected three finite numbers"):
         un.open(SMALL).normalize((0, 0, 0), values)
 
 

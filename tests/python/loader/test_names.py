@@ -108,6 +108,7 @@ def test_one_of_applies_one_operation_per_sample():
     (lambda _: un.from_torch([1]).shuffle(False), r"Use sequential"),
     (lambda p: p.take(True), r"take\(n\): found True; expected an integer"),
     (lambda p: p.batch(True), r"batch\(size\): found True; expected an integer"),
+    (lambda p: p.subset(np.arange(200) < 5), r"subset\(indices\): found Booleans; .* Use numpy\.flatnonzero\(mask\)"),
 ])
 def test_booleans_are_not_integers(call, message):
     pytest.importorskip("torch")
@@ -168,6 +169,13 @@ def test_messages_name_the_argument(call, message):
     (lambda p: p.random_horizontal_flip, r"Use horizontal_flip\(\)"),
     (lambda p: p.colour_jitter, "Did you mean 'color_jitter'"),
     (lambda p: p.batch(8).to_pytorch, "Did you mean 'to_torch'"),
+    (lambda p: p.batch(8).to, r"Use to_torch\(device\)"),
+    (lambda p: p.prefetch, r"Use options\(prefetch=N\)"),
+    (lambda p: p.random_choice, r"Use one_of\(\.\.\.\)"),
+    (lambda p: p.solarize, r"Use operation\('solarize'\)"),
+    (lambda _: un.load, r"Use un\.open\(path\)"),
+    (lambda _: un.image_folder, r"Use un\.open\(folder\)"),
+    (lambda _: un.decode_jpeg, r"Use un\.decode\(path\)"),
 ])
 def test_unknown_names_say_what_to_use(get, message):
     with pytest.raises(AttributeError, match=message):
@@ -191,7 +199,6 @@ def test_dir_of_a_loader_lists_the_documented_members_only():
 
 @pytest.mark.parametrize("normalise", [
     lambda p: p.normalize((123.7, 116.3, 103.5), (58.4, 57.1, 57.4)),
-    lambda p: p.normalize((0.5, 0.5, 0.5), (58.4, 57.1, 57.4)),
     lambda p: p.batch(8).to_torch(normalize=((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))),
     lambda p: un.from_torch([1]).normalize((123.7, 116.3, 103.5), (58.4, 57.1, 57.4)),
     lambda p: un.from_torch([1]).batch(1).to_torch(normalize=((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))),
@@ -200,6 +207,19 @@ def test_constants_for_0_to_255_are_rejected(normalise):
     pytest.importorskip("torch")
     with pytest.raises(un.errors.ArgumentError, match="are for pixel values of 0 to 255; .* Divide both by 255"):
         normalise(un.open(SMALL))
+
+
+def test_a_path_is_not_a_dataset_of_torch():
+    pytest.importorskip("torch")
+    with pytest.raises(un.errors.ArgumentError, match=r"from_torch: found 'photos'; .* Use un\.open\(path\)"):
+        un.from_torch("photos")
+
+
+def test_only_the_constants_for_0_to_255_are_to_be_divided():
+    with pytest.raises(un.errors.ArgumentError, match=r"Divide std by 255: \(0\.2, 0\.2, 0\.2\)\."):
+        un.open(SMALL).normalize((0.5, 0.5, 0.5), (51, 51, 51))
+    with pytest.raises(un.errors.ArgumentError, match=r"Divide mean by 255: \(0\.4, 0\.4, 0\.4\)\."):
+        un.open(SMALL).normalize((102, 102, 102), (0.2, 0.2, 0.2))
 
 
 def test_len_and_repr_reflect_the_steps():

@@ -167,14 +167,21 @@ void check_normalisation(const Normalisation& normalisation) {
   const auto too_large = [](const auto& values) {
     return std::any_of(values.begin(), values.end(), [](float value) { return std::isfinite(value) && value > 1; });
   };
+  const auto shown = [](const auto& values, float divisor) {
+    return fmt::format("({:.4g}, {:.4g}, {:.4g})", values[0] / divisor, values[1] / divisor, values[2] / divisor);
+  };
   const auto& [mean, std] = normalisation;
+  const bool both = too_large(mean) && too_large(std);
   if (!too_large(mean) && !too_large(std)) return;
+  const auto& large = too_large(mean) ? mean : std;
   fail(too_large(mean) ? "output.mean" : "output.std",
-       fmt::format(
-           "mean ({:g}, {:g}, {:g}) and std ({:g}, {:g}, {:g}) are for pixel values of 0 to 255; expected values "
-           "for 0 to 1. Divide both by 255: ({:.4g}, {:.4g}, {:.4g}), ({:.4g}, {:.4g}, {:.4g}).",
-           mean[0], mean[1], mean[2], std[0], std[1], std[2], mean[0] / 255, mean[1] / 255, mean[2] / 255, std[0] / 255,
-           std[1] / 255, std[2] / 255));
+       fmt::format("mean ({:g}, {:g}, {:g}) and std ({:g}, {:g}, {:g}) are for pixel values of 0 to 255; expected "
+                   "values for 0 to 1. Divide {} by 255: {}.",
+                   mean[0], mean[1], mean[2], std[0], std[1], std[2],
+                   both              ? "both"
+                   : too_large(mean) ? "mean"
+                                     : "std",
+                   both ? shown(mean, 255) + ", " + shown(std, 255) : shown(large, 255)));
 }
 
 void check_cache(const CacheSpec& cache) {
