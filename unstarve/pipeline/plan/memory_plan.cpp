@@ -78,7 +78,7 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
     throw Error(
         ErrorKind::kArgument,
         fmt::format("execution.memory_limit_mb: {}; expected at least {}: {} batches of {:.1f} MB and {} threads of "
-                    "{:.1f} MB each{}; {} less; in Python options(memory_limit={}_000_000)",
+                    "{:.1f} MB each{}; {} less; in Python options(memory_limit=\"{}MB\")",
                     needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch),
                     plan.threads, megabytes(needs.worker),
                     needs.device > 0 ? fmt::format(", and {:.1f} MB on the device", megabytes(needs.device)) : "",
