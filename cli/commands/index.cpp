@@ -24,7 +24,8 @@ Command index_command() {
           "Build the scan indexes of JPEG files, so that the first epoch is as fast as later ones",
           "A scan index stores the position of each block row, so that a crop can be decoded alone. Without this "
           "command the first epoch builds it. The index is stored next to the data, or in the cache folder if the data "
-          "is read-only; loaders of the same path and split use it automatically. An interrupted run continues when it "
+          "is read-only or an epoch has already stored it there; loaders of the same path and split use it "
+          "automatically. An interrupted run continues when it "
           "is repeated; changed images are indexed again. Shards of unstarve pack --scan-index have indexes already.",
           "  unstarve index photos/train\n"
           "  unstarve index 'shards/train-*.tar' --json",
