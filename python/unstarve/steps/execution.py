@@ -105,7 +105,7 @@ class ExecutionSteps(Steps):
                 One kernel computes them from the uint8 images that cross the bus, with bit-equal results
                 (unstarve.device_operations).
             decode: "host", or with operations="device" an nvJPEG backend that takes part in decoding: "hybrid",
-                "gpu_hybrid", "hardware". Its pixels differ slightly from the host's. Not yet tested on a GPU.
+                "gpu_hybrid", "hardware". Its pixels differ slightly from the host's.
             decode_share: Fraction, 0 to 1, of the files supported by nvJPEG that it decodes, the same files in every
                 run. None: chosen from measured rates, which differ from run to run.
         """
