@@ -100,7 +100,7 @@ void check_reading(int uring_error, DoctorFindings& findings) {
 void check_modules(const BuildFacts& build, DoctorFindings& findings) {
   if (!build.libtorch_problem.empty()) {
     findings.push_back({"libtorch", "libtorch cannot be loaded: training is unavailable", build.libtorch_problem,
-                        std::string(kInstallTorch)});
+                        "pip install 'unstarve[torch]'"});
   } else if (build.libtorch.empty()) {
     findings.push_back({"libtorch", "this build has no libtorch",
                         "networks cannot be trained or measured; data, loading and emulated accelerators work",
@@ -108,7 +108,7 @@ void check_modules(const BuildFacts& build, DoctorFindings& findings) {
   }
   if (!build.arrow_problem.empty())
     findings.push_back({"parquet", "Arrow cannot be loaded: Parquet is unavailable", build.arrow_problem,
-                        "pip install --force-reinstall pyarrow"});
+                        "pip install 'unstarve[parquet]'"});
 }
 
 }  // namespace

@@ -233,12 +233,14 @@ TEST_CASE("modules that cannot be loaded are reported with the error of the load
   });
   CHECK(torch.topic == "libtorch");
   CHECK(torch.advice == "training needs x.so, which is missing");
+  CHECK(torch.command == "pip install 'unstarve[torch]'");
   const DoctorFinding arrow = one_with([](Facts& f) {
     f.build.arrow.clear();
     f.build.arrow_problem = "read Parquet: package pyarrow not found";
   });
   CHECK(arrow.topic == "parquet");
   CHECK(arrow.advice == "read Parquet: package pyarrow not found");
+  CHECK(arrow.command == "pip install 'unstarve[parquet]'");
 }
 
 TEST_CASE("a GPU that the build or libtorch cannot use", "[doctor]") {
